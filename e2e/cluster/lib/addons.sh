@@ -1,0 +1,12 @@
+# shellcheck shell=bash
+# What runs in the cluster from the start: DNS and the storage class.
+
+install_addons() {
+  kc create -f "$CONF/coredns.yaml" -f "$CONF/storageclass.yaml" >/dev/null
+}
+
+dns_ready() {
+  [ "$(kc -n kube-system get deployment coredns -o 'jsonpath={.status.readyReplicas}')" = 1 ]
+}
+
+wait_dns() { wait_for 60 "CoreDNS (kubectl -n kube-system describe pods)" dns_ready; }

@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# The binaries: built from Go modules, kept outside the checkout. A directory of
+# the cache is named after all that decides its content, so it is never stale.
+
+SETS=(kubernetes runc containerd etcd coredns helm pause)
+
+# version_of SET MODULE: the version that go.mod asks for.
+version_of() { sed -n "s|^\(require \)\?\s*$2 \(v[^ ]*\).*|\2|p" "$CLUSTER_DIR/go/$1/go.mod" | head -1; }
+
+# flags_of SET: the arguments of "go build", one a line.
+flags_of() {
+  local x='-s -w' v tags=
+  case $1 in
+    kubernetes)
+      # Without a version, clients, kubelet and feature gates misbehave.
+      v=$(version_of kubernetes k8s.io/kubernetes)
+      for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+        x+=" -X $p.gitVersion=$v -X $p.gitMajor=1 -X $p.gitMinor=$(cut -d. -f2 <<<"$v")"
+        x+=" -X $p.gitTreeState=clean -X $p.gitCommit=gomodule"
+      done ;;
+    containerd)
+      tags=no_btrfs,no_devmapper,no_zfs
+      x+=" -X github.com/containerd/containerd/v2/version.Version=$(version_of containerd github.com/containerd/containerd/v2)" ;;
+    helm) x+=" -X helm.sh/helm/v4/internal/version.version=$(version_of helm helm.sh/helm/v4)" ;;
+    runc) tags=seccomp,netgo,osusergo ;;
+  esac
+  printf '%s\n' -trimpath -buildvcs=false -p 2 ${tags:+-tags "$tags"} -ldflags "$x"
+}
+
+# set_dir SET: the directory of the cache that holds (or will hold) it.
+set_dir() {
+  local sum
+  if [ "$1" = pause ]; then
+    sum=$(cat "$CLUSTER_DIR/image/pause.c" "$CLUSTER_DIR/lib/images.sh" | key)
+  else
+    sum=$({ cat "$CLUSTER_DIR/go/$1/go.mod" "$CLUSTER_DIR/go/$1/go.sum"; flags_of "$1"; uname -m; } | key)
+  fi
+  printf '%s/%s-%s' "$CACHE" "$1" "$sum"
+}
+key() { sha256sum | cut -c1-16; }
+
+# bin NAME: the path of a binary of the cache.
+bin() {
+  case $1 in
+    etcd | coredns | helm | runc | pause) printf '%s/%s' "$(set_dir "$1")" "$1" ;;
+    containerd* | ctr) printf '%s/%s' "$(set_dir containerd)" "$1" ;;
+    *) printf '%s/%s' "$(set_dir kubernetes)" "$1" ;;
+  esac
+}
+
+# built_bin NAME: the same, for people: an error where it is not built yet.
+built_bin() {
+  local path
+  path=$(bin "$1")
+  [ -x "$path" ] || die "$1 is not built yet: run '$CLUSTER_DIR/cluster binaries'"
+  printf '%s\n' "$path"
+}
+
+build_go_set() {
+  local set=$1 out=$2 flags=() cgo=0
+  type -P go >/dev/null || die "no go in PATH to build $set with"
+  mapfile -t flags < <(flags_of "$set")
+  if [ "$set" = runc ]; then cgo=1; build_packages; fi
+  # "tool" stands for all tool directives of the go.mod.
+  (cd "$CLUSTER_DIR/go/$set" && CGO_ENABLED=$cgo GOWORK=off go build "${flags[@]}" -o "$out/" tool) >&2
+  # The last part of etcd's import path is "server".
+  if [ "$set" = etcd ]; then mv "$out/server" "$out/etcd"; fi
+}
+
+build_pause() {
+  build_packages
+  gcc -Os -static -s -o "$1/pause" "$CLUSTER_DIR/image/pause.c"
+}
+
+# build_set SET: fills its directory at once, or not at all.
+build_set() {
+  local set=$1 dir tmp
+  dir=$(set_dir "$set")
+  mkdir -p "$CACHE"
+  tmp=$(mktemp -d "$CACHE/.build-$set.XXXXXX")
+  chmod 0755 "$tmp"
+  if [ "$set" = pause ]; then build_pause "$tmp"; else build_go_set "$set" "$tmp"; fi
+  case $set in
+    pause) oci_archive "$PAUSE_IMAGE" "$tmp/pause" "$tmp/pause.oci.tar" ;;
+    coredns) oci_archive "$COREDNS_IMAGE" "$tmp/coredns" "$tmp/coredns.oci.tar" ;;
+  esac
+  mv -T "$tmp" "$dir" 2>/dev/null || { [ -d "$dir" ] && rm -rf "$tmp"; }
+}
+
+# binaries: one set after the other; two Go builds at once only thrash the caches.
+binaries() {
+  local set
+  mkdir -p "$CACHE"
+  exec 8>"$CACHE/.lock"
+  flock 8
+  for set in "${SETS[@]}"; do
+    if [ -d "$(set_dir "$set")" ]; then continue; fi
+    step "build $set" build_set "$set"
+  done
+  exec 8>&-
+}

@@ -1,0 +1,79 @@
+# shellcheck shell=bash
+# Takes down whatever there is of a cluster, running, half started or killed:
+# nothing here relies on what came before having worked.
+
+DAEMONS=(volume-renewer kubelet kube-proxy kube-scheduler kube-controller-manager kube-apiserver containerd etcd)
+
+# anything_left: is there something to take down?
+anything_left() {
+  [ -e "$STATE" ] || ip link show "$BRIDGE" >/dev/null 2>&1 ||
+    [ -n "$(our_processes)" ] || nft list table ip kube-proxy >/dev/null 2>&1
+}
+
+take_down() {
+  # The kubelet first: it would start again what is ended.
+  local name
+  for name in volume-renewer kubelet; do stop_daemon "$name"; done
+  step "containers and daemons" stop_everything
+  step "mounts" remove_mounts
+  step "network" remove_network
+  step "cgroups and state" remove_state
+}
+
+stop_everything() {
+  local name
+  # What runs in containers, and the shims, are in the cgroup: no list of them
+  # has to be asked of a containerd that may be dead.
+  for name in "${DAEMONS[@]}"; do stop_daemon "$name" & done
+  wait
+  kill_our_processes
+}
+
+mounts_below() {
+  # mountinfo writes a space as \040.
+  awk -v dir="$1/" 'index($5, dir) == 1 { print $5 }' /proc/self/mountinfo |
+    while read -r path; do printf '%b\n' "${path//\\/\\0}"; done | sort -r
+}
+
+remove_mounts() {
+  local path tries
+  for tries in 1 2 3; do
+    while read -r path; do
+      umount "$path" 2>/dev/null || umount -l "$path" 2>/dev/null || true
+    done < <(mounts_below "$STATE")
+    [ -n "$(mounts_below "$STATE")" ] || return 0
+    sleep "0.$tries"
+  done
+  die "these mounts stay: $(mounts_below "$STATE" | tr '\n' ' ')"
+}
+
+remove_network() {
+  local family file
+  ip link del "$BRIDGE" 2>/dev/null || true
+  for family in ip ip6; do nft delete table "$family" kube-proxy 2>/dev/null || true; done
+  nft delete table inet "$CGROUP" 2>/dev/null || true
+  # The library that runs CNI plugins keeps its results here, whatever it is told.
+  for file in /var/lib/cni/results/bloomery-*; do rm -f "$file"; done
+  rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
+  if [ -s "$STATE/ip_forward.before" ]; then
+    cat "$STATE/ip_forward.before" >/proc/sys/net/ipv4/ip_forward
+  fi
+}
+
+remove_state() {
+  local root link
+  for root in /sys/fs/cgroup /sys/fs/cgroup/*; do
+    [ -d "$root/$CGROUP" ] || continue
+    find "$root/$CGROUP" -depth -type d -exec rmdir {} + 2>/dev/null || true
+  done
+  # The kubelet's links to the pods' logs: this path cannot be configured.
+  if [ -d /var/log/containers ]; then
+    for link in /var/log/containers/*; do
+      case $(readlink "$link" || true) in "$LOGS"/*) rm -f "$link" ;; esac
+    done
+    rmdir /var/log/containers 2>/dev/null || true
+  fi
+  # Never into a mount: what is mounted there is not ours to delete.
+  rm -rf --one-file-system "$STATE"
+  rm -f "$OWNER"
+}

@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# The node: its network, containerd, the kubelet and kube-proxy.
+
+make_network() {
+  cat /proc/sys/net/ipv4/ip_forward >"$STATE/ip_forward.before"
+  echo 1 >/proc/sys/net/ipv4/ip_forward
+  # A packet between two pods must pass the Services' rules on its way back.
+  if [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ]; then
+    echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables
+  fi
+  ip link add "$BRIDGE" type bridge
+  ip addr add "$NODE_IP/${POD_CIDR#*/}" dev "$BRIDGE"
+  ip link set "$BRIDGE" up
+  # So that the node itself, and a test on it, reaches Services too.
+  ip route add "$SERVICE_CIDR" dev "$BRIDGE" src "$NODE_IP"
+  nft -f "$CONF/egress.nft"
+}
+
+make_cgroup() {
+  local root
+  if [ ! -d /sys/fs/cgroup/pids ]; then mkdir -p "/sys/fs/cgroup/$CGROUP"; return; fi
+  # Version 1: the kubelet wants its root in every hierarchy.
+  for root in /sys/fs/cgroup/*/; do
+    if [ -e "$root/cgroup.procs" ]; then mkdir -p "$root/$CGROUP"; fi
+  done
+  if [ -d "/sys/fs/cgroup/cpuset/$CGROUP" ]; then
+    cat /sys/fs/cgroup/cpuset/cpuset.cpus >"/sys/fs/cgroup/cpuset/$CGROUP/cpuset.cpus"
+    cat /sys/fs/cgroup/cpuset/cpuset.mems >"/sys/fs/cgroup/cpuset/$CGROUP/cpuset.mems"
+  fi
+}
+
+start_containerd() { daemon containerd "$(bin containerd)" --config "$CONF/containerd.toml"; }
+
+containerd_ready() { "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images ls -q; }
+
+import_own_images() {
+  wait_for 20 containerd containerd_ready
+  import_image "$(set_dir pause)/pause.oci.tar" >/dev/null
+  import_image "$(set_dir coredns)/coredns.oci.tar" >/dev/null
+}
+
+start_node() {
+  wait_port_free 10250
+  daemon kubelet "$(bin kubelet)" --config "$CONF/kubelet.yaml" --kubeconfig "$CONF/kubelet.kubeconfig" \
+    --root-dir "$STATE/kubelet" --cert-dir "$STATE/kubelet/pki" \
+    --hostname-override "$NODE_NAME" --node-ip "$NODE_IP"
+  daemon kube-proxy "$(bin kube-proxy)" --config "$CONF/kube-proxy.yaml"
+}
+
+node_ready() {
+  [ "$(kc get node "$NODE_NAME" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]
+}
+default_account_there() { kc -n default get serviceaccount default; }
+
+wait_node() {
+  wait_for 60 "the node to be Ready" node_ready
+  # Made some time after the API server is ready; no pod can be created before.
+  wait_for 20 "the ServiceAccount default" default_account_there
+}

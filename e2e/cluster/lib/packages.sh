@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# Debian packages, installed only when something of them is missing.
+
+# need_packages FILE=PACKAGE...: a FILE without a slash is looked up in PATH.
+need_packages() {
+  local pair file missing=()
+  for pair in "$@"; do
+    file=${pair%%=*}
+    case $file in
+      */*) [ -e "$file" ] || missing+=("${pair#*=}") ;;
+      *) PATH=$PATH:/usr/sbin:/sbin type -P "$file" >/dev/null || missing+=("${pair#*=}") ;;
+    esac
+  done
+  ((${#missing[@]})) || return 0
+  install_packages "${missing[@]}"
+}
+
+install_packages() {
+  type -P apt-get >/dev/null || die "missing: $* (no apt-get here to install them)"
+  local log
+  log=$(mktemp)
+  # One update at most: an image without package lists finds nothing otherwise.
+  if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@"; } </dev/null >"$log" 2>&1; then
+    tail -20 "$log" >&2
+    die "apt-get could not install: $* (whole log: $log)"
+  fi
+  rm -f "$log"
+}
+
+runtime_packages() {
+  need_packages ip=iproute2 nft=nftables openssl=openssl jq=jq mount=mount \
+    flock=util-linux findmnt=util-linux "$CNI_PLUGINS/bridge=containernetworking-plugins" \
+    /usr/lib/x86_64-linux-gnu/libseccomp.so.2=libseccomp2
+}
+
+build_packages() {
+  need_packages gcc=gcc pkg-config=pkg-config /usr/include/seccomp.h=libseccomp-dev \
+    /usr/include/stdio.h=libc6-dev
+}

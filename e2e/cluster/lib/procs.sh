@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# Daemons: started so that they outlive this shell and hold nothing of it, and
+# recorded by process id and start time, since an id alone may be used again.
+
+# The hierarchy in which processes are found again: cgroup v1 has many.
+tracking_root() {
+  if [ -d /sys/fs/cgroup/pids ]; then echo /sys/fs/cgroup/pids; else echo /sys/fs/cgroup; fi
+}
+
+start_time() {
+  local stat
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  # The name, in parentheses, may hold spaces: count from behind it.
+  # shellcheck disable=SC2086
+  set -- ${stat##*) }
+  [ "$1" != Z ] && echo "${20}"
+}
+
+# daemon NAME COMMAND...
+daemon() {
+  local name=$1 pid
+  shift
+  # shellcheck disable=SC2153  # from env.sh
+  mkdir -p "$PIDS" "$LOGS" "$(tracking_root)/$CGROUP/daemons"
+  (
+    cd /
+    # Nothing of the caller's is kept open: a pipe into which the script was
+    # run, or its lock, would stay with the daemon.
+    for fd in /proc/self/fd/*; do
+      fd=${fd##*/}
+      if ((fd > 2)) && [ "$fd" != 255 ]; then eval "exec $fd>&-"; fi
+    done
+    exec </dev/null >>"$LOGS/$name.log" 2>&1
+    echo "$BASHPID" >"$(tracking_root)/$CGROUP/daemons/cgroup.procs"
+    # An empty environment: the caller's may hold secrets.
+    exec setsid env -i PATH="$(dirname "$(bin runc)"):$(dirname "$(bin containerd)"):$CNI_PLUGINS:/usr/sbin:/usr/bin:/sbin:/bin" \
+      HOME=/root KUBECACHEDIR="$STATE/kubectl-cache" BLOOMERY_STATE="$STATE" BLOOMERY_CACHE="${CACHE%/cluster-bin}" "$@"
+  ) &
+  pid=$!
+  echo "$pid $(start_time "$pid")" >"$PIDS/$name"
+}
+
+# running NAME: is the recorded process there, and the same one?
+running() {
+  local pid began
+  read -r pid began 2>/dev/null <"$PIDS/$1" || return 1
+  [ -n "$began" ] && [ "$(start_time "$pid")" = "$began" ]
+}
+
+# stop_daemon NAME: asks, and after five seconds no longer asks.
+stop_daemon() {
+  local pid tries=0
+  running "$1" || return 0
+  read -r pid _ <"$PIDS/$1"
+  kill -TERM "$pid" 2>/dev/null || true
+  while running "$1"; do
+    sleep 0.05
+    tries=$((tries + 1))
+    if ((tries == 100)); then kill -KILL "$pid" 2>/dev/null || true; fi
+    if ((tries > 200)); then say "cluster: process $pid ($1) does not end"; return 1; fi
+  done
+}
+
+# our_processes: the ids of all that runs in the cluster's cgroup: daemons,
+# shims and what runs in containers.
+our_processes() {
+  local dir
+  dir=$(tracking_root)/$CGROUP
+  [ -d "$dir" ] || return 0
+  find "$dir" -name cgroup.procs -exec cat {} + 2>/dev/null || true
+}
+
+kill_our_processes() {
+  local tries pids
+  for ((tries = 0; tries < 200; tries++)); do
+    mapfile -t pids < <(our_processes)
+    ((${#pids[@]})) || return 0
+    kill -KILL "${pids[@]}" 2>/dev/null || true
+    sleep 0.05
+  done
+  say "cluster: these processes do not end: ${pids[*]}"
+  return 1
+}
+
+# wait_port_free PORT: a killed server's port is free only some time later.
+wait_port_free() {
+  wait_for 20 "port $1 to be free, held by: $(ss -Hltnp "sport = :$1" | head -1)" port_free "$1"
+}
+port_free() { [ -z "$(ss -Hltn "sport = :$1")" ]; }

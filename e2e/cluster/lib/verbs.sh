@@ -1,0 +1,112 @@
+# shellcheck shell=bash
+# What the verbs do.
+
+kc() { "${KUBECTL:=$(bin kubectl)}" --kubeconfig "$ADMIN_KUBECONFIG" --cache-dir "$STATE/kubectl-cache" "$@"; }
+
+own_cluster() { [ -n "${BLOOMERY_KUBECONFIG:-}" ]; }
+
+# One verb at a time that changes something; other than the daemons, which close
+# it, only this shell holds the lock.
+lock() {
+  exec 9>/run/lock/bloomery-cluster.lock
+  flock -w 600 9 || die "another 'cluster up' or 'down' is running"
+}
+
+# The bridge and the ports are the machine's, so there is one cluster on it.
+check_owner() {
+  local other
+  [ "$(id -u)" = 0 ] || die "has to be run as root"
+  # A socket's path has at most 107 bytes, of which a shim's takes 71.
+  ((${#STATE} <= 36)) || die "BLOOMERY_STATE is too long (36 bytes at most): $STATE"
+  case $STATE in /?*/?*) ;; *) die "BLOOMERY_STATE must be an own directory: $STATE" ;; esac
+  other=$(cat "$OWNER" 2>/dev/null || true)
+  if [ -n "$other" ] && [ "$other" != "$STATE" ] && [ -n "$(our_processes)" ]; then
+    die "a cluster is running with BLOOMERY_STATE=$other; take that down first"
+  fi
+}
+
+healthy() {
+  local name
+  for name in "${DAEMONS[@]}"; do running "$name" || return 1; done
+  [ -x "$(bin kubectl)" ] && apiserver_ready && node_ready && dns_ready
+}
+
+verb_up() {
+  if own_cluster; then check_own_cluster; return; fi
+  check_owner
+  lock
+  if healthy >/dev/null 2>&1; then
+    total "the cluster is already up (kubeconfig: $ADMIN_KUBECONFIG)"
+    return
+  fi
+  step "packages" runtime_packages
+  binaries
+  # A cluster that is not whole is built anew, from nothing: that is as fast as
+  # mending it, and there is no state in which it could fail.
+  if anything_left; then say "  taking down what is left of another run"; take_down; fi
+  build_up
+  total "the cluster is up (kubeconfig: $ADMIN_KUBECONFIG)"
+}
+
+build_up() {
+  mkdir -p "$STATE" && chmod 0711 "$STATE"
+  echo "$STATE" >"$OWNER"
+  step "certificates and configuration" make_files
+  step "network and cgroup" make_ground
+  step "etcd" start_etcd
+  step "API server started" start_apiserver
+  step "containerd and images" containerd_with_images
+  step "API server ready" wait_apiserver
+  step "controllers, kubelet, kube-proxy started" start_rest
+  step "DNS and storage class" install_addons
+  step "volumes" make_volumes
+  step "node ready" wait_node
+  step "CoreDNS ready" wait_dns
+}
+make_files() { make_config; make_pki; }
+make_ground() { make_network; make_cgroup; }
+containerd_with_images() { start_containerd; import_own_images; }
+start_rest() { start_controllers; start_node; start_renewer; }
+
+verb_down() {
+  if own_cluster; then die "BLOOMERY_KUBECONFIG names a cluster of yours: nothing is taken down"; fi
+  check_owner
+  lock
+  if ! anything_left; then say "there is no cluster"; return; fi
+  take_down
+  total "the cluster is down"
+}
+
+# check_own_cluster: makes nothing, only asks whether it answers.
+check_own_cluster() {
+  local kubectl
+  kubectl=$(bin kubectl)
+  if [ ! -x "$kubectl" ]; then kubectl=$(type -P kubectl || built_bin kubectl); fi
+  "$kubectl" --kubeconfig "$BLOOMERY_KUBECONFIG" --request-timeout 10s get --raw /readyz >/dev/null ||
+    die "the cluster of BLOOMERY_KUBECONFIG=$BLOOMERY_KUBECONFIG does not answer"
+  say "using the cluster of BLOOMERY_KUBECONFIG=$BLOOMERY_KUBECONFIG; nothing is made"
+}
+
+verb_status() {
+  local name
+  if own_cluster; then check_own_cluster; return; fi
+  for name in "${DAEMONS[@]}"; do
+    if running "$name"; then printf '%-24s %s\n' "$name" "running, pid $(cut -d' ' -f1 "$PIDS/$name")"
+    else printf '%-24s %s\n' "$name" "not running"; fi
+  done
+  if ! healthy >/dev/null 2>&1; then echo "the cluster is not up"; return 1; fi
+  kc get nodes
+  echo "the cluster is up (kubeconfig: $ADMIN_KUBECONFIG)"
+}
+
+verb_kubeconfig() { printf '%s\n' "${BLOOMERY_KUBECONFIG:-$ADMIN_KUBECONFIG}"; }
+
+verb_load() {
+  local archive
+  if own_cluster; then die "load: images of your own cluster are yours to load (kind load image-archive ...)"; fi
+  (($#)) || die "load: which archives?"
+  for archive in "$@"; do
+    [ -r "$archive" ] || die "load: no such file: $archive"
+    step "load $archive" import_image "$archive"
+  done
+}

@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# The stock of local PersistentVolumes. There is no provisioner: a claim takes
+# one of the stock, and one that was released is wiped and put back.
+
+# NUMBER SIZE, a line each. Sizes are nominal: all are directories of one disk.
+STOCK="${BLOOMERY_VOLUMES:-40} 1Gi
+8 20Gi"
+
+volume_manifest() {
+  local name=$1 size=$2
+  cat <<EOF
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: $name
+  labels: { bloomery.local/stock: "true" }
+spec:
+  capacity: { storage: $size }
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  storageClassName: bloomery-local
+  volumeMode: Filesystem
+  local: { path: "$VOLUMES/$name" }
+  nodeAffinity:
+    required:
+      nodeSelectorTerms:
+        - matchExpressions:
+            - { key: kubernetes.io/hostname, operator: In, values: ["$NODE_NAME"] }
+EOF
+}
+
+make_volumes() {
+  local number size i name
+  while read -r number size; do
+    for ((i = 1; i <= number; i++)); do
+      name=$(printf 'local-%s-%03d' "${size,,}" "$i")
+      fresh_directory "$VOLUMES/$name"
+      volume_manifest "$name" "$size"
+    done
+  done <<<"$STOCK" >"$CONF/volumes.yaml"
+  kc create -f "$CONF/volumes.yaml" >/dev/null
+}
+
+# As a new disk would be: empty, root's. What may write to it is fsGroup's work.
+fresh_directory() {
+  mkdir -p "$1"
+  find "$1" -mindepth 1 -delete
+  chown 0:0 "$1"
+  chmod 0755 "$1"
+}
+
+# renew_volume NAME SIZE
+renew_volume() {
+  case $1 in local-*) ;; *) return 0 ;; esac
+  # Released means that no pod uses the claim any more, nor can again.
+  renewer_kubectl delete persistentvolume "$1" --ignore-not-found
+  fresh_directory "$VOLUMES/$1"
+  volume_manifest "$1" "$2" | renewer_kubectl create -f -
+}
+
+renewer_kubectl() { "$KUBECTL" --kubeconfig "$CONF/renewer.kubeconfig" "$@"; }
+
+# renew_volumes: the daemon. A watch, not polling: it costs nothing at rest. The
+# watch ends from time to time; a new one begins with what was missed.
+renew_volumes() {
+  local name phase size
+  KUBECTL=$(bin kubectl)
+  while :; do
+    while read -r name phase size; do
+      if [ "$phase" = Released ]; then
+        echo "$(date -Is) renewing $name"
+        renew_volume "$name" "$size" || echo "could not renew $name"
+      fi
+    done < <(renewer_kubectl get persistentvolumes -l bloomery.local/stock=true --watch --no-headers \
+      -o custom-columns=NAME:.metadata.name,PHASE:.status.phase,SIZE:.spec.capacity.storage)
+    sleep 1
+  done
+}
+
+start_renewer() { daemon volume-renewer "$CLUSTER_DIR/cluster" _renew; }
