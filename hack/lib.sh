@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# What the scripts under hack/ share. Sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Outside the checkout: a fresh clone finds it again, and losing it costs only time.
+# shellcheck disable=SC2034  # read by the scripts that source this file
+cache=${BLOOMERY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bloomery}
+# shellcheck disable=SC2034
+cluster=$root/e2e/cluster/cluster
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+  say "error: $*"
+  exit 1
+}
+
+# need COMMAND PACKAGE...: makes sure that COMMAND exists, from the named Debian packages where it does not.
+need() {
+  local command=$1
+  shift
+  command -v "$command" >/dev/null && return
+  install_packages "$@"
+  command -v "$command" >/dev/null || die "the packages '$*' were installed, but there is no '$command' on PATH"
+}
+
+# install_packages PACKAGE...: by apt, as root or through sudo.
+install_packages() {
+  command -v apt-get >/dev/null || die "please install: $* (there is no apt-get here to do it)"
+  say "installing $* (apt)"
+  apt_update_once
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" </dev/null >&2 ||
+    die "apt-get could not install: $*"
+}
+
+# apt_update_once: fetches package lists where the machine has none, or only lists older than a day.
+apt_update_once() {
+  if [[ -z $(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' -mtime -1 -print -quit 2>/dev/null) ]]; then
+    as_root apt-get update -qq </dev/null >&2 || say "apt-get update failed: going on with the lists that are here"
+  fi
+}
+
+as_root() {
+  if [[ $(id -u) == 0 ]]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+# kubeconfig: the path of the kubeconfig in use: the named one, or the local cluster's. Never the user's current context.
+kubeconfig() {
+  if [[ -n ${BLOOMERY_KUBECONFIG:-} ]]; then
+    [[ -r $BLOOMERY_KUBECONFIG ]] || die "BLOOMERY_KUBECONFIG names '$BLOOMERY_KUBECONFIG', which cannot be read"
+    printf '%s\n' "$BLOOMERY_KUBECONFIG"
+  else
+    "$cluster" kubeconfig
+  fi
+}
+
+# python_tool COMMAND PACKAGE VERSION: prints the path of a prebuilt tool, installed from PyPI into the cache.
+python_tool() {
+  local command=$1 package=$2 version=$3
+  local venv=$cache/tools/$package-$version
+  if [[ ! -x $venv/bin/$command ]]; then
+    python3 -c 'import venv, ensurepip' 2>/dev/null || install_packages python3 python3-venv
+    say "installing $package $version (PyPI)"
+    rm -rf "$venv"
+    python3 -m venv "$venv" </dev/null >&2
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$package==$version" </dev/null >&2 || {
+      rm -rf "$venv"
+      die "pip could not install $package $version"
+    }
+  fi
+  printf '%s\n' "$venv/bin/$command"
+}
