@@ -110,3 +110,10 @@ verb_load() {
     step "load $archive" import_image "$archive"
   done
 }
+
+# verb_images: asked of the runtime itself; the node's status lags behind it.
+verb_images() {
+  if own_cluster; then die "images: what your own cluster has is for it to say"; fi
+  running containerd || die "the cluster is not up: run '$CLUSTER_DIR/cluster up'"
+  "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images list --quiet
+}

@@ -1,0 +1,75 @@
+# The verbs that a person and CI use. What is behind them is in hack/ and e2e/cluster/.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+STEP := hack/step
+CLUSTER := e2e/cluster/cluster
+
+.PHONY: help
+help: ## What there is
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  BLOOMERY_KUBECONFIG=<file> takes a cluster of yours instead of the local one (README.md)."
+
+.PHONY: demo
+demo: ## A cluster, the operator, Skills and Jobs: everything at once, on a machine that had nothing
+	@hack/demo
+
+.PHONY: test
+test: test-fast e2e ## All tests
+
+.PHONY: test-fast
+test-fast: ## Tests that need no cluster
+	@$(STEP) "tests without a cluster" hack/test-fast
+
+.PHONY: e2e
+e2e: cluster-up images ## Stories on a real cluster; FILTER=<name> picks some
+	@$(STEP) "stories on the cluster" hack/e2e $(FILTER)
+
+.PHONY: lint
+lint: ## Formatting, clippy, licences, generated files, scripts, chart, spelling
+	@$(STEP) "rustfmt" cargo fmt --all --check
+	@$(STEP) "shellcheck" hack/shellcheck
+	@$(STEP) "typos" hack/typos
+	@$(STEP) "cargo-deny" hack/deny
+	@$(STEP) "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
+	@$(STEP) "each library alone" hack/check-alone
+	@$(STEP) "CRDs as committed" hack/crds --check
+	@$(STEP) "chart" hack/lint-chart
+
+.PHONY: fmt
+fmt: ## Format the Rust sources
+	@cargo fmt --all
+
+.PHONY: crds
+crds: ## Generate crds/yaml and the chart's CRDs from the Rust types
+	@hack/crds
+
+.PHONY: images
+images: ## Build the images that changed and load them into the cluster
+	@$(STEP) "images" hack/images
+
+.PHONY: cluster-up
+cluster-up: ## A local Kubernetes node, whole; nothing happens where it is up
+	@$(STEP) "cluster" $(CLUSTER) up
+
+.PHONY: cluster-down
+cluster-down: ## Take down all that cluster-up made
+	@$(CLUSTER) down
+
+.PHONY: install
+install: ## Install or upgrade the operator in the cluster
+	@$(STEP) "install" hack/install
+
+.PHONY: kubeconfig
+kubeconfig: ## Print the path of the kubeconfig (make -s kubeconfig)
+	@$(CLUSTER) kubeconfig
+
+.PHONY: kubectl
+kubectl: ## Print the path of the client (make -s kubectl)
+	@$(CLUSTER) kubectl
+
+.PHONY: clean
+clean: ## Delete what was built in this checkout; caches outside it stay
+	@cargo clean

@@ -1,0 +1,45 @@
+{{/* The operator's configuration: all of it, in the order of `bloomery-operator --help`. */}}
+{{- define "bloomery.env" -}}
+- name: POD_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+- name: POD_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: BLOOMERY_LOG
+  value: {{ .Values.log.filter | quote }}
+- name: BLOOMERY_HTTP_ADDR
+  value: 0.0.0.0:8080
+- name: BLOOMERY_REPORT_ADDR
+  value: 0.0.0.0:8443
+- name: BLOOMERY_REPORT_URL
+  value: https://{{ include "bloomery.fullname" . }}.{{ .Release.Namespace }}.svc:8443
+- name: BLOOMERY_REPORT_CA_SECRET
+  value: {{ include "bloomery.reportCaSecret" . }}
+- name: BLOOMERY_LEASE_NAME
+  value: {{ include "bloomery.leaseName" . }}
+- name: BLOOMERY_WORKER_IMAGE
+  value: {{ include "bloomery.image" (dict "image" .Values.worker.image "root" .) }}
+- name: BLOOMERY_WORKER_IMAGE_PULL_POLICY
+  value: {{ .Values.worker.image.pullPolicy }}
+- name: BLOOMERY_WORKER_RESOURCES
+  value: {{ toJson .Values.worker.resources | quote }}
+- name: BLOOMERY_RUN_AS_USER
+  value: {{ int64 .Values.worker.runAsUser | quote }}
+- name: BLOOMERY_RUN_AS_GROUP
+  value: {{ int64 .Values.worker.runAsGroup | quote }}
+- name: BLOOMERY_FS_GROUP
+  value: {{ int64 .Values.worker.fsGroup | quote }}
+- name: BLOOMERY_POD_RETENTION
+  value: {{ .Values.worker.podRetention }}
+- name: BLOOMERY_MEMORY_SIZE
+  value: {{ .Values.memory.size | quote }}
+- name: BLOOMERY_MEMORY_ACCESS_MODE
+  value: {{ .Values.memory.accessMode }}
+{{- with .Values.memory.storageClassName }}
+- name: BLOOMERY_MEMORY_CLASS
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,66 @@
+{{- define "bloomery.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "bloomery.fullname" -}}
+{{- $name := include "bloomery.name" . }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{/* What selects the operator's pods: never changes in the life of a release. */}}
+{{- define "bloomery.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "bloomery.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end }}
+
+{{- define "bloomery.labels" -}}
+{{ include "bloomery.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: bloomery
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The `annotations:` block of an object: the common ones and those given as `.extra`; nothing where there are none. */}}
+{{- define "bloomery.annotations" -}}
+{{- with merge (dict) (.extra | default dict) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "bloomery.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "bloomery.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name must be set where serviceAccount.create is false" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* The reference of an image: (dict "image" .Values.image "root" $). */}}
+{{- define "bloomery.image" -}}
+{{- if .image.digest }}
+{{- printf "%s@%s" .image.repository .image.digest }}
+{{- else }}
+{{- printf "%s:%s" .image.repository (default .root.Chart.AppVersion .image.tag) }}
+{{- end }}
+{{- end }}
+
+{{/* The key pair that signs the report endpoint's certificate: made by the operator, in a Secret that the chart ships empty. */}}
+{{- define "bloomery.reportCaSecret" -}}
+bloomery-report-ca
+{{- end }}
+
+{{- define "bloomery.leaseName" -}}
+{{ include "bloomery.fullname" . }}-leader
+{{- end }}
