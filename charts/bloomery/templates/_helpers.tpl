@@ -31,11 +31,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- end }}
 {{- end }}
 
-{{/* The `annotations:` block of an object: the common ones and those given as `.extra`; nothing where there are none. */}}
+{{/* The `annotations:` block of an object, on a line of its own and indented by `.at`: `.extra` and the common ones; nothing where
+     there are none. */}}
 {{- define "bloomery.annotations" -}}
+{{- $at := .at | int }}
 {{- with merge (dict) (.extra | default dict) .root.Values.commonAnnotations }}
-annotations:
-  {{- toYaml . | nindent 2 }}
+{{- printf "annotations:\n%s" (toYaml . | indent 2) | nindent $at }}
 {{- end }}
 {{- end }}
 
