@@ -2,7 +2,7 @@
 # Takes down whatever there is of a cluster, running, half started or killed:
 # nothing here relies on what came before having worked.
 
-DAEMONS=(volume-renewer kubelet kube-proxy kube-scheduler kube-controller-manager kube-apiserver containerd etcd)
+DAEMONS=(volume-renewer kubelet containerd kube-proxy kube-scheduler kube-controller-manager kube-apiserver etcd)
 
 # anything_left: is there something to take down?
 anything_left() {
@@ -11,21 +11,16 @@ anything_left() {
 }
 
 take_down() {
-  # The kubelet first: it would start again what is ended.
-  local name
-  for name in volume-renewer kubelet; do stop_daemon "$name"; done
-  step "containers and daemons" stop_everything
+  step "containers and daemons" kill_everything
   step "mounts" remove_mounts
   step "network" remove_network
   step "cgroups and state" remove_state
 }
 
-stop_everything() {
+kill_everything() {
   local name
-  # What runs in containers, and the shims, are in the cgroup: no list of them
-  # has to be asked of a containerd that may be dead.
-  for name in "${DAEMONS[@]}"; do stop_daemon "$name" & done
-  wait
+  # In this order: the kubelet and containerd would start again what is ended.
+  for name in "${DAEMONS[@]}"; do kill_daemon "$name"; done
   kill_our_processes
 }
 
@@ -61,19 +56,29 @@ remove_network() {
 }
 
 remove_state() {
-  local root link
+  local root
   for root in /sys/fs/cgroup /sys/fs/cgroup/*; do
     [ -d "$root/$CGROUP" ] || continue
     find "$root/$CGROUP" -depth -type d -exec rmdir {} + 2>/dev/null || true
   done
-  # The kubelet's links to the pods' logs: this path cannot be configured.
+  remove_fixed_paths
+  # Never into a mount: what is mounted there is not ours to delete.
+  rm -rf --one-file-system "$STATE"
+  rm -f "$OWNER"
+}
+
+# What the kubelet makes at paths that cannot be configured: the links to the
+# pods' logs, and the socket for device plugins.
+remove_fixed_paths() {
+  local link name
   if [ -d /var/log/containers ]; then
     for link in /var/log/containers/*; do
       case $(readlink "$link" || true) in "$LOGS"/*) rm -f "$link" ;; esac
     done
     rmdir /var/log/containers 2>/dev/null || true
   fi
-  # Never into a mount: what is mounted there is not ours to delete.
-  rm -rf --one-file-system "$STATE"
-  rm -f "$OWNER"
+  for name in kubelet.sock kubelet_internal_checkpoint DEPRECATION; do
+    rm -f "/var/lib/kubelet/device-plugins/$name"
+  done
+  rmdir /var/lib/kubelet/device-plugins /var/lib/kubelet 2>/dev/null || true
 }

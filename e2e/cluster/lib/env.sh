@@ -4,7 +4,7 @@
 
 CLUSTER_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 STATE=${BLOOMERY_STATE:-/var/lib/bloomery-cluster}
-CACHE=${BLOOMERY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bloomery}/cluster-bin
+CACHE=${BLOOMERY_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/bloomery}/cluster-bin
 
 LOGS=$STATE/log
 PKI=$STATE/pki

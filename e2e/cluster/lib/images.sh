@@ -38,6 +38,9 @@ descriptor() {
   printf '{"mediaType":"application/vnd.oci.%s","digest":"sha256:%s","size":%s}' "$1" "${2% *}" "${2#* }"
 }
 
+# import_image ARCHIVE: ctr has much to say; it is heard only if it fails.
 import_image() {
-  "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images import "$1"
+  local said
+  said=$("$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images import "$1" 2>&1) ||
+    die "could not import $1: $said"
 }

@@ -35,8 +35,8 @@ containerd_ready() { "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.i
 
 import_own_images() {
   wait_for 20 containerd containerd_ready
-  import_image "$(set_dir pause)/pause.oci.tar" >/dev/null
-  import_image "$(set_dir coredns)/coredns.oci.tar" >/dev/null
+  import_image "$(set_dir pause)/pause.oci.tar"
+  import_image "$(set_dir coredns)/coredns.oci.tar"
 }
 
 start_node() {

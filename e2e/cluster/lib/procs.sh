@@ -47,22 +47,17 @@ running() {
   [ -n "$began" ] && [ "$(start_time "$pid")" = "$began" ]
 }
 
-# stop_daemon NAME: asks, and after five seconds no longer asks.
-stop_daemon() {
-  local pid tries=0
+# kill_daemon NAME: at once. All that a daemon could still save is deleted next.
+kill_daemon() {
+  local pid
   running "$1" || return 0
   read -r pid _ <"$PIDS/$1"
-  kill -TERM "$pid" 2>/dev/null || true
-  while running "$1"; do
-    sleep 0.05
-    tries=$((tries + 1))
-    if ((tries == 100)); then kill -KILL "$pid" 2>/dev/null || true; fi
-    if ((tries > 200)); then say "cluster: process $pid ($1) does not end"; return 1; fi
-  done
+  kill -KILL "$pid" 2>/dev/null || true
 }
 
 # our_processes: the ids of all that runs in the cluster's cgroup: daemons,
-# shims and what runs in containers.
+# shims and what runs in containers. No list of containers has to be asked of a
+# containerd that may be dead.
 our_processes() {
   local dir
   dir=$(tracking_root)/$CGROUP

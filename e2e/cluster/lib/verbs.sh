@@ -107,7 +107,7 @@ verb_load() {
   (($#)) || die "load: which archives?"
   for archive in "$@"; do
     [ -r "$archive" ] || die "load: no such file: $archive"
-    step "load $archive" import_image "$archive"
+    step "load $(basename "$archive")" import_image "$archive"
   done
 }
 

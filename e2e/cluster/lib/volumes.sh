@@ -53,10 +53,10 @@ fresh_directory() {
 # renew_volume NAME SIZE
 renew_volume() {
   case $1 in local-*) ;; *) return 0 ;; esac
+  echo "$(date -Is) renewing $1"
   # Released means that no pod uses the claim any more, nor can again.
-  renewer_kubectl delete persistentvolume "$1" --ignore-not-found
-  fresh_directory "$VOLUMES/$1"
-  volume_manifest "$1" "$2" | renewer_kubectl create -f -
+  renewer_kubectl delete persistentvolume "$1" && fresh_directory "$VOLUMES/$1" &&
+    volume_manifest "$1" "$2" | renewer_kubectl create -f -
 }
 
 renewer_kubectl() { "$KUBECTL" --kubeconfig "$CONF/renewer.kubeconfig" "$@"; }
@@ -64,18 +64,25 @@ renewer_kubectl() { "$KUBECTL" --kubeconfig "$CONF/renewer.kubeconfig" "$@"; }
 # renew_volumes: the daemon. A watch, not polling: it costs nothing at rest. The
 # watch ends from time to time; a new one begins with what was missed.
 renew_volumes() {
-  local name phase size
+  local name phase size uid
+  declare -A renewed=()
   KUBECTL=$(bin kubectl)
   while :; do
-    while read -r name phase size; do
-      if [ "$phase" = Released ]; then
-        echo "$(date -Is) renewing $name"
-        renew_volume "$name" "$size" || echo "could not renew $name"
-      fi
-    done < <(renewer_kubectl get persistentvolumes -l bloomery.local/stock=true --watch --no-headers \
-      -o custom-columns=NAME:.metadata.name,PHASE:.status.phase,SIZE:.spec.capacity.storage)
+    while read -r name phase size uid; do
+      # The deletion of the old volume is seen as "Released" too: once is enough,
+      # and twice could take a volume that is bound again.
+      if [ "$phase" != Released ] || [ -n "${renewed[$uid]:-}" ]; then continue; fi
+      if renew_volume "$name" "$size"; then renewed[$uid]=1; fi
+    done < <(watch_volumes)
     sleep 1
+    # What a failure in between, or a test, left deleted comes back.
+    renewer_kubectl create -f "$CONF/volumes.yaml" 2>&1 | grep -v AlreadyExists || true
   done
+}
+
+watch_volumes() {
+  renewer_kubectl get persistentvolumes -l bloomery.local/stock=true --watch --no-headers -o \
+    custom-columns=NAME:.metadata.name,PHASE:.status.phase,SIZE:.spec.capacity.storage,UID:.metadata.uid
 }
 
 start_renewer() { daemon volume-renewer "$CLUSTER_DIR/cluster" _renew; }
