@@ -74,3 +74,10 @@ python_tool() {
   fi
   printf '%s\n' "$venv/bin/$command"
 }
+
+# test_targets stories|fast: the names of the workspace's integration tests: the stories of e2e, or all others.
+test_targets() {
+  cargo metadata --no-deps --format-version 1 --locked | jq -r --arg kind "$1" '
+    .packages[] | select((.name == "bloomery-e2e") == ($kind == "stories"))
+    | .targets[] | select(.kind == ["test"]) | .name' | sort
+}
