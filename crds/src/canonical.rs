@@ -1,0 +1,127 @@
+//! Canonical JSON and the digests made of it (`engine.md`, section 1, "Digests").
+//!
+//! Keys are sorted by code point, integers of 64 bits stay exact, floats are printed shortest. RFC 8785 maps
+//! every number to a double, so 9007199254740993 and ...992 would share one digest: two orders, one approval.
+
+mod number;
+mod strict;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+
+/// Why a JSON text has no canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The text is not JSON, or is nested deeper than 128 levels.
+    #[error("not valid JSON: {0}")]
+    Syntax(String),
+    /// An object names one key twice; readers disagree which value counts.
+    #[error("the key {0:?} appears twice in one object")]
+    DuplicateKey(String),
+    /// A number would change its value if it were read and written again.
+    #[error("the number {0} cannot be represented exactly")]
+    InexactNumber(String),
+}
+
+/// A SHA-256 over canonical JSON or bytes, written `sha256:<64 hex digits>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub struct Digest(#[schemars(length(max = 71))] String);
+
+impl Digest {
+    /// Digests bytes as they are.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let hash = Sha256::digest(bytes);
+        let mut text = String::with_capacity(71);
+        text.push_str("sha256:");
+        for byte in hash {
+            let _ = fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
+        }
+        Self(text)
+    }
+
+    /// Digests the canonical form of a value.
+    pub fn of_value(value: &Value) -> Self {
+        Self::of_bytes(to_string(value).as_bytes())
+    }
+
+    /// The whole digest, `sha256:` included.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The first `n` hex digits, for names that people read.
+    pub fn short(&self, n: usize) -> &str {
+        let hex = self.0.strip_prefix("sha256:").unwrap_or(&self.0);
+        hex.get(..n).unwrap_or(hex)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for Digest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let hex = text.strip_prefix("sha256:").unwrap_or_default();
+        if hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(format!("{text:?} is not a digest: expected sha256: and 64 hex digits"))
+        }
+    }
+}
+
+/// Reads a JSON text, refusing what has no canonical form.
+pub fn parse(text: &str) -> Result<Value, Error> {
+    let value = strict::parse(text)?;
+    number::check(text)?;
+    Ok(value)
+}
+
+/// Writes a value in canonical form.
+pub fn to_string(value: &Value) -> String {
+    let mut out = String::new();
+    write(value, &mut out);
+    out
+}
+
+fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => out.push_str(&value.to_string()),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            // Sorted here rather than trusted: a dependency may switch serde_json to insertion order.
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
+            out.push('{');
+            for (i, (key, item)) in entries.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::String(key.clone()).to_string());
+                out.push(':');
+                write(item, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! The check that every number of a JSON text survives reading and writing.
+
+use super::Error;
+
+/// Checks each number token of a text that is known to be valid JSON.
+pub(super) fn check(text: &str) -> Result<(), Error> {
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        let from = rest.get(at..).unwrap_or_default();
+        let length = if from.starts_with('"') {
+            string_length(from)
+        } else {
+            let token = number_token(from);
+            if !is_exact(token) {
+                return Err(Error::InexactNumber(crate::text::bounded(token, 64)));
+            }
+            token.len()
+        };
+        rest = from.get(length..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+fn string_length(from: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in from.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    from.len()
+}
+
+fn number_token(from: &str) -> &str {
+    let end = from.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(from.len());
+    from.get(..end).unwrap_or(from)
+}
+
+fn is_exact(token: &str) -> bool {
+    if !token.contains(['.', 'e', 'E']) {
+        return token != "-0" && (token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok());
+    }
+    match token.parse::<f64>() {
+        Ok(float) if float.is_finite() => decimal(token) == decimal(&format!("{float:e}")),
+        _ => false,
+    }
+}
+
+/// The value of a decimal literal as (negative, significant digits, exponent of the last digit): equal
+/// triples are equal values.
+fn decimal(literal: &str) -> Option<(bool, String, i64)> {
+    let (negative, unsigned) = match literal.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, literal),
+    };
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
+        None => (unsigned, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_end_matches('0');
+    let trailing = i64::try_from(digits.len() - significant.len()).ok()?;
+    let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?.checked_add(trailing)?;
+    let significant = significant.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some((negative, String::new(), 0));
+    }
+    Some((negative, significant.to_owned(), exponent))
+}

@@ -1,0 +1,95 @@
+use super::{Digest, Error, parse, to_string};
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+#[test]
+fn keys_are_sorted_at_every_depth() {
+    let value = parse(r#"{"b":{"z":1,"a":[{"y":2,"x":3}]},"a":null}"#).unwrap();
+    assert_eq!(to_string(&value), r#"{"a":null,"b":{"a":[{"x":3,"y":2}],"z":1}}"#);
+}
+
+#[test]
+fn neighbouring_integers_beyond_doubles_have_two_digests() {
+    let one = parse(r#"{"order":9007199254740993}"#).unwrap();
+    let other = parse(r#"{"order":9007199254740992}"#).unwrap();
+    assert_ne!(Digest::of_value(&one), Digest::of_value(&other));
+}
+
+#[rstest]
+#[case::duplicate(r#"{"a":1,"a":2}"#, Error::DuplicateKey("a".into()))]
+#[case::duplicate_deep(r#"[{"x":{"k":1,"k":1}}]"#, Error::DuplicateKey("k".into()))]
+#[case::duplicate_by_escape(r#"{"a":1,"\u0061":2}"#, Error::DuplicateKey("a".into()))]
+#[case::beyond_u64("18446744073709551616", Error::InexactNumber("18446744073709551616".into()))]
+#[case::too_many_digits("[0.10000000000000000001]", Error::InexactNumber("0.10000000000000000001".into()))]
+#[case::underflow("1e-400", Error::InexactNumber("1e-400".into()))]
+#[case::negative_zero("-0", Error::InexactNumber("-0".into()))]
+fn what_readers_would_disagree_about_is_refused(#[case] text: &str, #[case] error: Error) {
+    assert_eq!(parse(text), Err(error));
+}
+
+#[rstest]
+#[case("1e400")]
+#[case("{")]
+#[case("NaN")]
+#[case(r#"{"a":1} x"#)]
+fn what_is_not_json_is_refused(#[case] text: &str) {
+    assert!(matches!(parse(text), Err(Error::Syntax(_))), "{text}");
+}
+
+#[test]
+fn deep_nesting_is_refused_not_overflown() {
+    let text = "[".repeat(100_000);
+    assert!(matches!(parse(&text), Err(Error::Syntax(_))));
+}
+
+#[rstest]
+#[case("500.50", "500.5")]
+#[case("1E2", "100.0")]
+#[case("18446744073709551615", "18446744073709551615")]
+#[case("-9223372036854775808", "-9223372036854775808")]
+#[case(r#""12345678901234567890123""#, r#""12345678901234567890123""#)]
+#[case(r#"{"a\"1":"99999999999999999999"}"#, r#"{"a\"1":"99999999999999999999"}"#)]
+fn what_round_trips_is_kept(#[case] text: &str, #[case] canonical: &str) {
+    assert_eq!(to_string(&parse(text).unwrap()), canonical);
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_filter("-0.0 is written apart", |f| *f != 0.0).prop_map(Value::from),
+        ".*".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::btree_map(".*", inner, 0..6).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn canonical_form_is_a_fixed_point(value in any_json()) {
+        let text = to_string(&value);
+        let read = parse(&text).unwrap();
+        prop_assert_eq!(&read, &value);
+        prop_assert_eq!(to_string(&read), text);
+    }
+
+    #[test]
+    fn no_text_panics(text in ".*") {
+        let _ = parse(&text);
+    }
+}
+
+#[test]
+fn digests_are_read_strictly() {
+    let digest = Digest::of_value(&json!({}));
+    assert_eq!(digest.to_string().parse::<Digest>().as_ref(), Ok(&digest));
+    assert_eq!(digest.short(8).len(), 8);
+    assert!("sha256:xyz".parse::<Digest>().is_err());
+}

@@ -1,0 +1,62 @@
+//! The budgets of a conversation (`engine.md`, section 5).
+
+use crate::v1alpha1::Limits;
+use serde::{Deserialize, Serialize};
+
+/// The limits that one Job runs under: the Skill's or the defaults, lowered by the Job's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EffectiveLimits {
+    /// How many answers of the model the main loop may take.
+    pub steps: u32,
+    /// How many tool calls may be started.
+    pub tool_calls: u32,
+    /// How many tokens, in and out, may be spent.
+    pub tokens: u64,
+    /// How many seconds the worker may work; waiting does not count.
+    pub duration_seconds: u64,
+}
+
+impl EffectiveLimits {
+    /// What holds where neither Skill nor Job says anything.
+    pub const DEFAULT: Self = Self { steps: 50, tool_calls: 100, tokens: 200_000, duration_seconds: 30 * 60 };
+
+    /// Resolves the limits of a Job: the Skill's replace the defaults, the Job's may only lower them.
+    pub fn resolve(skill: Option<&Limits>, job: Option<&Limits>) -> Self {
+        let of_skill = Self::DEFAULT.each(skill, |_, own| own);
+        of_skill.each(job, Ord::min)
+    }
+
+    fn each(self, own: Option<&Limits>, pick: impl Fn(u64, u64) -> u64) -> Self {
+        let Some(own) = own else { return self };
+        let apply = |base: u64, own: Option<u64>| own.map_or(base, |own| pick(base, own));
+        let small =
+            |base: u32, own: Option<u32>| u32::try_from(apply(base.into(), own.map(u64::from))).unwrap_or(u32::MAX);
+        Self {
+            steps: small(self.steps, own.steps),
+            tool_calls: small(self.tool_calls, own.tool_calls),
+            tokens: apply(self.tokens, own.tokens),
+            duration_seconds: apply(self.duration_seconds, own.duration.as_ref().map(crate::v1alpha1::seconds)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(steps: Option<u32>, duration: Option<&str>) -> Limits {
+        Limits { steps, duration: duration.map(|text| text.parse().unwrap()), ..Limits::default() }
+    }
+
+    #[test]
+    fn the_skill_replaces_defaults_and_the_job_only_lowers() {
+        let skill = limits(Some(80), Some("1h"));
+        assert_eq!(EffectiveLimits::resolve(Some(&skill), None).steps, 80);
+        let raised = EffectiveLimits::resolve(Some(&skill), Some(&limits(Some(90), Some("2h"))));
+        assert_eq!((raised.steps, raised.duration_seconds), (80, 3600));
+        let lowered = EffectiveLimits::resolve(Some(&skill), Some(&limits(Some(7), Some("1m30s"))));
+        assert_eq!((lowered.steps, lowered.duration_seconds), (7, 90));
+        assert_eq!(EffectiveLimits::resolve(None, None), EffectiveLimits::DEFAULT);
+    }
+}

@@ -1,0 +1,76 @@
+//! Names, labels and annotations of everything that Bloomery makes.
+
+use crate::canonical::Digest;
+
+/// The API group.
+pub const GROUP: &str = "bloomery.dev";
+
+/// The longest name of a Skill, Job or Model: names become labels, Services and pod names.
+pub const MAX_NAME: usize = 50;
+
+/// Label on every object made for a Skill: the Skill's name.
+pub const LABEL_SKILL: &str = "bloomery.dev/skill";
+
+/// Label on every object made for a Job: the Job's name.
+pub const LABEL_JOB: &str = "bloomery.dev/job";
+
+/// Label on a worker pod: the number of its attempt.
+pub const LABEL_ATTEMPT: &str = "bloomery.dev/attempt";
+
+/// Label that says what an object is for: `worker`, `mcp`, `revision`, `memory`.
+pub const LABEL_COMPONENT: &str = "app.kubernetes.io/component";
+
+/// Label that says who manages an object; its value is [`MANAGER`].
+pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// The field manager of every object that the operator applies, and the value of [`LABEL_MANAGED_BY`].
+pub const MANAGER: &str = "bloomery";
+
+/// Annotation of a worker pod that holds the Job's part of the run document.
+pub const ANNOTATION_JOB_PART: &str = "bloomery.dev/job-part";
+
+/// The memory claim of a tenant; one that exists already is used as it is.
+pub const MEMORY_CLAIM: &str = "bloomery-memory";
+
+/// The audience of a worker's projected token; a token for the API server is refused.
+pub const REPORT_AUDIENCE: &str = "bloomery";
+
+/// The ServiceAccount that the workers of a Skill run as.
+pub fn worker_service_account(skill: &str) -> String {
+    format!("{skill}-worker")
+}
+
+/// The Deployment, Service and ServiceAccount of a Skill's MCP server.
+pub fn mcp_server(skill: &str) -> String {
+    format!("{skill}-mcp")
+}
+
+/// The ConfigMap of a revision, named by its content.
+pub fn revision(skill: &str, digest: &Digest) -> String {
+    format!("{skill}-{}", digest.short(8))
+}
+
+/// The pod of one attempt of a Job: `<job>-<attempt>-<5 of the UID>`.
+pub fn worker_pod(job: &str, attempt: u32, uid: &str) -> String {
+    format!("{job}-{attempt}-{}", uid.get(..5).unwrap_or(uid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_a_longest_object_is_a_label() {
+        let longest = "x".repeat(MAX_NAME);
+        let uid = "01234567-89ab-cdef-0123-456789abcdef";
+        for name in [
+            worker_service_account(&longest),
+            mcp_server(&longest),
+            revision(&longest, &Digest::of_bytes(b"")),
+            worker_pod(&longest, 999_999, uid),
+        ] {
+            assert!(name.len() <= 63, "{name} is {} long", name.len());
+        }
+        assert_eq!(worker_pod("refund", 2, uid), "refund-2-01234");
+    }
+}

@@ -1,0 +1,149 @@
+//! How a Job ends, and what each stage of it is called.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{Display, EnumIter, EnumString, IntoStaticStr};
+
+/// The stage that a Job is in. Terminal phases are never left.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Display,
+    EnumIter,
+    IntoStaticStr,
+    Default,
+)]
+pub enum Phase {
+    /// The operator waits for something that the Job needs: its Skill, its Model, the memory.
+    #[default]
+    Pending,
+    /// The Job waits for a new pod: an earlier one parked, was lost, or crashed.
+    Queued,
+    /// A pod exists, and its worker has not reported yet.
+    Starting,
+    /// The worker works through the goal.
+    Running,
+    /// The model gave an answer, which the finalization gate rules on.
+    Finalizing,
+    /// The goal was reached and the answer passed its gates.
+    Succeeded,
+    /// A limit, a fault or a deletion ended the Job.
+    Failed,
+    /// The engine would not decide, and a person has to.
+    Escalated,
+}
+
+impl Phase {
+    /// Whether the Job has ended.
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Failed | Self::Escalated => true,
+            Self::Pending | Self::Queued | Self::Starting | Self::Running | Self::Finalizing => false,
+        }
+    }
+}
+
+/// The typed reason of a terminal phase.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Display,
+    EnumIter,
+    EnumString,
+    IntoStaticStr,
+)]
+pub enum OutcomeCode {
+    /// The answer passed every gate.
+    Succeeded,
+    /// More model calls were needed than `limits.steps` allows.
+    StepLimit,
+    /// More tool calls were asked for than `limits.toolCalls` allows.
+    ToolCallLimit,
+    /// The tokens of `limits.tokens` were spent.
+    TokenLimit,
+    /// The working time of `limits.duration` was spent.
+    DurationLimit,
+    /// The model repeated one failing call, or gave no usable answer, again and again.
+    Stuck,
+    /// Three attempts in a row ended without getting any further.
+    CrashLoop,
+    /// The MCP server did not answer.
+    McpUnavailable,
+    /// The model did not answer, or refused to.
+    ModelUnavailable,
+    /// The Skill was deleted while the Job ran.
+    SkillDeleted,
+    /// The answer did not pass the finalization gate in the attempts that it had.
+    GateFailed,
+    /// A call with effect was sent, and nobody knows whether it happened.
+    ToolIndeterminate,
+}
+
+impl OutcomeCode {
+    /// The phase in which a Job with this outcome rests.
+    pub fn phase(self) -> Phase {
+        match self {
+            Self::Succeeded => Phase::Succeeded,
+            Self::StepLimit
+            | Self::ToolCallLimit
+            | Self::TokenLimit
+            | Self::DurationLimit
+            | Self::Stuck
+            | Self::CrashLoop
+            | Self::McpUnavailable
+            | Self::ModelUnavailable
+            | Self::SkillDeleted => Phase::Failed,
+            Self::GateFailed | Self::ToolIndeterminate => Phase::Escalated,
+        }
+    }
+}
+
+/// The end of a Job: a typed reason and a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// The typed reason.
+    pub code: OutcomeCode,
+    /// What happened and what to do about it.
+    #[schemars(length(max = 1024))]
+    pub message: String,
+}
+
+impl Outcome {
+    /// The longest `message` in bytes.
+    pub const MAX_MESSAGE: usize = 1024;
+
+    /// Makes an outcome, bounding its sentence.
+    pub fn new(code: OutcomeCode, message: impl AsRef<str>) -> Self {
+        Self { code, message: crate::text::bounded(message.as_ref(), Self::MAX_MESSAGE) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::IntoEnumIterator;
+
+    #[test]
+    fn every_outcome_rests_in_a_terminal_phase() {
+        for code in OutcomeCode::iter() {
+            assert!(code.phase().is_terminal(), "{code}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What a worker and the operator say to each other while a Job runs (`engine.md`, section 6).
+
+use crate::canonical::Digest;
+use crate::outcome::{Outcome, Phase};
+use crate::run::JobIdentity;
+use crate::text::bounded;
+use crate::v1alpha1::{Gates, JobResult, LogPosition, Usage};
+use serde::{Deserialize, Serialize};
+
+/// The path of the report endpoint.
+pub const PATH: &str = "/v1/reports";
+
+/// The largest report, in bytes: the status that it carries is at most half of that.
+pub const MAX_BYTES: usize = 64 * 1024;
+
+/// The largest termination message that the kubelet keeps, in bytes.
+pub const MAX_TERMINATION_MESSAGE: usize = 4096;
+
+/// One report: how far the conversation is. Idempotent by (Job UID, epoch, `projection.log.events`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Report {
+    /// Which Job.
+    pub job: JobIdentity,
+    /// Which attempt.
+    pub attempt: u32,
+    /// The epoch that the worker claimed.
+    pub epoch: u64,
+    /// The status as the log has it.
+    pub projection: Projection,
+    /// A condition that a person can mend, while the worker waits for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
+    /// Set in the last report of a pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+}
+
+/// The part of `Job.status` that is a projection of the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Projection {
+    /// The stage.
+    pub phase: Phase,
+    /// The end, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// The answer, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<JobResult>,
+    /// What each gate decided.
+    pub gates: Gates,
+    /// What was spent.
+    pub usage: Usage,
+    /// How far the log is.
+    pub log: LogPosition,
+}
+
+/// Something outside that a worker waits for, bounded in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "for")]
+pub enum Waiting {
+    /// A key of a Secret that is not there.
+    SecretMissing {
+        /// Name of the Secret.
+        name: String,
+        /// The key.
+        key: String,
+    },
+    /// The MCP server does not answer.
+    McpUnavailable {
+        /// What the last try said.
+        message: String,
+    },
+    /// The model does not answer, or refuses to.
+    ModelUnavailable {
+        /// What the last try said.
+        message: String,
+    },
+}
+
+/// How a pod ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum End {
+    /// With the outcome in the projection.
+    Finished,
+    /// With its log written; the Job goes on in a new pod.
+    Parked(ParkReason),
+    /// Another attempt has taken the log over; this one says nothing about the Job.
+    Superseded,
+}
+
+/// Why a worker parks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+pub enum ParkReason {
+    /// The pod was asked to stop: a drain, a preemption, a deletion.
+    Drain,
+}
+
+/// What the operator answers to every report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Directives {
+    /// How many events of the log are safely in `Job.status`.
+    pub ack: u64,
+}
+
+/// What a worker leaves behind in `/dev/termination-log`; an outcome in it is final.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TerminationMessage {
+    /// Which Job, by UID.
+    pub job: String,
+    /// Which attempt.
+    pub attempt: u32,
+    /// The epoch that the worker claimed; absent where it claimed none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
+    /// How the pod ended.
+    pub end: End,
+    /// The outcome, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// How far the log is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogPosition>,
+    /// What was spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Whether the operator had acknowledged all of it.
+    pub acked: bool,
+}
+
+impl TerminationMessage {
+    /// Writes the message so that it fits what the kubelet keeps, shortening the sentence for people.
+    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+        let text = serde_json::to_string(self)?;
+        if text.len() <= MAX_TERMINATION_MESSAGE {
+            return Ok(text);
+        }
+        let mut short = self.clone();
+        if let Some(outcome) = &mut short.outcome {
+            outcome.message = bounded(&outcome.message, 256);
+        }
+        serde_json::to_string(&short)
+    }
+
+    /// Reads a message; none for text that is not ours, such as a log tail.
+    pub fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// The digest of a whole answer: of its text and of its fields.
+pub fn result_digest(text: &str, fields: &serde_json::Map<String, serde_json::Value>) -> Digest {
+    Digest::of_value(&serde_json::json!({ "text": text, "fields": fields }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::OutcomeCode;
+
+    #[test]
+    fn a_termination_message_fits_and_comes_back() {
+        let message = TerminationMessage {
+            job: "u".repeat(36),
+            attempt: 3,
+            epoch: Some(3),
+            end: End::Finished,
+            // Every character of the sentence is escaped to six bytes.
+            outcome: Some(Outcome::new(OutcomeCode::GateFailed, "\u{1}".repeat(1024))),
+            log: Some(LogPosition { path: "jobs/x".into(), events: 9, head: Digest::of_bytes(b"") }),
+            usage: Some(Usage::default()),
+            acked: false,
+        };
+        let text = message.to_text().unwrap();
+        assert!(text.len() <= MAX_TERMINATION_MESSAGE, "{}", text.len());
+        assert_eq!(TerminationMessage::from_text(&text).unwrap().outcome.unwrap().code, OutcomeCode::GateFailed);
+        assert_eq!(TerminationMessage::from_text("thread main panicked"), None);
+    }
+}

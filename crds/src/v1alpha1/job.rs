@@ -1,0 +1,78 @@
+//! The kind `Job`: one conversation with a Skill.
+
+mod rules;
+mod status;
+
+pub use status::{
+    Attempt, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates, JobResult,
+    JobStatus, LlmCalls, LogPosition, PreTool, Ruling, SuggestedAction, Usage, Verdict,
+};
+
+use super::shared::Limits;
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+/// One conversation with a Skill: a goal that its agent works through in a pod of its own.
+///
+/// The kind shares its name with batch/v1's, so its plural is `skilljobs` (short `sj`): `kubectl get jobs`
+/// keeps its one meaning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[kube(
+    group = "bloomery.dev",
+    version = "v1alpha1",
+    kind = "Job",
+    singular = "skilljob",
+    plural = "skilljobs",
+    shortname = "sj",
+    namespaced,
+    status = "JobStatus",
+    derive = "PartialEq",
+    doc = "Job is one conversation with a Skill: a goal that its agent works through in a pod of its own.",
+    category = "bloomery",
+    printcolumn(name = "Skill", type_ = "string", json_path = ".spec.skill"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Outcome", type_ = "string", json_path = ".status.outcome.code"),
+    printcolumn(name = "Attempt", type_ = "integer", json_path = ".status.attempt.number"),
+    printcolumn(name = "Steps", type_ = "integer", json_path = ".status.usage.llmCalls.plan"),
+    printcolumn(name = "Tools", type_ = "integer", json_path = ".status.usage.toolCalls"),
+    printcolumn(
+        name = "Denied",
+        type_ = "integer",
+        json_path = ".status.gates.preTool.denied",
+        priority = "1"
+    ),
+    printcolumn(
+        name = "Why",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.status==\"True\")].reason",
+        priority = "1"
+    ),
+    printcolumn(name = "Goal", type_ = "string", json_path = ".spec.goal", priority = "1"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = super::shared::name_rule(),
+    validation = rules::terminal_is_final(),
+    validation = rules::outcome_is_final(),
+    validation = rules::log_grows(),
+    validation = rules::attempts_grow()
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = rules::skill_is_fixed(),
+    validation = rules::goal_is_fixed(),
+    validation = rules::limits_only_fall("steps", "self.limits.steps <= oldSelf.limits.steps"),
+    validation = rules::limits_only_fall("toolCalls", "self.limits.toolCalls <= oldSelf.limits.toolCalls"),
+    validation = rules::limits_only_fall("tokens", "self.limits.tokens <= oldSelf.limits.tokens"),
+    validation = rules::limits_only_fall("duration", "duration(self.limits.duration) <= duration(oldSelf.limits.duration)")
+)]
+pub struct JobSpec {
+    /// The name of a Skill in this namespace. Fixed once set.
+    #[schemars(length(min = 1, max = 50))]
+    pub skill: String,
+    /// What is to be reached, as a person would ask for it. Fixed once set.
+    #[schemars(length(min = 1, max = 8192))]
+    #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say what is to be reached"))]
+    pub goal: String,
+    /// Budgets of this Job. They may only lower the Skill's, and may only be lowered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+}
