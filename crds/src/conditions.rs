@@ -63,6 +63,8 @@ pub enum Reason {
     ModelNotFound,
     /// The Model that the Skill names is not ready.
     ModelNotReady,
+    /// The model does not answer, or refuses to.
+    ModelUnavailable,
     /// A Secret, or a key of it, does not exist.
     SecretMissing,
     /// The run document is larger than a pod may carry.

@@ -79,6 +79,9 @@ pub struct Attempt {
     /// How many attempts in a row, up to this one, have ended without a report or a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<u32>,
+    /// When its pod was found to have ended without an outcome; the next attempt starts after a pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Time>,
 }
 
 /// The answer of a Job.
