@@ -31,11 +31,11 @@ mounts_below() {
 }
 
 remove_mounts() {
-  local path tries
+  local tries
   for tries in 1 2 3; do
-    while read -r path; do
-      umount "$path" 2>/dev/null || umount -l "$path" 2>/dev/null || true
-    done < <(mounts_below "$STATE")
+    # In one go, there may be a thousand; then, lazily, those that were busy.
+    mounts_below "$STATE" | xargs -r -d '\n' umount 2>/dev/null || true
+    mounts_below "$STATE" | xargs -r -d '\n' umount -l 2>/dev/null || true
     [ -n "$(mounts_below "$STATE")" ] || return 0
     sleep "0.$tries"
   done
@@ -43,12 +43,12 @@ remove_mounts() {
 }
 
 remove_network() {
-  local family file
+  local family
   ip link del "$BRIDGE" 2>/dev/null || true
   for family in ip ip6; do nft delete table "$family" kube-proxy 2>/dev/null || true; done
   nft delete table inet "$CGROUP" 2>/dev/null || true
   # The library that runs CNI plugins keeps its results here, whatever it is told.
-  for file in /var/lib/cni/results/bloomery-*; do rm -f "$file"; done
+  rm -f /var/lib/cni/results/bloomery-*
   rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
   if [ -s "$STATE/ip_forward.before" ]; then
     cat "$STATE/ip_forward.before" >/proc/sys/net/ipv4/ip_forward
@@ -62,19 +62,29 @@ remove_state() {
     find "$root/$CGROUP" -depth -type d -exec rmdir {} + 2>/dev/null || true
   done
   remove_fixed_paths
-  # Never into a mount: what is mounted there is not ours to delete.
-  rm -rf --one-file-system "$STATE"
+  # Out of the way first: on a busy disk, deleting can take longer than all else.
+  if [ -e "$STATE" ]; then mv "$STATE" "$STATE.gone.$$"; fi
   rm -f "$OWNER"
+}
+
+# delete_old_state: what was put out of the way, by this run or one that was
+# killed. Never into a mount: what is mounted there is not ours to delete.
+delete_old_state() { rm -rf --one-file-system "$STATE".gone.*; }
+
+delete_old_state_meanwhile() {
+  (
+    close_others
+    exec </dev/null >/dev/null 2>&1
+    exec setsid rm -rf --one-file-system "$STATE".gone.*
+  ) &
 }
 
 # What the kubelet makes at paths that cannot be configured: the links to the
 # pods' logs, and the socket for device plugins.
 remove_fixed_paths() {
-  local link name
+  local name
   if [ -d /var/log/containers ]; then
-    for link in /var/log/containers/*; do
-      case $(readlink "$link" || true) in "$LOGS"/*) rm -f "$link" ;; esac
-    done
+    find /var/log/containers -type l -lname "$LOGS/*" -delete
     rmdir /var/log/containers 2>/dev/null || true
   fi
   for name in kubelet.sock kubelet_internal_checkpoint DEPRECATION; do

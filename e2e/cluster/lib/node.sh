@@ -29,6 +29,9 @@ make_cgroup() {
   fi
 }
 
+# As /run is elsewhere: sockets and the state of running containers in memory.
+make_run() { mount -t tmpfs -o mode=0711,size=1g bloomery-run "$STATE/run"; }
+
 start_containerd() { daemon containerd "$(bin containerd)" --config "$CONF/containerd.toml"; }
 
 containerd_ready() { "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images ls -q; }

@@ -31,7 +31,7 @@ install_packages() {
 runtime_packages() {
   need_packages ip=iproute2 nft=nftables openssl=openssl jq=jq mount=mount \
     flock=util-linux findmnt=util-linux "$CNI_PLUGINS/bridge=containernetworking-plugins" \
-    /usr/lib/x86_64-linux-gnu/libseccomp.so.2=libseccomp2
+    "/usr/lib/$(uname -m)-linux-gnu/libseccomp.so.2=libseccomp2"
 }
 
 build_packages() {

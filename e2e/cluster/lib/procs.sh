@@ -16,6 +16,16 @@ start_time() {
   [ "$1" != Z ] && echo "${20}"
 }
 
+# Nothing of the caller's is kept open: a pipe into which the script was run, or
+# its lock, would stay with what is started.
+close_others() {
+  local fd
+  for fd in /proc/self/fd/*; do
+    fd=${fd##*/}
+    if ((fd > 2)) && [ "$fd" != 255 ]; then eval "exec $fd>&-"; fi
+  done
+}
+
 # daemon NAME COMMAND...
 daemon() {
   local name=$1 pid
@@ -24,12 +34,7 @@ daemon() {
   mkdir -p "$PIDS" "$LOGS" "$(tracking_root)/$CGROUP/daemons"
   (
     cd /
-    # Nothing of the caller's is kept open: a pipe into which the script was
-    # run, or its lock, would stay with the daemon.
-    for fd in /proc/self/fd/*; do
-      fd=${fd##*/}
-      if ((fd > 2)) && [ "$fd" != 255 ]; then eval "exec $fd>&-"; fi
-    done
+    close_others
     exec </dev/null >>"$LOGS/$name.log" 2>&1
     echo "$BASHPID" >"$(tracking_root)/$CGROUP/daemons/cgroup.procs"
     # An empty environment: the caller's may hold secrets.

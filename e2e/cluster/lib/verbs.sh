@@ -44,6 +44,7 @@ verb_up() {
   # A cluster that is not whole is built anew, from nothing: that is as fast as
   # mending it, and there is no state in which it could fail.
   if anything_left; then say "  taking down what is left of another run"; take_down; fi
+  delete_old_state_meanwhile
   build_up
   total "the cluster is up (kubeconfig: $ADMIN_KUBECONFIG)"
 }
@@ -64,7 +65,7 @@ build_up() {
   step "CoreDNS ready" wait_dns
 }
 make_files() { make_config; make_pki; }
-make_ground() { make_network; make_cgroup; }
+make_ground() { make_network; make_cgroup; make_run; }
 containerd_with_images() { start_containerd; import_own_images; }
 start_rest() { start_controllers; start_node; start_renewer; }
 
@@ -72,8 +73,13 @@ verb_down() {
   if own_cluster; then die "BLOOMERY_KUBECONFIG names a cluster of yours: nothing is taken down"; fi
   check_owner
   lock
-  if ! anything_left; then say "there is no cluster"; return; fi
+  if ! anything_left; then
+    delete_old_state
+    say "there is no cluster"
+    return
+  fi
   take_down
+  step "old state deleted" delete_old_state
   total "the cluster is down"
 }
 

@@ -72,13 +72,15 @@ renew_volumes() {
       # The deletion of the old volume is seen as "Released" too: once is enough,
       # and twice could take a volume that is bound again.
       if [ "$phase" != Released ] || [ -n "${renewed[$uid]:-}" ]; then continue; fi
-      if renew_volume "$name" "$size"; then renewed[$uid]=1; fi
+      if renew_volume "$name" "$size"; then renewed[$uid]=1; else restock; fi
     done < <(watch_volumes)
     sleep 1
-    # What a failure in between, or a test, left deleted comes back.
-    renewer_kubectl create -f "$CONF/volumes.yaml" 2>&1 | grep -v AlreadyExists || true
+    restock
   done
 }
+
+# restock: what a failure in between, or a test, left deleted comes back.
+restock() { renewer_kubectl create -f "$CONF/volumes.yaml" 2>&1 | grep -v AlreadyExists || true; }
 
 watch_volumes() {
   renewer_kubectl get persistentvolumes -l bloomery.local/stock=true --watch --no-headers -o \
