@@ -1,0 +1,252 @@
+//! Server-side apply that asks only where something would change, and never takes an object over.
+//!
+//! Every request counts, those that change nothing too (`design.md`, section 7: none when quiet). So what is
+//! wanted is compared with the watch cache first ([`subset`]). Where the API server rewrites a value in a way
+//! that the comparison does not know, the answer to the apply is remembered: it is not sent again until
+//! somebody changes the object or wants something else.
+
+mod memory;
+pub mod quantity;
+mod subset;
+
+use crate::error::Error;
+use crate::metrics::Metrics;
+use crate::owned;
+use bloomery_crds::names::MANAGER;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::{PartialObjectMeta, Resource, ResourceExt};
+use kube::{Api, Client};
+use memory::Memory;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What can be applied: any namespaced object that is known at compile time.
+pub trait Object:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
+{
+}
+
+impl<K> Object for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
+{
+}
+
+/// Writes objects, where something would change.
+pub struct Applier {
+    client: Client,
+    metrics: Arc<Metrics>,
+    memory: Memory,
+}
+
+/// What became of an object that was to be applied.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Applied<K> {
+    /// It stands as it should, and stood so before: what the cache has of it is true.
+    Stands,
+    /// It was written; this is what the API server made of it.
+    Written(Box<K>),
+    /// It was written a moment ago, and the cache does not show that yet.
+    Settling,
+    /// One of the same name, made for an earlier owner, is on its way out; its end wakes the controller.
+    Leaving,
+    /// Somebody else has an object of that name. It is left as it is.
+    NameTaken,
+    /// The API server refused it, for this reason.
+    Refused(String),
+}
+
+/// What the cache knows of an object.
+pub struct Known {
+    metadata: ObjectMeta,
+    whole: Value,
+    metadata_only: bool,
+}
+
+impl Known {
+    /// A cached object.
+    pub fn whole<K: Resource + Serialize>(object: &K) -> Option<Self> {
+        let whole = serde_json::to_value(object).ok()?;
+        Some(Self { metadata: object.meta().clone(), whole, metadata_only: false })
+    }
+
+    /// The cached metadata of an object whose content cannot change.
+    pub fn metadata<K>(object: &PartialObjectMeta<K>) -> Option<Self>
+    where
+        PartialObjectMeta<K>: Serialize,
+    {
+        let whole = serde_json::to_value(object).ok()?;
+        Some(Self { metadata: object.metadata.clone(), whole, metadata_only: true })
+    }
+}
+
+impl Applier {
+    /// Makes an applier.
+    pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
+        Self { client, metrics, memory: Memory::default() }
+    }
+
+    /// Applies `wanted`, which must name its controlling owner, where it differs from what is `known` of it.
+    ///
+    /// An object that the cache does not know is asked for first: an object of somebody else is never taken
+    /// over. Values that others changed are set back; fields that others added stay.
+    ///
+    /// # Errors
+    /// A conflict where somebody else wrote at the same time; anything else that may pass by itself.
+    pub async fn apply<K: Object>(&self, wanted: &K, known: Option<Known>) -> Result<Applied<K>, Error> {
+        let target = Target::of(wanted)?;
+        let known = match known {
+            Some(known) => Some(known),
+            None => self.ask::<K>(&target).await?,
+        };
+        let mut body = json(wanted, &target.what)?;
+        let Some(known) = known else {
+            return self.send(&target, &body, /* force */ false).await;
+        };
+        if let Some(verdict) = target.claim(&known.metadata) {
+            return Ok(verdict);
+        }
+        let Some(uid) = known.metadata.uid.clone() else {
+            return Err(Error::Incomplete { what: target.what, field: "metadata.uid" });
+        };
+        if self.memory.is_older(&uid, known.metadata.resource_version.as_deref()) {
+            return Ok(Applied::Settling);
+        }
+        if known.stands(&body) || self.memory.is_answer(&uid, &body, &known.whole) {
+            return Ok(Applied::Stands);
+        }
+        // Fails where the object was made anew in between, rather than taking over what is there now.
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("uid".to_owned(), Value::String(uid));
+        }
+        self.send(&target, &body, /* force */ true).await
+    }
+
+    /// Creates `wanted`, which nobody owns, unless there is an object of that name; that one is left as it is.
+    pub async fn create_unowned<K: Object>(&self, wanted: &K) -> Result<Applied<K>, Error> {
+        let what = format!("{} {}/{}", K::kind(&()), wanted.namespace().unwrap_or_default(), wanted.name_any());
+        let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        self.metrics.wrote(&K::kind(&()), "create");
+        let api: Api<K> = self.api(&wanted.namespace().unwrap_or_default());
+        match api.create(&parameters, wanted).await.map_err(Error::api(format!("create {what}"))) {
+            Ok(created) => Ok(Applied::Written(Box::new(created))),
+            Err(error) if error.is_conflict() => Ok(Applied::Stands),
+            Err(error) => refusal(error),
+        }
+    }
+
+    /// Deletes an object, if it is still the one that is meant.
+    pub async fn delete<K: Object>(&self, metadata: &ObjectMeta) -> Result<(), Error> {
+        let (Some(namespace), Some(name), Some(uid)) = (&metadata.namespace, &metadata.name, &metadata.uid) else {
+            return Ok(());
+        };
+        if metadata.deletion_timestamp.is_some() || !self.memory.is_first_deletion(uid) {
+            return Ok(());
+        }
+        let parameters = DeleteParams {
+            preconditions: Some(Preconditions { uid: Some(uid.clone()), resource_version: None }),
+            ..DeleteParams::background()
+        };
+        self.metrics.wrote(&K::kind(&()), "delete");
+        let what = format!("delete {} {namespace}/{name}", K::kind(&()));
+        match self.api::<K>(namespace).delete(name, &parameters).await.map_err(Error::api(what)) {
+            Ok(_) => Ok(()),
+            // Gone, or another one of the same name: what was meant is not there.
+            Err(error) if error.is_gone() || error.is_conflict() => Ok(()),
+            Err(error) => {
+                self.memory.forget(uid);
+                Err(error)
+            }
+        }
+    }
+
+    async fn ask<K: Object>(&self, target: &Target) -> Result<Option<Known>, Error> {
+        let found = self.api::<K>(&target.namespace).get_opt(&target.name).await;
+        let found = found.map_err(Error::api(format!("read {}", target.what)))?;
+        Ok(found.as_ref().and_then(Known::whole))
+    }
+
+    async fn send<K: Object>(&self, target: &Target, body: &Value, force: bool) -> Result<Applied<K>, Error> {
+        let parameters = PatchParams { force, ..PatchParams::apply(MANAGER) };
+        self.metrics.wrote(&K::kind(&()), "apply");
+        let sent = self.api::<K>(&target.namespace).patch(&target.name, &parameters, &Patch::Apply(body)).await;
+        match sent.map_err(Error::api(format!("apply {}", target.what))) {
+            Ok(answer) => {
+                self.memory.remember(answer.meta(), body, json(&answer, &target.what)?);
+                Ok(Applied::Written(Box::new(answer)))
+            }
+            Err(error) => refusal(error),
+        }
+    }
+
+    fn api<K: Object>(&self, namespace: &str) -> Api<K> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+}
+
+/// Which object is meant, and for whom.
+struct Target {
+    namespace: String,
+    name: String,
+    what: String,
+    owner_uid: String,
+    owner_name: String,
+}
+
+impl Target {
+    fn of<K: Object>(wanted: &K) -> Result<Self, Error> {
+        let namespace = wanted.namespace().unwrap_or_default();
+        let name = wanted.name_any();
+        let what = format!("{} {namespace}/{name}", K::kind(&()));
+        let owner = wanted.owner_references().iter().find(|owner| owner.controller == Some(true));
+        match owner {
+            Some(owner) => {
+                Ok(Self { namespace, name, what, owner_uid: owner.uid.clone(), owner_name: owner.name.clone() })
+            }
+            None => Err(Error::Incomplete { what, field: "metadata.ownerReferences" }),
+        }
+    }
+
+    /// What stands in the way of writing to what is there; none where it is ours.
+    fn claim<K>(&self, there: &ObjectMeta) -> Option<Applied<K>> {
+        if owned::is_owned_by(there, &self.owner_uid) {
+            return there.deletion_timestamp.is_some().then_some(Applied::Leaving);
+        }
+        let owners = there.owner_references.iter().flatten();
+        let of_namesake = owners.into_iter().any(|owner| owner.name == self.owner_name && owner.uid != self.owner_uid);
+        if owned::is_managed(there) && of_namesake { Some(Applied::Leaving) } else { Some(Applied::NameTaken) }
+    }
+}
+
+impl Known {
+    fn stands(&self, wanted: &Value) -> bool {
+        if !self.metadata_only {
+            return subset::holds(wanted, &self.whole);
+        }
+        let both = (wanted.get("metadata"), self.whole.get("metadata"));
+        matches!(both, (Some(wanted), Some(live)) if subset::holds(wanted, live))
+    }
+}
+
+/// Separates what the object's own content causes from what may pass by itself.
+fn refusal<K>(error: Error) -> Result<Applied<K>, Error> {
+    match &error {
+        Error::Api { source: kube::Error::Api(status), .. }
+            if matches!(status.code, 400 | 403 | 422) && !error.is_gone() =>
+        {
+            Ok(Applied::Refused(status.message.clone()))
+        }
+        _ => Err(error),
+    }
+}
+
+fn json<K: Serialize>(object: &K, what: &str) -> Result<Value, Error> {
+    serde_json::to_value(object).map_err(|source| Error::Json { what: what.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests;

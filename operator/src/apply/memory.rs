@@ -1,0 +1,128 @@
+//! What the applier remembers of its own writes, until the cache shows them.
+
+use super::subset::decided;
+use crate::status::version;
+use bloomery_crds::Digest;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many objects are remembered at most; who is forgotten costs a write that changes nothing.
+const REMEMBERED: usize = 8192;
+
+/// What the applier remembers, by UID.
+#[derive(Default)]
+pub(super) struct Memory(Mutex<HashMap<String, Entry>>);
+
+enum Entry {
+    /// What was wanted, what it became, and at which version.
+    Applied { version: Option<u64>, wanted: Digest, answer: Digest },
+    /// It was asked to go.
+    Deleted,
+}
+
+impl Memory {
+    /// Remembers the answer to an apply.
+    pub(super) fn remember(&self, metadata: &ObjectMeta, wanted: &Value, answer: Value) {
+        let Some(uid) = metadata.uid.clone() else { return };
+        let entry = Entry::Applied {
+            version: version(metadata.resource_version.as_deref()),
+            wanted: fingerprint(wanted.clone()),
+            answer: fingerprint(answer),
+        };
+        self.insert(uid, entry);
+    }
+
+    /// Whether this version of the object is older than the last write to it.
+    pub(super) fn is_older(&self, uid: &str, resource_version: Option<&str>) -> bool {
+        let entries = self.entries();
+        match (entries.get(uid), version(resource_version)) {
+            (Some(Entry::Applied { version: Some(written), .. }), Some(seen)) => seen < *written,
+            _ => false,
+        }
+    }
+
+    /// Whether the object is what the API server made of this very apply.
+    pub(super) fn is_answer(&self, uid: &str, wanted: &Value, live: &Value) -> bool {
+        match self.entries().get(uid) {
+            Some(Entry::Applied { wanted: applied, answer, .. }) => {
+                *applied == fingerprint(wanted.clone()) && *answer == fingerprint(live.clone())
+            }
+            Some(Entry::Deleted) | None => false,
+        }
+    }
+
+    /// Whether nobody has asked this object to go before; from now on somebody has.
+    pub(super) fn is_first_deletion(&self, uid: &str) -> bool {
+        !matches!(self.insert(uid.to_owned(), Entry::Deleted), Some(Entry::Deleted))
+    }
+
+    /// Forgets an object.
+    pub(super) fn forget(&self, uid: &str) {
+        self.entries().remove(uid);
+    }
+
+    fn insert(&self, uid: String, entry: Entry) -> Option<Entry> {
+        let mut entries = self.entries();
+        if entries.len() >= REMEMBERED {
+            entries.clear();
+        }
+        entries.insert(uid, entry)
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The digest of what somebody decided; the UID of a precondition is not part of what is wanted.
+fn fingerprint(object: Value) -> Digest {
+    let mut object = decided(object);
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("uid");
+    }
+    Digest::of_value(&object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(version: &str) -> ObjectMeta {
+        ObjectMeta { uid: Some("u-1".into()), resource_version: Some(version.into()), ..ObjectMeta::default() }
+    }
+
+    #[test]
+    fn an_answer_counts_until_somebody_changes_it_or_wants_another() {
+        let memory = Memory::default();
+        let wanted = json!({"metadata": {"name": "a", "uid": "u-1"}, "spec": {"mode": "0644"}});
+        let answer = json!({"metadata": {"name": "a", "resourceVersion": "5"}, "spec": {"mode": 420}});
+        memory.remember(&at("5"), &wanted, answer.clone());
+        let again = json!({"metadata": {"name": "a"}, "spec": {"mode": "0644"}});
+        let later = json!({"metadata": {"name": "a", "resourceVersion": "9"}, "spec": {"mode": 420}, "status": {}});
+        assert!(memory.is_answer("u-1", &again, &later));
+        assert!(!memory.is_answer("u-1", &again, &json!({"metadata": {"name": "a"}, "spec": {"mode": 421}})));
+        assert!(!memory.is_answer("u-1", &json!({"metadata": {"name": "a"}}), &answer));
+        assert!(!memory.is_answer("u-2", &again, &later));
+    }
+
+    #[test]
+    fn a_cache_that_lags_is_known_to() {
+        let memory = Memory::default();
+        memory.remember(&at("50"), &json!({}), json!({}));
+        assert!(memory.is_older("u-1", Some("9")));
+        assert!(!memory.is_older("u-1", Some("50")));
+        assert!(!memory.is_older("u-2", Some("9")));
+    }
+
+    #[test]
+    fn an_object_is_asked_to_go_once() {
+        let memory = Memory::default();
+        assert!(memory.is_first_deletion("u-1"));
+        assert!(!memory.is_first_deletion("u-1"));
+        memory.forget("u-1");
+        assert!(memory.is_first_deletion("u-1"));
+    }
+}

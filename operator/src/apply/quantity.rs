@@ -1,0 +1,92 @@
+//! Kubernetes quantities, as far as two of them have to be compared.
+
+/// The value of a quantity in thousandths; none for text that is no quantity.
+///
+/// Quantities finer than a thousandth do not occur in what the operator writes, and count as none.
+pub fn parse(text: &str) -> Option<i128> {
+    let digits = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at_checked(digits)?;
+    let (scale, thousandths) = decimal(number)?;
+    let value = thousandths.checked_mul(factor(suffix)?)?;
+    // `factor` counts in thousandths, `decimal` in its own scale: both must come out whole.
+    let divisor = 10_i128.checked_pow(scale)?;
+    (value % divisor == 0).then_some(value / divisor)
+}
+
+/// The digits of a decimal number, and how many of them are behind the point.
+fn decimal(number: &str) -> Option<(u32, i128)> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.trim_start_matches(['+', '-']).is_empty() && fraction.is_empty()
+        || !fraction.bytes().all(|b| b.is_ascii_digit())
+    {
+        return None;
+    }
+    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    Some((u32::try_from(fraction.len()).ok()?, digits))
+}
+
+/// What one unit of a suffix is, in thousandths.
+fn factor(suffix: &str) -> Option<i128> {
+    let binary = |power: u32| 1024_i128.checked_pow(power).map(|unit| unit * 1000);
+    match suffix {
+        "m" => Some(1),
+        "" => Some(1_000),
+        "k" => Some(1_000_000),
+        "M" => Some(1_000_000_000),
+        "G" => Some(1_000_000_000_000),
+        "T" => Some(1_000_000_000_000_000),
+        "P" => Some(1_000_000_000_000_000_000),
+        "E" => Some(1_000_000_000_000_000_000_000),
+        "Ki" => binary(1),
+        "Mi" => binary(2),
+        "Gi" => binary(3),
+        "Ti" => binary(4),
+        "Pi" => binary(5),
+        "Ei" => binary(6),
+        exponent => {
+            let power: i32 = exponent.strip_prefix(['e', 'E'])?.parse().ok()?;
+            10_i128.checked_pow(u32::try_from(power.checked_add(3)?).ok()?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("0.5", "500m")]
+    #[case("1", "1000m")]
+    #[case("1.50", "1500m")]
+    #[case("1Gi", "1024Mi")]
+    #[case("0.5Gi", "512Mi")]
+    #[case("1000M", "1G")]
+    #[case("1e3", "1k")]
+    #[case("1E3", "1000")]
+    #[case("-.5", "-500m")]
+    fn equal_quantities(#[case] one: &str, #[case] other: &str) {
+        assert_eq!(parse(one), parse(other));
+        assert!(parse(one).is_some());
+    }
+
+    #[rstest]
+    #[case("1G", "1Gi")]
+    #[case("1", "1m")]
+    fn different_quantities(#[case] one: &str, #[case] other: &str) {
+        assert_ne!(parse(one), parse(other));
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("1Gb")]
+    #[case("Gi")]
+    #[case("1.2.3")]
+    #[case("1-2")]
+    #[case("1e99999999999")]
+    #[case("1e-2147483648")]
+    #[case("9e37")]
+    fn no_quantities(#[case] text: &str) {
+        assert_eq!(parse(text), None);
+    }
+}

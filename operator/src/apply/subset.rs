@@ -1,0 +1,106 @@
+//! Whether what is wanted stands in what is there.
+//!
+//! The API server fills in defaults, drops empty values and rewrites quantities, so equality is the wrong
+//! question. Server-side apply asks the same as this does: is every field that we set as we set it?
+
+use super::quantity;
+use serde_json::Value;
+
+/// Fields whose values are quantities: `0.5` and `500m` are the same there.
+const QUANTITIES: [&str; 4] = ["limits", "requests", "sizeLimit", "divisor"];
+
+/// What the API server counts up, or keeps its books in.
+const COUNTED: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
+
+/// Whether everything in `wanted` stands in `live`.
+pub fn holds(wanted: &Value, live: &Value) -> bool {
+    stands(wanted, Some(live), false)
+}
+
+fn stands(wanted: &Value, live: Option<&Value>, quantity: bool) -> bool {
+    let Some(live) = live else { return is_empty(wanted) };
+    match (wanted, live) {
+        (Value::Object(wanted), Value::Object(live)) => wanted
+            .iter()
+            .all(|(key, wanted)| stands(wanted, live.get(key), quantity || QUANTITIES.contains(&key.as_str()))),
+        (Value::Array(wanted), Value::Array(live)) => all_stand(wanted, live),
+        (Value::String(wanted), Value::String(live)) if quantity && wanted != live => {
+            quantity::parse(wanted).is_some_and(|value| quantity::parse(live) == Some(value))
+        }
+        (wanted, live) => wanted == live || is_empty(wanted) && is_empty(live),
+    }
+}
+
+/// Lists of named things are maps to the API server; in every other list place and length count.
+fn all_stand(wanted: &[Value], live: &[Value]) -> bool {
+    if !wanted.is_empty() && wanted.iter().all(|item| name(item).is_some()) {
+        return wanted.iter().all(|wanted| {
+            let same = live.iter().find(|live| name(live) == name(wanted));
+            same.is_some_and(|live| stands(wanted, Some(live), false))
+        });
+    }
+    wanted.len() == live.len() && wanted.iter().zip(live).all(|(wanted, live)| stands(wanted, Some(live), false))
+}
+
+fn name(item: &Value) -> Option<&str> {
+    item.get("name")?.as_str()
+}
+
+/// What the API server may leave out. Not `false` or `0`: leaving those out can mean another thing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The part of an object that somebody decided: without status and without what the API server counts up.
+pub fn decided(mut object: Value) -> Value {
+    let Some(fields) = object.as_object_mut() else { return object };
+    fields.remove("status");
+    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|field, _| !COUNTED.contains(&field.as_str()));
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case::defaults_filled_in(json!({"spec": {"replicas": 1}}), json!({"spec": {"replicas": 1, "paused": false}}))]
+    #[case::quantity(json!({"limits": {"cpu": "0.5"}}), json!({"limits": {"cpu": "500m"}}))]
+    #[case::empty_left_out(json!({"env": [{"name": "A", "value": ""}]}), json!({"env": [{"name": "A"}]}))]
+    #[case::more_of_a_named_list(json!([{"name": "a"}]), json!([{"name": "mesh"}, {"name": "a", "x": 1}]))]
+    #[case::plain_list(json!({"args": ["a", "b"]}), json!({"args": ["a", "b"]}))]
+    fn stands_in(#[case] wanted: Value, #[case] live: Value) {
+        assert!(holds(&wanted, &live));
+    }
+
+    #[rstest]
+    #[case::changed(json!({"replicas": 1}), json!({"replicas": 2}))]
+    #[case::removed(json!({"automountServiceAccountToken": false}), json!({}))]
+    #[case::quantity(json!({"limits": {"cpu": "0.5"}}), json!({"limits": {"cpu": "501m"}}))]
+    #[case::not_a_quantity(json!({"labels": {"size": "1"}}), json!({"labels": {"size": "1000m"}}))]
+    #[case::renamed(json!([{"name": "a"}]), json!([{"name": "b"}]))]
+    #[case::argument_added(json!({"args": ["a"]}), json!({"args": ["a", "b"]}))]
+    #[case::emptied(json!({"args": ["a"]}), json!({}))]
+    fn does_not_stand_in(#[case] wanted: Value, #[case] live: Value) {
+        assert!(!holds(&wanted, &live));
+    }
+
+    #[test]
+    fn a_status_decides_nothing() {
+        let mut later = json!({"metadata": {"name": "a", "resourceVersion": "7"}, "spec": 1, "status": {"ready": 1}});
+        let now = json!({"metadata": {"name": "a", "resourceVersion": "3"}, "spec": 1});
+        assert_eq!(decided(later.clone()), decided(now.clone()));
+        later["spec"] = json!(2);
+        assert_ne!(decided(later), decided(now));
+    }
+}

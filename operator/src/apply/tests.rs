@@ -1,0 +1,62 @@
+use super::*;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use serde_json::json;
+
+fn account(owner_uid: &str, managed: bool) -> ServiceAccount {
+    serde_json::from_value(json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {
+            "namespace": "acme", "name": "orders-worker", "uid": "u-account",
+            "labels": if managed { json!({"app.kubernetes.io/managed-by": "bloomery"}) } else { json!({}) },
+            "ownerReferences": [
+                {"apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "name": "orders", "uid": owner_uid, "controller": true}
+            ],
+        },
+    }))
+    .unwrap()
+}
+
+fn claim(there: &ServiceAccount) -> Option<Applied<ServiceAccount>> {
+    Target::of(&account("u-skill", true)).unwrap().claim(&there.metadata)
+}
+
+#[test]
+fn ours_may_be_written_unless_it_is_on_its_way_out() {
+    assert_eq!(claim(&account("u-skill", true)), None);
+    // A label that somebody took away is put back.
+    assert_eq!(claim(&account("u-skill", false)), None);
+    let mut leaving = account("u-skill", true);
+    leaving.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
+    assert_eq!(claim(&leaving), Some(Applied::Leaving));
+}
+
+#[test]
+fn what_was_made_for_an_earlier_skill_of_the_name_is_waited_out() {
+    assert_eq!(claim(&account("u-earlier", true)), Some(Applied::Leaving));
+}
+
+#[test]
+fn what_somebody_else_has_is_left_alone() {
+    assert_eq!(claim(&account("u-foreign", false)), Some(Applied::NameTaken));
+    let mut unowned = account("u-skill", true);
+    unowned.metadata.owner_references = None;
+    assert_eq!(claim(&unowned), Some(Applied::NameTaken));
+}
+
+#[test]
+fn what_has_no_owner_is_not_applied() {
+    let mut unowned = account("u-skill", true);
+    unowned.metadata.owner_references = None;
+    assert!(matches!(Target::of(&unowned), Err(Error::Incomplete { field: "metadata.ownerReferences", .. })));
+}
+
+#[test]
+fn of_an_object_that_cannot_change_only_metadata_is_compared() {
+    let wanted = serde_json::to_value(account("u-skill", true)).unwrap();
+    let seen: PartialObjectMeta<ServiceAccount> = serde_json::from_value(wanted.clone()).unwrap();
+    let mut more = wanted;
+    more["automountServiceAccountToken"] = json!(false);
+    assert!(Known::metadata(&seen).unwrap().stands(&more));
+    more["metadata"]["labels"]["app.kubernetes.io/component"] = json!("worker");
+    assert!(!Known::metadata(&seen).unwrap().stands(&more));
+}

@@ -1,0 +1,92 @@
+//! Everything that the operator knows of the cluster: one watch and one cache a kind, shared by all controllers.
+//!
+//! Every replica keeps them, so that a new leader starts at once and any replica can judge a report. They are
+//! kept small: objects of ours only where that is possible, and without the fields that nobody here reads.
+
+mod cache;
+mod trim;
+
+pub use cache::{Cache, Change};
+
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{Job, Model, Skill};
+use futures::stream::{BoxStream, StreamExt};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::watcher;
+use kube::{Api, Client};
+
+/// An object of ours as it is stored, which an older or newer schema may have written.
+pub type Guarded<K> = DeserializeGuard<K>;
+
+/// One cache a kind.
+pub struct Caches {
+    /// All Skills.
+    pub skills: Cache<Guarded<Skill>>,
+    /// All Jobs (`skilljobs`).
+    pub jobs: Cache<Guarded<Job>>,
+    /// All Models.
+    pub models: Cache<Guarded<Model>>,
+    /// Revision ConfigMaps of ours: metadata only, they are immutable and named by their content.
+    pub revisions: Cache<PartialObjectMeta<ConfigMap>>,
+    /// ServiceAccounts of ours.
+    pub service_accounts: Cache<ServiceAccount>,
+    /// Deployments of ours.
+    pub deployments: Cache<Deployment>,
+    /// All Services: those that are not ours with their ports only.
+    pub services: Cache<Service>,
+    /// The memory claims of all tenants, ours or not.
+    pub memory_claims: Cache<PersistentVolumeClaim>,
+    /// Pods of ours: workers, and those of MCP servers. Without environment, volumes and the Job's part.
+    pub pods: Cache<Pod>,
+}
+
+/// What has to run so that the caches are filled; it ends only when it is dropped.
+pub type Feed = BoxStream<'static, ()>;
+
+impl Caches {
+    /// Makes the caches and what feeds them.
+    pub fn new(client: &Client) -> (Self, Feed) {
+        let everything = watcher::Config::default;
+        let ours = || everything().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
+        let revisions = ours().labels(&format!(
+            "{}={},{}=revision",
+            names::LABEL_MANAGED_BY,
+            names::MANAGER,
+            names::LABEL_COMPONENT
+        ));
+        let claims = everything().fields(&format!("metadata.name={}", names::MEMORY_CLAIM));
+        let all = client.clone();
+        let (skills, a) = Cache::new(Api::all(all.clone()), everything(), trim::metadata);
+        let (jobs, b) = Cache::new(Api::all(all.clone()), everything(), trim::metadata);
+        let (models, c) = Cache::new(Api::all(all.clone()), everything(), trim::metadata);
+        let (revisions, d) = Cache::new(Api::all(all.clone()), revisions, trim::metadata);
+        let (service_accounts, e) = Cache::new(Api::all(all.clone()), ours(), trim::metadata);
+        let (deployments, f) = Cache::new(Api::all(all.clone()), ours(), trim::metadata);
+        let (services, g) = Cache::new(Api::all(all.clone()), everything(), trim::service);
+        let (memory_claims, h) = Cache::new(Api::all(all.clone()), claims, trim::metadata);
+        let (pods, i) = Cache::new(Api::all(all), ours(), trim::pod);
+        let feed = futures::stream::select_all([a, b, c, d, e, f, g, h, i]).boxed();
+        let caches =
+            Self { skills, jobs, models, revisions, service_accounts, deployments, services, memory_claims, pods };
+        (caches, feed)
+    }
+
+    /// Waits until every cache has been filled once.
+    pub async fn synced(&self) {
+        let Self { skills, jobs, models, revisions, service_accounts, deployments, services, memory_claims, pods } =
+            self;
+        tokio::join!(
+            skills.synced(),
+            jobs.synced(),
+            models.synced(),
+            revisions.synced(),
+            service_accounts.synced(),
+            deployments.synced(),
+            services.synced(),
+            memory_claims.synced(),
+            pods.synced(),
+        );
+    }
+}

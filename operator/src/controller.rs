@@ -1,0 +1,189 @@
+//! What every controller is: wakes in, reconciles out, bounded, each object at most once at a time, and
+//! failures tried again later and later.
+
+use crate::caches::{Change, Guarded};
+use crate::context::Context;
+use crate::error::Error;
+use crate::events::Telling;
+use bloomery_crds::conditions::Reason;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use k8s_openapi::NamespaceResourceScope;
+use kube::core::{DeserializeGuard, Resource, ResourceExt};
+use kube::runtime::controller::{Action, Config, Error as RunError, applier};
+use kube::runtime::reflector::{ObjectRef, Store};
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::convert::Infallible;
+use std::fmt::Debug;
+use std::future::Future;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// The name of an object that has to be looked at.
+pub type Wake<K> = ObjectRef<Guarded<K>>;
+
+/// What is reconciled, and what wakes it.
+pub struct Controller<K: Resource<DynamicType = ()> + Clone + 'static> {
+    /// The word for logs and metrics.
+    pub name: &'static str,
+    /// The objects.
+    pub store: Store<Guarded<K>>,
+    /// Who has to be looked at ([`wakes`]).
+    pub wakes: Vec<BoxStream<'static, Wake<K>>>,
+    /// How many objects are worked on at the same time.
+    pub concurrency: u16,
+}
+
+impl<K> Controller<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Send + Sync + 'static,
+{
+    /// Reconciles every object once the caches are filled, and then whenever it is woken, until the shutdown;
+    /// reconciles under way are finished. Dropping the future abandons them, which is safe: every write is
+    /// idempotent and guarded by a version or a UID.
+    pub async fn run<F, Fut>(self, context: Arc<Context>, reconcile: F, shutdown: CancellationToken)
+    where
+        F: Fn(K, Arc<Context>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Action, Error>> + Send + 'static,
+    {
+        let Self { name, store, wakes, concurrency } = self;
+        tokio::select! {
+            () = context.caches.synced() => {}
+            () = shutdown.cancelled() => return,
+        }
+        let everything = stream::iter(references(&store)).boxed();
+        let queue = stream::select_all(wakes.into_iter().chain([everything]))
+            .take_until(shutdown.cancelled_owned())
+            .map(Ok::<_, Infallible>);
+        let retries = Arc::new(Retries::default());
+        let reconcile = Arc::new(reconcile);
+        let one = {
+            let retries = retries.clone();
+            move |object: Arc<Guarded<K>>, context: Arc<Context>| {
+                Box::pin(guarded(name, object, context, reconcile.clone(), retries.clone()))
+            }
+        };
+        let policy = move |object: Arc<Guarded<K>>, error: &Error, _: Arc<Context>| retries.after(&object, error);
+        let config = Config::default().concurrency(concurrency);
+        let mut results = std::pin::pin!(applier(one, policy, context, store, queue, config).into_stream());
+        while let Some(result) = results.next().await {
+            if let Err(error @ (RunError::QueueError(_) | RunError::RunnerError(_))) = result {
+                tracing::error!(controller = name, %error, "the controller itself failed");
+            }
+        }
+    }
+}
+
+/// The objects of `store` that have to be looked at when a change comes, by what `find` says of it.
+pub fn wakes<C, K>(
+    changes: BoxStream<'static, Change<C>>,
+    store: &Store<Guarded<K>>,
+    find: impl Fn(&C) -> Vec<Wake<K>> + Send + 'static,
+) -> BoxStream<'static, Wake<K>>
+where
+    C: Send + Sync + 'static,
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Send + Sync + 'static,
+{
+    let store = store.clone();
+    changes
+        .flat_map(move |change| {
+            stream::iter(match change {
+                Change::Touched(object) => find(&object),
+                Change::Anything => references(&store),
+            })
+        })
+        .boxed()
+}
+
+/// The object of this label in the namespace of the labelled one.
+pub fn labelled<C, K>(object: &C, label: &str) -> Vec<Wake<K>>
+where
+    C: Resource,
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + 'static,
+{
+    let Some(namespace) = &object.meta().namespace else { return Vec::new() };
+    let name = object.labels().get(label);
+    name.map(|name| ObjectRef::new(name).within(namespace)).into_iter().collect()
+}
+
+fn references<K>(store: &Store<Guarded<K>>) -> Vec<Wake<K>>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + 'static,
+{
+    store.state().iter().map(|object| ObjectRef::from_obj(object.as_ref())).collect()
+}
+
+async fn guarded<K, F, Fut>(
+    name: &'static str,
+    object: Arc<Guarded<K>>,
+    context: Arc<Context>,
+    reconcile: Arc<F>,
+    retries: Arc<Retries>,
+) -> Result<Action, Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Send + Sync + 'static,
+    F: Fn(K, Arc<Context>) -> Fut,
+    Fut: Future<Output = Result<Action, Error>>,
+{
+    let resource = match &object.0 {
+        Ok(resource) => resource.clone(),
+        Err(invalid) => {
+            let note = format!(
+                "{} {} cannot be read by this version of the operator, so nothing is done for it: {}. Apply it again in the form of the installed CRD.",
+                K::kind(&()),
+                object.name_any(),
+                invalid.error
+            );
+            tracing::warn!(controller = name, namespace = object.namespace(), note);
+            context.events.tell(object.as_ref(), Telling::warning(Reason::Invalid, note)).await;
+            return Ok(Action::await_change());
+        }
+    };
+    if context.statuses.is_stale(&resource) {
+        return Ok(Action::await_change());
+    }
+    let began = Instant::now();
+    context.metrics.reconcile_began(name);
+    let result = reconcile(resource, context.clone()).await;
+    let word = result.as_ref().map_or_else(Error::kind, |_| "ok");
+    context.metrics.reconcile_ended(name, word, began.elapsed().as_secs_f64());
+    match &result {
+        Ok(_) => retries.forget(object.as_ref()),
+        Err(error) if error.is_conflict() || error.is_gone() => {
+            tracing::debug!(controller = name, namespace = object.namespace(), object = object.name_any(), %error);
+        }
+        Err(error) => {
+            tracing::warn!(controller = name, namespace = object.namespace(), object = object.name_any(), %error);
+        }
+    }
+    result
+}
+
+/// How often each object has failed in a row.
+#[derive(Default)]
+struct Retries(Mutex<HashMap<String, u32>>);
+
+impl Retries {
+    fn after<K: Resource>(&self, object: &DeserializeGuard<K>, error: &Error) -> Action {
+        if error.is_gone() {
+            self.forget(object);
+            return Action::await_change();
+        }
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = failures.entry(object.uid().unwrap_or_default()).or_default();
+        *failures = failures.saturating_add(1);
+        Action::requeue(error.pause(*failures, jitter()))
+    }
+
+    fn forget<K: Resource>(&self, object: &DeserializeGuard<K>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&object.uid().unwrap_or_default());
+    }
+}
+
+/// A number in `0.0..1.0` that differs each time: the standard library seeds its hashers at random.
+fn jitter() -> f64 {
+    let random = RandomState::new().hash_one(Duration::ZERO);
+    f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX)
+}

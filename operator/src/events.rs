@@ -1,0 +1,130 @@
+//! Kubernetes Events: what a person wants to be told, once.
+
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::text::bounded;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::core::Resource;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+/// How many tellings are remembered, so that none is repeated.
+const REMEMBERED: usize = 4096;
+
+/// Tells people, and never twice in a row the same of one object.
+pub struct Events {
+    recorder: Recorder,
+    told: Mutex<Told>,
+}
+
+/// What an event says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Telling {
+    /// Whether somebody has to do something.
+    pub warning: bool,
+    /// Why, in one word.
+    pub reason: Reason,
+    /// The sentence: what, which object, what to do.
+    pub note: String,
+}
+
+impl Telling {
+    /// Something went as it should.
+    pub fn normal(reason: Reason, note: impl Into<String>) -> Self {
+        Self { warning: false, reason, note: note.into() }
+    }
+
+    /// Something needs a person.
+    pub fn warning(reason: Reason, note: impl Into<String>) -> Self {
+        Self { warning: true, reason, note: note.into() }
+    }
+}
+
+impl Events {
+    /// Makes a teller; `instance` is the name of this pod.
+    pub fn new(client: Client, instance: &str) -> Self {
+        let reporter = Reporter { controller: "bloomery-operator".to_owned(), instance: Some(instance.to_owned()) };
+        Self { recorder: Recorder::new(client, reporter), told: Mutex::default() }
+    }
+
+    /// Tells of an object, unless that was the last thing told of it.
+    ///
+    /// A telling that cannot be delivered is logged: nothing depends on it.
+    pub async fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, telling: Telling) {
+        let reference = object.object_ref(&());
+        let Telling { warning, reason, note } = telling;
+        let Some(uid) = reference.uid.clone() else { return };
+        if !self.is_news(uid, reason, &note) {
+            return;
+        }
+        self.publish(&reference, warning, reason, note).await;
+    }
+
+    async fn publish(&self, reference: &ObjectReference, warning: bool, reason: Reason, note: String) {
+        let event = Event {
+            type_: if warning { EventType::Warning } else { EventType::Normal },
+            reason: reason.to_string(),
+            // The API server refuses notes of more than 1 KiB.
+            note: Some(bounded(&note, 1024)),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
+        if let Err(error) = self.recorder.publish(&event, reference).await {
+            let object = format!("{:?}/{:?}", reference.namespace, reference.name);
+            tracing::warn!(object, %error, "an event could not be told");
+        }
+    }
+
+    fn is_news(&self, uid: String, reason: Reason, note: &str) -> bool {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).is_news(uid, reason, note)
+    }
+}
+
+/// The last telling of each object, bounded.
+#[derive(Default)]
+struct Told {
+    last: HashMap<String, (Reason, String)>,
+    order: VecDeque<String>,
+}
+
+impl Told {
+    fn is_news(&mut self, uid: String, reason: Reason, note: &str) -> bool {
+        if self.last.get(&uid).is_some_and(|(told, words)| *told == reason && words == note) {
+            return false;
+        }
+        if self.last.insert(uid.clone(), (reason, note.to_owned())).is_none() {
+            self.order.push_back(uid);
+        }
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.last.remove(&oldest);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_is_told_once_and_a_change_is_news() {
+        let mut told = Told::default();
+        let mut is_news = |reason, note| told.is_news("u-1".to_owned(), reason, note);
+        assert!(is_news(Reason::ServiceNotFound, "orders"));
+        assert!(!is_news(Reason::ServiceNotFound, "orders"));
+        assert!(is_news(Reason::Ready, "orders"));
+        assert!(is_news(Reason::ServiceNotFound, "orders"));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut told = Told::default();
+        for object in 0..2 * REMEMBERED {
+            told.is_news(object.to_string(), Reason::Ready, "");
+        }
+        assert_eq!(told.last.len(), REMEMBERED);
+    }
+}

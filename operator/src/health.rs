@@ -1,0 +1,121 @@
+//! Health, readiness and metrics over HTTP.
+
+use crate::metrics::Metrics;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// Which parts of this process are ready, as a value: each part opens its own gate.
+#[derive(Debug, Clone, Default)]
+pub struct Readiness {
+    /// All caches were filled once.
+    pub caches: Gate,
+    /// The CA of the report endpoint is known.
+    pub report_ca: Gate,
+    /// Reports are taken.
+    pub report_listener: Gate,
+}
+
+/// One part that has to be ready.
+#[derive(Debug, Clone, Default)]
+pub struct Gate(Arc<AtomicBool>);
+
+impl Gate {
+    /// Says that the part is ready.
+    pub fn open(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Says that the part is not ready any more.
+    pub fn close(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    /// Whether the part is ready.
+    pub fn is_open(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Readiness {
+    /// What is still waited for.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let Self { caches, report_ca, report_listener } = self;
+        let parts = [(caches, "the caches"), (report_ca, "the report CA"), (report_listener, "the report listener")];
+        parts.into_iter().filter(|(gate, _)| !gate.is_open()).map(|(_, name)| name).collect()
+    }
+}
+
+/// Serves until the shutdown, then lets requests under way end.
+pub async fn serve(
+    listener: TcpListener,
+    readiness: Readiness,
+    metrics: Arc<Metrics>,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
+    axum::serve(listener, router(readiness, metrics)).with_graceful_shutdown(shutdown.cancelled_owned()).await
+}
+
+/// `/healthz`, `/readyz` and `/metrics`.
+pub fn router(readiness: Readiness, metrics: Arc<Metrics>) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "ok" }))
+        .route("/readyz", get(ready).with_state(readiness))
+        .route("/metrics", get(series).with_state(metrics))
+}
+
+async fn ready(State(readiness): State<Readiness>) -> (StatusCode, String) {
+    let missing = readiness.missing();
+    if missing.is_empty() {
+        return (StatusCode::OK, "ok".to_owned());
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, format!("waiting for {}", missing.join(", ")))
+}
+
+async fn series(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], metrics.to_text())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::{Body, to_bytes};
+    use axum::http::Request;
+    use tower::ServiceExt;
+
+    async fn fetch(router: &Router, path: &str) -> (StatusCode, String) {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = router.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn not_ready_until_every_part_is_and_it_says_which() {
+        let readiness = Readiness::default();
+        let router = router(readiness.clone(), Arc::new(Metrics::new()));
+        assert_eq!(fetch(&router, "/healthz").await.0, StatusCode::OK);
+        readiness.caches.open();
+        readiness.report_ca.open();
+        let (status, body) = fetch(&router, "/readyz").await;
+        assert_eq!((status, body.as_str()), (StatusCode::SERVICE_UNAVAILABLE, "waiting for the report listener"));
+        readiness.report_listener.open();
+        assert_eq!(fetch(&router, "/readyz").await, (StatusCode::OK, "ok".to_owned()));
+        readiness.report_ca.close();
+        assert_eq!(fetch(&router, "/readyz").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    }
+
+    #[tokio::test]
+    async fn metrics_are_open_metrics() {
+        let (status, body) = fetch(&router(Readiness::default(), Arc::new(Metrics::new())), "/metrics").await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(body.ends_with("# EOF\n"), "{body}");
+    }
+}

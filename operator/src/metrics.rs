@@ -1,0 +1,131 @@
+//! Metrics for Prometheus. Few, and each answers a question that an operator of the operator asks.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Labels of a series, in the order of their names here.
+type Labels<const N: usize> = [(&'static str, String); N];
+
+/// All series of the operator.
+pub struct Metrics {
+    registry: Registry,
+    reconciles: Family<Labels<2>, Counter>,
+    durations: Family<Labels<1>, Histogram>,
+    running: Family<Labels<1>, Gauge>,
+    writes: Family<Labels<2>, Counter>,
+    leader: Gauge,
+    jobs: Family<Labels<1>, Gauge>,
+    reports: Family<Labels<1>, Counter>,
+    verdicts: Family<Labels<2>, Counter>,
+}
+
+impl Metrics {
+    /// Registers all series.
+    pub fn new() -> Self {
+        let durations: fn() -> Histogram = || Histogram::new([0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
+        let mut metrics = Self {
+            registry: Registry::with_prefix("bloomery"),
+            reconciles: Family::default(),
+            durations: Family::new_with_constructor(durations),
+            running: Family::default(),
+            writes: Family::default(),
+            leader: Gauge::default(),
+            jobs: Family::default(),
+            reports: Family::default(),
+            verdicts: Family::default(),
+        };
+        let registry = &mut metrics.registry;
+        registry.register("reconciles", "Reconciles by controller and result", metrics.reconciles.clone());
+        registry.register("reconcile_seconds", "How long a reconcile took", metrics.durations.clone());
+        registry.register("reconciles_running", "Reconciles under way", metrics.running.clone());
+        registry.register("writes", "Requests that change the cluster, by kind and verb", metrics.writes.clone());
+        registry.register("leader", "Whether this replica leads", metrics.leader.clone());
+        registry.register("jobs", "Jobs by phase", metrics.jobs.clone());
+        registry.register("reports", "Reports of workers by result", metrics.reports.clone());
+        registry.register("gate_verdicts", "Verdicts of gates", metrics.verdicts.clone());
+        metrics
+    }
+
+    /// Counts a reconcile that began.
+    pub fn reconcile_began(&self, controller: &str) {
+        self.running.get_or_create(&[("controller", controller.to_owned())]).inc();
+    }
+
+    /// Counts a reconcile that ended after so many seconds; `result` is `ok` or the kind of the error.
+    pub fn reconcile_ended(&self, controller: &str, result: &str, seconds: f64) {
+        let controller = controller.to_owned();
+        self.running.get_or_create(&[("controller", controller.clone())]).dec();
+        self.durations.get_or_create(&[("controller", controller.clone())]).observe(seconds);
+        self.reconciles.get_or_create(&[("controller", controller), ("result", result.to_owned())]).inc();
+    }
+
+    /// Counts a request that changes the cluster.
+    pub fn wrote(&self, kind: &str, verb: &str) {
+        self.writes.get_or_create(&[("kind", kind.to_owned()), ("verb", verb.to_owned())]).inc();
+    }
+
+    /// Says whether this replica leads.
+    pub fn leads(&self, leads: bool) {
+        self.leader.set(i64::from(leads));
+    }
+
+    /// Says how many Jobs are in each phase; phases that are not named have none.
+    pub fn jobs_by_phase(&self, counts: impl IntoIterator<Item = (String, usize)>) {
+        self.jobs.clear();
+        for (phase, count) in counts {
+            self.jobs.get_or_create(&[("phase", phase)]).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Counts a report by its result, such as `merged`, `repeated`, `refused`.
+    pub fn report(&self, result: &str) {
+        self.reports.get_or_create(&[("result", result.to_owned())]).inc();
+    }
+
+    /// Counts verdicts of a gate.
+    pub fn gate(&self, gate: &str, verdict: &str, count: u64) {
+        let labels = [("gate", gate.to_owned()), ("verdict", verdict.to_owned())];
+        self.verdicts.get_or_create(&labels).inc_by(count);
+    }
+
+    /// All series in the `OpenMetrics` text format.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_carry_their_labels() {
+        let metrics = Metrics::new();
+        metrics.reconcile_began("skill");
+        metrics.reconcile_ended("skill", "conflict", 0.3);
+        metrics.gate("preTool", "Deny", 2);
+        metrics.jobs_by_phase([("Running".to_owned(), 3)]);
+        let text = metrics.to_text();
+        for line in [
+            r#"bloomery_reconciles_total{controller="skill",result="conflict"} 1"#,
+            r#"bloomery_gate_verdicts_total{gate="preTool",verdict="Deny"} 2"#,
+            r#"bloomery_jobs{phase="Running"} 3"#,
+            r#"bloomery_reconciles_running{controller="skill"} 0"#,
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What an installation decides: read once, refused at start with the variable's name.
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, ValueEnum};
+use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The operator's settings, each an environment variable and a flag of the same meaning.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "bloomery-operator", version, about = "The Kubernetes operator of Bloomery")]
+pub struct Settings {
+    /// Name of the operator's pod: its identity as a leader.
+    #[arg(long, env = "POD_NAME", value_parser = not_empty)]
+    pub pod_name: String,
+    /// Namespace of the operator.
+    #[arg(long, env = "POD_NAMESPACE", value_parser = not_empty)]
+    pub pod_namespace: String,
+    /// A filter of log lines: a level, or `target=level` pairs.
+    #[arg(long = "log", env = "BLOOMERY_LOG", default_value = "info", value_parser = log_filter)]
+    pub log_filter: String,
+    /// Where health and metrics are served.
+    #[arg(long, env = "BLOOMERY_HTTP_ADDR", default_value = "0.0.0.0:8080")]
+    pub http_addr: SocketAddr,
+    /// The lease that leaders hold.
+    #[arg(long, env = "BLOOMERY_LEASE_NAME", default_value = "bloomery-operator", value_parser = not_empty)]
+    pub lease_name: String,
+    /// How reports come in.
+    #[command(flatten)]
+    pub report: ReportSettings,
+    /// What worker pods are made of.
+    #[command(flatten)]
+    pub worker: WorkerSettings,
+    /// What the memory of a tenant is made of.
+    #[command(flatten)]
+    pub memory: MemorySettings,
+}
+
+/// How reports come in.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ReportSettings {
+    /// Where reports are taken.
+    #[arg(long = "report-addr", env = "BLOOMERY_REPORT_ADDR", default_value = "0.0.0.0:8443")]
+    pub addr: SocketAddr,
+    /// How workers reach that, without a path. Default: the Service `bloomery-operator` in the operator's namespace.
+    #[arg(long = "report-url", env = "BLOOMERY_REPORT_URL", value_parser = https_url)]
+    pub url: Option<String>,
+    /// The Secret in the operator's namespace that holds the CA of the report endpoint.
+    #[arg(
+        long = "report-ca-secret",
+        env = "BLOOMERY_REPORT_CA_SECRET",
+        default_value = "bloomery-report-ca",
+        value_parser = not_empty
+    )]
+    pub ca_secret: String,
+}
+
+/// What worker pods are made of.
+#[derive(Debug, Clone, clap::Args)]
+pub struct WorkerSettings {
+    /// The image of workers.
+    #[arg(long = "worker-image", env = "BLOOMERY_WORKER_IMAGE", value_parser = not_empty)]
+    pub image: String,
+    /// When the image is pulled.
+    #[arg(
+        long = "worker-image-pull-policy",
+        env = "BLOOMERY_WORKER_IMAGE_PULL_POLICY",
+        default_value = "IfNotPresent"
+    )]
+    pub pull_policy: PullPolicy,
+    /// Resources of each worker pod, as the JSON of a Kubernetes `ResourceRequirements`.
+    #[arg(
+        long = "worker-resources",
+        env = "BLOOMERY_WORKER_RESOURCES",
+        default_value = r#"{"requests":{"cpu":"20m","memory":"32Mi"},"limits":{"memory":"256Mi"}}"#,
+        value_parser = resources
+    )]
+    pub resources: ResourceRequirements,
+    /// The user that workers run as. Not root.
+    #[arg(
+        long = "run-as-user",
+        env = "BLOOMERY_RUN_AS_USER",
+        default_value_t = 65532,
+        value_parser = clap::value_parser!(i64).range(1..)
+    )]
+    pub run_as_user: i64,
+    /// The group that workers run as.
+    #[arg(
+        long = "run-as-group",
+        env = "BLOOMERY_RUN_AS_GROUP",
+        default_value_t = 65532,
+        value_parser = clap::value_parser!(i64).range(1..)
+    )]
+    pub run_as_group: i64,
+    /// The group that owns the memory volume.
+    #[arg(
+        long = "fs-group",
+        env = "BLOOMERY_FS_GROUP",
+        default_value_t = 65532,
+        value_parser = clap::value_parser!(i64).range(1..)
+    )]
+    pub fs_group: i64,
+    /// How long finished worker pods are kept for `kubectl logs`, as `10m`.
+    #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = duration)]
+    pub pod_retention: Duration,
+}
+
+/// What the memory of a tenant is made of.
+#[derive(Debug, Clone, clap::Args)]
+pub struct MemorySettings {
+    /// Size of a tenant's memory claim.
+    #[arg(long = "memory-size", env = "BLOOMERY_MEMORY_SIZE", default_value = "1Gi", value_parser = quantity)]
+    pub size: Quantity,
+    /// Storage class of it. Default: the cluster's default class.
+    #[arg(long = "memory-class", env = "BLOOMERY_MEMORY_CLASS", value_parser = not_empty)]
+    pub class: Option<String>,
+    /// Whether all workers of a tenant run on one node, or may spread.
+    #[arg(long = "memory-access-mode", env = "BLOOMERY_MEMORY_ACCESS_MODE", default_value = "ReadWriteOnce")]
+    pub access_mode: AccessMode,
+}
+
+impl Settings {
+    /// Says what is wrong with the settings, by the names of the environment variables that they come from.
+    pub fn refusal(error: &clap::Error) -> String {
+        let flags: Vec<&String> = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(flag)) => vec![flag],
+            Some(ContextValue::Strings(flags)) => flags.iter().collect(),
+            _ => Vec::new(),
+        };
+        let command = Self::command();
+        let variables = command.get_arguments().filter_map(|argument| {
+            let long = format!("--{}", argument.get_long()?);
+            let named = flags.iter().any(|flag| flag.split_whitespace().next() == Some(&long));
+            argument.get_env().filter(|_| named).map(|name| name.to_string_lossy().into_owned())
+        });
+        let variables: Vec<String> = variables.collect();
+        if variables.is_empty() { error.to_string() } else { format!("{}: {error}", variables.join(", ")) }
+    }
+
+    /// How workers reach the report endpoint, without a path.
+    pub fn report_url(&self) -> String {
+        let given = self.report.url.clone();
+        given.unwrap_or_else(|| format!("https://bloomery-operator.{}.svc:8443", self.pod_namespace))
+    }
+}
+
+/// When an image is pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display, strum::IntoStaticStr)]
+#[value(rename_all = "PascalCase")]
+pub enum PullPolicy {
+    /// At every start.
+    Always,
+    /// Where the node has it not.
+    IfNotPresent,
+    /// Never: the node has it.
+    Never,
+}
+
+/// How a memory claim may be mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display, strum::IntoStaticStr)]
+#[value(rename_all = "PascalCase")]
+pub enum AccessMode {
+    /// By pods of one node.
+    ReadWriteOnce,
+    /// By pods of every node.
+    ReadWriteMany,
+}
+
+fn not_empty(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("must not be empty".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+fn log_filter(text: &str) -> Result<String, String> {
+    let parsed: Result<tracing_subscriber::EnvFilter, _> = text.parse();
+    parsed
+        .map(|_| text.to_owned())
+        .map_err(|error| format!("is no log filter such as info or kube=debug,info: {error}"))
+}
+
+fn https_url(text: &str) -> Result<String, String> {
+    let url = text.trim_end_matches('/');
+    let host = url.strip_prefix("https://").unwrap_or_default();
+    if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
+        return Err("must be https://<host>[:<port>], without a path".to_owned());
+    }
+    Ok(url.to_owned())
+}
+
+fn resources(text: &str) -> Result<ResourceRequirements, String> {
+    serde_json::from_str(text).map_err(|error| {
+        format!(
+            "is no JSON of a Kubernetes ResourceRequirements such as {{\"limits\":{{\"memory\":\"256Mi\"}}}}: {error}"
+        )
+    })
+}
+
+fn quantity(text: &str) -> Result<Quantity, String> {
+    let quantity = Quantity(text.to_owned());
+    match crate::apply::quantity::parse(text) {
+        Some(_) => Ok(quantity),
+        None => Err("is no Kubernetes quantity such as 1Gi".to_owned()),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: kube::core::Duration = text.parse().map_err(|error| format!("is no duration such as 10m: {error}"))?;
+    if parsed.is_negative() {
+        return Err("must not be negative".to_owned());
+    }
+    Ok(parsed.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn parse(more: &[&str]) -> Result<Settings, clap::Error> {
+        let needed = ["operator", "--pod-name=op-0", "--pod-namespace=bloomery", "--worker-image=worker:1"];
+        Settings::try_parse_from(needed.iter().chain(more))
+    }
+
+    #[test]
+    fn the_chart_need_not_say_more_than_the_image() {
+        let settings = parse(&[]).unwrap();
+        assert_eq!(settings.report_url(), "https://bloomery-operator.bloomery.svc:8443");
+        assert_eq!(settings.worker.pod_retention, Duration::from_mins(10));
+        assert_eq!(settings.worker.pull_policy.to_string(), "IfNotPresent");
+        assert_eq!(settings.memory.access_mode.to_string(), "ReadWriteOnce");
+    }
+
+    #[rstest]
+    #[case("--report-url=http://plain", "BLOOMERY_REPORT_URL")]
+    #[case("--report-url=https://host/path", "BLOOMERY_REPORT_URL")]
+    #[case("--worker-resources={", "BLOOMERY_WORKER_RESOURCES")]
+    #[case("--memory-size=1Gb", "BLOOMERY_MEMORY_SIZE")]
+    #[case("--memory-access-mode=Any", "BLOOMERY_MEMORY_ACCESS_MODE")]
+    #[case("--run-as-user=0", "BLOOMERY_RUN_AS_USER")]
+    #[case("--pod-retention=soon", "BLOOMERY_POD_RETENTION")]
+    #[case("--pod-retention=-5m", "BLOOMERY_POD_RETENTION")]
+    #[case("--log=a=b=c", "BLOOMERY_LOG")]
+    fn a_bad_setting_is_refused_by_name(#[case] flag: &str, #[case] variable: &str) {
+        let message = Settings::refusal(&parse(&[flag]).unwrap_err());
+        assert!(message.contains(variable), "{message}");
+    }
+}
