@@ -6,7 +6,7 @@ install_addons() {
 }
 
 dns_ready() {
-  [ "$(kc -n kube-system get deployment coredns -o 'jsonpath={.status.readyReplicas}')" = 1 ]
+  [ "$(kc --request-timeout 5s -n kube-system get deployment coredns -o 'jsonpath={.status.readyReplicas}')" = 1 ]
 }
 
 wait_dns() { wait_for 60 "CoreDNS (kubectl -n kube-system describe pods)" dns_ready; }

@@ -93,6 +93,7 @@ binaries() {
   mkdir -p "$CACHE"
   exec 8>"$CACHE/.lock"
   flock 8
+  rm -rf "$CACHE"/.build-*  # of a build that was killed
   for set in "${SETS[@]}"; do
     if [ -d "$(set_dir "$set")" ]; then continue; fi
     step "build $set" build_set "$set"

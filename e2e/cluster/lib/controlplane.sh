@@ -29,7 +29,7 @@ start_apiserver() {
     --audit-log-maxsize 200 --audit-log-maxbackup 3
 }
 
-apiserver_ready() { kc get --raw /readyz; }
+apiserver_ready() { kc --request-timeout 5s get --raw /readyz; }
 kube_system_there() { kc get namespace kube-system; }
 
 wait_apiserver() {

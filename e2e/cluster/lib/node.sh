@@ -51,7 +51,7 @@ start_node() {
 }
 
 node_ready() {
-  [ "$(kc get node "$NODE_NAME" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]
+  [ "$(kc --request-timeout 5s get node "$NODE_NAME" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]
 }
 default_account_there() { kc -n default get serviceaccount default; }
 

@@ -25,17 +25,22 @@ check_owner() {
   fi
 }
 
-healthy() {
+daemons_run() {
   local name
   for name in "${DAEMONS[@]}"; do running "$name" || return 1; done
-  [ -x "$(bin kubectl)" ] && apiserver_ready && node_ready && dns_ready
 }
+
+healthy() { daemons_run && [ -x "$(bin kubectl)" ] && apiserver_ready && node_ready && dns_ready; }
+
+# already_up: a machine under load is given time, lest a cluster in use is
+# taken down for a probe that came late.
+already_up() { healthy >/dev/null 2>&1 || { daemons_run && wait_for 60 "the running cluster to be healthy" healthy; }; }
 
 verb_up() {
   if own_cluster; then check_own_cluster; return; fi
   check_owner
   lock
-  if healthy >/dev/null 2>&1; then
+  if already_up; then
     total "the cluster is already up (kubeconfig: $ADMIN_KUBECONFIG)"
     return
   fi
