@@ -11,13 +11,13 @@ pub fn seconds(duration: &Duration) -> u64 {
     std::time::Duration::from(*duration).as_secs()
 }
 
-/// A name that can become a label, a Service, a pod and a directory.
+/// A name that can become a label, a Service, a pod and a directory. The message names the path: the API server
+/// takes no `fieldPath` into metadata, whose schema is not ours.
 pub(super) fn name_rule() -> Rule {
     Rule::new("self.metadata.name.size() <= 50 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
         .message(
-            "must be a DNS-1035 label of at most 50 characters: lower-case letters, digits and '-', beginning with a letter",
+            "metadata.name must be a DNS-1035 label of at most 50 characters: lower-case letters, digits and '-', beginning with a letter",
         )
-        .field_path(".metadata.name")
 }
 
 /// A positive duration such as `30s`, `10m` or `1h30m`; each part is at least 1.
