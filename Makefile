@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
+.NOTPARALLEL:
 STEP := hack/step
 CLUSTER := e2e/cluster/cluster
 
