@@ -1,0 +1,113 @@
+//! The calls of one answer, from asked to settled.
+
+use crate::event::{Arguments, AskedCall, CallId, RulingReason};
+
+/// How often a call that may be repeated is sent before its answer is given up.
+pub(super) const MAX_TRIES: u32 = 3;
+
+/// How often the same call may fail before the conversation is stuck.
+pub(super) const MAX_FAILURES: u32 = 3;
+
+/// A call of the last answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Unique within the Job.
+    pub id: CallId,
+    /// The provider's id, for the history.
+    pub provider_id: String,
+    /// The tool, as the model named it.
+    pub tool: String,
+    /// The arguments as the model wrote them.
+    pub raw_arguments: String,
+    /// The canonical arguments, once the call is requested.
+    pub arguments: Option<Arguments>,
+    /// How far it is.
+    pub state: CallState,
+    /// How often it was sent.
+    pub tries: u32,
+    /// What the model reads of it, once it is settled.
+    pub result: String,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallState {
+    /// The model has asked for it.
+    Asked,
+    /// The gate has allowed it.
+    Ruled,
+    /// It was sent in this epoch, or is about to be.
+    Started {
+        /// The epoch.
+        epoch: u64,
+    },
+    /// Its answer was lost, and it may be sent again.
+    Retry,
+    /// There is one result.
+    Settled(Settlement),
+}
+
+/// How a call was settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settlement {
+    /// The server answered it.
+    Completed,
+    /// The server answered that it failed, or it was never sent.
+    Failed,
+    /// The gate denied it.
+    Denied,
+    /// One before it did not come about.
+    Skipped,
+    /// Nobody knows whether it happened.
+    Indeterminate,
+}
+
+impl Call {
+    pub(super) fn asked(seq: u64, index: usize, asked: &AskedCall) -> Self {
+        Self {
+            id: CallId::new(seq, index),
+            provider_id: asked.id.clone(),
+            tool: asked.name.clone(),
+            raw_arguments: asked.arguments.clone(),
+            arguments: None,
+            state: CallState::Asked,
+            tries: 0,
+            result: String::new(),
+        }
+    }
+
+    /// Whether there is a result.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.state, CallState::Settled(_))
+    }
+
+    /// Whether it did not come about, so that calls with effect after it are skipped.
+    pub fn fell_through(&self) -> bool {
+        match self.state {
+            CallState::Settled(Settlement::Denied | Settlement::Failed | Settlement::Indeterminate) => true,
+            CallState::Settled(Settlement::Completed | Settlement::Skipped)
+            | CallState::Asked
+            | CallState::Ruled
+            | CallState::Started { .. }
+            | CallState::Retry => false,
+        }
+    }
+}
+
+pub(super) fn denied_text(reasons: &[RulingReason]) -> String {
+    let why = reasons.iter().map(|reason| format!("{} ({})", reason.detail, reason.layer)).collect::<Vec<_>>();
+    format!("Denied: {}. The call was not made.", why.join("; "))
+}
+
+pub(super) fn skipped_text(because: &CallId) -> String {
+    format!("Skipped: call {because} of the same answer did not come about. This call was not made.")
+}
+
+pub(super) fn failed_text(text: &str, times: u32) -> String {
+    if times + 1 < MAX_FAILURES {
+        return format!("Failed: {text}");
+    }
+    format!(
+        "Failed: {text}\nThis same call has failed {times} times now. Another failure of it ends the Job: do something else."
+    )
+}

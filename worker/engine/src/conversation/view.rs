@@ -1,0 +1,130 @@
+//! What the gates, the loop and the projections read of a conversation.
+
+use super::{BARREN_EPOCHS, Budget, Call, Conversation, Finalizing, calls};
+use crate::event::{ModelFailure, WholeResult};
+use crate::gate::finalization;
+use crate::gate::schema::Schema;
+use crate::run::Run;
+use crate::tool::CatalogueTool;
+use crate::turn::Turn;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::PreTool;
+
+impl Conversation {
+    /// What the conversation was told before it started.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// How many events it has.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The last epoch in the log; 0 before the first.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The attempt of the last epoch.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Whether epochs start again and again without getting any further.
+    pub fn is_stalled_start(&self) -> bool {
+        self.barren_epochs > BARREN_EPOCHS
+    }
+
+    /// Whether the tools are fixed.
+    pub fn has_catalogue(&self) -> bool {
+        self.tools.is_some()
+    }
+
+    /// A tool by the name that the model uses.
+    pub fn tool(&self, alias: &str) -> Option<&CatalogueTool> {
+        self.tools.as_ref()?.iter().find(|tool| tool.alias == alias)
+    }
+
+    /// The tools that the model sees.
+    pub fn visible(&self) -> &[CatalogueTool] {
+        &self.visible
+    }
+
+    /// The compiled schema of a tool, by the name that the model uses.
+    pub fn schema(&self, alias: &str) -> Option<&Schema> {
+        self.schemas.get(alias)
+    }
+
+    /// The system prompt, once the conversation is open.
+    pub fn system(&self) -> Option<&str> {
+        self.system.as_deref()
+    }
+
+    /// The history so far.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// The calls of the last answer, until all of them are settled.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// What was spent.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// How many calls were allowed.
+    pub fn tool_calls(&self) -> u32 {
+        self.pre_tool.allowed
+    }
+
+    /// What the pre-tool gate decided.
+    pub fn pre_tool(&self) -> &PreTool {
+        &self.pre_tool
+    }
+
+    /// How far the finalization is.
+    pub fn finalization(&self) -> &Finalizing {
+        &self.finalizing
+    }
+
+    /// How often a failed answer may go back to the loop.
+    pub fn retries(&self) -> u32 {
+        let gate = self.run.skill.engine.as_ref().and_then(|engine| engine.finalization_gate.as_ref());
+        gate.and_then(|gate| gate.max_retries).unwrap_or(finalization::DEFAULT_RETRIES)
+    }
+
+    /// The tool whose same call has failed too often.
+    pub fn stuck_on(&self) -> Option<&str> {
+        self.failures.iter().find(|(_, times)| **times >= calls::MAX_FAILURES).map(|((tool, _), _)| tool.as_str())
+    }
+
+    /// Why the model is given up, where it is.
+    pub fn model_failure(&self) -> Option<(ModelFailure, &str)> {
+        self.model_failure.as_ref().map(|(kind, message)| (*kind, message.as_str()))
+    }
+
+    /// The limit that was hit, and what was spent of it.
+    pub fn limit(&self) -> Option<(OutcomeCode, &str)> {
+        self.limit.as_ref().map(|(code, message)| (*code, message.as_str()))
+    }
+
+    /// Why the conversation waits for another pod, where it does.
+    pub fn parked(&self) -> Option<ParkReason> {
+        self.parked
+    }
+
+    /// How the conversation ended.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.finished.as_ref().map(|(outcome, _)| outcome)
+    }
+
+    /// The answer or the draft that it ended with.
+    pub fn result(&self) -> Option<&WholeResult> {
+        self.finished.as_ref().and_then(|(_, result)| result.as_ref())
+    }
+}

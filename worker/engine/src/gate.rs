@@ -1,0 +1,7 @@
+//! The gates: pure decisions over what stands in the log. A gate that cannot decide does not allow.
+
+pub mod answer;
+pub mod catalogue;
+pub mod finalization;
+pub mod pre_tool;
+pub mod schema;

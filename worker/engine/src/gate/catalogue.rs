@@ -1,0 +1,155 @@
+//! Which tools a Job has: what the server lists, what the Skill says of it, what its policy lets the model see.
+
+use crate::tool::{CatalogueTool, ListedTool};
+use bloomery_crds::Digest;
+use bloomery_crds::v1alpha1::{SkillSpec, ToolPolicy};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// The longest tool name that model providers take.
+const MAX_ALIAS: usize = 64;
+
+/// Fixes the tools of a Job.
+///
+/// A name that the server lists twice is ambiguous, so no tool of that name is taken: a call of it is ruled
+/// as one of an unknown tool. The order is the server's, which keeps the provider's prompt cache warm.
+pub fn fix(skill: &SkillSpec, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
+    let mut times: BTreeMap<String, u32> = BTreeMap::new();
+    for tool in &listed {
+        *times.entry(tool.name.clone()).or_default() += 1;
+    }
+    let plain: Vec<String> = listed.iter().map(|tool| tool.name.clone()).filter(|name| is_plain(name)).collect();
+    listed
+        .into_iter()
+        .filter(|tool| times.get(&tool.name) == Some(&1))
+        .map(|tool| catalogue_tool(skill, tool, &plain))
+        .collect()
+}
+
+/// Why `policy.tools` does not allow a tool, or nothing where it does. `blocked` wins; `allowed` absent is `*`.
+pub fn policy_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
+    let policy = policy?;
+    if let Some(pattern) = policy.blocked.iter().find(|pattern| matches(pattern, tool)) {
+        return Some(format!("the Skill's policy.tools.blocked names {pattern:?}"));
+    }
+    let allowed = policy.allowed.as_ref()?;
+    (!allowed.iter().any(|pattern| matches(pattern, tool)))
+        .then(|| format!("the Skill's policy.tools.allowed does not name {tool:?}"))
+}
+
+fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> CatalogueTool {
+    let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
+    // A server's hint can take the claim away, never give it: it is the server that is not trusted here.
+    let read_only = declared.is_some_and(|d| d.read_only == Some(true)) && tool.read_only_hint != Some(false);
+    let policy = skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+    CatalogueTool {
+        alias: alias(&tool.name, plain),
+        digest: Digest::of_value(&json!({
+            "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
+        })),
+        read_only,
+        idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
+        visible: policy_refusal(policy, &tool.name).is_none(),
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.input_schema,
+    }
+}
+
+fn matches(pattern: &str, tool: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => tool.starts_with(beginning),
+        None => pattern == tool,
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    (1..=MAX_ALIAS).contains(&name.len()) && name.bytes().all(is_alias_byte)
+}
+
+fn is_alias_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// A plain name stands for itself; any other is made plain and told apart by a hash of the whole.
+fn alias(name: &str, plain: &[String]) -> String {
+    if is_plain(name) {
+        return name.to_owned();
+    }
+    let hash = Digest::of_bytes(name.as_bytes());
+    let readable: String = name
+        .bytes()
+        .map(|byte| if is_alias_byte(byte) { char::from(byte) } else { '_' })
+        .take(MAX_ALIAS - 17)
+        .collect();
+    // Only a server that lists a name made to collide gets the longer hash.
+    let short = format!("{readable}-{}", hash.short(8));
+    if plain.contains(&short) { format!("{readable}-{}", hash.short(16)) } else { short }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::fixture;
+    use rstest::rstest;
+
+    fn listed(name: &str, hint: Option<bool>) -> ListedTool {
+        ListedTool {
+            name: name.into(),
+            description: String::new(),
+            input_schema: json!({"type": "object"}),
+            read_only_hint: hint,
+        }
+    }
+
+    #[test]
+    fn only_the_skill_makes_a_tool_read_only_and_the_server_can_take_it_away() {
+        let skill = fixture::skill();
+        let tools = fix(
+            &skill,
+            vec![
+                listed("verify_identity", None),
+                listed("check_eligibility", Some(false)),
+                listed("process_refund", Some(true)),
+            ],
+        );
+        let read_only: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.read_only)).collect();
+        assert_eq!(read_only, [("verify_identity", true), ("check_eligibility", false), ("process_refund", false)]);
+    }
+
+    #[test]
+    fn a_name_listed_twice_is_no_tool() {
+        let tools = fix(&fixture::skill(), vec![listed("a", None), listed("b", None), listed("a", None)]);
+        assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["b"]);
+    }
+
+    #[test]
+    fn names_that_providers_refuse_get_distinct_aliases() {
+        let long = "x".repeat(200);
+        let tools = fix(
+            &fixture::skill(),
+            vec![listed("a.b", None), listed("a/b", None), listed("a_b", None), listed(&long, None)],
+        );
+        let aliases: std::collections::BTreeSet<_> = tools.iter().map(|tool| tool.alias.clone()).collect();
+        assert_eq!(aliases.len(), 4);
+        assert!(aliases.iter().all(|alias| is_plain(alias)), "{aliases:?}");
+        assert!(aliases.contains("a_b"));
+    }
+
+    #[rstest]
+    #[case::nothing_said(None, &[], true)]
+    #[case::by_name(Some(vec!["process_refund"]), &[], true)]
+    #[case::by_beginning(Some(vec!["process_*"]), &[], true)]
+    #[case::none_allowed(Some(vec![]), &[], false)]
+    #[case::other_allowed(Some(vec!["verify_identity"]), &[], false)]
+    #[case::no_beginning_without_star(Some(vec!["process"]), &[], false)]
+    #[case::blocked_wins(Some(vec!["*"]), &["process_refund"], false)]
+    #[case::blocked_by_star(None, &["process*"], false)]
+    fn policy(#[case] allowed: Option<Vec<&str>>, #[case] blocked: &[&str], #[case] passes: bool) {
+        let policy = ToolPolicy {
+            allowed: allowed.map(|names| names.into_iter().map(str::to_owned).collect()),
+            blocked: blocked.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        assert_eq!(policy_refusal(Some(&policy), "process_refund").is_none(), passes);
+    }
+}

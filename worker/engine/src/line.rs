@@ -1,0 +1,211 @@
+//! One line of the log: an event in a CloudEvents 1.0 envelope, chained to the line before it.
+//!
+//! `seq` is gap-free from 1, and `prevhash` is the SHA-256 of the bytes of the line before (of nothing, for
+//! the first): a line that is missing, moved or edited is found. Extension attributes are lower case, as the
+//! CloudEvents specification has it.
+
+use crate::event::Event;
+use bloomery_crds::Digest;
+use bloomery_crds::v1alpha1::LogPosition;
+use serde::{Deserialize, Serialize};
+
+/// The version of the envelope and of every event in it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// When something happened; it comes in as data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// The wall clock, RFC 3339 in UTC. For people: nothing is decided by it.
+    pub time: String,
+    /// Milliseconds of work since the event before, by a monotonic clock; 0 for the first of an epoch.
+    pub elapsed_ms: u64,
+}
+
+/// An event in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its place, from 1.
+    pub seq: u64,
+    /// When it happened.
+    pub stamp: Stamp,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Why a line does not belong where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// The line is not an event of a version that this engine reads.
+    #[error("line {seq} of the log cannot be read: {message}")]
+    Unreadable {
+        /// Where it stands.
+        seq: u64,
+        /// What the reader said.
+        message: String,
+    },
+    /// A line is missing or appears twice.
+    #[error("line {expected} of the log is missing: found line {found} in its place")]
+    Gap {
+        /// The place.
+        expected: u64,
+        /// What it holds.
+        found: u64,
+    },
+    /// The line before was changed after this one was written.
+    #[error("the log was edited before line {seq}: its hash does not match")]
+    Broken {
+        /// The first line that notices.
+        seq: u64,
+    },
+    /// The line belongs to another conversation.
+    #[error("line {seq} of the log belongs to {found}, not to {expected}")]
+    Foreign {
+        /// Where it stands.
+        seq: u64,
+        /// The conversation it names.
+        found: String,
+        /// The conversation that is read.
+        expected: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<E> {
+    specversion: String,
+    id: String,
+    source: String,
+    time: String,
+    schemaversion: u32,
+    seq: u64,
+    prevhash: Digest,
+    elapsedms: u64,
+    #[serde(flatten)]
+    event: E,
+}
+
+/// The end of a log: it numbers and chains the lines that are added, and checks those that are read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chain {
+    source: String,
+    events: u64,
+    head: Digest,
+}
+
+impl Chain {
+    /// The empty log of a conversation; `source` names the Job, as `/namespaces/acme/skilljobs/refund/<runKey>`.
+    pub fn new(source: impl Into<String>) -> Self {
+        Self { source: source.into(), events: 0, head: Digest::of_bytes(b"") }
+    }
+
+    /// How many lines there are.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Where the log stands, for reports.
+    pub fn position(&self, path: &str) -> LogPosition {
+        LogPosition { path: path.to_owned(), events: self.events, head: self.head.clone() }
+    }
+
+    /// Adds an event: the line that is to be written, and the event in its place.
+    pub fn append(&mut self, event: Event, stamp: Stamp) -> Result<(String, Entry), serde_json::Error> {
+        let seq = self.events + 1;
+        let line = serde_json::to_string(&Envelope {
+            specversion: "1.0".to_owned(),
+            id: seq.to_string(),
+            source: self.source.clone(),
+            time: stamp.time.clone(),
+            schemaversion: SCHEMA_VERSION,
+            seq,
+            prevhash: self.head.clone(),
+            elapsedms: stamp.elapsed_ms,
+            event: &event,
+        })?;
+        self.events = seq;
+        self.head = Digest::of_bytes(line.as_bytes());
+        Ok((line, Entry { seq, stamp, event }))
+    }
+
+    /// Reads the next line (without its line feed), checking that it belongs here.
+    pub fn read(&mut self, line: &str) -> Result<Entry, LineError> {
+        let expected = self.events + 1;
+        let unreadable = |message: String| LineError::Unreadable { seq: expected, message };
+        let envelope: Envelope<Event> = serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))?;
+        if envelope.schemaversion != SCHEMA_VERSION {
+            return Err(unreadable(format!(
+                "schema version {}, this engine reads {SCHEMA_VERSION}",
+                envelope.schemaversion
+            )));
+        }
+        if envelope.seq != expected {
+            return Err(LineError::Gap { expected, found: envelope.seq });
+        }
+        if envelope.source != self.source {
+            return Err(LineError::Foreign { seq: expected, found: envelope.source, expected: self.source.clone() });
+        }
+        if envelope.prevhash != self.head {
+            return Err(LineError::Broken { seq: expected });
+        }
+        self.events = expected;
+        self.head = Digest::of_bytes(line.as_bytes());
+        let stamp = Stamp { time: envelope.time, elapsed_ms: envelope.elapsedms };
+        Ok(Entry { seq: expected, stamp, event: envelope.event })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stamp() -> Stamp {
+        Stamp { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 7 }
+    }
+
+    fn log(lines: u64) -> (Vec<String>, Chain) {
+        let mut chain = Chain::new("/namespaces/acme/skilljobs/refund/u-1");
+        let event = |epoch| Event::EpochStarted { epoch, attempt: 1 };
+        let lines = (1..=lines).map(|epoch| chain.append(event(epoch), stamp()).unwrap().0).collect();
+        (lines, chain)
+    }
+
+    fn read(lines: &[String]) -> Result<Chain, LineError> {
+        let mut chain = Chain::new("/namespaces/acme/skilljobs/refund/u-1");
+        lines.iter().try_for_each(|line| chain.read(line).map(drop)).map(|()| chain)
+    }
+
+    #[test]
+    fn the_envelope_is_a_cloud_event() {
+        insta::assert_snapshot!(log(1).0[0]);
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let (lines, chain) = log(3);
+        assert_eq!(read(&lines), Ok(chain));
+    }
+
+    #[test]
+    fn a_log_of_another_job_is_refused() {
+        let (lines, _) = log(1);
+        assert!(matches!(Chain::new("/elsewhere").read(&lines[0]), Err(LineError::Foreign { seq: 1, .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn missing_moved_and_edited_lines_are_found(at in 0_usize..4, how in 0_u8..3) {
+            let (mut lines, _) = log(5);
+            match how {
+                0 => drop(lines.remove(at)),
+                1 => lines.swap(at, at + 1),
+                _ => lines[at] = lines[at].replace("2026-01-01", "2026-01-02"),
+            }
+            prop_assert!(read(&lines).is_err());
+        }
+
+        #[test]
+        fn no_line_panics(text in ".*") {
+            let _ = Chain::new("/x").read(&text);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What a conversation is told before it starts: the run document without its transport.
+
+use bloomery_crds::Digest;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::v1alpha1::SkillSpec;
+
+/// The inputs of a conversation, fixed for an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Names the log and keys tool calls.
+    pub run_key: String,
+    /// The Skill's name.
+    pub skill_name: String,
+    /// The Skill.
+    pub skill: SkillSpec,
+    /// Digest of the Skill's revision.
+    pub revision: Digest,
+    /// What is to be reached.
+    pub goal: String,
+    /// The budgets.
+    pub limits: EffectiveLimits,
+}

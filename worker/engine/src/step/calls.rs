@@ -1,0 +1,103 @@
+//! What is to be done with the calls of the last answer.
+//!
+//! Calls are taken in the order of the answer. Reads that stand side by side run at once; calls with effect
+//! are a sequence, each ruled just before its start, and one that falls through makes the later ones skipped.
+
+use super::{Step, ToolCall};
+use crate::conversation::{Call, CallState, Conversation};
+use crate::event::{Arguments, Event};
+use crate::gate::pre_tool;
+use bloomery_crds::Digest;
+use bloomery_crds::canonical;
+use serde_json::Value;
+
+/// The next step of the calls, or nothing when all of them are settled.
+pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
+    let calls = conversation.calls();
+    if calls.iter().any(|call| call.arguments.is_none()) {
+        return Some(Step::Record(calls.iter().map(requested).collect()));
+    }
+    let first = calls.iter().position(|call| !call.is_settled())?;
+    let call = calls.get(first)?;
+    if is_read(call, conversation) {
+        return Some(reads(calls.get(first..).unwrap_or_default(), conversation));
+    }
+    let before = calls.get(..first).unwrap_or_default();
+    if let Some(fallen) = before.iter().find(|call| call.fell_through() && !is_read(call, conversation)) {
+        return Some(Step::Record(vec![Event::ToolSkipped { call: call.id.clone(), because: fallen.id.clone() }]));
+    }
+    Some(effect(call, conversation))
+}
+
+/// Ends what can no longer be done, so that each call has its one result.
+pub(super) fn skip_rest(conversation: &Conversation, because: &Call) -> Vec<Event> {
+    let rest = conversation.calls().iter().filter(|call| !call.is_settled());
+    rest.map(|call| Event::ToolSkipped { call: call.id.clone(), because: because.id.clone() }).collect()
+}
+
+fn requested(call: &Call) -> Event {
+    Event::ToolRequested { call: call.id.clone(), tool: call.tool.clone(), arguments: arguments(&call.raw_arguments) }
+}
+
+/// Brings arguments into the one form that is ruled on and sent. Some models write nothing for no arguments.
+fn arguments(raw: &str) -> Arguments {
+    let raw = if raw.trim().is_empty() { "{}" } else { raw };
+    match canonical::parse(raw) {
+        Ok(value @ Value::Object(_)) => {
+            let text = canonical::to_string(&value);
+            let digest = Digest::of_bytes(text.as_bytes());
+            Arguments::Canonical { text, digest }
+        }
+        Ok(_) => Arguments::Malformed { reason: "the arguments are not a JSON object".to_owned() },
+        Err(error) => Arguments::Malformed { reason: format!("the arguments cannot be used: {error}") },
+    }
+}
+
+fn is_read(call: &Call, conversation: &Conversation) -> bool {
+    conversation.tool(&call.tool).is_some_and(|tool| tool.read_only)
+}
+
+fn reads<'a>(from: &'a [Call], conversation: &'a Conversation) -> Step<'a> {
+    let side_by_side: Vec<&Call> =
+        from.iter().take_while(|call| is_read(call, conversation)).filter(|call| !call.is_settled()).collect();
+    // One at a time: the limit of tool calls counts what was allowed before.
+    if let Some(call) = side_by_side.iter().find(|call| call.state == CallState::Asked) {
+        return Step::Record(vec![ruled(call, conversation)]);
+    }
+    Step::RunReads(side_by_side.into_iter().filter_map(|call| tool_call(call, conversation)).collect())
+}
+
+fn effect<'a>(call: &'a Call, conversation: &'a Conversation) -> Step<'a> {
+    let lost = || {
+        Step::Record(vec![Event::ToolIndeterminate {
+            call: call.id.clone(),
+            text: "the worker was lost while the call was under way".to_owned(),
+        }])
+    };
+    match call.state {
+        CallState::Asked => Step::Record(vec![ruled(call, conversation)]),
+        // What was started is decided here, before anything else may run.
+        CallState::Started { .. } => lost(),
+        CallState::Ruled | CallState::Retry | CallState::Settled(_) => {
+            tool_call(call, conversation).map_or_else(lost, Step::RunEffect)
+        }
+    }
+}
+
+fn ruled(call: &Call, conversation: &Conversation) -> Event {
+    let ruling = pre_tool::rule(call, conversation);
+    Event::ToolRuled { call: call.id.clone(), verdict: ruling.verdict, reasons: ruling.reasons }
+}
+
+fn tool_call<'a>(call: &'a Call, conversation: &'a Conversation) -> Option<ToolCall<'a>> {
+    let tool = conversation.tool(&call.tool)?;
+    let Some(Arguments::Canonical { text, .. }) = &call.arguments else { return None };
+    Some(ToolCall {
+        id: &call.id,
+        tool: &tool.name,
+        arguments: text,
+        key: Digest::of_bytes(format!("{}\n{}", conversation.run().run_key, call.id).as_bytes()),
+        idempotent: tool.idempotent,
+        read_only: tool.read_only,
+    })
+}

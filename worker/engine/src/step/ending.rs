@@ -1,0 +1,120 @@
+//! When a conversation ends, and what people are told.
+
+use super::calls;
+use crate::conversation::{CallState, Conversation, Settlement};
+use crate::event::{Event, ModelFailure, WholeResult};
+use crate::gate::finalization;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+
+/// The events that end a conversation, where it has come to its end.
+pub(super) fn due(conversation: &Conversation) -> Option<Vec<Event>> {
+    indeterminate(conversation).or_else(|| ended(conversation).map(|event| vec![event]))
+}
+
+/// The limit that forbids another request to the model.
+pub(super) fn spent(conversation: &Conversation) -> Option<Event> {
+    let limits = &conversation.run().limits;
+    let budget = conversation.budget();
+    if budget.answers() >= limits.steps {
+        let message = format!("the model has answered {} times, which is all that limits.steps allows", limits.steps);
+        return Some(Event::LimitHit { code: OutcomeCode::StepLimit, message });
+    }
+    let needed = budget.tokens().saturating_add(budget.reserve());
+    (needed > limits.tokens).then(|| Event::LimitHit {
+        code: OutcomeCode::TokenLimit,
+        message: format!(
+            "{} tokens are spent and the next request needs about {}: together more than the {} of limits.tokens",
+            budget.tokens(),
+            budget.reserve(),
+            limits.tokens
+        ),
+    })
+}
+
+/// A call that nobody knows about ends everything: what it did is for a person to find out.
+fn indeterminate(conversation: &Conversation) -> Option<Vec<Event>> {
+    let lost = CallState::Settled(Settlement::Indeterminate);
+    let call = conversation.calls().iter().find(|call| call.state == lost)?;
+    let mut events = calls::skip_rest(conversation, call);
+    let message = format!(
+        "The call {} of {} was sent, and its answer was lost: {}. Find out whether it happened before anything is \
+         done again; it was not repeated.",
+        call.id, call.tool, call.result
+    );
+    events.push(finished(conversation, OutcomeCode::ToolIndeterminate, &message));
+    Some(events)
+}
+
+fn ended(conversation: &Conversation) -> Option<Event> {
+    if conversation.is_stalled_start() {
+        let message =
+            "Workers of this Job started again and again without getting any further. Their pods' logs say why.";
+        return Some(finished(conversation, OutcomeCode::CrashLoop, message));
+    }
+    if let Some((code, message)) = conversation.limit() {
+        let message = format!("A budget is spent: {message}. Raise it in the Skill, or ask for less in one Job.");
+        return Some(finished(conversation, code, &message));
+    }
+    if let Some((kind, message)) = conversation.model_failure() {
+        return Some(finished(conversation, OutcomeCode::ModelUnavailable, &model_sentence(kind, message)));
+    }
+    if let Some(tool) = conversation.stuck_on() {
+        let message =
+            format!("The model repeated one call of {tool} that kept failing. The log has what the tool answered.");
+        return Some(finished(conversation, OutcomeCode::Stuck, &message));
+    }
+    finalized(conversation).or_else(|| over_limit(conversation))
+}
+
+fn finalized(conversation: &Conversation) -> Option<Event> {
+    let finalizing = conversation.finalization();
+    if finalizing.passed() {
+        return Some(finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
+    }
+    let why = finalizing.given_up()?;
+    let faults = finalizing.attempts().last().map(finalization::told).unwrap_or_default();
+    let message = format!(
+        "No answer passed the finalization gate: {why}. The latest faults: {faults}. The draft is in result, unverified."
+    );
+    Some(finished(conversation, OutcomeCode::GateFailed, &message))
+}
+
+fn over_limit(conversation: &Conversation) -> Option<Event> {
+    let limits = &conversation.run().limits;
+    // A call that was sent is resolved first: what became of it matters more than the time it took.
+    let under_way = conversation.calls().iter().any(|call| matches!(call.state, CallState::Started { .. }));
+    if !under_way && conversation.budget().worked_ms() >= limits.duration_seconds.saturating_mul(1000) {
+        let message =
+            format!("{} s of work are over, which is all that limits.duration allows", limits.duration_seconds);
+        return Some(Event::LimitHit { code: OutcomeCode::DurationLimit, message });
+    }
+    let settled = conversation.calls().is_empty();
+    let denied = conversation
+        .pre_tool()
+        .last
+        .last()
+        .is_some_and(|ruling| ruling.rule == Some(bloomery_crds::v1alpha1::GateReason::Limit));
+    (settled && denied).then(|| Event::LimitHit {
+        code: OutcomeCode::ToolCallLimit,
+        message: format!("{} tool calls were made, which is all that limits.toolCalls allows", limits.tool_calls),
+    })
+}
+
+fn model_sentence(kind: ModelFailure, message: &str) -> String {
+    match kind {
+        ModelFailure::Unavailable => format!("The model did not answer: {message}"),
+        ModelFailure::Unreadable => format!("The model gave no answer that can be read, again and again: {message}"),
+    }
+}
+
+fn finished(conversation: &Conversation, code: OutcomeCode, message: &str) -> Event {
+    Event::Finished {
+        outcome: Outcome::new(code, message),
+        result: draft(conversation, code == OutcomeCode::Succeeded),
+    }
+}
+
+fn draft(conversation: &Conversation, verified: bool) -> Option<WholeResult> {
+    let draft = conversation.finalization().draft()?;
+    Some(finalization::result(draft, conversation, verified))
+}
