@@ -150,7 +150,7 @@ impl World {
         self
     }
 
-    pub(crate) fn to_the_end(&mut self) -> &mut Self {
+    pub(crate) fn play_out(&mut self) -> &mut Self {
         self.play(10_000)
     }
 

@@ -27,7 +27,7 @@ fn refund() -> Vec<Answer> {
 
 fn ended(run: Run, answers: Vec<Answer>, tools: Tools) -> World {
     let mut world = World::new(run, answers, tools);
-    world.to_the_end();
+    world.play_out();
     assert!(world.conversation.outcome().is_some(), "{:?}", world.names());
     world
 }
@@ -69,7 +69,7 @@ fn a_worker_lost_at_any_event_leads_to_the_same_end_with_each_effect_once() {
     let whole = ended(run(), refund(), ALL_WELL);
     for cut in 1..=whole.log.len() {
         let mut resumed = whole.resumed_from(cut);
-        resumed.to_the_end();
+        resumed.play_out();
         let sent_before = whole.names()[..cut].iter().filter(|name| **name == "tool.started").count();
         let effects = sent_before + resumed.effects.len();
         let in_flight = whole.names()[cut - 1] == "tool.started";
@@ -184,7 +184,7 @@ fn every_reason_of_the_strictest_verdict_is_kept() {
     let mut limited = run();
     limited.limits.tool_calls = 0;
     let mut world = World::new(limited, vec![asks(&[("delete_customer", json!({}))])], ALL_WELL);
-    world.to_the_end();
+    world.play_out();
     let line = world.log.iter().find(|line| line.contains("tool.ruled")).unwrap();
     for layer in ["Policy", "Schema", "Limit"] {
         assert!(line.contains(layer), "{line}");
@@ -296,7 +296,7 @@ fn unreadable_answers_are_asked_for_again_and_then_given_up() {
         world.record(Event::ModelRequested { reserve: 5000 });
         world.record(Event::ModelFailed { kind: ModelFailure::Unreadable, message: "not JSON".into() });
     }
-    world.to_the_end();
+    world.play_out();
     assert_eq!(code(&world), OutcomeCode::ModelUnavailable);
     assert_eq!(world.conversation.budget().tokens(), 15_000, "what was reserved counts as spent");
 }
@@ -311,7 +311,7 @@ fn epochs_that_bring_nothing_end_as_a_crash_loop() {
     }
     assert!(!world.conversation.is_stalled_start());
     world.record(Event::EpochStarted { epoch: 5, attempt: 9 });
-    world.to_the_end();
+    world.play_out();
     assert_eq!(code(&world), OutcomeCode::CrashLoop);
 }
 
