@@ -58,6 +58,21 @@ kubeconfig() {
   fi
 }
 
+# use_cluster: sets $config, $kubectl and $helm for the cluster in use. For a cluster of yours, your own clients where they will do.
+# shellcheck disable=SC2034  # for the scripts that source this file
+use_cluster() {
+  config=$(kubeconfig)
+  if [[ -n ${BLOOMERY_KUBECONFIG:-} ]]; then
+    kubectl=$(type -P kubectl) || kubectl=$("$cluster" kubectl)
+    if [[ $(helm version --short 2>/dev/null) == v4* ]]; then helm=$(type -P helm); else helm=$("$cluster" helm); fi
+  else
+    kubectl=$("$cluster" kubectl)
+    helm=$("$cluster" helm)
+    # What clients learn of this cluster goes when it goes, and nothing is written to ~/.kube.
+    export KUBECACHEDIR=${config%/*}/kubectl-cache
+  fi
+}
+
 # python_tool COMMAND PACKAGE VERSION: prints the path of a prebuilt tool, installed from PyPI into the cache.
 python_tool() {
   local command=$1 package=$2 version=$3
