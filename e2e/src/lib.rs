@@ -1,1 +1,12 @@
-//! Black-box tests and their servers.
+//! The servers that Bloomery's black-box stories and the demo run in the cluster: a scripted
+//! model, an MCP server with real effects, and the ledger that counts those effects.
+//!
+//! Each server is a library that starts in-process, so that its tests speak real HTTP to it, and
+//! a thin binary for its image. Nothing of Bloomery itself depends on this crate.
+
+pub mod http;
+pub mod ledger;
+pub mod logging;
+pub mod model_server;
+pub mod orders;
+pub mod serving;

@@ -1,0 +1,35 @@
+//! The ledger that counts effects durably.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bloomery_e2e::{ledger, logging, serving};
+use clap::Parser;
+
+/// Counts the effects of tool calls, durably.
+///
+/// POST /effects appends an effect to a journal under --dir, syncs it, and answers how often its
+/// call key was seen. GET /effects and GET /effects/summary tell what happened (?tenant= narrows).
+/// GET /holds/<order> answers once POST /holds/<order>/release was called. GET /healthz.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(flatten)]
+    listen: serving::Listen,
+    /// Directory of the journal; the only place that is written to
+    #[arg(long, env = "LEDGER_DIR")]
+    dir: PathBuf,
+    #[command(flatten)]
+    logging: logging::Options,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    serving::exit_code(run(Arguments::parse()).await)
+}
+
+async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    arguments.logging.start()?;
+    let ledger = ledger::start(arguments.listen.addr(), &arguments.dir).await?;
+    Ok(ledger.until_terminated().await?)
+}

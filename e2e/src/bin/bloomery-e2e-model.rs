@@ -1,0 +1,43 @@
+//! The scripted model.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bloomery_e2e::model_server::{Key, ModelServer};
+use bloomery_e2e::{logging, serving};
+use clap::Parser;
+
+/// Answers chat completions as a written script says, and checks every request.
+///
+/// Speaks OpenAI's protocol: POST /v1/chat/completions (not streaming) and GET /v1/models. The
+/// script is read again when its file changes. For tests: GET /control/violations,
+/// GET /control/requests, GET /control/held, POST /control/release/<hold>. GET /healthz.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(flatten)]
+    listen: serving::Listen,
+    /// YAML file of the script
+    #[arg(long, env = "MODEL_SCRIPT")]
+    script: PathBuf,
+    /// File of the bearer key that clients must send; without it, none is asked for
+    #[arg(long, env = "MODEL_API_KEY_FILE")]
+    api_key_file: Option<PathBuf>,
+    #[command(flatten)]
+    logging: logging::Options,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    serving::exit_code(run(Arguments::parse()).await)
+}
+
+async fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    arguments.logging.start()?;
+    let mut server = ModelServer::from_file(&arguments.script)?;
+    if let Some(path) = arguments.api_key_file {
+        server = server.with_key(Key::File(path));
+    }
+    let running = server.start(arguments.listen.addr()).await?;
+    Ok(running.until_terminated().await?)
+}

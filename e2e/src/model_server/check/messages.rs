@@ -1,0 +1,114 @@
+//! The messages of one request: shapes, and calls against results.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{Broken, Rule, is_tool_name};
+use crate::model_server::request::{is_system, role, tool_calls};
+
+pub(super) fn check(messages: &[Value], broken: &mut Vec<Broken>) {
+    if !messages.first().is_some_and(is_system) {
+        broken.push((Rule::SystemFirst, "the first message is no system message".to_owned()));
+    }
+    let mut history = History { broken, seen: BTreeSet::new(), open: BTreeMap::new() };
+    for (index, message) in messages.iter().enumerate() {
+        match role(message) {
+            Some("system" | "developer" | "user") => {
+                history.close(index);
+                history.content(index, message, /*nullable*/ false);
+            }
+            Some("assistant") => {
+                history.close(index);
+                history.answer(index, message);
+            }
+            Some("tool") => history.result(index, message),
+            _ => history.report(Rule::MessageShape, index, "it has no role that the protocol knows"),
+        }
+    }
+    history.close(messages.len());
+}
+
+/// The walk through the messages.
+struct History<'a> {
+    broken: &'a mut Vec<Broken>,
+    /// Every call id so far.
+    seen: BTreeSet<&'a str>,
+    /// The calls of the last answer, and whether each has its result.
+    open: BTreeMap<&'a str, bool>,
+}
+
+impl<'a> History<'a> {
+    fn report(&mut self, rule: Rule, index: usize, what: &str) {
+        self.broken.push((rule, format!("messages[{index}]: {what}")));
+    }
+
+    /// Ends the wait for results: a message that is none comes at `index`, or the end.
+    fn close(&mut self, index: usize) {
+        for (id, answered) in std::mem::take(&mut self.open) {
+            if !answered {
+                self.report(Rule::OneResultPerCall, index, &format!("before it, call `{id}` has no result"));
+            }
+        }
+    }
+
+    fn content(&mut self, index: usize, message: &Value, nullable: bool) {
+        let fits = match message.get("content") {
+            Some(Value::String(_) | Value::Array(_)) => true,
+            Some(Value::Null) | None => nullable,
+            Some(_) => false,
+        };
+        if !fits {
+            self.report(Rule::MessageShape, index, "`content` is neither text nor a list of parts");
+        }
+    }
+
+    fn answer(&mut self, index: usize, message: &'a Value) {
+        let calls = tool_calls(message);
+        self.content(index, message, !calls.is_empty());
+        if calls.is_empty() && message.get("tool_calls").is_some_and(|calls| !calls.is_null()) {
+            self.report(Rule::MessageShape, index, "`tool_calls` is there but holds none");
+        }
+        for call in calls {
+            self.call(index, call);
+        }
+    }
+
+    fn call(&mut self, index: usize, call: &'a Value) {
+        let name = call.pointer("/function/name").and_then(Value::as_str).unwrap_or_default();
+        if !is_tool_name(name) {
+            self.report(Rule::ToolNames, index, &format!("call of `{name}`: does not match ^[A-Za-z0-9_-]{{1,64}}$"));
+        }
+        if call.get("type").and_then(Value::as_str) != Some("function") {
+            self.report(Rule::MessageShape, index, &format!("call of `{name}`: `type` is not `function`"));
+        }
+        if !call.pointer("/function/arguments").is_some_and(Value::is_string) {
+            self.report(Rule::ArgumentsAreText, index, &format!("call of `{name}`: `arguments` is no string"));
+        }
+        match call.get("id").and_then(Value::as_str) {
+            None => self.report(Rule::MessageShape, index, &format!("call of `{name}`: it has no id")),
+            Some(id) => {
+                if !self.seen.insert(id) {
+                    self.report(Rule::UniqueCallIds, index, &format!("call id `{id}` occurs a second time"));
+                }
+                self.open.insert(id, false);
+            }
+        }
+    }
+
+    fn result(&mut self, index: usize, message: &'a Value) {
+        self.content(index, message, /*nullable*/ false);
+        let Some(id) = message.get("tool_call_id").and_then(Value::as_str) else {
+            return self.report(Rule::ResultHasCall, index, "a result without `tool_call_id`");
+        };
+        match self.open.insert(id, true) {
+            Some(false) => {}
+            Some(true) => {
+                self.report(Rule::OneResultPerCall, index, &format!("call `{id}` gets a second result"));
+            }
+            None => {
+                self.report(Rule::ResultHasCall, index, &format!("no call `{id}` is waiting for a result"));
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The script: what the model says, in which conversation, at which turn.
+
+mod fault;
+mod source;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use self::fault::{Fault, FaultKind, Times};
+pub(super) use self::source::Source;
+
+/// A whole script, as written in YAML.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Script {
+    /// The models on offer; any other name is refused as OpenAI does. Empty: every name is taken.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// The conversations, the first that matches a request wins.
+    pub conversations: Vec<Conversation>,
+}
+
+/// One conversation and the requests that belong to it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Conversation {
+    /// What it is called in violations and logs; it should be unique.
+    pub name: String,
+    /// Which requests belong to it. Absent: all.
+    #[serde(default, rename = "match")]
+    pub matches: Match,
+    /// The answers: turn N answers a request that holds N assistant messages.
+    pub turns: Vec<Turn>,
+}
+
+/// What a request must hold to belong to a conversation; what is left out matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Match {
+    /// A part of the first user message: the Job's goal.
+    pub goal: Option<String>,
+    /// The name of the model, in full.
+    pub model: Option<String>,
+    /// A part of the system message.
+    pub system: Option<String>,
+}
+
+/// One answer of the model, and what must be so before it is given.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Turn {
+    /// Served first, in their order.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+    /// What the request must hold; if it does not, it is refused and recorded as a violation.
+    #[serde(default)]
+    pub expect: Expect,
+    /// The text of the answer.
+    pub say: Option<String>,
+    /// The tool calls of the answer.
+    #[serde(default)]
+    pub calls: Vec<Call>,
+    /// The tokens that the answer claims; without it, a quarter of the length in bytes.
+    pub usage: Option<Usage>,
+}
+
+/// What a request must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Expect {
+    /// A part of the last tool result.
+    pub last_tool_result_contains: Option<String>,
+    /// A part of the last user message: how the engine asks for another form of the answer.
+    pub last_user_message_contains: Option<String>,
+    /// A part of the system message.
+    pub system_contains: Option<String>,
+    /// Tools that must be offered; others may be.
+    #[serde(default)]
+    pub tools_offered: Vec<String>,
+    /// Tools that must not be offered.
+    #[serde(default)]
+    pub tools_not_offered: Vec<String>,
+}
+
+/// One tool call of an answer.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Call {
+    /// The call's id; without it `call_<turn>_<index>`, the same whenever the turn is asked for.
+    pub id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments, sent as JSON text. Absent, like `rawArguments`: `{}`.
+    pub arguments: Option<Value>,
+    /// The arguments' text as it stands, for models that write what is no JSON.
+    pub raw_arguments: Option<String>,
+}
+
+/// The tokens of one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Usage {
+    /// Tokens of the request.
+    pub prompt_tokens: u64,
+    /// Tokens of the answer.
+    pub completion_tokens: u64,
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// The text is no YAML or no script; the sentence names the place.
+    pub fn from_yaml(text: &str) -> Result<Self, String> {
+        let script: Self = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
+        script.check()?;
+        Ok(script)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for conversation in &self.conversations {
+            for (index, turn) in conversation.turns.iter().enumerate() {
+                turn.check().map_err(|why| format!("conversation `{}`, turn {index}: {why}", conversation.name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Turn {
+    fn check(&self) -> Result<(), String> {
+        if self.say.is_none() && self.calls.is_empty() && !self.faults.iter().any(Fault::is_endless) {
+            return Err("it needs `say`, `calls`, or a fault that is served `times: always`".to_owned());
+        }
+        match self.calls.iter().find(|call| call.arguments.is_some() && call.raw_arguments.is_some()) {
+            Some(call) => Err(format!("call of `{}`: `arguments` and `rawArguments` exclude each other", call.name)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Call {
+    /// Returns the text of the arguments as a model would send it.
+    pub(super) fn arguments_text(&self) -> String {
+        match (&self.raw_arguments, &self.arguments) {
+            (Some(raw), _) => raw.clone(),
+            (None, Some(arguments)) => arguments.to_string(),
+            (None, None) => "{}".to_owned(),
+        }
+    }
+}

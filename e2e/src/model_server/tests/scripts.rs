@@ -1,0 +1,214 @@
+//! Turns, matches, expectations, and scripts that change.
+
+use super::*;
+
+#[tokio::test]
+async fn answers_in_openai_s_form() {
+    let model = model(REFUND).await;
+    let (status, answer) = ask(&model, &request(&[])).await;
+
+    assert_eq!(status, 200);
+    assert_eq!(
+        answer,
+        json!({
+            "id": "chatcmpl-job-1-0",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "gpt-test",
+            "choices": [{
+                "index": 0,
+                "message": {
+                    "role": "assistant",
+                    "content": null,
+                    "refusal": null,
+                    "tool_calls": [{
+                        "id": "call_0_0",
+                        "type": "function",
+                        "function": {
+                            "name": "verify_identity",
+                            "arguments": r#"{"email":"a@example.com","order_id":"A-17"}"#,
+                        },
+                    }],
+                },
+                "logprobs": null,
+                "finish_reason": "tool_calls",
+            }],
+            // A quarter of the bytes of messages and tools, and of the answer.
+            "usage": {"prompt_tokens": 95, "completion_tokens": 51, "total_tokens": 146},
+        })
+    );
+}
+
+#[tokio::test]
+async fn the_turn_is_the_number_of_answers_in_the_request() {
+    let model = model(REFUND).await;
+    // The first request that this server ever sees of the Job: a worker that was started again.
+    let history = [call("c1", "verify_identity"), result("c1", "verified")];
+    let (_, answer) = ask(&model, &request(&history)).await;
+
+    let choice = &answer["choices"][0];
+    assert_eq!(choice["message"]["content"], "Looking.");
+    assert_eq!(choice["message"]["tool_calls"][1]["id"], "call_1_1");
+    assert_eq!(choice["message"]["tool_calls"][1]["function"]["arguments"], r#"{"order_id": "#);
+    assert_eq!(choice["finish_reason"], "tool_calls");
+}
+
+#[tokio::test]
+async fn a_repeated_request_gets_the_same_answer() {
+    let model = model(REFUND).await;
+    let first = send(&model, &request(&[])).await.bytes().await.unwrap();
+    let second = send(&model, &request(&[])).await.bytes().await.unwrap();
+
+    assert_eq!(first, second);
+    let requests: Requests = control(&model, "requests").await;
+    let job = &requests.users["job-1"];
+    assert_eq!((job.requests, job.answered, job.positions, job.by_position[&0]), (2, 2, 1, 2));
+    assert_eq!(control::<Violations>(&model, "violations").await, Violations::default());
+}
+
+#[tokio::test]
+async fn the_last_turn_says_what_is_written_and_claims_its_usage() {
+    let model = model(REFUND).await;
+    let history = [
+        call("c1", "verify_identity"),
+        result("c1", "verified"),
+        call("c2", "check_eligibility"),
+        result("c2", "eligible"),
+    ];
+    let (_, answer) = ask(&model, &request(&history)).await;
+
+    assert_eq!(answer["choices"][0]["message"]["content"], "Done.\n```json\n{\"order_id\": \"A-17\"}\n```\n");
+    assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+    assert_eq!(answer["usage"], json!({"prompt_tokens": 1200, "completion_tokens": 45, "total_tokens": 1245}));
+}
+
+#[tokio::test]
+async fn a_conversation_is_chosen_by_goal_model_and_system() {
+    let model = model(
+        r"
+conversations:
+  - {name: by-model, match: {goal: A-17, model: other}, turns: [{say: by model}]}
+  - {name: by-system, match: {goal: A-17, system: Auditor}, turns: [{say: by system}]}
+  - {name: any, turns: [{say: any}]}
+",
+    )
+    .await;
+    let said = async |body: Value| ask(&model, &body).await.1["choices"][0]["message"]["content"].clone();
+
+    let mut other = request(&[]);
+    other["model"] = json!("other");
+    other["user"] = json!("job-2");
+    assert_eq!(said(other).await, "by model");
+    let mut auditor = request(&[]);
+    auditor["messages"][0]["content"] = json!("You are an Auditor.");
+    auditor["user"] = json!("job-3");
+    assert_eq!(said(auditor).await, "by system");
+    assert_eq!(said(request(&[])).await, "any");
+}
+
+#[rstest::rstest]
+#[case::result("{lastToolResultContains: gold}", "the last tool result should contain `gold` and is `verified`")]
+#[case::user("{lastUserMessageContains: gold}", "the last user message should contain `gold` and is `Refund")]
+#[case::system("{systemContains: gold}", "the system message should contain `gold` and is `You are")]
+#[case::offered("{toolsOffered: [track_order, gold]}", "`gold` should be offered")]
+#[case::not_offered("{toolsNotOffered: [track_order]}", "`track_order` should not be offered")]
+#[tokio::test]
+async fn an_expectation_that_fails_is_a_violation(#[case] expect: &str, #[case] why: &str) {
+    let script = format!("conversations: [{{name: c, turns: [{{say: a}}, {{say: b, expect: {expect}}}]}}]");
+    let model = model(&script).await;
+    let history = [call("c1", "verify_identity"), result("c1", "verified")];
+    let (status, answer) = ask(&model, &request(&history)).await;
+
+    assert_eq!(status, 400);
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("conversation `c`, turn 1: ") && message.contains(why), "{message}");
+    let violations: Violations = control(&model, "violations").await;
+    assert_eq!(violations.violations[0].rule, check::Rule::Expected);
+}
+
+#[tokio::test]
+async fn an_expectation_that_holds_is_answered() {
+    let model = model(
+        r"
+conversations:
+  - name: c
+    turns:
+      - say: a
+      - say: b
+        expect:
+          lastToolResultContains: verif
+          lastUserMessageContains: A-17
+          systemContains: Support
+          toolsOffered: [track_order, verify_identity]
+          toolsNotOffered: [process_refund]
+",
+    )
+    .await;
+    let history = [call("c1", "verify_identity"), result("c1", "verified")];
+    assert_eq!(ask(&model, &request(&history)).await.0, 200);
+}
+
+#[rstest::rstest]
+#[case::no_conversation(
+    "conversations: [{name: c, match: {goal: B-2}, turns: [{say: a}]}]",
+    "no conversation of the script matches"
+)]
+#[case::no_turn("conversations: [{name: c, turns: []}]", "conversation `c` has 0 turns; turn 0 was asked for")]
+#[tokio::test]
+async fn a_request_without_an_answer_in_the_script_is_a_violation(#[case] script: &str, #[case] why: &str) {
+    let model = model(script).await;
+    let (status, answer) = ask(&model, &request(&[])).await;
+
+    assert_eq!(status, 400);
+    assert!(answer["error"]["message"].as_str().unwrap().contains(why), "{answer}");
+    let violations: Violations = control(&model, "violations").await;
+    assert_eq!(violations.violations[0].rule, check::Rule::Scripted);
+}
+
+#[tokio::test]
+async fn a_changed_file_is_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("script.yaml");
+    let write = |say: &str| {
+        std::fs::write(&path, format!("conversations: [{{name: c, turns: [{{say: {say}}}]}}]")).unwrap();
+    };
+    write("before");
+    let server = ModelServer::from_file(&path).unwrap();
+    let model = server.start(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let said = async || ask(&model, &request(&[])).await.1["choices"][0]["message"]["content"].clone();
+
+    assert_eq!(said().await, "before");
+    write("after!");
+    assert_eq!(said().await, "after!");
+    std::fs::write(&path, "conversations: {").unwrap();
+    let (status, answer) = ask(&model, &request(&[])).await;
+    assert_eq!(status, 500);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("script.yaml"), "{answer}");
+    write("mended");
+    assert_eq!(said().await, "mended");
+}
+
+#[rstest::rstest]
+#[case::unknown_field("conversations: [{name: c, turn: []}]", "unknown field `turn`")]
+#[case::no_answer(
+    "conversations: [{name: c, turns: [{faults: [{status: 500}]}]}]",
+    "conversation `c`, turn 0: it needs `say`"
+)]
+#[case::both(
+    "conversations: [{name: c, turns: [{calls: [{name: t, arguments: {}, rawArguments: ''}]}]}]",
+    "exclude each other"
+)]
+#[case::two_kinds(
+    "conversations: [{name: c, turns: [{say: a, faults: [{status: 500, garbage: true}]}]}]",
+    "exactly one of"
+)]
+#[case::no_error("conversations: [{name: c, turns: [{say: a, faults: [{status: 200}]}]}]", "must be 400 to 599")]
+#[case::times(
+    "conversations: [{name: c, turns: [{say: a, faults: [{empty: true, times: 0}]}]}]",
+    "a number from 1, or `always`"
+)]
+#[case::gate("conversations: [{name: c, turns: [{say: a, faults: [{hold: x, times: 2}]}]}]", "takes no `times`")]
+fn refuses_a_script_that_means_nothing(#[case] script: &str, #[case] why: &str) {
+    let error = Script::from_yaml(script).unwrap_err();
+    assert!(error.contains(why), "{error}");
+}

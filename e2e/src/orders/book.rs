@@ -1,0 +1,129 @@
+//! The orders of the shop: each follows from its id.
+//!
+//! | series | delivery | refund |
+//! |---|---|---|
+//! | `A-<n>` | delivered | eligible |
+//! | `B-<n>` | delivered | not: the return window is over |
+//! | `C-<n>` | in transit | not: not delivered yet |
+//! | `HOLD-<n>` | delivered | eligible; the answer waits until the ledger releases the order |
+//!
+//! `<n>` is 1 to 999 without leading zeros. The amount is 15.90 + 2 x n EUR (`A-17`: 49.90,
+//! `A-243`: 501.90) and the customer's address `customer-<n>@example.com`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An order of the shop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Its id.
+    pub id: String,
+    /// The address of the customer whose order it is.
+    pub email: String,
+    /// What was paid, in cents.
+    pub cents: u32,
+    /// Where it is.
+    pub delivery: Delivery,
+    /// Why it cannot be refunded, if it cannot.
+    pub refused_because: Option<&'static str>,
+    /// Whether the answer to a refund waits for the ledger's release.
+    pub held: bool,
+}
+
+/// Where an order is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// On its way to the customer.
+    InTransit,
+    /// With the customer.
+    Delivered,
+}
+
+impl Order {
+    /// Looks an order up; none: the shop has no such order.
+    pub fn find(id: &str) -> Option<Self> {
+        let (series, digits) = id.split_once('-')?;
+        let number: u32 = digits.parse().ok().filter(|number| (1..=999).contains(number))?;
+        if number.to_string() != digits {
+            return None;
+        }
+        let (delivery, refused_because) = match series {
+            "A" | "HOLD" => (Delivery::Delivered, None),
+            "B" => (Delivery::Delivered, Some("the return window is over")),
+            "C" => (Delivery::InTransit, Some("it is not delivered yet")),
+            _ => return None,
+        };
+        Some(Self {
+            id: id.to_owned(),
+            email: format!("customer-{number}@example.com"),
+            cents: 1_590 + 200 * number,
+            delivery,
+            refused_because,
+            held: series == "HOLD",
+        })
+    }
+
+    /// Returns what was paid, in euros.
+    pub fn amount(&self) -> f64 {
+        f64::from(self.cents) / 100.0
+    }
+
+    /// Says why this amount cannot be refunded.
+    ///
+    /// # Errors
+    /// The order is not eligible, or the amount is not more than nothing and at most what was paid.
+    pub fn check_refund(&self, amount: f64) -> Result<(), String> {
+        if let Some(why) = self.refused_because {
+            return Err(format!("Order {} cannot be refunded: {why}.", self.id));
+        }
+        let paid = self.amount();
+        // Written so that no comparison passes what is no number.
+        if amount > 0.0 && amount <= paid {
+            return Ok(());
+        }
+        Err(format!("Order {}: a refund must be more than 0 and at most the {paid:.2} EUR that were paid.", self.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case::eligible("A-17", 49.90, Delivery::Delivered, None)]
+    #[case::costly("A-243", 501.90, Delivery::Delivered, None)]
+    #[case::late("B-1", 17.90, Delivery::Delivered, Some("the return window is over"))]
+    #[case::under_way("C-2", 19.90, Delivery::InTransit, Some("it is not delivered yet"))]
+    #[case::held("HOLD-3", 21.90, Delivery::Delivered, None)]
+    fn an_order_follows_from_its_id(
+        #[case] id: &str,
+        #[case] amount: f64,
+        #[case] delivery: Delivery,
+        #[case] refused: Option<&str>,
+    ) {
+        let order = Order::find(id).unwrap();
+        assert!((order.amount() - amount).abs() < f64::EPSILON);
+        assert_eq!((order.delivery, order.refused_because), (delivery, refused));
+        assert_eq!(order.held, id.starts_with("HOLD-"));
+    }
+
+    #[rstest::rstest]
+    fn there_is_no_other_order(
+        #[values("", "A", "A-", "A-0", "A-017", "A-1000", "A-+1", "a-17", "D-1", "A-17 ", "-17", "HOLD-A-1")] id: &str,
+    ) {
+        assert_eq!(Order::find(id), None);
+    }
+
+    #[rstest::rstest]
+    #[case(49.90, true)]
+    #[case(0.01, true)]
+    #[case(0.0, false)]
+    #[case(-1.0, false)]
+    #[case(49.91, false)]
+    #[case(f64::NAN, false)]
+    #[case(f64::INFINITY, false)]
+    fn a_refund_is_at_most_what_was_paid(#[case] amount: f64, #[case] fits: bool) {
+        assert_eq!(Order::find("A-17").unwrap().check_refund(amount).is_ok(), fits);
+    }
+}

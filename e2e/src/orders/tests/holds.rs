@@ -1,0 +1,83 @@
+//! Calls that are held after their effect.
+
+use super::*;
+
+#[rstest::rstest]
+#[case::session(ClientLifecycleMode::Initialize)]
+#[case::stateless(stateless())]
+#[tokio::test]
+async fn the_answer_waits_for_the_release_and_the_effect_does_not(#[case] lifecycle: ClientLifecycleMode) {
+    let shop = Shop::open().await;
+    let client = connect(&shop.orders, lifecycle).await;
+    let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
+
+    shop.until_effects(1).await;
+    shop.release("HOLD-2").await;
+    assert!(!held.is_finished());
+    shop.release("HOLD-1").await;
+    let result = held.await.unwrap().unwrap();
+    assert_eq!(result.structured_content.unwrap()["status"], "refunded");
+    assert_eq!(shop.summary().await.effects, 1);
+}
+
+#[rstest::rstest]
+#[case::session(ClientLifecycleMode::Initialize)]
+#[case::stateless(stateless())]
+#[tokio::test]
+async fn a_client_that_is_gone_leaves_one_effect_and_a_server_that_serves(#[case] lifecycle: ClientLifecycleMode) {
+    let shop = Shop::open().await;
+    let client = connect(&shop.orders, lifecycle.clone()).await;
+    let killed = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
+    shop.until_effects(1).await;
+    killed.abort();
+
+    let next = connect(&shop.orders, lifecycle).await;
+    next.call_tool(refund("A-1", 1.0, "k2")).await.unwrap();
+    let summary = shop.summary().await;
+    assert_eq!((summary.call_keys["k1"], summary.call_keys["k2"]), (1, 1));
+}
+
+#[rstest::rstest]
+#[case::session(ClientLifecycleMode::Initialize)]
+#[case::stateless(stateless())]
+#[tokio::test]
+async fn a_held_call_does_not_hold_up_the_end(#[case] lifecycle: ClientLifecycleMode) {
+    let shop = Shop::open().await;
+    let client = connect(&shop.orders, lifecycle).await;
+    let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
+    shop.until_effects(1).await;
+
+    // Within the grace, or this is an error. What the client makes of it is its own affair: rmcp's
+    // tries for ever to resume the stream of a session.
+    shop.orders.stop().await.unwrap();
+    held.abort();
+}
+
+#[tokio::test]
+async fn a_stateless_call_that_is_cut_off_fails_at_once() {
+    let shop = Shop::open().await;
+    let client = connect(&shop.orders, stateless()).await;
+    let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
+    shop.until_effects(1).await;
+
+    shop.orders.stop().await.unwrap();
+    let failed = held.await.unwrap().unwrap_err();
+    assert!(matches!(failed, ServiceError::TransportSend(_)), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_hold_outlives_a_restart_of_the_ledger() {
+    let shop = Shop::open().await;
+    let client = shop.session().await;
+    let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
+    shop.until_effects(1).await;
+
+    let Shop { orders: _orders, ledger, dir } = shop;
+    let addr = ledger.addr();
+    ledger.stop().await.unwrap();
+    let ledger = ledger::start(addr, dir.path()).await.unwrap();
+    assert!(!held.is_finished());
+    let url = format!("{}/holds/HOLD-1/release", ledger.url());
+    crate::http::client().unwrap().post(url).send().await.unwrap();
+    assert_eq!(held.await.unwrap().unwrap().is_error, Some(false));
+}

@@ -1,0 +1,219 @@
+//! The tools of the server.
+
+use rmcp::handler::server::router::tool::ToolRouter;
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::book::{Delivery, Order};
+use super::ledger_client::{LedgerClient, RecordError};
+use crate::ledger::Effect;
+
+/// Where a call's key stands in its `_meta`.
+const CALL_KEY: &str = "bloomery.dev/callKey";
+
+/// The server, made anew for each session or request.
+#[derive(Clone)]
+pub(super) struct Orders {
+    ledger: LedgerClient,
+    stop: CancellationToken,
+    tool_router: ToolRouter<Self>,
+}
+
+/// What every tool that looks at one order takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OrderId {
+    /// The order's id, as the customer has it, for example A-17.
+    #[schemars(length(min = 1, max = 64))]
+    order_id: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Identity {
+    /// The order's id, as the customer has it, for example A-17.
+    #[schemars(length(min = 1, max = 64))]
+    order_id: String,
+    /// The e-mail address that the customer gives.
+    #[schemars(length(min = 3, max = 254))]
+    email: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Refund {
+    /// The order's id, as the customer has it, for example A-17.
+    #[schemars(length(min = 1, max = 64))]
+    order_id: String,
+    /// The amount to pay back, in euros: more than 0, at most what was paid.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    amount: f64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Verified {
+    order_id: String,
+    /// Whether the address is that of the order's customer.
+    verified: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Eligibility {
+    order_id: String,
+    /// Whether the order can be refunded.
+    eligible: bool,
+    /// Why not, where it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What was paid, in euros: the most that can be refunded.
+    amount: f64,
+    currency: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Tracking {
+    order_id: String,
+    status: Delivery,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Refunded {
+    order_id: String,
+    /// The refund's number in the books.
+    refund_id: String,
+    /// What is paid back, in euros.
+    amount: f64,
+    currency: &'static str,
+    status: &'static str,
+}
+
+#[tool_router]
+impl Orders {
+    pub(super) fn new(ledger: LedgerClient, stop: CancellationToken) -> Self {
+        Self { ledger, stop, tool_router: Self::tool_router() }
+    }
+
+    #[tool(
+        description = "Checks that a customer is who they say: whether the e-mail address belongs to the order. \
+                       Call it before anything is changed on an order.",
+        output_schema = rmcp::handler::server::tool::schema_for_output::<Verified>(),
+        annotations(title = "Verify identity", read_only_hint = true, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn verify_identity(&self, Parameters(asked): Parameters<Identity>) -> Result<CallToolResult, ErrorData> {
+        let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
+        let verified = order.email.eq_ignore_ascii_case(asked.email.trim());
+        answer(&Verified { order_id: order.id, verified })
+    }
+
+    #[tool(
+        description = "Tells whether an order can be refunded, why not, and how much was paid for it. \
+                       Changes nothing.",
+        output_schema = rmcp::handler::server::tool::schema_for_output::<Eligibility>(),
+        annotations(title = "Check eligibility", read_only_hint = true, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn check_eligibility(&self, Parameters(asked): Parameters<OrderId>) -> Result<CallToolResult, ErrorData> {
+        let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
+        answer(&Eligibility {
+            eligible: order.refused_because.is_none(),
+            reason: order.refused_because.map(str::to_owned),
+            amount: order.amount(),
+            currency: "EUR",
+            order_id: order.id,
+        })
+    }
+
+    #[tool(
+        description = "Tells where an order is. Changes nothing.",
+        output_schema = rmcp::handler::server::tool::schema_for_output::<Tracking>(),
+        annotations(title = "Track order", read_only_hint = true, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn track_order(&self, Parameters(asked): Parameters<OrderId>) -> Result<CallToolResult, ErrorData> {
+        let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
+        answer(&Tracking { order_id: order.id, status: order.delivery })
+    }
+
+    #[tool(
+        description = "Pays money back for an order. It happens each time it is called: call it once, after \
+                       verify_identity and check_eligibility, with at most the amount that was paid.",
+        output_schema = rmcp::handler::server::tool::schema_for_output::<Refunded>(),
+        annotations(
+            title = "Process refund",
+            read_only_hint = false,
+            destructive_hint = true,
+            idempotent_hint = false,
+            open_world_hint = false
+        )
+    )]
+    async fn process_refund(
+        &self,
+        Parameters(asked): Parameters<Refund>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
+        if let Err(why) = order.check_refund(asked.amount) {
+            return Ok(refusal(why));
+        }
+        let call_key = context.meta.get(CALL_KEY).and_then(serde_json::Value::as_str).map(str::to_owned);
+        let effect = Effect {
+            call_key,
+            tool: "process_refund".to_owned(),
+            order: order.id.clone(),
+            amount: serde_json::Number::from_f64(asked.amount).unwrap_or_else(|| 0.into()),
+            tenant: None,
+        };
+        let recorded = match self.ledger.record(effect).await {
+            Ok(recorded) => recorded,
+            Err(RecordError::NotRecorded(why)) => return Ok(refusal(RecordError::NotRecorded(why).to_string())),
+            // No result may claim what is not known: the call fails as a whole.
+            Err(unknown @ RecordError::Unknown(_)) => return Err(ErrorData::internal_error(unknown.to_string(), None)),
+        };
+        if order.held {
+            self.wait_for_release(&order.id, &context).await?;
+        }
+        answer(&Refunded {
+            order_id: order.id,
+            refund_id: format!("R-{}", recorded.seq),
+            amount: asked.amount,
+            currency: "EUR",
+            status: "refunded",
+        })
+    }
+}
+
+impl Orders {
+    async fn wait_for_release(&self, order: &str, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        tracing::info!(order, "refunded; the answer waits for the ledger's release");
+        tokio::select! {
+            () = self.ledger.released(order) => Ok(()),
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
+            () = self.stop.cancelled() => Err(ErrorData::internal_error("the server is stopping", None)),
+        }
+    }
+}
+
+#[tool_handler(
+    router = self.tool_router,
+    name = "orders",
+    instructions = "The shop's orders. Verify the customer, check eligibility, then refund once."
+)]
+impl ServerHandler for Orders {}
+
+/// Answers with the value and the same as text, for clients that read only one of them.
+fn answer(value: &impl Serialize) -> Result<CallToolResult, ErrorData> {
+    let value = serde_json::to_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    Ok(CallToolResult::structured(value))
+}
+
+/// An error that the caller is meant to read and act on.
+fn refusal(why: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why)])
+}
+
+fn unknown(order_id: &str) -> CallToolResult {
+    refusal(format!("There is no order {order_id}. Ask the customer for the id on the invoice."))
+}

@@ -1,0 +1,142 @@
+//! Runs a router until it is told to stop.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use axum::Router;
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// How long open connections may take to end once a stop was asked for.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Where a server listens.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Listen {
+    /// Address to listen on
+    #[arg(long, env = "LISTEN_ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    address: IpAddr,
+    /// Port to listen on
+    #[arg(long, env = "PORT", default_value_t = 8080)]
+    port: u16,
+}
+
+impl Listen {
+    /// Returns the socket address that the flags name.
+    pub fn addr(self) -> SocketAddr {
+        SocketAddr::new(self.address, self.port)
+    }
+}
+
+/// A server in this process. Dropping it asks it to stop, without waiting.
+#[derive(Debug)]
+#[must_use = "a server stops when its handle is dropped"]
+pub struct Running {
+    addr: SocketAddr,
+    stop: CancellationToken,
+    task: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Running {
+    /// Listens on `addr` and serves `router` in the background.
+    ///
+    /// `stop` ends it: handlers that wait for something watch the same token, so that nobody who
+    /// waits holds up the end.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub async fn start(addr: SocketAddr, router: Router, stop: CancellationToken) -> io::Result<Self> {
+        let listener = TcpListener::bind(addr)
+            .await
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {addr}: {error}")))?;
+        let addr = listener.local_addr()?;
+        tracing::info!(%addr, "listening");
+        let task = Some(tokio::spawn(serve(listener, router, stop.clone())));
+        Ok(Self { addr, stop, task })
+    }
+
+    /// Returns the address that is listened on, with the real port where 0 was asked for.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Returns the base URL, without a slash at its end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// Stops and waits until the port is free and open requests have ended, within the grace.
+    ///
+    /// # Errors
+    /// `TimedOut`: some had not; they are left behind. Else the server had ended by an error of
+    /// its own.
+    pub async fn stop(self) -> io::Result<()> {
+        self.stop.cancel();
+        self.ended().await
+    }
+
+    /// Serves until SIGTERM or SIGINT, then stops gracefully.
+    ///
+    /// # Errors
+    /// The signals cannot be watched, or the server ended by an error of its own.
+    pub async fn until_terminated(self) -> io::Result<()> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+            _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+            () = self.stop.cancelled() => {}
+        }
+        match self.stop().await {
+            Err(late) if late.kind() == io::ErrorKind::TimedOut => {
+                tracing::warn!("{late}: leaving them");
+                Ok(())
+            }
+            ended => ended,
+        }
+    }
+
+    async fn ended(mut self) -> io::Result<()> {
+        match self.task.take() {
+            Some(task) => task.await.map_err(io::Error::other)?,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> io::Result<()> {
+    // However it ends, whoever watches the token learns of it.
+    let _ended = stop.clone().drop_guard();
+    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let overdue = async {
+        stop.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        ended = serving => ended,
+        () = overdue => Err(io::Error::new(io::ErrorKind::TimedOut, format!("connections are still open after {GRACE:?}"))),
+    }
+}
+
+/// Turns the end of a server into its exit code, with the error told to people on stderr.
+pub fn exit_code(ended: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Not through the log: what failed may be its set-up.
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
