@@ -4,6 +4,13 @@
 //! Each server is a library that starts in-process, so that its tests speak real HTTP to it, and
 //! a thin binary for its image. Nothing of Bloomery itself depends on this crate.
 
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "it is part of tests, and fails as they do"
+)]
+pub mod harness;
 pub mod http;
 pub mod ledger;
 pub mod logging;

@@ -1,0 +1,46 @@
+//! The harness of the black-box stories: each runs on a real cluster, in a tenant of its own.
+//!
+//! ```no_run
+//! # use bloomery_e2e::harness::{story, refund_of};
+//! # async fn a_refund() {
+//! story(async |tenant| {
+//!     let shop = tenant.shop(&[refund_of("A-17")]).await;
+//!     tenant.skill("cs-tier-1").await;
+//!     let job = tenant.job("refund").goal("Refund order A-17").await;
+//!     job.succeeded().await;
+//!     shop.refunded_once("A-17").await;
+//! })
+//! .await;
+//! # }
+//! ```
+//!
+//! It fails as tests do, by panicking, with a sentence that says what was waited for and how the
+//! object looked last. A failed story leaves its namespace behind, and prints what is in it.
+
+pub mod admission;
+pub mod audit;
+pub mod cluster;
+pub mod command;
+mod dump;
+mod job;
+mod ledger;
+pub mod machine;
+mod model;
+pub mod operator;
+mod pods;
+mod proxy;
+mod script;
+mod shop;
+mod skill;
+mod tenant;
+mod wait;
+
+pub use cluster::Cluster;
+pub use job::{JobDraft, JobHandle};
+pub use ledger::Ledger;
+pub use model::{ModelDraft, ModelServer};
+pub use script::{Conversation, Turn, call, conversation, refund_of, say};
+pub use shop::Shop;
+pub use skill::{SkillDraft, SkillHandle};
+pub use tenant::{Tenant, story};
+pub use wait::{PATIENCE, eventually, gone, is_gone, until};

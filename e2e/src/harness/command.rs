@@ -1,0 +1,47 @@
+//! Commands of this checkout and of the cluster.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// Returns a path in this checkout.
+pub fn checkout(path: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path)
+}
+
+/// Runs a command to its end and returns what it printed on stdout.
+///
+/// Blocks the thread: a story has a thread of its own.
+pub fn run(command: &mut Command) -> String {
+    let output = attempt(command);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} ended with {}:\n{stderr}", output.status);
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+/// Runs a command to its end, however that is.
+pub fn attempt(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
+}
+
+/// A script of this checkout, with an environment of ours.
+pub fn script(path: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(checkout(path));
+    command.args(arguments);
+    command
+}
+
+/// kubectl on the cluster in use.
+pub fn kubectl(arguments: &[&str]) -> Command {
+    client("kubectl", arguments)
+}
+
+/// Helm on the cluster in use.
+pub fn helm(arguments: &[&str]) -> Command {
+    client("helm", arguments)
+}
+
+fn client(verb: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(run(&mut script("e2e/cluster/cluster", &[verb])));
+    command.arg("--kubeconfig").arg(super::cluster::kubeconfig()).args(arguments);
+    command
+}

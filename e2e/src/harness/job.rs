@@ -1,0 +1,140 @@
+//! Jobs of a story.
+
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::names;
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::v1alpha1::{Job, JobSpec, JobStatus, Limits};
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{ListParams, LogParams};
+
+use super::pods::write;
+use super::tenant::Tenant;
+use super::wait::{gone, until};
+
+/// A Job that is not made yet; awaiting it makes it.
+pub struct JobDraft<'t> {
+    tenant: &'t Tenant,
+    job: Job,
+}
+
+/// A Job in the cluster.
+pub struct JobHandle<'t> {
+    tenant: &'t Tenant,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+}
+
+impl Tenant {
+    /// A Job of the Skill `cs-tier-1`.
+    pub fn job(&self, name: &str) -> JobDraft<'_> {
+        let spec = JobSpec { skill: "cs-tier-1".to_owned(), goal: "Refund order A-17".to_owned(), limits: None };
+        JobDraft { tenant: self, job: Job::new(name, spec) }
+    }
+}
+
+impl<'t> JobDraft<'t> {
+    /// Asks for something else.
+    #[must_use]
+    pub fn goal(mut self, goal: &str) -> Self {
+        goal.clone_into(&mut self.job.spec.goal);
+        self
+    }
+
+    /// Is one of another Skill.
+    #[must_use]
+    pub fn of(mut self, skill: &str) -> Self {
+        skill.clone_into(&mut self.job.spec.skill);
+        self
+    }
+
+    /// Has budgets of its own.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.job.spec.limits = Some(limits);
+        self
+    }
+}
+
+impl<'t> IntoFuture for JobDraft<'t> {
+    type Output = JobHandle<'t>;
+    type IntoFuture = BoxFuture<'t, JobHandle<'t>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let made = self.tenant.api::<Job>().create(&write(), &self.job).await;
+            let made = made.unwrap_or_else(|error| panic!("Job {} cannot be made: {error}", self.job.name_any()));
+            JobHandle { tenant: self.tenant, name: made.name_any(), uid: made.uid().unwrap_or_default() }
+        })
+    }
+}
+
+impl JobHandle<'_> {
+    /// Waits until its status is as wanted.
+    pub async fn until(&self, what: &str, wanted: impl Fn(&JobStatus) -> bool) -> JobStatus {
+        let wanted = |job: &Job| job.status.as_ref().is_some_and(&wanted);
+        until(&self.tenant.api::<Job>(), &self.name, what, wanted).await.status.unwrap_or_default()
+    }
+
+    /// Waits until it is in this phase.
+    pub async fn until_phase(&self, phase: Phase) -> JobStatus {
+        self.until(&format!("the phase {phase}"), |status| status.phase == Some(phase)).await
+    }
+
+    /// Waits until it is not `Ready` for this reason, and returns the condition's message.
+    pub async fn until_reason(&self, reason: &str) -> String {
+        let found = |status: &JobStatus| {
+            let ready = conditions::find(&status.conditions, ConditionType::Ready);
+            ready.filter(|ready| ready.reason == reason).map(|ready| ready.message.clone())
+        };
+        let status = self.until(&format!("the reason {reason}"), |status| found(status).is_some()).await;
+        found(&status).unwrap_or_default()
+    }
+
+    /// Waits until it has ended, and fails unless it has with this outcome.
+    pub async fn ended(&self, code: OutcomeCode) -> JobStatus {
+        let status = self.until(&format!("the end of the Job ({code})"), JobStatus::is_terminal).await;
+        let outcome = status.outcome.as_ref().expect("a Job that has ended has an outcome");
+        assert_eq!(outcome.code, code, "{}: {}", self.name, outcome.message);
+        assert_eq!(status.phase, Some(code.phase()), "{} rests in the phase of its outcome", self.name);
+        status
+    }
+
+    /// Waits until it has ended well.
+    pub async fn succeeded(&self) -> JobStatus {
+        self.ended(OutcomeCode::Succeeded).await
+    }
+
+    /// The pod of an attempt, as the status names it.
+    pub async fn pod(&self, attempt: u32) -> Pod {
+        let name = names::worker_pod(&self.name, attempt, &self.uid);
+        until(&self.tenant.api::<Pod>(), &name, "the pod of an attempt", |_| true).await
+    }
+
+    /// Every pod of the Job that is there.
+    pub async fn pods(&self) -> Vec<Pod> {
+        let own = ListParams::default().labels(&format!("{}={}", names::LABEL_JOB, self.name));
+        let pods = self.tenant.api::<Pod>().list(&own).await;
+        pods.unwrap_or_else(|error| panic!("pods cannot be listed: {error}")).items
+    }
+
+    /// What `kubectl logs` shows of an attempt.
+    pub async fn logs(&self, attempt: u32) -> String {
+        let name = names::worker_pod(&self.name, attempt, &self.uid);
+        let log = self.tenant.api::<Pod>().logs(&name, &LogParams::default()).await;
+        log.unwrap_or_else(|error| panic!("the log of {name} cannot be read: {error}"))
+    }
+
+    /// Deletes it and does not wait for it to go.
+    pub async fn delete(&self) {
+        self.tenant.remove::<Job>(&self.name).await;
+    }
+
+    /// Waits until it is gone.
+    pub async fn gone(&self) {
+        gone(&self.tenant.api::<Job>(), &self.name, Some(&self.uid)).await;
+    }
+}

@@ -1,0 +1,68 @@
+//! The ledger of a tenant: what really happened, counted durably.
+
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use serde_json::{Value, json};
+
+use super::pods::{PORT, Server, typed};
+use super::proxy::Service;
+use super::tenant::Tenant;
+use super::wait::eventually;
+use crate::ledger::{OrderSummary, Summary};
+
+/// The ledger of a tenant.
+pub struct Ledger {
+    service: Service,
+    /// Its base URL, within the cluster.
+    pub url: String,
+}
+
+impl Tenant {
+    /// Runs a ledger with a claim of its own.
+    pub async fn ledger(&self) -> Ledger {
+        let claim: PersistentVolumeClaim = typed(json!({
+            "metadata": {"name": "ledger"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Mi"}}},
+        }));
+        self.create(claim).await;
+        let volume = typed(json!({"name": "journal", "persistentVolumeClaim": {"claimName": "ledger"}}));
+        let server = Server {
+            name: "ledger",
+            image: "e2e-ledger",
+            env: vec![("LEDGER_DIR", "/journal".to_owned())],
+            volumes: vec![(volume, "/journal")],
+        };
+        self.serve(server).await;
+        let service = Service::new(self.cluster.client.clone(), &self.namespace, "ledger", PORT);
+        Ledger { service, url: format!("http://ledger.{}.svc:{PORT}", self.namespace) }
+    }
+}
+
+impl Ledger {
+    /// What happened so far.
+    pub async fn summary(&self) -> Summary {
+        eventually("the ledger to answer", async || self.service.get("/effects/summary").await).await
+    }
+
+    /// Fails unless an order was refunded exactly once.
+    pub async fn refunded_once(&self, order: &str) {
+        let summary = self.summary().await;
+        let found = summary.orders.get(order).cloned().unwrap_or_default();
+        assert_eq!(found.effects, 1, "{order} should be refunded once; the ledger has {summary:#?}");
+        assert_eq!(found.call_keys.len(), 1, "the refund of {order} should carry its call's key: {summary:#?}");
+    }
+
+    /// Waits until something was refunded on an order.
+    pub async fn until_refunded(&self, order: &str) -> OrderSummary {
+        eventually(&format!("a refund of {order} in the ledger"), async || {
+            let summary: Summary = self.service.get("/effects/summary").await?;
+            summary.orders.get(order).cloned().ok_or_else(|| format!("{summary:#?}"))
+        })
+        .await
+    }
+
+    /// Lets the refund of a `HOLD-` order be answered.
+    pub async fn release(&self, order: &str) {
+        let path = format!("/holds/{order}/release");
+        let _: Value = eventually("the ledger to answer", async || self.service.post(&path).await).await;
+    }
+}

@@ -1,0 +1,148 @@
+//! The scripted model of a tenant, and the Model that names it.
+
+use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, SecretKeyRef, SecretRef};
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::pods::{PORT, Server, typed};
+use super::proxy::Service;
+use super::script::{Conversation, text};
+use super::tenant::Tenant;
+use super::wait::eventually;
+use crate::model_server::{Held, Requests, UserRequests, Violations};
+
+/// The Secret of the key that the scripted model asks for, where it asks for one.
+const SERVER_KEY: &str = "model-server-key";
+
+/// The scripted model of a tenant.
+pub struct ModelServer {
+    service: Service,
+    namespace: String,
+}
+
+impl Tenant {
+    /// Runs a model that follows these conversations; it asks for no key.
+    pub async fn model_server(&self, conversations: &[Conversation]) -> ModelServer {
+        self.scripted_model(conversations, None).await
+    }
+
+    /// Runs a model that follows these conversations and asks for a key.
+    pub async fn model_server_with_key(&self, conversations: &[Conversation], key: &str) -> ModelServer {
+        self.secret(SERVER_KEY, "key", key).await;
+        self.scripted_model(conversations, Some(SERVER_KEY)).await
+    }
+
+    async fn scripted_model(&self, conversations: &[Conversation], key: Option<&str>) -> ModelServer {
+        let script: ConfigMap = typed(json!({
+            "metadata": {"name": "model-script"}, "data": {"script.yaml": text(conversations)}
+        }));
+        self.create(script).await;
+        let mut server = Server {
+            name: "model",
+            image: "e2e-model",
+            env: vec![("MODEL_SCRIPT", "/script/script.yaml".to_owned())],
+            volumes: vec![(typed(json!({"name": "script", "configMap": {"name": "model-script"}})), "/script")],
+        };
+        if let Some(secret) = key {
+            server.env.push(("MODEL_API_KEY_FILE", "/key/key".to_owned()));
+            server.volumes.push((typed(json!({"name": "key", "secret": {"secretName": secret}})), "/key"));
+        }
+        self.serve(server).await;
+        let service = Service::new(self.cluster.client.clone(), &self.namespace, "model", PORT);
+        ModelServer { service, namespace: self.namespace.clone() }
+    }
+
+    /// A Model that stands for the tenant's scripted model.
+    pub fn model(&self, name: &str) -> ModelDraft<'_> {
+        let spec = ModelSpec {
+            provider: ModelProvider::Openai,
+            model: "scripted".to_owned(),
+            base_url: format!("http://model.{}.svc:{PORT}/v1", self.namespace),
+            api_key: None,
+            timeout: None,
+        };
+        ModelDraft { tenant: self, model: Model::new(name, spec) }
+    }
+
+    /// Writes a Secret of one key, new or changed.
+    pub async fn secret(&self, name: &str, key: &str, value: &str) {
+        let secret =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {key: value}});
+        let apply = PatchParams::apply("bloomery-e2e").force();
+        let written = self.api::<Secret>().patch(name, &apply, &Patch::Apply(&secret)).await;
+        written.unwrap_or_else(|error| panic!("Secret {name} cannot be written: {error}"));
+    }
+}
+
+impl ModelServer {
+    /// Waits until a request waits at the hold of this name.
+    pub async fn until_held(&self, name: &str) -> Held {
+        eventually(&format!("a request at the hold `{name}` in {}", self.namespace), async || {
+            let mut answer: Value = self.service.get("/control/held").await?;
+            let held: Vec<Held> = serde_json::from_value(answer["held"].take()).map_err(|error| error.to_string())?;
+            held.iter().find(|held| held.name == name).cloned().ok_or_else(|| format!("held are {held:?}"))
+        })
+        .await
+    }
+
+    /// Opens the hold of this name for good.
+    pub async fn release(&self, name: &str) {
+        let path = format!("/control/release/{name}");
+        let _: Value = eventually("the model server to answer", async || self.service.post(&path).await).await;
+    }
+
+    /// What was asked in the conversation of a Job.
+    pub async fn asked_by(&self, job_uid: &str) -> UserRequests {
+        let requests: Requests =
+            eventually("the model server to answer", async || self.service.get("/control/requests").await).await;
+        requests.users.get(job_uid).cloned().unwrap_or_default()
+    }
+
+    /// Fails if a request broke the protocol: each call one result, prefixes the same, what the script expects.
+    pub async fn found_no_fault(&self) {
+        let found: Violations =
+            eventually("the model server to answer", async || self.service.get("/control/violations").await).await;
+        assert_eq!(found.total, 0, "the model server was sent what it does not take: {:#?}", found.violations);
+    }
+}
+
+/// A Model that is not made yet; awaiting it makes it.
+pub struct ModelDraft<'t> {
+    tenant: &'t Tenant,
+    model: Model,
+}
+
+impl<'t> ModelDraft<'t> {
+    /// Takes its key from a Secret.
+    #[must_use]
+    pub fn with_key_from(mut self, secret: &str, key: &str) -> Self {
+        let secret_key_ref = SecretKeyRef { name: secret.to_owned(), key: key.to_owned() };
+        self.model.spec.api_key = Some(SecretRef { secret_key_ref });
+        self
+    }
+
+    /// Is at another URL.
+    #[must_use]
+    pub fn at(mut self, base_url: &str) -> Self {
+        base_url.clone_into(&mut self.model.spec.base_url);
+        self
+    }
+}
+
+impl<'t> IntoFuture for ModelDraft<'t> {
+    type Output = ();
+    type IntoFuture = BoxFuture<'t, ()>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            // Written over one that is there: that is how people mend it.
+            let name = self.model.name_any();
+            let apply = PatchParams::apply("bloomery-e2e").force();
+            let written = self.tenant.api::<Model>().patch(&name, &apply, &Patch::Apply(&self.model)).await;
+            written.unwrap_or_else(|error| panic!("Model {name} cannot be written: {error}"));
+        })
+    }
+}

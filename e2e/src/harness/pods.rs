@@ -1,0 +1,98 @@
+//! The pods that the harness makes: servers that pass the `restricted` Pod Security Standard.
+
+use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, SecurityContext, Service, Volume, VolumeMount};
+use kube::api::PostParams;
+use serde_json::{Value, json};
+
+use super::cluster::image;
+use super::tenant::Tenant;
+use super::wait::until;
+
+/// The port that every server of ours listens on.
+pub(super) const PORT: u16 = 8080;
+
+/// A server as a story needs it: one pod, and a Service of the same name.
+pub(super) struct Server {
+    pub(super) name: &'static str,
+    pub(super) image: &'static str,
+    pub(super) env: Vec<(&'static str, String)>,
+    /// Volumes, each with the directory that it is mounted at.
+    pub(super) volumes: Vec<(Volume, &'static str)>,
+}
+
+impl Tenant {
+    /// Runs a server and waits until it is ready.
+    pub(super) async fn serve(&self, server: Server) {
+        let name = server.name;
+        self.create(service(name)).await;
+        self.create(server.pod()).await;
+        until(&self.api::<Pod>(), name, "a server of the harness to be ready", is_ready).await;
+    }
+}
+
+impl Server {
+    fn pod(self) -> Pod {
+        let Self { name, image: built_as, env, volumes } = self;
+        let mounts = volumes.iter().map(|(volume, at)| VolumeMount {
+            name: volume.name.clone(),
+            mount_path: (*at).to_owned(),
+            ..VolumeMount::default()
+        });
+        let container = Container {
+            name: name.to_owned(),
+            image: Some(image(built_as)),
+            env: Some(
+                env.into_iter()
+                    .map(|(name, value)| EnvVar { name: name.to_owned(), value: Some(value), value_from: None })
+                    .collect(),
+            ),
+            volume_mounts: Some(mounts.collect()),
+            security_context: Some(restricted()),
+            readiness_probe: Some(typed(json!({"httpGet": {"path": "/healthz", "port": PORT}, "periodSeconds": 1}))),
+            ..Container::default()
+        };
+        let volumes: Vec<Volume> = volumes.into_iter().map(|(volume, _)| volume).collect();
+        typed(json!({
+            "metadata": {"name": name, "labels": {"app": name}},
+            "spec": {
+                "containers": [container],
+                "volumes": volumes,
+                "automountServiceAccountToken": false,
+                "terminationGracePeriodSeconds": 1,
+                "securityContext": {
+                    "runAsNonRoot": true, "runAsUser": 65532, "fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}
+                },
+            },
+        }))
+    }
+}
+
+fn service(name: &str) -> Service {
+    typed(json!({
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": name}, "ports": [{"port": PORT}]},
+    }))
+}
+
+/// What `restricted` asks of a container.
+fn restricted() -> SecurityContext {
+    typed(json!({
+        "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}
+    }))
+}
+
+/// Whether a pod's containers are ready.
+pub(super) fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// An object out of JSON that the story's author wrote.
+pub(super) fn typed<T: serde::de::DeserializeOwned>(json: Value) -> T {
+    serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json:#}"))
+}
+
+/// A write that is nothing special.
+pub(super) fn write() -> PostParams {
+    PostParams { field_manager: Some("bloomery-e2e".to_owned()), ..PostParams::default() }
+}

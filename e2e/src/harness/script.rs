@@ -1,0 +1,119 @@
+//! What the scripted model says, written in Rust: values become the script of `model_server`.
+
+use serde_json::{Value, json};
+
+/// One conversation of a script.
+#[derive(Clone, Debug)]
+pub struct Conversation(Value);
+
+/// One answer of the model.
+#[derive(Clone, Debug)]
+pub struct Turn(Value);
+
+/// A conversation that requests belong to whose goal contains `goal`.
+pub fn conversation(goal: &str, turns: impl IntoIterator<Item = Turn>) -> Conversation {
+    let turns: Vec<Value> = turns.into_iter().map(|turn| turn.0).collect();
+    Conversation(json!({"name": goal, "match": {"goal": goal}, "turns": turns}))
+}
+
+/// The model asks for one tool.
+pub fn call(tool: &str, arguments: Value) -> Turn {
+    Turn(json!({"calls": [{"name": tool, "arguments": arguments}]}))
+}
+
+/// The model says something.
+pub fn say(text: &str) -> Turn {
+    Turn(json!({"say": text}))
+}
+
+/// A refund as a good agent does it: verify, check, refund, answer as the contract wants it.
+pub fn refund_of(order: &str) -> Conversation {
+    let number: u32 = order.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or_default();
+    let amount = f64::from(1_590 + 200 * number) / 100.0;
+    conversation(
+        order,
+        [
+            call("verify_identity", json!({"order_id": order, "email": format!("customer-{number}@example.com")}))
+                .offered(&["verify_identity", "check_eligibility", "process_refund"]),
+            call("check_eligibility", json!({"order_id": order})).after_result("true"),
+            call("process_refund", json!({"order_id": order, "amount": amount})).after_result("true"),
+            Turn::answer(order).after_result("refunded"),
+        ],
+    )
+}
+
+impl Conversation {
+    /// Puts a hold before the given turn: the model thinks until the story releases it.
+    #[must_use]
+    pub fn hold(self, turn: usize, name: &str) -> Self {
+        self.fault(turn, json!({"hold": name}))
+    }
+
+    /// Puts a fault before the given turn, in the words of the script.
+    #[must_use]
+    pub fn fault(mut self, turn: usize, fault: Value) -> Self {
+        let turn = self.0.get_mut("turns").and_then(|turns| turns.get_mut(turn)).expect("the turn exists");
+        let faults = turn.as_object_mut().expect("a turn is an object").entry("faults").or_insert(json!([]));
+        faults.as_array_mut().expect("faults are a list").push(fault);
+        self
+    }
+}
+
+impl Turn {
+    /// The answer that ends a refund, with the fields of the contract.
+    pub fn answer(order: &str) -> Self {
+        say(&format!(
+            "Order {order} is refunded.\n```json\n{}\n```",
+            json!({"order_id": order, "status": "refunded", "next_steps": ["The money arrives within 5 days."]})
+        ))
+    }
+
+    /// The model asks for one more tool in the same answer.
+    #[must_use]
+    pub fn and_call(mut self, tool: &str, arguments: Value) -> Self {
+        let calls = self.0.get_mut("calls").and_then(Value::as_array_mut).expect("the turn has calls");
+        calls.push(json!({"name": tool, "arguments": arguments}));
+        self
+    }
+
+    /// Is given only if the last tool result contains `part`.
+    #[must_use]
+    pub fn after_result(self, part: &str) -> Self {
+        self.expect("lastToolResultContains", json!(part))
+    }
+
+    /// Is given only if the last message of the user contains `part`.
+    #[must_use]
+    pub fn after_feedback(self, part: &str) -> Self {
+        self.expect("lastUserMessageContains", json!(part))
+    }
+
+    /// Is given only if these tools are offered.
+    #[must_use]
+    pub fn offered(self, tools: &[&str]) -> Self {
+        self.expect("toolsOffered", json!(tools))
+    }
+
+    /// Is given only if these tools are not offered.
+    #[must_use]
+    pub fn not_offered(self, tools: &[&str]) -> Self {
+        self.expect("toolsNotOffered", json!(tools))
+    }
+
+    fn expect(mut self, what: &str, value: Value) -> Self {
+        let turn = self.0.as_object_mut().expect("a turn is an object");
+        let expect = turn.entry("expect").or_insert(json!({}));
+        expect.as_object_mut().expect("`expect` is an object").insert(what.to_owned(), value);
+        self
+    }
+}
+
+/// The script of these conversations, read once as the model server will.
+pub(super) fn text(conversations: &[Conversation]) -> String {
+    let conversations: Vec<&Value> = conversations.iter().map(|conversation| &conversation.0).collect();
+    let text = json!({ "conversations": conversations }).to_string();
+    if let Err(why) = crate::model_server::script::Script::from_yaml(&text) {
+        panic!("the model server would not take this script: {why}\n{text}");
+    }
+    text
+}

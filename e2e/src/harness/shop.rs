@@ -1,0 +1,31 @@
+//! What most stories need: a ledger, a scripted model, and a Model that names it.
+
+use super::ledger::Ledger;
+use super::model::ModelServer;
+use super::script::Conversation;
+use super::tenant::Tenant;
+
+/// A ledger and a scripted model.
+pub struct Shop {
+    /// What really happened.
+    pub ledger: Ledger,
+    /// What the agents were told.
+    pub model: ModelServer,
+}
+
+impl Tenant {
+    /// Runs a ledger and a model that follows these conversations, and makes the Model `default`.
+    pub async fn shop(&self, conversations: &[Conversation]) -> Shop {
+        let model = self.model("default").into_future();
+        let (ledger, server, ()) = tokio::join!(self.ledger(), self.model_server(conversations), model);
+        Shop { ledger, model: server }
+    }
+}
+
+impl Shop {
+    /// Fails unless an order was refunded exactly once, and no request broke the model's protocol.
+    pub async fn refunded_once(&self, order: &str) {
+        self.ledger.refunded_once(order).await;
+        self.model.found_no_fault().await;
+    }
+}

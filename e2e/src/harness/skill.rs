@@ -1,0 +1,159 @@
+//! Skills of a story.
+
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::v1alpha1::{
+    McpContainer, McpServer, McpService, OutputContract, Policy, Problem, Role, Skill, SkillSpec, SkillStatus,
+    ToolDeclaration, ToolPolicy,
+};
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::EnvVar;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+
+use super::cluster::image;
+use super::pods::PORT;
+use super::tenant::Tenant;
+use super::wait::{gone, until};
+
+/// A Skill that is not made yet; awaiting it makes it, or changes the one of this name.
+pub struct SkillDraft<'t> {
+    tenant: &'t Tenant,
+    skill: Skill,
+}
+
+/// A Skill in the cluster.
+pub struct SkillHandle<'t> {
+    tenant: &'t Tenant,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+}
+
+impl Tenant {
+    /// A Skill that refunds orders: the shop's MCP server as its container, `default` as its Model.
+    pub fn skill(&self, name: &str) -> SkillDraft<'_> {
+        SkillDraft { tenant: self, skill: Skill::new(name, self.refunds()) }
+    }
+
+    fn refunds(&self) -> SkillSpec {
+        let reads = |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), idempotent: None };
+        SkillSpec {
+            display_name: Some("CS: Tier 1".to_owned()),
+            version: Some(1),
+            problem: Problem {
+                statement: "Help customers track orders and process refunds.".to_owned(),
+                goals: Vec::new(),
+            },
+            role: Some(Role {
+                name: Some("Support Agent".to_owned()),
+                persona: Some("You help with orders.".to_owned()),
+            }),
+            mcp_server: Some(McpServer { container: Some(self.orders()), service: None }),
+            tools: vec![reads("verify_identity"), reads("check_eligibility"), reads("track_order")],
+            policy: None,
+            output_contract: Some(OutputContract {
+                required_fields: ["order_id", "status", "next_steps"].map(str::to_owned).to_vec(),
+            }),
+            engine: None,
+        }
+    }
+
+    fn orders(&self) -> McpContainer {
+        let variable =
+            |name: &str, value: String| EnvVar { name: name.to_owned(), value: Some(value), value_from: None };
+        McpContainer {
+            image: image("e2e-orders"),
+            command: Vec::new(),
+            args: Vec::new(),
+            port: PORT,
+            path: "/mcp".to_owned(),
+            env: vec![
+                variable("LEDGER_URL", format!("http://ledger.{}.svc:{PORT}", self.namespace)),
+                variable("TENANT", self.namespace.clone()),
+            ],
+            resources: None,
+        }
+    }
+}
+
+impl<'t> SkillDraft<'t> {
+    /// Changes the spec in a way that has no word of its own.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut SkillSpec)) -> Self {
+        change(&mut self.skill.spec);
+        self
+    }
+
+    /// Hides and denies a tool.
+    #[must_use]
+    pub fn blocking(self, tool: &str) -> Self {
+        let tools = ToolPolicy { allowed: None, blocked: vec![tool.to_owned()] };
+        self.with(|spec| spec.policy = Some(Policy { tools: Some(tools) }))
+    }
+
+    /// Takes its tools from a Service of the tenant.
+    #[must_use]
+    pub fn served_by(self, service: &str) -> Self {
+        let service = McpService { name: service.to_owned(), port: PORT, path: "/mcp".to_owned() };
+        self.with(|spec| spec.mcp_server = Some(McpServer { container: None, service: Some(service) }))
+    }
+
+    /// Runs another image as its MCP server.
+    #[must_use]
+    pub fn running(self, image: &str) -> Self {
+        self.with(|spec| {
+            let container = spec.mcp_server.as_mut().and_then(|server| server.container.as_mut());
+            image.clone_into(&mut container.expect("the Skill runs a container").image);
+        })
+    }
+}
+
+impl<'t> IntoFuture for SkillDraft<'t> {
+    type Output = SkillHandle<'t>;
+    type IntoFuture = BoxFuture<'t, SkillHandle<'t>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let name = self.skill.name_any();
+            let apply = PatchParams::apply("bloomery-e2e").force();
+            let written = self.tenant.api::<Skill>().patch(&name, &apply, &Patch::Apply(&self.skill)).await;
+            let written = written.unwrap_or_else(|error| panic!("Skill {name} cannot be written: {error}"));
+            SkillHandle { tenant: self.tenant, name, uid: written.uid().unwrap_or_default() }
+        })
+    }
+}
+
+impl SkillHandle<'_> {
+    /// Waits until its status is as wanted.
+    pub async fn until(&self, what: &str, wanted: impl Fn(&SkillStatus) -> bool) -> SkillStatus {
+        let wanted = |skill: &Skill| skill.status.as_ref().is_some_and(&wanted);
+        until(&self.tenant.api::<Skill>(), &self.name, what, wanted).await.status.unwrap_or_default()
+    }
+
+    /// Waits until it can be used.
+    pub async fn ready(&self) -> SkillStatus {
+        self.until("the Skill to be Ready", |status| conditions::is_true(&status.conditions, ConditionType::Ready))
+            .await
+    }
+
+    /// Waits until a condition has this reason, and returns its message.
+    pub async fn until_reason(&self, kind: ConditionType, reason: &str) -> String {
+        let found = |status: &SkillStatus| {
+            let condition = conditions::find(&status.conditions, kind);
+            condition.filter(|condition| condition.reason == reason).map(|condition| condition.message.clone())
+        };
+        let status = self.until(&format!("{kind} with the reason {reason}"), |status| found(status).is_some()).await;
+        found(&status).unwrap_or_default()
+    }
+
+    /// Deletes it and does not wait for it to go.
+    pub async fn delete(&self) {
+        self.tenant.remove::<Skill>(&self.name).await;
+    }
+
+    /// Waits until it is gone.
+    pub async fn gone(&self) {
+        gone(&self.tenant.api::<Skill>(), &self.name, Some(&self.uid)).await;
+    }
+}

@@ -1,0 +1,111 @@
+//! A tenant of a story: a namespace of its own, as strict as a careful administrator makes it.
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+
+use futures::FutureExt;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::cluster::Cluster;
+use super::pods::{typed, write};
+use super::{dump, wait};
+
+/// A namespace of a story.
+pub struct Tenant {
+    /// The cluster that it is in.
+    pub cluster: Cluster,
+    /// The namespace's name.
+    pub namespace: String,
+    uid: String,
+}
+
+/// Runs a story in a tenant of its own.
+///
+/// The tenant goes when the story has ended well, and is not waited for. If it failed, what is in the
+/// tenant is printed, and it stays.
+pub async fn story(tell: impl AsyncFnOnce(&Tenant)) {
+    let tenant = Tenant::open(Cluster::connect().await).await;
+    match AssertUnwindSafe(tell(&tenant)).catch_unwind().await {
+        Ok(()) => tenant.delete().await,
+        Err(failure) => {
+            dump::print(&tenant).await;
+            resume_unwind(failure)
+        }
+    }
+}
+
+impl Tenant {
+    /// Makes a namespace in which only pods of the `restricted` Pod Security Standard may run.
+    pub async fn open(cluster: Cluster) -> Self {
+        let namespace: Namespace = typed(json!({
+            "metadata": {
+                "generateName": format!("e2e-{}-", title()),
+                "labels": {"pod-security.kubernetes.io/enforce": "restricted", "bloomery.dev/e2e": "story"},
+            },
+        }));
+        let made = Api::<Namespace>::all(cluster.client.clone()).create(&write(), &namespace).await;
+        let made = made.unwrap_or_else(|error| panic!("a namespace cannot be made: {error}"));
+        let (namespace, uid) = (made.name_any(), made.uid().unwrap_or_default());
+        Self { cluster, namespace, uid }
+    }
+
+    /// The objects of one kind in the tenant.
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.cluster.client.clone(), &self.namespace)
+    }
+
+    /// Makes an object.
+    pub async fn create<K>(&self, object: K) -> K
+    where
+        K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Serialize,
+        K::DynamicType: Default,
+    {
+        let made = self.api::<K>().create(&write(), &object).await;
+        made.unwrap_or_else(|error| panic!("{} cannot be made: {error}\n{}", object.name_any(), wait::text(&object)))
+    }
+
+    /// Deletes an object and does not wait for it to go.
+    pub async fn remove<K>(&self, name: &str)
+    where
+        K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+        K::DynamicType: Default,
+    {
+        let deleted = self.api::<K>().delete(name, &DeleteParams::default()).await;
+        deleted.unwrap_or_else(|error| panic!("{name} cannot be deleted: {error}"));
+    }
+
+    /// Deletes the namespace and does not wait for it to go.
+    pub async fn delete(&self) {
+        let own = Preconditions { uid: Some(self.uid.clone()), resource_version: None };
+        let parameters = DeleteParams { preconditions: Some(own), ..DeleteParams::default() };
+        match Api::<Namespace>::all(self.cluster.client.clone()).delete(&self.namespace, &parameters).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Err(error) => panic!("{} cannot be deleted: {error}", self.namespace),
+            Ok(_) => {}
+        }
+    }
+
+    /// Waits until the namespace is gone.
+    pub async fn gone(&self) {
+        wait::gone(&Api::<Namespace>::all(self.cluster.client.clone()), &self.namespace, Some(&self.uid)).await;
+    }
+}
+
+/// What the namespace is called after: the story, in letters that a namespace may have.
+fn title() -> String {
+    let thread = std::thread::current();
+    let story = thread.name().and_then(|name| name.rsplit("::").next()).unwrap_or("story");
+    let title: String =
+        story.replace('_', "-").chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
+    title.trim_matches('-').to_owned()
+}

@@ -1,0 +1,66 @@
+use std::collections::BTreeMap;
+
+use bloomery_e2e::harness::story;
+use serde_json::{Value, json};
+
+use super::{job, model};
+
+/// A row without what differs from run to run.
+fn steady(mut row: BTreeMap<String, Value>) -> Value {
+    assert!(row.remove("Age").is_some(), "every kind shows its age");
+    json!(row)
+}
+
+#[tokio::test]
+async fn the_columns_of_a_job_say_how_it_is_going() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        jobs.create("refund", &job()).await;
+        let status = json!({
+            "phase": "Escalated",
+            "outcome": {"code": "GateFailed", "message": "The answer did not pass."},
+            "attempt": {"number": 2, "pod": "refund-2"},
+            "usage": {"llmCalls": {"plan": 6}, "inputTokens": 10, "outputTokens": 20, "toolCalls": 4},
+            "gates": {"preTool": {"allowed": 3, "denied": 1}, "finalization": {"passed": false}},
+            "conditions": [{
+                "type": "Stalled", "status": "True", "reason": "Escalated", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }],
+        });
+        jobs.change_status("refund", &status).await.expect("a status is taken");
+        let narrow = json!({
+            "Name": "refund", "Skill": "cs-tier-1", "Phase": "Escalated", "Outcome": "GateFailed",
+            "Attempt": 2, "Steps": 6, "Tools": 4,
+        });
+        assert_eq!(steady(jobs.row("refund", false).await), narrow);
+        let wide = jobs.row("refund", true).await;
+        assert_eq!(wide["Denied"], 1);
+        assert_eq!(wide["Why"], "Escalated");
+        assert_eq!(wide["Goal"], "Refund order A-17");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_columns_of_a_model_say_whether_it_can_be_used() {
+    story(async |tenant| {
+        let models = tenant.models();
+        models.create("default", &model()).await;
+        let row = models.row("default", false).await;
+        assert_eq!((&row["Provider"], &row["Model"]), (&json!("openai"), &json!("scripted")));
+        assert!(row.contains_key("Ready") && row.contains_key("Reason"), "{row:?}");
+        assert_eq!(models.row("default", true).await["URL"], "http://model:8080/v1");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_columns_of_a_skill_say_whether_it_can_be_used() {
+    story(async |tenant| {
+        tenant.skill("cs-tier-1").with(|spec| spec.mcp_server = None).await;
+        let row = tenant.skills().row("cs-tier-1", false).await;
+        let columns: Vec<&str> = row.keys().map(String::as_str).collect();
+        assert_eq!(columns, ["Age", "Name", "Ready", "Reason", "Revision"]);
+    })
+    .await;
+}

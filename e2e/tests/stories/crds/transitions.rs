@@ -1,0 +1,150 @@
+use bloomery_e2e::harness::admission::Door;
+use bloomery_e2e::harness::{Tenant, story};
+use serde_json::{Value, json};
+
+use super::{but, job};
+
+/// A Job with a status that nobody works on any more: it has ended.
+async fn ended_job(tenant: &Tenant) -> Door {
+    let jobs = tenant.jobs();
+    jobs.create("ended", &job()).await;
+    jobs.change_status("ended", &json!({"phase": "Succeeded"})).await.expect("a first status is taken");
+    jobs
+}
+
+fn refused(answer: Result<(), String>, rule: &str) {
+    match answer {
+        Ok(()) => panic!("it should be refused: {rule}"),
+        Err(sentence) => assert!(sentence.contains(rule), "`{rule}` should be said in: {sentence}"),
+    }
+}
+
+const OUTCOME: &str = "an outcome is never changed";
+const LOG: &str = "the log never shrinks";
+const ATTEMPTS: &str = "attempts and epochs never go back";
+const TERMINAL: &str = "a terminal phase is never left";
+
+fn log(events: u64) -> Value {
+    json!({"log": {"path": "jobs/x", "events": events, "head": format!("sha256:{}", "0".repeat(64))}})
+}
+
+#[tokio::test]
+async fn what_a_job_was_asked_is_fixed() {
+    story(async |tenant| {
+        let jobs = ended_job(tenant).await;
+        for (field, path) in [("goal", "spec.goal"), ("skill", "spec.skill")] {
+            let change = jobs.change("ended", &json!({"spec": {field: "something else"}})).await;
+            let sentence = change.expect_err("a changed Job is refused");
+            assert!(sentence.contains(&format!("{path}: ")), "{sentence}");
+            assert!(sentence.contains("make another Job"), "{sentence}");
+            let removal = jobs.change("ended", &json!({"spec": {field: null}})).await;
+            refused(removal, &format!("{path}: Required value"));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn limits_of_a_job_only_fall() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        // A Skill that is not there: nobody starts a worker.
+        jobs.create("bounded", &but(job(), &json!({"skill": "absent"}))).await;
+        let set = async |limits: Value| jobs.change("bounded", &json!({"spec": {"limits": limits}})).await;
+        for (field, first, lower, higher) in [
+            ("steps", json!(10), json!(9), json!(11)),
+            ("toolCalls", json!(10), json!(9), json!(11)),
+            ("tokens", json!(10_000), json!(9_000), json!(11_000)),
+            // Not by their letters: "90m" is less than "2h".
+            ("duration", json!("2h"), json!("90m"), json!("1h31m")),
+        ] {
+            let rule = format!("{field} may be lowered, never raised or removed");
+            set(json!({field: first})).await.expect("first set");
+            set(json!({field: lower})).await.expect("lowered");
+            refused(set(json!({field: higher})).await, &rule);
+            refused(set(json!({field: null})).await, &rule);
+            refused(set(Value::Null).await, &rule);
+            let sentence = set(json!({field: null, "steps": 1})).await.err();
+            assert_eq!(sentence.is_none(), field == "steps", "removal while another is set: {sentence:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_terminal_phase_is_never_left() {
+    story(async |tenant| {
+        let jobs = ended_job(tenant).await;
+        for other in ["Running", "Pending", "Failed", "Escalated"] {
+            refused(jobs.change_status("ended", &json!({"phase": other})).await, TERMINAL);
+        }
+        refused(jobs.remove_from_status("ended", "/status/phase").await, TERMINAL);
+        refused(jobs.remove_from_status("ended", "/status").await, TERMINAL);
+        refused(jobs.change_status("ended", &Value::Null).await, TERMINAL);
+        jobs.change_status("ended", &json!({"phase": "Succeeded", "observedGeneration": 1}))
+            .await
+            .expect("the rest may change");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_outcome_is_written_once() {
+    story(async |tenant| {
+        let jobs = ended_job(tenant).await;
+        jobs.change_status("ended", &json!({"outcome": {"code": "Succeeded", "message": "Done."}}))
+            .await
+            .expect("first set");
+        refused(jobs.change_status("ended", &json!({"outcome": {"code": "Stuck"}})).await, OUTCOME);
+        refused(jobs.change_status("ended", &json!({"outcome": {"message": "Done!"}})).await, OUTCOME);
+        refused(jobs.change_status("ended", &json!({"outcome": null})).await, OUTCOME);
+        refused(jobs.remove_from_status("ended", "/status").await, OUTCOME);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_log_never_shrinks() {
+    story(async |tenant| {
+        let jobs = ended_job(tenant).await;
+        jobs.change_status("ended", &log(7)).await.expect("first set");
+        jobs.change_status("ended", &log(8)).await.expect("grown");
+        jobs.change_status("ended", &log(8)).await.expect("unchanged");
+        refused(jobs.change_status("ended", &log(7)).await, LOG);
+        refused(jobs.change_status("ended", &json!({"log": null})).await, LOG);
+        refused(jobs.remove_from_status("ended", "/status/log/events").await, "status.log.events: Required value");
+        refused(jobs.remove_from_status("ended", "/status").await, LOG);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn attempts_and_epochs_never_go_back() {
+    story(async |tenant| {
+        let jobs = ended_job(tenant).await;
+        let attempt = async |attempt: Value| jobs.change_status("ended", &json!({"attempt": attempt})).await;
+        attempt(json!({"number": 2, "pod": "ended-2"})).await.expect("first set");
+        attempt(json!({"epoch": 5})).await.expect("first epoch");
+        attempt(json!({"number": 3, "epoch": 6})).await.expect("counted up");
+        refused(attempt(json!({"number": 2})).await, ATTEMPTS);
+        refused(attempt(json!({"epoch": 5})).await, ATTEMPTS);
+        refused(attempt(json!({"epoch": null})).await, ATTEMPTS);
+        refused(attempt(json!({"number": 4, "epoch": null})).await, ATTEMPTS);
+        refused(attempt(Value::Null).await, ATTEMPTS);
+        refused(jobs.remove_from_status("ended", "/status").await, ATTEMPTS);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_spec_that_changes_does_not_lift_the_rules_of_status() {
+    story(async |tenant| {
+        let jobs = ended_job(tenant).await;
+        jobs.change_status("ended", &log(8)).await.expect("first set");
+        // Whatever way status is written: beside spec it is ignored, and what stands remains.
+        jobs.change("ended", &json!({"spec": {"limits": {"steps": 5}}, "status": null})).await.expect("limits are set");
+        refused(jobs.change_status("ended", &log(7)).await, LOG);
+        refused(jobs.change_status("ended", &json!({"phase": "Running"})).await, TERMINAL);
+    })
+    .await;
+}

@@ -1,0 +1,7 @@
+//! Black-box stories: people, the operator and its workers on a real cluster.
+//!
+//! One binary, so that it links once; one module for each subject. `make e2e` runs all of them, `make e2e
+//! FILTER=<name>` some. `cargo test -p bloomery-e2e --test stories <name>` does too, and builds and installs
+//! what is missing. Each story has a namespace of its own, so all of them may run at once.
+
+mod crds;
