@@ -20,8 +20,8 @@ pub struct Options {
     /// Form of the log lines on stderr
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
     log_format: Format,
-    /// What to log: a level, or filters such as `info,rmcp=debug`
-    #[arg(long, env = "LOG_FILTER", default_value = "info")]
+    /// What to log: a level, or filters by module
+    #[arg(long, env = "LOG_FILTER", default_value = "info,rmcp=warn")]
     log_filter: String,
 }
 
