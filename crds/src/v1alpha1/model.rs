@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("self.baseUrl.matches('^https?://[^/?#@ ]+[^?# ]*$')").message("must be an http or https URL without user, query or fragment, such as https://api.openai.com/v1").field_path(".baseUrl")
+    validation = Rule::new("self.baseUrl.matches('^https?://[^/?#@ ]+(/[^?# ]*)?$')").message("must be an http or https URL without user, query or fragment, such as https://api.openai.com/v1").field_path(".baseUrl")
 )]
 pub struct ModelSpec {
     /// The wire protocol. `openai` is chat completions, as OpenAI and every compatible server speak it.
