@@ -33,6 +33,8 @@ pub enum Reason {
     Invalid,
     /// An object of the name that is needed belongs to somebody else.
     NameTaken,
+    /// The API server refused an object that is needed; the message says why.
+    Refused,
     /// The memory claim is bound.
     Bound,
     /// The memory claim waits for the first pod that uses it, which blocks nothing.

@@ -17,6 +17,10 @@ pub const LABEL_JOB: &str = "bloomery.dev/job";
 /// Label on a worker pod: the number of its attempt.
 pub const LABEL_ATTEMPT: &str = "bloomery.dev/attempt";
 
+/// Label on every pod that mounts a tenant's memory: the claim's name. A claim that one node may mount binds
+/// its pods together by it.
+pub const LABEL_MEMORY: &str = "bloomery.dev/memory";
+
 /// Label that says what an object is for: `worker`, `mcp`, `revision`, `memory`.
 pub const LABEL_COMPONENT: &str = "app.kubernetes.io/component";
 
@@ -28,6 +32,10 @@ pub const MANAGER: &str = "bloomery";
 
 /// Annotation of a worker pod that holds the Job's part of the run document.
 pub const ANNOTATION_JOB_PART: &str = "bloomery.dev/job-part";
+
+/// Annotation of an object that the operator applied: the digest of what it wanted, so that a field which is no
+/// longer wanted is noticed.
+pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";
 
 /// The memory claim of a tenant; one that exists already is used as it is.
 pub const MEMORY_CLAIM: &str = "bloomery-memory";

@@ -12,7 +12,8 @@ mod subset;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::owned;
-use bloomery_crds::names::MANAGER;
+use bloomery_crds::Digest;
+use bloomery_crds::names::{ANNOTATION_APPLIED, MANAGER};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -21,7 +22,7 @@ use kube::{Api, Client};
 use memory::Memory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -104,6 +105,7 @@ impl Applier {
             None => self.ask::<K>(&target).await?,
         };
         let mut body = json(wanted, &target.what)?;
+        sign(&mut body);
         let Some(known) = known else {
             return self.send(&target, &body, /* force */ false).await;
         };
@@ -229,6 +231,17 @@ impl Known {
         }
         let both = (wanted.get("metadata"), self.whole.get("metadata"));
         matches!(both, (Some(wanted), Some(live)) if subset::holds(wanted, live))
+    }
+}
+
+/// Writes the digest of what is wanted into it: what is there still holds all of a smaller wish, so only the
+/// digest shows that a field is to go.
+fn sign(body: &mut Value) {
+    let digest = Digest::of_value(body);
+    let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.insert(ANNOTATION_APPLIED.to_owned(), Value::String(digest.short(16).to_owned()));
     }
 }
 

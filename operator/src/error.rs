@@ -21,6 +21,14 @@ pub enum Error {
         /// Why.
         source: serde_json::Error,
     },
+    /// The API server will not have an object, for a reason that lies in it or in the namespace.
+    #[error("{what} was refused by the API server: {why}")]
+    Refused {
+        /// Which object.
+        what: String,
+        /// Its reason.
+        why: String,
+    },
     /// An object lacks what the API server gives every object.
     #[error("{what} has no {field}: the API server did not give it one")]
     Incomplete {
@@ -42,7 +50,7 @@ impl Error {
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Api { source: kube::Error::Api(status), .. } => Some(status.code),
-            Self::Api { .. } | Self::Json { .. } | Self::Incomplete { .. } => None,
+            Self::Api { .. } | Self::Json { .. } | Self::Refused { .. } | Self::Incomplete { .. } => None,
         }
     }
 
@@ -64,6 +72,7 @@ impl Error {
             Self::Api { .. } if self.is_conflict() => "conflict",
             Self::Api { .. } if self.is_gone() => "gone",
             Self::Api { .. } => "api",
+            Self::Refused { .. } => "refused",
             Self::Json { .. } | Self::Incomplete { .. } => "internal",
         }
     }
@@ -72,9 +81,14 @@ impl Error {
     ///
     /// `jitter` is in `0.0..1.0`: objects that failed together do not come back together.
     pub fn pause(&self, failures: u32, jitter: f64) -> Duration {
-        // The cache needs a moment to see what the other one wrote.
-        let first = if self.is_conflict() && failures <= 3 { 0.05 } else { 0.5 };
-        let pause = (first * 2_f64.powi(i32::try_from(failures.min(16)).unwrap_or(16) - 1)).min(120.0);
+        let (first, longest) = match self {
+            // What is refused stays so until somebody changes a quota or a policy.
+            Self::Refused { .. } => (5.0, 600.0),
+            // The cache needs a moment to see what the other one wrote.
+            _ if self.is_conflict() && failures <= 3 => (0.05, 120.0),
+            _ => (0.5, 120.0),
+        };
+        let pause = f64::min(first * 2_f64.powi(i32::try_from(failures.min(16)).unwrap_or(16) - 1), longest);
         Duration::from_secs_f64(pause * (0.5 + jitter.clamp(0.0, 1.0) / 2.0))
     }
 }

@@ -1,1 +1,99 @@
-//! The Skill controller.
+//! The Skill controller: provisions what a Skill's Jobs need, and says whether it is there.
+
+mod apply;
+mod build;
+mod fetch;
+mod prune;
+mod status;
+mod tell;
+mod validate;
+
+use crate::caches::Caches;
+use crate::context::Context;
+use crate::controller::{Controller, Wake, labelled, wakes};
+use crate::error::Error;
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{Job, Skill};
+use futures::stream::BoxStream;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use kube::core::{DeserializeGuard, ResourceExt};
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// How many Skills are worked on at the same time.
+const CONCURRENCY: u16 = 8;
+
+/// Reconciles Skills until the shutdown.
+pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
+    let store = context.caches.skills.store().clone();
+    let controller = Controller { name: "skill", store, wakes: wake(&context.caches), concurrency: CONCURRENCY };
+    controller.run(context, reconcile, shutdown).await;
+}
+
+async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error> {
+    // Its objects go with it, by their owner references; the memory stays.
+    if skill.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    // IO, of the caches only
+    let fetched = fetch::fetch(&skill, &context.caches);
+    // pure
+    let prepared = validate::validate(&skill).and_then(|valid| build::build(&valid, &context.settings));
+    // IO
+    let applied = match prepared {
+        Ok(prepared) => Ok(apply::apply(prepared, &fetched, &context.applier).await?),
+        Err(invalid) => Err(invalid),
+    };
+    // pure
+    let status = status::compute(&skill, &applied, &fetched, &Time(Timestamp::now()));
+    // IO
+    let before = skill.status.clone().unwrap_or_default();
+    context.statuses.replace(&skill, status.clone()).await?;
+    tell::tell(&skill, &before, &status, &context.events).await;
+    let Ok(applied) = applied else { return Ok(Action::await_change()) };
+    prune::prune(&skill, &applied, &fetched, &context.applier).await?;
+    applied.refusal().map_or_else(|| Ok(Action::await_change()), Err)
+}
+
+/// Everything after which a Skill has to be looked at.
+fn wake(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
+    let skills = caches.skills.store();
+    let same_namespace = skills.clone();
+    let naming = skills.clone();
+    vec![
+        wakes(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
+        wakes(caches.revisions.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
+        wakes(caches.service_accounts.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
+        wakes(caches.deployments.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
+        wakes(caches.pods.changes(), skills, |pod| {
+            // Those of workers come and go with Jobs, and say nothing of the Skill.
+            let serves = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
+            if serves { labelled(pod, names::LABEL_SKILL) } else { Vec::new() }
+        }),
+        wakes(caches.memory_claims.changes(), skills, move |claim| {
+            fetch::skills(&same_namespace, claim.metadata.namespace.as_deref(), |_| true)
+        }),
+        wakes(caches.services.changes(), skills, move |service| {
+            let name = service.name_any();
+            let namespace = service.metadata.namespace.as_deref();
+            fetch::skills(&naming, namespace, |skill| fetch::concerns(skill, &name))
+        }),
+        // A Job that ended, or went, no longer holds its revision.
+        wakes(caches.jobs.changes(), skills, ended),
+    ]
+}
+
+fn ended(job: &DeserializeGuard<Job>) -> Vec<Wake<Skill>> {
+    let Ok(read) = &job.0 else { return Vec::new() };
+    let unfinished = fetch::is_unfinished(read) && read.metadata.deletion_timestamp.is_none();
+    match (&read.metadata.namespace, unfinished) {
+        (Some(namespace), false) => vec![ObjectRef::new(&read.spec.skill).within(namespace)],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod fixtures;

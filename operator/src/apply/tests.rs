@@ -60,3 +60,16 @@ fn of_an_object_that_cannot_change_only_metadata_is_compared() {
     more["metadata"]["labels"]["app.kubernetes.io/component"] = json!("worker");
     assert!(!Known::metadata(&seen).unwrap().stands(&more));
 }
+
+#[test]
+fn a_field_that_is_no_longer_wanted_is_noticed() {
+    let mut before = json!({"metadata": {"name": "a"}, "spec": {"args": ["x"], "replicas": 1}});
+    sign(&mut before);
+    let live = before.clone();
+    let mut same = json!({"metadata": {"name": "a"}, "spec": {"args": ["x"], "replicas": 1}});
+    sign(&mut same);
+    assert!(subset::holds(&same, &live));
+    let mut fewer = json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}});
+    sign(&mut fewer);
+    assert!(!subset::holds(&fewer, &live));
+}

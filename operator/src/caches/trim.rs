@@ -13,7 +13,7 @@ pub(super) fn metadata<K: Resource>(object: &mut K) {
     bookkeeping(object.meta_mut());
 }
 
-/// Keeps of a Service that is not ours only its name and ports.
+/// Keeps of a Service that is not ours only its name, type and ports.
 pub(super) fn service(service: &mut Service) {
     bookkeeping(&mut service.metadata);
     service.status = None;
@@ -26,7 +26,8 @@ pub(super) fn service(service: &mut Service) {
         uid: service.metadata.uid.take(),
         ..ObjectMeta::default()
     };
-    service.spec = service.spec.take().map(|spec| ServiceSpec { ports: spec.ports, ..ServiceSpec::default() });
+    service.spec =
+        service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
 }
 
 /// Drops what a running pod never tells us: its environment, its volumes, its Job's part.

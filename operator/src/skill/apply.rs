@@ -1,0 +1,102 @@
+//! Applies what a Skill needs, and keeps what became of each object.
+
+use super::build::{OwnMcp, Prepared, PreparedMcp};
+use super::fetch::Fetched;
+use crate::apply::{Applied, Applier, Known};
+use crate::error::Error;
+use bloomery_crds::v1alpha1::{McpService, RevisionRef};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
+
+/// What became of everything that a Skill needs. Its status can be computed from nothing else.
+#[derive(Debug, PartialEq)]
+pub struct AppliedSkill {
+    /// The memory of the tenant.
+    pub memory_claim: Applied<PersistentVolumeClaim>,
+    /// The compiled Skill.
+    pub revision: Applied<ConfigMap>,
+    /// How Jobs refer to it.
+    pub revision_ref: RevisionRef,
+    /// Who workers run as.
+    pub worker_account: Applied<ServiceAccount>,
+    /// The MCP server.
+    pub mcp: AppliedMcp,
+}
+
+/// What became of the MCP server.
+#[derive(Debug, PartialEq)]
+pub enum AppliedMcp {
+    /// There is none.
+    Absent,
+    /// It is a Service that somebody else runs.
+    Foreign(McpService),
+    /// The operator runs it.
+    Own {
+        /// Who it runs as.
+        account: Applied<ServiceAccount>,
+        /// What runs it.
+        deployment: Box<Applied<Deployment>>,
+        /// Where it is reached.
+        service: Box<Applied<Service>>,
+    },
+}
+
+/// Applies everything, side by side.
+///
+/// # Errors
+/// The first of those that may pass by themselves. What the API server refused for good is no error but a
+/// result, so that status can tell of it.
+pub async fn apply(prepared: Prepared, fetched: &Fetched, applier: &Applier) -> Result<AppliedSkill, Error> {
+    // Without `..`: an object that is added to what is built cannot be forgotten here.
+    let Prepared { memory_claim, revision, revision_ref, worker_account, mcp } = prepared;
+    let known_revision = fetched.revisions.iter().find(|known| known.metadata.name == revision.metadata.name);
+    let (memory_claim, revision, worker_account, mcp) = tokio::try_join!(
+        async {
+            match fetched.memory_claim {
+                Some(_) => Ok(Applied::Stands),
+                None => applier.create_unowned(&memory_claim).await,
+            }
+        },
+        applier.apply(&revision, known_revision.and_then(|known| Known::metadata(known))),
+        applier.apply(&worker_account, fetched.worker_account.as_deref().and_then(Known::whole)),
+        apply_mcp(mcp, fetched, applier),
+    )?;
+    Ok(AppliedSkill { memory_claim, revision, revision_ref, worker_account, mcp })
+}
+
+async fn apply_mcp(mcp: PreparedMcp, fetched: &Fetched, applier: &Applier) -> Result<AppliedMcp, Error> {
+    let own = match mcp {
+        PreparedMcp::Absent => return Ok(AppliedMcp::Absent),
+        PreparedMcp::Foreign(service) => return Ok(AppliedMcp::Foreign(service)),
+        PreparedMcp::Own(own) => own,
+    };
+    let OwnMcp { account, deployment, service } = *own;
+    let (account, deployment, service) = tokio::try_join!(
+        applier.apply(&account, fetched.mcp_account.as_deref().and_then(Known::whole)),
+        applier.apply(&deployment, fetched.mcp_deployment.as_deref().and_then(Known::whole)),
+        applier.apply(&service, fetched.mcp_service.as_deref().and_then(Known::whole)),
+    )?;
+    Ok(AppliedMcp::Own { account, deployment: Box::new(deployment), service: Box::new(service) })
+}
+
+impl AppliedSkill {
+    /// The refusals of the API server, as an error: what refused (a quota, a webhook) may change its mind, and
+    /// tells nobody.
+    pub fn refusal(&self) -> Option<Error> {
+        fn of<K>(what: &str, applied: &Applied<K>) -> Option<Error> {
+            let Applied::Refused(why) = applied else { return None };
+            Some(Error::Refused { what: what.to_owned(), why: why.clone() })
+        }
+        let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
+        let mcp = || match mcp {
+            AppliedMcp::Absent | AppliedMcp::Foreign(_) => None,
+            AppliedMcp::Own { account, deployment, service } => of("the MCP server's ServiceAccount", account)
+                .or_else(|| of("the MCP server's Deployment", deployment))
+                .or_else(|| of("the MCP server's Service", service)),
+        };
+        of("the memory claim", memory_claim)
+            .or_else(|| of("the revision's ConfigMap", revision))
+            .or_else(|| of("the workers' ServiceAccount", worker_account))
+            .or_else(mcp)
+    }
+}

@@ -1,0 +1,94 @@
+//! The objects that a Skill needs, each built in a file of its own.
+
+mod mcp_account;
+mod mcp_deployment;
+mod mcp_service;
+mod memory_claim;
+mod revision;
+mod worker_account;
+
+use super::validate::{Invalid, Mcp, Valid};
+use crate::owned;
+use crate::settings::Settings;
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{McpService, RevisionRef};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// Everything that a Skill needs, as it should be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    /// The memory of the tenant.
+    pub memory_claim: PersistentVolumeClaim,
+    /// The compiled Skill.
+    pub revision: ConfigMap,
+    /// How Jobs refer to it.
+    pub revision_ref: RevisionRef,
+    /// Who workers run as.
+    pub worker_account: ServiceAccount,
+    /// The MCP server.
+    pub mcp: PreparedMcp,
+}
+
+/// The MCP server of a Skill.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PreparedMcp {
+    /// There is none.
+    Absent,
+    /// It is a Service that somebody else runs.
+    Foreign(McpService),
+    /// The operator runs it.
+    Own(Box<OwnMcp>),
+}
+
+/// What runs an MCP server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnMcp {
+    /// Who it runs as.
+    pub account: ServiceAccount,
+    /// What runs it.
+    pub deployment: Deployment,
+    /// Where it is reached.
+    pub service: Service,
+}
+
+/// Builds everything that a Skill needs.
+pub fn build(skill: &Valid, settings: &Settings) -> Result<Prepared, Invalid> {
+    let (revision, revision_ref) = revision::build_revision(skill)?;
+    let mcp = match &skill.mcp {
+        None => PreparedMcp::Absent,
+        Some(Mcp::Service(service)) => PreparedMcp::Foreign(service.clone()),
+        Some(Mcp::Container(container)) => PreparedMcp::Own(Box::new(OwnMcp {
+            account: mcp_account::build_mcp_account(skill),
+            deployment: mcp_deployment::build_mcp_deployment(skill, container),
+            service: mcp_service::build_mcp_service(skill, container),
+        })),
+    };
+    Ok(Prepared {
+        memory_claim: memory_claim::build_memory_claim(&skill.namespace, &settings.memory),
+        revision,
+        revision_ref,
+        worker_account: worker_account::build_worker_account(skill),
+        mcp,
+    })
+}
+
+/// The metadata of an object that goes with its Skill.
+fn metadata(skill: &Valid, name: String, component: &str) -> ObjectMeta {
+    let mut labels = owned::labels(component);
+    labels.insert(names::LABEL_SKILL.to_owned(), skill.name.clone());
+    ObjectMeta {
+        namespace: Some(skill.namespace.clone()),
+        name: Some(name),
+        labels: Some(labels),
+        owner_references: Some(vec![skill.owner.clone()]),
+        ..ObjectMeta::default()
+    }
+}
+
+/// Writes an object as people read it, for golden files.
+#[cfg(test)]
+fn yaml<K: serde::Serialize>(object: &K) -> String {
+    serde_yaml::to_string(object).unwrap()
+}

@@ -1,0 +1,28 @@
+//! Who the MCP server of a Skill runs as.
+
+use super::super::validate::Valid;
+use super::metadata;
+use bloomery_crds::names;
+use k8s_openapi::api::core::v1::ServiceAccount;
+
+/// Builds an identity without rights, apart from that of the workers.
+pub fn build_mcp_account(skill: &Valid) -> ServiceAccount {
+    ServiceAccount {
+        metadata: metadata(skill, names::mcp_server(&skill.name), "mcp"),
+        automount_service_account_token: Some(false),
+        ..ServiceAccount::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::yaml;
+    use super::*;
+    use crate::skill::{fixtures, validate::validate};
+
+    #[test]
+    fn an_identity_without_rights() {
+        let skill = validate(&fixtures::with_container()).unwrap();
+        insta::assert_snapshot!("mcp_account", yaml(&build_mcp_account(&skill)));
+    }
+}

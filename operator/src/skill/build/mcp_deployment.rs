@@ -1,0 +1,164 @@
+//! What runs the MCP server of a Skill.
+
+use super::super::validate::Valid;
+use super::metadata;
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::McpContainer;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, ContainerPort, EmptyDirVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe,
+    ResourceRequirements, SeccompProfile, SecurityContext, TCPSocketAction, Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use std::collections::BTreeMap;
+
+/// The name of the server's port, and of its container.
+pub const PORT: &str = "mcp";
+
+/// How long a server may take to listen, in seconds; then it is started anew.
+const STARTUP_SECONDS: i32 = 120;
+
+/// After how many seconds without progress a rollout counts as failed: a start that failed, and a little more.
+const PROGRESS_SECONDS: i32 = STARTUP_SECONDS + 30;
+
+/// The labels by which the server's pods are found.
+pub fn selector(skill: &Valid) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (names::LABEL_SKILL.to_owned(), skill.name.clone()),
+        (names::LABEL_COMPONENT.to_owned(), "mcp".to_owned()),
+    ])
+}
+
+/// Builds the Deployment: one replica that passes the `restricted` Pod Security Standard.
+///
+/// The user is the image's own, as long as it is not root: an image of somebody else knows best who owns its
+/// files.
+pub fn build_mcp_deployment(skill: &Valid, container: &McpContainer) -> Deployment {
+    let meta = metadata(skill, names::mcp_server(&skill.name), "mcp");
+    let labels = meta.labels.clone();
+    Deployment {
+        metadata: meta,
+        spec: Some(DeploymentSpec {
+            replicas: Some(1),
+            revision_history_limit: Some(2),
+            progress_deadline_seconds: Some(PROGRESS_SECONDS),
+            selector: LabelSelector { match_labels: Some(selector(skill)), ..LabelSelector::default() },
+            // The new one listens before the old one goes: Jobs under way keep their tools.
+            strategy: Some(DeploymentStrategy {
+                type_: Some("RollingUpdate".to_owned()),
+                rolling_update: Some(RollingUpdateDeployment {
+                    max_surge: Some(IntOrString::Int(1)),
+                    max_unavailable: Some(IntOrString::Int(0)),
+                }),
+            }),
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta { labels, ..ObjectMeta::default() }),
+                spec: Some(pod(skill, container)),
+            },
+            ..DeploymentSpec::default()
+        }),
+        ..Deployment::default()
+    }
+}
+
+fn pod(skill: &Valid, container: &McpContainer) -> PodSpec {
+    PodSpec {
+        service_account_name: Some(names::mcp_server(&skill.name)),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), ..SeccompProfile::default() }),
+            ..PodSecurityContext::default()
+        }),
+        containers: vec![server(container)],
+        volumes: Some(vec![Volume {
+            name: "tmp".to_owned(),
+            empty_dir: Some(EmptyDirVolumeSource {
+                size_limit: Some(Quantity("256Mi".to_owned())),
+                ..EmptyDirVolumeSource::default()
+            }),
+            ..Volume::default()
+        }]),
+        ..PodSpec::default()
+    }
+}
+
+fn server(container: &McpContainer) -> Container {
+    let list = |items: &Vec<String>| (!items.is_empty()).then(|| items.clone());
+    Container {
+        name: PORT.to_owned(),
+        image: Some(container.image.clone()),
+        command: list(&container.command),
+        args: list(&container.args),
+        env: (!container.env.is_empty()).then(|| container.env.clone()),
+        ports: Some(vec![ContainerPort {
+            name: Some(PORT.to_owned()),
+            container_port: container.port.into(),
+            protocol: Some("TCP".to_owned()),
+            ..ContainerPort::default()
+        }]),
+        resources: Some(container.resources.clone().unwrap_or_else(default_resources)),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), ..Capabilities::default() }),
+            ..SecurityContext::default()
+        }),
+        startup_probe: Some(probe(1, STARTUP_SECONDS)),
+        readiness_probe: Some(probe(5, 3)),
+        volume_mounts: Some(vec![VolumeMount {
+            name: "tmp".to_owned(),
+            mount_path: "/tmp".to_owned(),
+            ..VolumeMount::default()
+        }]),
+        ..Container::default()
+    }
+}
+
+/// Whether the port accepts connections: what lies behind it is asked by workers, never by a probe.
+fn probe(period_seconds: i32, failure_threshold: i32) -> Probe {
+    Probe {
+        tcp_socket: Some(TCPSocketAction { port: IntOrString::String(PORT.to_owned()), ..TCPSocketAction::default() }),
+        period_seconds: Some(period_seconds),
+        failure_threshold: Some(failure_threshold),
+        ..Probe::default()
+    }
+}
+
+/// What a server gets whose Skill does not say.
+fn default_resources() -> ResourceRequirements {
+    let quantities = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter().map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned())));
+        Some(pairs.collect())
+    };
+    ResourceRequirements {
+        requests: quantities(&[("cpu", "20m"), ("memory", "64Mi")]),
+        limits: quantities(&[("memory", "512Mi")]),
+        ..ResourceRequirements::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::validate::Mcp;
+    use super::super::yaml;
+    use super::*;
+    use crate::skill::{fixtures, validate::validate};
+
+    #[test]
+    fn a_server_as_the_skill_says() {
+        let skill = validate(&fixtures::with_container()).unwrap();
+        let Some(Mcp::Container(container)) = skill.mcp.clone() else { panic!() };
+        insta::assert_snapshot!("mcp_deployment", yaml(&build_mcp_deployment(&skill, &container)));
+    }
+
+    #[test]
+    fn a_server_of_which_little_is_said() {
+        let skill = validate(&fixtures::with_container()).unwrap();
+        let least = serde_json::from_value(serde_json::json!({"image": "localhost/orders:4"})).unwrap();
+        insta::assert_snapshot!("mcp_deployment_least", yaml(&build_mcp_deployment(&skill, &least)));
+    }
+}

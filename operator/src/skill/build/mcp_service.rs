@@ -1,0 +1,44 @@
+//! Where the MCP server of a Skill is reached.
+
+use super::super::validate::Valid;
+use super::mcp_deployment::{PORT, selector};
+use super::metadata;
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::McpContainer;
+use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+/// Builds the Service on the server's own port.
+pub fn build_mcp_service(skill: &Valid, container: &McpContainer) -> Service {
+    Service {
+        metadata: metadata(skill, names::mcp_server(&skill.name), "mcp"),
+        spec: Some(ServiceSpec {
+            selector: Some(selector(skill)),
+            ports: Some(vec![ServicePort {
+                name: Some(PORT.to_owned()),
+                port: container.port.into(),
+                target_port: Some(IntOrString::String(PORT.to_owned())),
+                protocol: Some("TCP".to_owned()),
+                app_protocol: Some("http".to_owned()),
+                ..ServicePort::default()
+            }]),
+            ..ServiceSpec::default()
+        }),
+        ..Service::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::validate::Mcp;
+    use super::super::yaml;
+    use super::*;
+    use crate::skill::{fixtures, validate::validate};
+
+    #[test]
+    fn a_service_on_the_servers_own_port() {
+        let skill = validate(&fixtures::with_container()).unwrap();
+        let Some(Mcp::Container(container)) = skill.mcp.clone() else { panic!() };
+        insta::assert_snapshot!("mcp_service", yaml(&build_mcp_service(&skill, &container)));
+    }
+}

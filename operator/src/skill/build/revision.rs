@@ -1,0 +1,77 @@
+//! The compiled Skill, immutable and named by its content.
+
+use super::super::validate::{Invalid, Mcp, Valid};
+use super::metadata;
+use bloomery_crds::names;
+use bloomery_crds::run::{self, McpEndpoint, Revision};
+use bloomery_crds::v1alpha1::RevisionRef;
+use k8s_openapi::api::core::v1::ConfigMap;
+
+/// Builds the revision, and the reference by which Jobs name it.
+pub fn build_revision(skill: &Valid) -> Result<(ConfigMap, RevisionRef), Invalid> {
+    let revision = Revision {
+        version: run::VERSION,
+        skill: skill.name.clone(),
+        spec: skill.spec.clone(),
+        mcp: skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) }),
+    };
+    let sealed = run::seal(&revision)
+        .map_err(|error| Invalid { field: "spec", message: format!("cannot be written as JSON: {error}") })?;
+    let name = names::revision(&skill.name, &sealed.digest);
+    let config_map = ConfigMap {
+        metadata: metadata(skill, name.clone(), "revision"),
+        immutable: Some(true),
+        data: Some([(run::REVISION_KEY.to_owned(), sealed.text)].into()),
+        ..ConfigMap::default()
+    };
+    Ok((config_map, RevisionRef { name, digest: sealed.digest }))
+}
+
+/// Where the MCP server is, as a pod of the same namespace sees it.
+fn url(skill: &Valid, mcp: &Mcp) -> String {
+    let (service, port, path) = match mcp {
+        Mcp::Container(container) => (names::mcp_server(&skill.name), container.port, &container.path),
+        Mcp::Service(service) => (service.name.clone(), service.port, &service.path),
+    };
+    format!("http://{service}.{}.svc:{port}{path}", skill.namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::yaml;
+    use super::*;
+    use crate::skill::fixtures;
+    use crate::skill::validate::validate;
+
+    fn built(skill: &bloomery_crds::v1alpha1::Skill) -> (ConfigMap, RevisionRef) {
+        build_revision(&validate(skill).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_revision_of_each_kind_of_server() {
+        insta::assert_snapshot!("revision_container", yaml(&built(&fixtures::with_container()).0));
+        insta::assert_snapshot!("revision_service", yaml(&built(&fixtures::with_service()).0));
+        insta::assert_snapshot!("revision_without_server", yaml(&built(&fixtures::without_server()).0));
+    }
+
+    #[test]
+    fn a_worker_can_open_it_by_its_reference() {
+        let (config_map, reference) = built(&fixtures::with_service());
+        let text = &config_map.data.unwrap()[run::REVISION_KEY];
+        let revision = run::open_revision(text, &reference.digest).unwrap();
+        assert_eq!(revision.mcp.unwrap().url, "http://shared-orders.acme.svc:8090/mcp");
+        assert_eq!(config_map.metadata.name.unwrap(), reference.name);
+    }
+
+    #[test]
+    fn what_is_not_the_skills_content_changes_nothing_and_a_return_finds_the_same() {
+        let mut touched = fixtures::with_service();
+        touched.metadata.generation = Some(9);
+        touched.metadata.labels = Some([("team".to_owned(), "a".to_owned())].into());
+        assert_eq!(built(&touched).1, built(&fixtures::with_service()).1);
+        touched.spec.problem.statement = "Help with refunds".into();
+        assert_ne!(built(&touched).1, built(&fixtures::with_service()).1);
+        touched.spec.problem.statement = fixtures::with_service().spec.problem.statement;
+        assert_eq!(built(&touched).1, built(&fixtures::with_service()).1);
+    }
+}

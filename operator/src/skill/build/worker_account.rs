@@ -1,0 +1,28 @@
+//! Who the workers of a Skill run as.
+
+use super::super::validate::Valid;
+use super::metadata;
+use bloomery_crds::names;
+use k8s_openapi::api::core::v1::ServiceAccount;
+
+/// Builds an identity without rights, whose token for the API server is mounted nowhere.
+pub fn build_worker_account(skill: &Valid) -> ServiceAccount {
+    ServiceAccount {
+        metadata: metadata(skill, names::worker_service_account(&skill.name), "worker"),
+        automount_service_account_token: Some(false),
+        ..ServiceAccount::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::yaml;
+    use super::*;
+    use crate::skill::{fixtures, validate::validate};
+
+    #[test]
+    fn an_identity_without_rights() {
+        let skill = validate(&fixtures::without_server()).unwrap();
+        insta::assert_snapshot!("worker_account", yaml(&build_worker_account(&skill)));
+    }
+}

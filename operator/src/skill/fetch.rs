@@ -1,0 +1,85 @@
+//! What the caches know of everything that a Skill needs.
+
+use crate::caches::{Caches, Guarded};
+use crate::controller::Wake;
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{Job, Skill};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
+use kube::core::{PartialObjectMeta, Resource, ResourceExt};
+use kube::runtime::reflector::{ObjectRef, Store};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What the caches know of everything that a Skill needs.
+#[derive(Debug, Default)]
+pub struct Fetched {
+    /// The memory claim of the tenant.
+    pub memory_claim: Option<Arc<PersistentVolumeClaim>>,
+    /// Who the workers run as.
+    pub worker_account: Option<Arc<ServiceAccount>>,
+    /// Who the MCP server runs as.
+    pub mcp_account: Option<Arc<ServiceAccount>>,
+    /// What runs the MCP server.
+    pub mcp_deployment: Option<Arc<Deployment>>,
+    /// Where the MCP server that the operator runs is reached.
+    pub mcp_service: Option<Arc<Service>>,
+    /// The pods of that server.
+    pub mcp_pods: Vec<Arc<Pod>>,
+    /// The Service that the Skill names, where it does.
+    pub named_service: Option<Arc<Service>>,
+    /// All revisions of the Skill.
+    pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
+    /// The names of revisions that unfinished Jobs run on.
+    pub revisions_in_use: BTreeSet<String>,
+}
+
+/// Reads the caches.
+pub fn fetch(skill: &Skill, caches: &Caches) -> Fetched {
+    let namespace = &skill.namespace().unwrap_or_default();
+    let name = &skill.name_any();
+    let mcp = &names::mcp_server(name);
+    let labelled = |labels: &BTreeMap<String, String>| labels.get(names::LABEL_SKILL) == Some(name);
+    let serves = |pod: &Pod| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
+    let service = skill.spec.mcp_server.as_ref().and_then(|server| server.service.as_ref());
+    let unfinished = caches
+        .jobs
+        .select(namespace, |job| job.0.as_ref().is_ok_and(|job| &job.spec.skill == name && is_unfinished(job)));
+    let in_use = unfinished
+        .iter()
+        .filter_map(|job| Some(job.0.as_ref().ok()?.status.as_ref()?.skill_revision.as_ref()?.name.clone()));
+    Fetched {
+        memory_claim: caches.memory_claims.get(namespace, names::MEMORY_CLAIM),
+        worker_account: caches.service_accounts.get(namespace, &names::worker_service_account(name)),
+        mcp_account: caches.service_accounts.get(namespace, mcp),
+        mcp_deployment: caches.deployments.get(namespace, mcp),
+        mcp_service: caches.services.get(namespace, mcp),
+        mcp_pods: caches.pods.select(namespace, |pod| labelled(pod.labels()) && serves(pod)),
+        named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
+        revisions: caches.revisions.select(namespace, |revision| labelled(revision.labels())),
+        revisions_in_use: in_use.collect(),
+    }
+}
+
+/// Whether a Job may still need its revision.
+pub fn is_unfinished(job: &Job) -> bool {
+    job.status.as_ref().and_then(|status| status.phase).is_none_or(|phase| !phase.is_terminal())
+}
+
+/// Whether a Service of this name matters to a Skill.
+pub fn concerns(skill: &Skill, service: &str) -> bool {
+    let server = skill.spec.mcp_server.as_ref();
+    let named = server.and_then(|server| server.service.as_ref()).is_some_and(|named| named.name == service);
+    named || names::mcp_server(&skill.name_any()) == service
+}
+
+/// The Skills of a namespace that a test holds for.
+pub fn skills(
+    store: &Store<Guarded<Skill>>,
+    namespace: Option<&str>,
+    test: impl Fn(&Skill) -> bool,
+) -> Vec<Wake<Skill>> {
+    let found =
+        store.state_filter(|skill| skill.meta().namespace.as_deref() == namespace && skill.0.as_ref().is_ok_and(&test));
+    found.iter().map(|skill| ObjectRef::from_obj(skill.as_ref())).collect()
+}

@@ -1,0 +1,107 @@
+//! Deletes what a Skill no longer needs: earlier revisions, and an MCP server that it no longer has.
+
+use super::apply::{AppliedMcp, AppliedSkill};
+use super::fetch::Fetched;
+use crate::apply::Applier;
+use crate::error::Error;
+use crate::owned;
+use bloomery_crds::v1alpha1::Skill;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::Resource;
+use std::cmp::Reverse;
+
+/// How many revisions are kept that nothing refers to: a Job that chose one a moment ago has not said so yet.
+const HISTORY: usize = 2;
+
+/// Deletes what a Skill no longer needs, if it is the Skill's own.
+pub async fn prune(skill: &Skill, applied: &AppliedSkill, fetched: &Fetched, applier: &Applier) -> Result<(), Error> {
+    let Some(uid) = skill.metadata.uid.as_deref() else { return Ok(()) };
+    for revision in superseded(uid, &applied.revision_ref.name, fetched) {
+        applier.delete::<ConfigMap>(revision).await?;
+    }
+    if matches!(applied.mcp, AppliedMcp::Own { .. }) {
+        return Ok(());
+    }
+    if let Some(service) = own(uid, fetched.mcp_service.as_deref()) {
+        applier.delete::<Service>(service).await?;
+    }
+    if let Some(deployment) = own(uid, fetched.mcp_deployment.as_deref()) {
+        applier.delete::<Deployment>(deployment).await?;
+    }
+    if let Some(account) = own(uid, fetched.mcp_account.as_deref()) {
+        applier.delete::<ServiceAccount>(account).await?;
+    }
+    Ok(())
+}
+
+/// The metadata of an object that is there and the Skill's own.
+fn own<'a, K: Resource>(uid: &str, object: Option<&'a K>) -> Option<&'a ObjectMeta> {
+    object.map(Resource::meta).filter(|metadata| owned::is_owned_by(metadata, uid))
+}
+
+/// The revisions that no new or unfinished Job uses, but for the latest few.
+fn superseded<'a>(uid: &str, current: &str, fetched: &'a Fetched) -> Vec<&'a ObjectMeta> {
+    let used = |name: &str| name == current || fetched.revisions_in_use.contains(name);
+    let mut unused: Vec<&ObjectMeta> = fetched
+        .revisions
+        .iter()
+        .map(|revision| &revision.metadata)
+        .filter(|metadata| owned::is_owned_by(metadata, uid))
+        .filter(|metadata| metadata.name.as_deref().is_some_and(|name| !used(name)))
+        .collect();
+    unused.sort_by_key(|metadata| Reverse((metadata.creation_timestamp.clone(), metadata.name.clone())));
+    unused.into_iter().skip(HISTORY).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn fetched(revisions: &[(&str, u32, &str)], in_use: &[&str]) -> Fetched {
+        let revisions = revisions.iter().map(|(name, minute, owner)| {
+            let object = json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {
+                    "namespace": "acme", "name": name, "creationTimestamp": format!("2026-01-01T00:{minute:02}:00Z"),
+                    "ownerReferences": [{"apiVersion": "v1", "kind": "Skill", "name": "orders", "uid": owner, "controller": true}],
+                },
+            });
+            Arc::new(serde_json::from_value(object).unwrap())
+        });
+        Fetched {
+            revisions: revisions.collect(),
+            revisions_in_use: in_use.iter().map(ToString::to_string).collect(),
+            ..Fetched::default()
+        }
+    }
+
+    fn names(found: Vec<&ObjectMeta>) -> Vec<&str> {
+        found.iter().map(|metadata| metadata.name.as_deref().unwrap()).collect()
+    }
+
+    #[test]
+    fn only_old_unused_revisions_of_this_skill_go() {
+        let all = [
+            ("r-1", 1, "u-skill"),
+            ("r-2", 2, "u-skill"),
+            ("r-3", 3, "u-skill"),
+            ("r-4", 4, "u-skill"),
+            ("r-5", 5, "u-skill"),
+            ("foreign", 0, "u-other"),
+        ];
+        assert_eq!(names(superseded("u-skill", "r-5", &fetched(&all, &[]))), ["r-2", "r-1"]);
+        assert_eq!(names(superseded("u-skill", "r-5", &fetched(&all, &["r-1"]))), ["r-2"]);
+        assert_eq!(names(superseded("u-skill", "r-1", &fetched(&all, &["r-2"]))), ["r-3"]);
+    }
+
+    #[test]
+    fn what_is_not_the_skills_own_is_not_found() {
+        let service: Service =
+            serde_json::from_value(json!({"metadata": {"name": "orders-mcp", "namespace": "acme"}})).unwrap();
+        assert_eq!(own("u-skill", Some(&service)), None);
+    }
+}

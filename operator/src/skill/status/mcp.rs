@@ -1,0 +1,92 @@
+//! Whether the MCP server can be reached, as far as Kubernetes knows: the operator never connects to it.
+
+use super::super::apply::{AppliedMcp, AppliedSkill};
+use super::super::fetch::Fetched;
+use super::{Finding, pods, stands};
+use crate::apply::Applied;
+use bloomery_crds::conditions::{ConditionType, Reason};
+use bloomery_crds::v1alpha1::McpService;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
+use k8s_openapi::api::core::v1::Service;
+
+const KIND: ConditionType = ConditionType::McpAvailable;
+
+/// Says how the MCP server is doing.
+pub(super) fn finding(applied: &AppliedSkill, fetched: &Fetched) -> Finding {
+    match &applied.mcp {
+        AppliedMcp::Absent => Finding::well(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none"),
+        AppliedMcp::Foreign(named) => of_service(named, fetched.named_service.as_deref()),
+        AppliedMcp::Own { account, deployment, service } => stands(KIND, "ServiceAccount of the MCP server", account)
+            .or_else(|| stands(KIND, "Deployment of the MCP server", deployment))
+            .or_else(|| stands(KIND, "Service of the MCP server", service))
+            .unwrap_or_else(|| of_deployment(deployment, fetched)),
+    }
+}
+
+fn of_service(named: &McpService, service: Option<&Service>) -> Finding {
+    let McpService { name, port, path: _ } = named;
+    let Some(service) = service else {
+        let message = format!("there is no Service {name} in this namespace; it is used as soon as there is");
+        return Finding::waits(KIND, Reason::ServiceNotFound, message);
+    };
+    let spec = service.spec.as_ref();
+    if spec.and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
+        let message = format!(
+            "Service {name} is of type ExternalName, which leads out of the namespace: name one with pods behind it"
+        );
+        return Finding::stalls(KIND, Reason::Invalid, message);
+    }
+    let ports = spec.and_then(|spec| spec.ports.as_ref()).into_iter().flatten();
+    let tcp = ports.filter(|port| port.protocol.as_deref().unwrap_or("TCP") == "TCP").map(|port| port.port);
+    let ports: Vec<i32> = tcp.collect();
+    if ports.contains(&i32::from(*port)) {
+        return Finding::well(KIND, Reason::Available, format!("Service {name} has port {port}"));
+    }
+    let has: Vec<String> = ports.iter().map(ToString::to_string).collect();
+    let has = if has.is_empty() { "none".to_owned() } else { has.join(", ") };
+    let message = format!(
+        "Service {name} has no TCP port {port}, it has {has}: change spec.mcpServer.service.port or the Service"
+    );
+    Finding::stalls(KIND, Reason::PortNotFound, message)
+}
+
+fn of_deployment(applied: &Applied<Deployment>, fetched: &Fetched) -> Finding {
+    let seen = match applied {
+        Applied::Written(deployment) => Some(deployment.as_ref()),
+        // What the cache has is older than what was written.
+        Applied::Settling => None,
+        _ => fetched.mcp_deployment.as_deref(),
+    };
+    let progressing = || Finding::waits(KIND, Reason::Progressing, "the MCP server is starting");
+    let Some(deployment) = seen else { return progressing() };
+    let Some(status) = deployment.status.as_ref() else { return progressing() };
+    if status.observed_generation < deployment.metadata.generation {
+        return progressing();
+    }
+    let wanted = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+    let [all, updated, available] =
+        [status.replicas, status.updated_replicas, status.available_replicas].map(Option::unwrap_or_default);
+    if all == updated && updated >= wanted && available >= wanted {
+        return Finding::well(KIND, Reason::Available, "the MCP server accepts connections");
+    }
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    let why = refused(conditions)
+        .or_else(|| fetched.mcp_pods.iter().find_map(|pod| pods::trouble(pod)))
+        .or_else(|| overdue(conditions));
+    why.map_or_else(progressing, |why| Finding::stalls(KIND, Reason::McpUnavailable, why))
+}
+
+/// Pods that the namespace will not have: a quota, a Pod Security level.
+fn refused(conditions: &[DeploymentCondition]) -> Option<String> {
+    let failure = conditions.iter().find(|found| found.type_ == "ReplicaFailure" && found.status == "True")?;
+    let why = failure.message.as_deref().unwrap_or("no reason is given");
+    Some(format!("the namespace refuses the MCP server's pod: {why}"))
+}
+
+fn overdue(conditions: &[DeploymentCondition]) -> Option<String> {
+    let progressing = conditions.iter().find(|found| found.type_ == "Progressing")?;
+    (progressing.reason.as_deref() == Some("ProgressDeadlineExceeded")).then(|| {
+        "the MCP server did not accept connections in time: is spec.mcpServer.container.port the one that it listens on?"
+            .to_owned()
+    })
+}

@@ -1,0 +1,71 @@
+//! Whether the tenant's memory is there.
+
+use super::super::apply::AppliedSkill;
+use super::super::fetch::Fetched;
+use super::{Finding, stands};
+use crate::apply::Applied;
+use bloomery_crds::conditions::{ConditionType, Observation, Reason};
+use bloomery_crds::names::MEMORY_CLAIM;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+
+const KIND: ConditionType = ConditionType::MemoryReady;
+
+/// Written by Kubernetes once a volume is asked for from a provisioner.
+const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+
+/// Says how the claim is doing. One that is pending blocks nothing: many wait for their first pod, and the
+/// scheduler says of a pod why it cannot have its volume.
+pub(super) fn finding(applied: &AppliedSkill, fetched: &Fetched) -> Finding {
+    let what = format!("PersistentVolumeClaim {MEMORY_CLAIM}");
+    if let Some(finding) = stands(KIND, &what, &applied.memory_claim) {
+        return finding;
+    }
+    let made = match &applied.memory_claim {
+        Applied::Written(claim) => Some(claim.as_ref()),
+        _ => fetched.memory_claim.as_deref(),
+    };
+    made.map_or_else(waiting, of_claim)
+}
+
+fn of_claim(claim: &PersistentVolumeClaim) -> Finding {
+    if claim.metadata.deletion_timestamp.is_some() {
+        let message = format!("{MEMORY_CLAIM} is being deleted; a new, empty one is made when it is gone");
+        return Finding::waits(KIND, Reason::ClaimPending, message);
+    }
+    let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
+    match phase.unwrap_or("Pending") {
+        "Bound" => Finding::well(KIND, Reason::Bound, format!("{MEMORY_CLAIM} is bound")),
+        "Lost" => Finding::stalls(
+            KIND,
+            Reason::ClaimLost,
+            format!(
+                "{MEMORY_CLAIM} lost its volume: bring the PersistentVolume back, or delete the claim to begin with an empty memory"
+            ),
+        ),
+        _ => pending(claim),
+    }
+}
+
+fn pending(claim: &PersistentVolumeClaim) -> Finding {
+    let class = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref()).unwrap_or_default();
+    let asked_for = claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(PROVISIONER));
+    if class.is_empty() {
+        return unknown(format!(
+            "{MEMORY_CLAIM} has no storage class, and the cluster no default one: it waits until somebody makes a volume for it, or a default class"
+        ));
+    }
+    if asked_for {
+        return unknown(format!("class {class} is making a volume for {MEMORY_CLAIM}"));
+    }
+    waiting()
+}
+
+fn waiting() -> Finding {
+    let message = format!("{MEMORY_CLAIM} is bound when the first Job uses it");
+    Finding::well(KIND, Reason::WaitingForFirstConsumer, message)
+}
+
+/// Not known yet, and no reason to wait.
+fn unknown(message: String) -> Finding {
+    Finding { seen: Observation { kind: KIND, holds: None, reason: Reason::ClaimPending, message }, hinders: None }
+}

@@ -1,0 +1,55 @@
+//! Why a pod of an MCP server does not serve.
+
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Pod};
+
+/// What keeps a pod from serving, and what to do.
+///
+/// The sentence does not change from one try to the next: kubelets alternate between the failure and the pause
+/// after it, and a condition that followed them would never be quiet.
+pub(super) fn trouble(pod: &Pod) -> Option<String> {
+    let name = pod.metadata.name.as_deref()?;
+    if pod.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let status = pod.status.as_ref()?;
+    let containers = status.container_statuses.iter().flatten();
+    containers.into_iter().find_map(|container| of_container(name, container)).or_else(|| {
+        let conditions = status.conditions.iter().flatten();
+        let unscheduled = conditions.into_iter().find(|found| {
+            found.type_ == "PodScheduled" && found.status == "False" && found.reason.as_deref() == Some("Unschedulable")
+        })?;
+        let why = unscheduled.message.as_deref().unwrap_or("no reason is given");
+        Some(format!("pod {name} of the MCP server cannot be scheduled: {why}"))
+    })
+}
+
+fn of_container(pod: &str, container: &ContainerStatus) -> Option<String> {
+    let state = container.state.as_ref()?;
+    let last = container.last_state.as_ref().and_then(|last| last.terminated.as_ref());
+    if let Some(ended) = state.terminated.as_ref().or(last).filter(|_| !container.ready) {
+        return Some(ending(pod, ended));
+    }
+    let ContainerStateWaiting { reason, message } = state.waiting.as_ref()?;
+    match reason.as_deref().unwrap_or_default() {
+        "" | "ContainerCreating" | "PodInitializing" => None,
+        reason if reason.contains("Image") => Some(format!(
+            "the image {} of the MCP server cannot be pulled: correct spec.mcpServer.container.image, or see kubectl describe pod {pod}",
+            container.image
+        )),
+        reason => {
+            let message = message.as_deref().unwrap_or("no reason is given");
+            Some(format!("pod {pod} of the MCP server cannot start ({reason}): {message}"))
+        }
+    }
+}
+
+fn ending(pod: &str, ended: &ContainerStateTerminated) -> String {
+    let why = match ended.reason.as_deref() {
+        None | Some("Error" | "Completed") => String::new(),
+        Some(reason) => format!(" ({reason})"),
+    };
+    format!(
+        "the MCP server ended with exit code {}{why} and is started again: see kubectl logs {pod} --previous",
+        ended.exit_code
+    )
+}

@@ -1,0 +1,213 @@
+use super::super::apply::AppliedMcp;
+use super::super::{fixtures, validate};
+use super::*;
+use bloomery_crds::conditions::{find, is_true};
+use bloomery_crds::v1alpha1::RevisionRef;
+use k8s_openapi::jiff::Timestamp;
+use rstest::rstest;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+fn object<K: DeserializeOwned>(value: Value) -> K {
+    serde_json::from_value(value).unwrap()
+}
+
+fn at(second: i64) -> Time {
+    Time(Timestamp::from_second(second).unwrap())
+}
+
+fn applied(mcp: AppliedMcp) -> AppliedSkill {
+    AppliedSkill {
+        memory_claim: Applied::Stands,
+        revision: Applied::Stands,
+        revision_ref: RevisionRef { name: "orders-12345678".into(), digest: bloomery_crds::Digest::of_bytes(b"") },
+        worker_account: Applied::Stands,
+        mcp,
+    }
+}
+
+fn own() -> AppliedMcp {
+    AppliedMcp::Own {
+        account: Applied::Stands,
+        deployment: Box::new(Applied::Stands),
+        service: Box::new(Applied::Stands),
+    }
+}
+
+fn foreign() -> AppliedMcp {
+    AppliedMcp::Foreign(object(json!({"name": "shared-orders", "port": 8090})))
+}
+
+fn bound() -> Fetched {
+    Fetched { memory_claim: Some(claim(json!({}), json!({"phase": "Bound"}))), ..Fetched::default() }
+}
+
+fn claim<K: DeserializeOwned>(metadata: Value, status: Value) -> Arc<K> {
+    Arc::new(object(json!({"metadata": metadata, "spec": {"storageClassName": "fast"}, "status": status})))
+}
+
+fn with_deployment(status: Value, pods: &[Value]) -> Fetched {
+    let deployment = json!({
+        "metadata": {"name": "orders-mcp", "generation": 3},
+        "spec": {"replicas": 1, "selector": {}, "template": {}},
+        "status": status,
+    });
+    Fetched {
+        mcp_deployment: Some(Arc::new(object(deployment))),
+        mcp_pods: pods.iter().map(|pod| Arc::new(object(pod.clone()))).collect(),
+        ..bound()
+    }
+}
+
+fn pod(container: Value) -> Value {
+    let mut status =
+        json!({"name": "mcp", "image": "localhost/orders:3", "imageID": "", "ready": false, "restartCount": 0});
+    status.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
+    json!({"metadata": {"name": "orders-mcp-1"}, "status": {"containerStatuses": [status]}})
+}
+
+/// `<Ready> <Reconciling|Stalled|-> <type>=<status>/<reason>: <message>`
+fn told(applied: AppliedSkill, fetched: &Fetched, kind: ConditionType) -> String {
+    let skill = fixtures::with_container();
+    let status = compute(&skill, &Ok(applied), fetched, &at(1));
+    let condition = find(&status.conditions, kind).unwrap();
+    let health = match (
+        is_true(&status.conditions, ConditionType::Reconciling),
+        is_true(&status.conditions, ConditionType::Stalled),
+    ) {
+        (true, false) => "Reconciling",
+        (false, true) => "Stalled",
+        (false, false) if is_true(&status.conditions, ConditionType::Ready) => "Ready",
+        _ => "?",
+    };
+    format!("{health} {}/{}: {}", condition.status, condition.reason, condition.message)
+}
+
+const ROLLED_OUT: &str = r#"{"observedGeneration": 3, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}"#;
+
+#[test]
+fn a_skill_whose_parts_stand_is_ready_and_quiet() {
+    let fetched = with_deployment(serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
+    let mut skill = fixtures::with_container();
+    let status = compute(&skill, &Ok(applied(own())), &fetched, &at(1));
+    assert!(is_true(&status.conditions, ConditionType::Ready));
+    assert_eq!(status.observed_generation, Some(4));
+    assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
+    let kinds: Vec<&str> = status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
+    assert_eq!(kinds, ["Accepted", "McpAvailable", "MemoryReady", "Ready"]);
+    skill.status = Some(status.clone());
+    assert_eq!(compute(&skill, &Ok(applied(own())), &fetched, &at(9)), status);
+}
+
+#[test]
+fn an_invalid_skill_keeps_its_last_revision() {
+    let mut skill = fixtures::with_container();
+    skill.status = Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &bound(), &at(1)));
+    skill.spec.role.as_mut().unwrap().persona = Some("{{".into());
+    let status = compute(&skill, &validate::validate(&skill).map(|_| unreachable!()), &bound(), &at(2));
+    assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
+    let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
+    assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "Invalid"));
+    assert!(accepted.message.starts_with("spec.role.persona "), "{}", accepted.message);
+    assert!(is_true(&status.conditions, ConditionType::Stalled));
+}
+
+#[rstest]
+#[case(json!({}), json!({"phase": "Bound"}), "Ready True/Bound: ")]
+#[case(json!({}), json!({"phase": "Pending"}), "Ready True/WaitingForFirstConsumer: ")]
+#[case(json!({}), json!({}), "Ready True/WaitingForFirstConsumer: ")]
+#[case(json!({"annotations": {"volume.kubernetes.io/storage-provisioner": "x"}}), json!({"phase": "Pending"}), "Ready Unknown/ClaimPending: class fast is making")]
+#[case(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({"phase": "Bound"}), "Reconciling False/ClaimPending: ")]
+#[case(json!({}), json!({"phase": "Lost"}), "Stalled False/ClaimLost: ")]
+fn memory(#[case] metadata: Value, #[case] status: Value, #[case] expected: &str) {
+    let fetched = Fetched { memory_claim: Some(claim(metadata, status)), ..Fetched::default() };
+    let told = told(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[test]
+fn memory_without_any_class_says_so_and_blocks_nothing() {
+    let claim = object(json!({"metadata": {}, "spec": {}, "status": {"phase": "Pending"}}));
+    let fetched = Fetched { memory_claim: Some(Arc::new(claim)), ..Fetched::default() };
+    let told = told(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
+    assert!(told.starts_with("Ready Unknown/ClaimPending: bloomery-memory has no storage class"), "{told}");
+}
+
+#[rstest]
+#[case(json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}), "Reconciling False/Progressing: ")]
+#[case(json!({"observedGeneration": 3, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 1}), "Reconciling False/Progressing: ")]
+#[case(json!({"observedGeneration": 3, "replicas": 1, "updatedReplicas": 1}), "Reconciling False/Progressing: ")]
+#[case(serde_json::from_str(ROLLED_OUT).unwrap(), "Ready True/Available: ")]
+#[case(
+    json!({"observedGeneration": 3, "replicas": 1, "conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]}),
+    "Stalled False/McpUnavailable: the MCP server did not accept connections in time"
+)]
+#[case(
+    json!({"observedGeneration": 3, "conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: pods"}]}),
+    "Stalled False/McpUnavailable: the namespace refuses the MCP server's pod: exceeded quota: pods"
+)]
+fn a_deployment(#[case] status: Value, #[case] expected: &str) {
+    let told = told(applied(own()), &with_deployment(status, &[]), ConditionType::McpAvailable);
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[rstest]
+#[case::starting(json!({"state": {"waiting": {"reason": "ContainerCreating"}}}), "Reconciling False/Progressing: ")]
+#[case::image(
+    json!({"state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}),
+    "Stalled False/McpUnavailable: the image localhost/orders:3 of the MCP server cannot be pulled"
+)]
+#[case::root(
+    json!({"state": {"waiting": {"reason": "CreateContainerConfigError", "message": "image will run as root"}}}),
+    "Stalled False/McpUnavailable: pod orders-mcp-1 of the MCP server cannot start (CreateContainerConfigError): image will run as root"
+)]
+#[case::crash(
+    json!({"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2, "reason": "Error"}}}),
+    "Stalled False/McpUnavailable: the MCP server ended with exit code 2 and is started again"
+)]
+fn a_pod(#[case] container: Value, #[case] expected: &str) {
+    let fetched = with_deployment(json!({"observedGeneration": 3, "replicas": 1}), &[pod(container)]);
+    let told = told(applied(own()), &fetched, ConditionType::McpAvailable);
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[rstest]
+#[case(json!({"waiting": {"reason": "ErrImagePull", "message": "a"}}), json!({"waiting": {"reason": "ImagePullBackOff", "message": "b"}}))]
+#[case(json!({"terminated": {"exitCode": 2, "reason": "Error"}}), json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}))]
+fn a_failure_and_the_pause_after_it_read_the_same(#[case] failure: Value, #[case] pause: Value) {
+    let ended = json!({"terminated": {"exitCode": 2, "reason": "Error"}});
+    let last = if failure["terminated"].is_null() { json!({}) } else { ended };
+    let told = |state: &Value| {
+        let seen = pod(json!({"state": state, "lastState": last}));
+        told(applied(own()), &with_deployment(json!({"observedGeneration": 3}), &[seen]), ConditionType::McpAvailable)
+    };
+    assert_eq!(told(&failure), told(&pause));
+}
+
+#[rstest]
+#[case(None, "Reconciling False/ServiceNotFound: there is no Service shared-orders")]
+#[case(Some(json!({"ports": [{"port": 8090}]})), "Ready True/Available: ")]
+#[case(Some(json!({"ports": [{"port": 80}, {"port": 8090, "protocol": "UDP"}]})), "Stalled False/PortNotFound: Service shared-orders has no TCP port 8090, it has 80:")]
+#[case(Some(json!({})), "Stalled False/PortNotFound: Service shared-orders has no TCP port 8090, it has none:")]
+#[case(Some(json!({"type": "ExternalName", "ports": [{"port": 8090}]})), "Stalled False/Invalid: ")]
+fn a_named_service(#[case] spec: Option<Value>, #[case] expected: &str) {
+    let service = spec.map(|spec| Arc::new(object(json!({"metadata": {"name": "shared-orders"}, "spec": spec}))));
+    let told = told(applied(foreign()), &Fetched { named_service: service, ..bound() }, ConditionType::McpAvailable);
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[test]
+fn what_belongs_to_somebody_else_and_what_is_refused_is_said() {
+    let mut taken = applied(AppliedMcp::Absent);
+    taken.worker_account = Applied::NameTaken;
+    let told_taken = told(taken, &bound(), ConditionType::Accepted);
+    assert!(
+        told_taken.starts_with("Stalled False/NameTaken: the ServiceAccount of the workers belongs to"),
+        "{told_taken}"
+    );
+    let mut refused = applied(AppliedMcp::Absent);
+    refused.memory_claim = Applied::Refused("exceeded quota".into());
+    let told_refused = told(refused, &bound(), ConditionType::MemoryReady);
+    assert!(told_refused.starts_with("Stalled False/Refused: "), "{told_refused}");
+}

@@ -1,0 +1,54 @@
+//! What people are told of a Skill: that it can be used, and that it needs them.
+
+use crate::events::{Events, Telling};
+use bloomery_crds::conditions::{ConditionType, Reason, find, is_true};
+use bloomery_crds::v1alpha1::{Skill, SkillStatus};
+
+/// Tells what changed from one status to the next.
+pub async fn tell(skill: &Skill, before: &SkillStatus, after: &SkillStatus, events: &Events) {
+    if let Some(telling) = news(before, after) {
+        events.tell(skill, telling).await;
+    }
+}
+
+/// What is worth telling. Nothing is said of what passes by itself.
+fn news(before: &SkillStatus, after: &SkillStatus) -> Option<Telling> {
+    let ready = find(&after.conditions, ConditionType::Ready)?;
+    let earlier = find(&before.conditions, ConditionType::Ready);
+    if earlier.is_some_and(|earlier| earlier.status == ready.status && earlier.reason == ready.reason) {
+        return None;
+    }
+    let reason: Reason = ready.reason.parse().ok()?;
+    if ready.status == "True" {
+        return Some(Telling::normal(reason, &ready.message));
+    }
+    let for_people = is_true(&after.conditions, ConditionType::Stalled) || reason == Reason::ServiceNotFound;
+    for_people.then(|| Telling::warning(reason, &ready.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_crds::conditions::{Health, merge};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use k8s_openapi::jiff::Timestamp;
+
+    fn status(health: Health) -> SkillStatus {
+        let conditions = merge(&[], &health.observations(), Some(1), &Time(Timestamp::UNIX_EPOCH));
+        SkillStatus { conditions, ..SkillStatus::default() }
+    }
+
+    #[test]
+    fn people_hear_of_turns_and_not_of_steps() {
+        let none = SkillStatus::default();
+        let progressing = status(Health::Reconciling(Reason::Progressing, "starting".into()));
+        let ready = status(Health::Ready(Reason::Ready, "ready".into()));
+        let stalled = status(Health::Stalled(Reason::McpUnavailable, "no image".into()));
+        let missing = status(Health::Reconciling(Reason::ServiceNotFound, "no Service".into()));
+        assert_eq!(news(&none, &progressing), None);
+        assert_eq!(news(&progressing, &ready), Some(Telling::normal(Reason::Ready, "ready")));
+        assert_eq!(news(&ready, &ready), None);
+        assert_eq!(news(&ready, &stalled), Some(Telling::warning(Reason::McpUnavailable, "no image")));
+        assert_eq!(news(&none, &missing), Some(Telling::warning(Reason::ServiceNotFound, "no Service")));
+    }
+}
