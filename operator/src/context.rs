@@ -27,6 +27,8 @@ pub struct Context {
     pub events: Events,
     /// Counts.
     pub metrics: Arc<Metrics>,
+    /// Which CAs workers may trust when they report.
+    pub report_trust: crate::report::Trust,
     /// Which parts are ready.
     pub readiness: Readiness,
     /// Whether this replica leads.

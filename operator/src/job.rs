@@ -1,1 +1,161 @@
-//! The Job controller.
+//! The Job controller: one pod per attempt, from the first to the outcome.
+//!
+//! What happens is decided by pure functions over values ([`decide`]); what is said follows from what was done
+//! ([`status`]). The conversation itself is told by its worker, through [`crate::report`].
+
+pub mod apply;
+pub mod build;
+pub mod decide;
+pub mod fetch;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod interests;
+pub mod pace;
+pub mod pods;
+pub mod start;
+pub mod status;
+mod tell;
+pub mod validate;
+
+pub(crate) use tell::tell_end;
+
+use crate::caches::Guarded;
+use crate::context::Context;
+use crate::controller::{Controller, Wake, labelled, wakes};
+use crate::error::Error;
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{Job, JobStatus, Model, Skill};
+use fetch::Seen;
+use futures::stream::BoxStream;
+use interests::{Interest, Interests, Kind};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::core::{PartialObjectMeta, Resource, ResourceExt};
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use pace::Pace;
+use status::Stamp;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How many Jobs are worked on at the same time: each is a few requests to the API server.
+const CONCURRENCY: u16 = 32;
+
+/// What the controller knows beside the context.
+#[derive(Debug, Default)]
+struct Memory {
+    interests: Interests,
+    pace: Pace,
+}
+
+/// Runs the Job controller until the shutdown.
+pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
+    let memory = Arc::new(Memory::default());
+    let controller = Controller {
+        name: "job",
+        store: context.caches.jobs.store().clone(),
+        wakes: sources(&context, &memory),
+        concurrency: CONCURRENCY,
+    };
+    let one = move |job: Job, context: Arc<Context>| reconcile(job, context, memory.clone());
+    controller.run(context, one, shutdown).await;
+}
+
+/// One look at one Job.
+async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Result<Action, Error> {
+    let now = Timestamp::now();
+    let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
+    // API server
+    let Some(seen) = fetch::seen(&context, &memory.interests, job, now).await? else {
+        return Ok(Action::await_change());
+    };
+    // pure
+    let decision = decide::decide(&seen.facts(retention, now));
+    // API server: validates, builds, creates, deletes
+    let (applied, again) = apply::apply(&context, &memory.interests, &seen, decision).await?;
+    // pure
+    let stamp = Stamp { now: Time(now), generation: seen.job.metadata.generation };
+    let next = status::next(&seen.status, &applied, &stamp);
+    // API server
+    let again = write(&context, &memory.pace, &seen, next, again).await?;
+    tell::tell(&context, &seen, &applied).await;
+    Ok(again.and_then(|again| Duration::try_from(again).ok()).map_or_else(Action::await_change, Action::requeue))
+}
+
+/// Writes the status where it changed. A wait that only got other words is told with the next interval.
+async fn write(
+    context: &Context,
+    pace: &Pace,
+    seen: &Seen,
+    next: JobStatus,
+    again: Option<SignedDuration>,
+) -> Result<Option<SignedDuration>, Error> {
+    if next == seen.status {
+        return Ok(again);
+    }
+    if status::only_words_changed(&seen.status, &next)
+        && let Some(left) = pace.left(&seen.uid, Instant::now())
+    {
+        let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO);
+        return Ok(Some(again.map_or(left, |again| again.min(left))));
+    }
+    if context.statuses.replace(&seen.job, next).await?.is_some() {
+        pace.wrote(&seen.uid, Instant::now());
+    }
+    Ok(again)
+}
+
+/// What wakes which Job: itself, its pods, and what it depends on.
+fn sources(context: &Context, memory: &Arc<Memory>) -> Vec<BoxStream<'static, Wake<Job>>> {
+    let caches = &context.caches;
+    let jobs = caches.jobs.store();
+    let forgetful = (memory.clone(), jobs.clone());
+    let on_job = move |job: &Guarded<Job>| {
+        let (memory, store) = &forgetful;
+        let wake = ObjectRef::from_obj(job);
+        if store.get(&wake).is_none() {
+            memory.interests.forget(&job.namespace().unwrap_or_default(), &job.name_any());
+            return Vec::new();
+        }
+        vec![wake]
+    };
+    vec![
+        wakes(caches.jobs.changes(), jobs, on_job),
+        wakes(caches.pods.changes(), jobs, |pod| labelled(pod, names::LABEL_JOB)),
+        wakes(
+            caches.skills.changes(),
+            jobs,
+            interested(memory, Kind::Skill, |skill: &Guarded<Skill>| Some(skill.name_any())),
+        ),
+        wakes(
+            caches.models.changes(),
+            jobs,
+            interested(memory, Kind::Model, |model: &Guarded<Model>| Some(model.name_any())),
+        ),
+        wakes(
+            caches.revisions.changes(),
+            jobs,
+            interested(memory, Kind::Skill, |revision: &PartialObjectMeta<ConfigMap>| {
+                revision.labels().get(names::LABEL_SKILL).cloned()
+            }),
+        ),
+    ]
+}
+
+/// The Jobs that depend on what changed, by the name that they know it under.
+fn interested<C: Resource>(
+    memory: &Arc<Memory>,
+    kind: Kind,
+    name: impl Fn(&C) -> Option<String> + Send + 'static,
+) -> impl Fn(&C) -> Vec<Wake<Job>> + Send + 'static {
+    let memory = memory.clone();
+    move |object| {
+        let (Some(namespace), Some(name)) = (&object.meta().namespace, name(object)) else { return Vec::new() };
+        memory.interests.of(&Interest::new(kind, namespace, &name))
+    }
+}
+
+#[cfg(test)]
+mod tests;

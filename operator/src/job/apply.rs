@@ -1,0 +1,69 @@
+//! What is done of a decision, and what came of it: a status is made of that only.
+
+use super::decide::{Act, Decision, Doomed, End, Lost};
+use super::fetch::Seen;
+use super::interests::Interests;
+use super::pods::Problem;
+use super::start::{self, Started};
+use super::status::{Made, Wait};
+use crate::context::Context;
+use crate::error::Error;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::SignedDuration;
+
+/// What came of a decision.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Applied {
+    /// Nothing that a status would say.
+    Nothing,
+    /// The pod lives.
+    Observed(Option<Problem>),
+    /// An attempt was lost.
+    Paused(Lost),
+    /// A pod is wanted, and something that it needs is not there.
+    Waiting(Wait, Option<Lost>),
+    /// A pod was made, or found where it had been made before.
+    Started(Made, Option<Lost>),
+    /// The Job is over.
+    Ended(End),
+}
+
+/// Carries a decision out. Says when to look again, too.
+pub async fn apply(
+    context: &Context,
+    interests: &Interests,
+    seen: &Seen,
+    decision: Decision,
+) -> Result<(Applied, Option<SignedDuration>), Error> {
+    let Decision { act, delete, again } = decision;
+    for doomed in &delete {
+        delete_pod(context, seen, doomed).await?;
+    }
+    Ok(match act {
+        Act::Rest | Act::Hold => (Applied::Nothing, again),
+        Act::Observe(problem) => (Applied::Observed(problem), again),
+        Act::Pause(lost) => (Applied::Paused(lost), again),
+        Act::End(end) => (Applied::Ended(end), again),
+        Act::Start { attempt, after } => match start::start(context, interests, seen, attempt).await? {
+            Started::Made(made) => (Applied::Started(made, after), again),
+            Started::Waits(wait, retry) => (Applied::Waiting(wait, after), sooner(again, retry)),
+            Started::Over(end) => (Applied::Ended(end), again),
+            Started::Later(retry) => (Applied::Nothing, sooner(again, Some(retry))),
+        },
+    })
+}
+
+async fn delete_pod(context: &Context, seen: &Seen, doomed: &Doomed) -> Result<(), Error> {
+    let metadata = ObjectMeta {
+        namespace: Some(seen.namespace.clone()),
+        name: Some(doomed.name.clone()),
+        uid: Some(doomed.uid.clone()),
+        ..ObjectMeta::default()
+    };
+    context.applier.delete::<Pod>(&metadata).await
+}
+
+fn sooner(one: Option<SignedDuration>, other: Option<SignedDuration>) -> Option<SignedDuration> {
+    [one, other].into_iter().flatten().min()
+}

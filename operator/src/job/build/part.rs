@@ -1,0 +1,51 @@
+//! The Job's part of the run document.
+
+use super::Inputs;
+use crate::job::status::Wait;
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::run::{self, JobPart, MAX_JOB_PART, Sealed};
+
+/// Writes and seals the Job's part; refuses one that no pod could carry.
+pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
+    let part = JobPart {
+        version: run::VERSION,
+        job: inputs.job.clone(),
+        attempt: inputs.attempt,
+        run_key: inputs.job.uid.clone(),
+        revision: inputs.revision.digest.clone(),
+        goal: inputs.goal.clone(),
+        limits: inputs.limits,
+        model: inputs.model.clone(),
+        report: inputs.report.clone(),
+    };
+    let sealed = run::seal(&part)
+        .map_err(|error| Wait::new(Reason::Invalid, format!("the run document cannot be written: {error}")))?;
+    if sealed.text.len() > MAX_JOB_PART {
+        let message = format!(
+            "the run document of this Job is {} bytes long, and a pod carries at most {MAX_JOB_PART}: make another Job with a shorter goal",
+            sealed.text.len()
+        );
+        return Err(Wait::new(Reason::TooLarge, message));
+    }
+    Ok(sealed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures::inputs;
+
+    #[test]
+    fn names_the_job_its_revision_and_the_model() {
+        let sealed = job_part(&inputs()).unwrap();
+        insta::assert_snapshot!(sealed.text);
+        run::open_job_part(&sealed.text, &sealed.digest).unwrap();
+    }
+
+    #[test]
+    fn what_no_pod_can_carry_is_refused() {
+        let mut inputs = inputs();
+        inputs.report.ca = "x".repeat(MAX_JOB_PART);
+        assert_eq!(job_part(&inputs).unwrap_err().reason, Reason::TooLarge);
+    }
+}

@@ -1,0 +1,201 @@
+//! The pod of one attempt.
+
+use super::{Inputs, paths, volumes};
+use crate::job::pods::WORKER;
+use crate::owned;
+use crate::settings::WorkerSettings;
+use bloomery_crds::names;
+use bloomery_crds::run::Sealed;
+use bloomery_crds::v1alpha1::RevisionRef;
+use k8s_openapi::api::core::v1::{
+    Affinity, Capabilities, Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodAffinity, PodAffinityTerm,
+    PodSecurityContext, PodSpec, SeccompProfile, SecurityContext,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use std::collections::BTreeMap;
+
+/// How long a pod may outlive the duration of its Job: to start, to park, to be heard.
+const MARGIN_SECONDS: u64 = 300;
+
+/// How long a call in flight may take after a worker was asked to stop.
+const GRACE_SECONDS: i64 = 60;
+
+/// Lets the cluster autoscaler move a worker: SIGTERM parks it, and its Job goes on elsewhere.
+const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+
+const REVISION_DIGEST: &str = "--revision-digest=";
+
+/// Builds the pod of an attempt around the sealed Job's part.
+///
+/// It holds no Kubernetes credentials, passes the `restricted` Pod Security Standard, and has no secret in its
+/// environment or arguments.
+pub fn pod(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Pod {
+    Pod { metadata: metadata(inputs, part), spec: Some(spec(inputs, settings, part)), status: None }
+}
+
+fn metadata(inputs: &Inputs, part: &Sealed) -> ObjectMeta {
+    let mut labels = owned::labels("worker");
+    labels.extend([
+        (names::LABEL_SKILL.to_owned(), inputs.skill.clone()),
+        (names::LABEL_JOB.to_owned(), inputs.job.name.clone()),
+        (names::LABEL_ATTEMPT.to_owned(), inputs.attempt.to_string()),
+        (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned()),
+    ]);
+    ObjectMeta {
+        name: Some(names::worker_pod(&inputs.job.name, inputs.attempt, &inputs.job.uid)),
+        namespace: Some(inputs.job.namespace.clone()),
+        labels: Some(labels),
+        annotations: Some(BTreeMap::from([
+            (names::ANNOTATION_JOB_PART.to_owned(), part.text.clone()),
+            (SAFE_TO_EVICT.to_owned(), "true".to_owned()),
+        ])),
+        owner_references: Some(vec![inputs.owner.clone()]),
+        ..ObjectMeta::default()
+    }
+}
+
+fn spec(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
+    let deadline = inputs.remaining_seconds.saturating_add(MARGIN_SECONDS);
+    PodSpec {
+        service_account_name: Some(names::worker_service_account(&inputs.skill)),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        restart_policy: Some("Never".to_owned()),
+        active_deadline_seconds: Some(i64::try_from(deadline).unwrap_or(i64::MAX)),
+        termination_grace_period_seconds: Some(GRACE_SECONDS),
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: Some(settings.run_as_user),
+            run_as_group: Some(settings.run_as_group),
+            fs_group: Some(settings.fs_group),
+            fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
+            ..PodSecurityContext::default()
+        }),
+        affinity: inputs.one_node.then(beside_the_others),
+        containers: vec![container(inputs, settings, part)],
+        volumes: Some(volumes::volumes(inputs)),
+        ..PodSpec::default()
+    }
+}
+
+fn container(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Container {
+    Container {
+        name: WORKER.to_owned(),
+        image: Some(settings.image.clone()),
+        image_pull_policy: Some(settings.pull_policy.to_string()),
+        args: Some(args(inputs, part)),
+        env: Some(vec![EnvVar {
+            name: "POD_UID".to_owned(),
+            value_from: Some(EnvVarSource {
+                field_ref: Some(ObjectFieldSelector {
+                    field_path: "metadata.uid".to_owned(),
+                    ..ObjectFieldSelector::default()
+                }),
+                ..EnvVarSource::default()
+            }),
+            ..EnvVar::default()
+        }]),
+        resources: Some(settings.resources.clone()),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            run_as_non_root: Some(true),
+            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+            ..SecurityContext::default()
+        }),
+        // What the worker wrote there counts; the end of its log is not a message of ours.
+        termination_message_policy: Some("File".to_owned()),
+        volume_mounts: Some(volumes::mounts(inputs)),
+        ..Container::default()
+    }
+}
+
+fn args(inputs: &Inputs, part: &Sealed) -> Vec<String> {
+    vec![
+        "run".to_owned(),
+        format!("--revision={}", paths::revision()),
+        format!("{REVISION_DIGEST}{}", inputs.revision.digest),
+        format!("--job={}/{}", paths::JOB_DIR, paths::JOB_FILE),
+        format!("--job-digest={}", part.digest),
+        format!("--memory={}", paths::memory(&inputs.skill)),
+        format!("--token={}/{}", paths::TOKEN_DIR, paths::TOKEN_FILE),
+        "--pod-uid=$(POD_UID)".to_owned(),
+    ]
+}
+
+/// Demands the node of the other pods of the same memory, or the second one would hang in attaching the volume.
+/// The first one may go anywhere: a pod that matches its own term counts as its own company.
+fn beside_the_others() -> Affinity {
+    let labels = BTreeMap::from([(names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned())]);
+    Affinity {
+        pod_affinity: Some(PodAffinity {
+            required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
+                label_selector: Some(LabelSelector { match_labels: Some(labels), ..LabelSelector::default() }),
+                topology_key: "kubernetes.io/hostname".to_owned(),
+                ..PodAffinityTerm::default()
+            }]),
+            ..PodAffinity::default()
+        }),
+        ..Affinity::default()
+    }
+}
+
+/// The revision that a pod of ours was made with.
+pub fn revision_of(pod: &Pod) -> Option<RevisionRef> {
+    let spec = pod.spec.as_ref()?;
+    let name = volumes::revision_name(spec.volumes.as_deref()?)?;
+    let worker = spec.containers.iter().find(|container| container.name == WORKER)?;
+    let digest = worker.args.iter().flatten().find_map(|arg| arg.strip_prefix(REVISION_DIGEST))?;
+    Some(RevisionRef { name: name.to_owned(), digest: digest.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::part::job_part;
+    use super::*;
+    use crate::job::fixtures::{inputs, worker_settings};
+    use bloomery_crds::run::KeyFile;
+
+    fn built(inputs: &Inputs) -> Pod {
+        pod(inputs, &worker_settings(), &job_part(inputs).unwrap())
+    }
+
+    fn yaml(pod: &Pod) -> String {
+        serde_yaml::to_string(&serde_json::to_value(pod).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_whole_pod() {
+        insta::assert_snapshot!(yaml(&built(&inputs())));
+    }
+
+    #[test]
+    fn a_shared_memory_and_a_model_without_a_key_leave_out_what_they_do_not_need() {
+        let mut inputs = inputs();
+        inputs.one_node = false;
+        inputs.model.api_key = None;
+        let pod = built(&inputs);
+        let spec = pod.spec.as_ref().unwrap();
+        assert_eq!(spec.affinity, None);
+        assert!(!yaml(&pod).contains("/etc/bloomery/model"));
+    }
+
+    #[test]
+    fn a_pod_tells_the_revision_that_it_was_made_with() {
+        let inputs = inputs();
+        assert_eq!(revision_of(&built(&inputs)), Some(inputs.revision));
+        assert_eq!(revision_of(&Pod::default()), None);
+    }
+
+    #[test]
+    fn keys_are_mounted_and_never_written() {
+        let mut inputs = inputs();
+        let path = super::paths::model_key("token");
+        inputs.model.api_key = Some(KeyFile { path, secret: "llm".into(), key: "token".into() });
+        let spec = built(&inputs).spec.unwrap();
+        let env: Vec<_> = spec.containers[0].env.iter().flatten().map(|env| env.name.as_str()).collect();
+        assert_eq!(env, ["POD_UID"]);
+        assert!(spec.volumes.unwrap().iter().any(|volume| volume.secret.is_some()));
+    }
+}

@@ -1,0 +1,104 @@
+//! What a worker pod mounts, and where.
+
+use super::{Inputs, paths};
+use bloomery_crds::names;
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, DownwardAPIVolumeFile, DownwardAPIVolumeSource, EmptyDirVolumeSource, ObjectFieldSelector,
+    PersistentVolumeClaimVolumeSource, ProjectedVolumeSource, SecretVolumeSource, ServiceAccountTokenProjection,
+    Volume, VolumeMount, VolumeProjection,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+const REVISION: &str = "revision";
+const JOB: &str = "job";
+const MEMORY: &str = "memory";
+const MODEL: &str = "model";
+const TOKEN: &str = "token";
+const SCRATCH: &str = "tmp";
+
+/// How long a report's token is good for; the kubelet renews it at four fifths of that.
+const TOKEN_SECONDS: i64 = 3600;
+
+/// The annotation as the downward API writes it.
+fn annotation() -> String {
+    format!("metadata.annotations['{}']", names::ANNOTATION_JOB_PART)
+}
+
+/// The volumes of a worker pod.
+pub(super) fn volumes(inputs: &Inputs) -> Vec<Volume> {
+    let named = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
+    let revision = ConfigMapVolumeSource { name: inputs.revision.name.clone(), ..ConfigMapVolumeSource::default() };
+    let part = DownwardAPIVolumeFile {
+        path: paths::JOB_FILE.to_owned(),
+        field_ref: Some(ObjectFieldSelector { field_path: annotation(), ..ObjectFieldSelector::default() }),
+        ..DownwardAPIVolumeFile::default()
+    };
+    let part = DownwardAPIVolumeSource { items: Some(vec![part]), ..DownwardAPIVolumeSource::default() };
+    let memory = PersistentVolumeClaimVolumeSource {
+        claim_name: names::MEMORY_CLAIM.to_owned(),
+        ..PersistentVolumeClaimVolumeSource::default()
+    };
+    let scratch =
+        EmptyDirVolumeSource { size_limit: Some(Quantity("64Mi".to_owned())), ..EmptyDirVolumeSource::default() };
+    let mut volumes = vec![
+        Volume { config_map: Some(revision), ..named(REVISION) },
+        Volume { downward_api: Some(part), ..named(JOB) },
+        Volume { persistent_volume_claim: Some(memory), ..named(MEMORY) },
+        Volume { projected: Some(token()), ..named(TOKEN) },
+        Volume { empty_dir: Some(scratch), ..named(SCRATCH) },
+    ];
+    volumes.extend(inputs.model.api_key.as_ref().map(|key| Volume {
+        // Whole and optional: the pod starts without it, and the worker names what is missing.
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(key.secret.clone()),
+            optional: Some(true),
+            ..SecretVolumeSource::default()
+        }),
+        ..named(MODEL)
+    }));
+    volumes
+}
+
+fn token() -> ProjectedVolumeSource {
+    let token = ServiceAccountTokenProjection {
+        audience: Some(names::REPORT_AUDIENCE.to_owned()),
+        expiration_seconds: Some(TOKEN_SECONDS),
+        path: paths::TOKEN_FILE.to_owned(),
+    };
+    ProjectedVolumeSource {
+        sources: Some(vec![VolumeProjection { service_account_token: Some(token), ..VolumeProjection::default() }]),
+        ..ProjectedVolumeSource::default()
+    }
+}
+
+/// Where the volumes are mounted.
+pub(super) fn mounts(inputs: &Inputs) -> Vec<VolumeMount> {
+    let read_only = |name: &str, path: &str| VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    };
+    let memory = VolumeMount {
+        name: MEMORY.to_owned(),
+        mount_path: paths::memory(&inputs.skill),
+        sub_path: Some(inputs.skill.clone()),
+        ..VolumeMount::default()
+    };
+    let scratch = VolumeMount { name: SCRATCH.to_owned(), mount_path: "/tmp".to_owned(), ..VolumeMount::default() };
+    let mut mounts = vec![
+        read_only(REVISION, paths::REVISION_DIR),
+        read_only(JOB, paths::JOB_DIR),
+        memory,
+        read_only(TOKEN, paths::TOKEN_DIR),
+        scratch,
+    ];
+    mounts.extend(inputs.model.api_key.as_ref().map(|_| read_only(MODEL, paths::MODEL_DIR)));
+    mounts
+}
+
+/// The revision ConfigMap that a pod mounts.
+pub(super) fn revision_name(volumes: &[Volume]) -> Option<&str> {
+    let revision = volumes.iter().find(|volume| volume.name == REVISION)?;
+    revision.config_map.as_ref().map(|config_map| config_map.name.as_str())
+}

@@ -1,0 +1,153 @@
+//! What is to be done for a Job: a decision over values, with the clock as one of them.
+
+mod attempt;
+mod cleanup;
+
+use super::pods::{Life, Problem, WorkerPod};
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::report::TerminationMessage;
+use bloomery_crds::v1alpha1::{Attempt, JobStatus};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+/// All that a decision is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// What stands in the Job's status.
+    pub status: &'a JobStatus,
+    /// The Job's pods.
+    pub pods: &'a [WorkerPod],
+    /// Whether the Skill does not exist, or is being deleted.
+    pub skill_gone: bool,
+    /// How long finished pods are kept.
+    pub retention: SignedDuration,
+    /// The present.
+    pub now: Timestamp,
+}
+
+/// What is to be done for a Job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// The Job itself.
+    pub act: Act,
+    /// Pods that are to be deleted.
+    pub delete: Vec<Doomed>,
+    /// When to look again, whatever happens until then.
+    pub again: Option<SignedDuration>,
+}
+
+/// What is to be done for the Job itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// The Job has ended.
+    Rest,
+    /// Its pod lives: say what keeps it from its work, if anything does.
+    Observe(Option<Problem>),
+    /// The pause after a lost attempt lasts on. Nothing is to be said.
+    Hold,
+    /// An attempt was lost: say so, and wait.
+    Pause(Lost),
+    /// Start the pod of this attempt, if everything that it needs is there.
+    Start {
+        /// The number of the attempt.
+        attempt: u32,
+        /// Present where the attempt before ended without an outcome, and did not park.
+        after: Option<Lost>,
+    },
+    /// The Job is over.
+    End(End),
+}
+
+/// An attempt that ended without an outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// When.
+    pub ended: Timestamp,
+    /// How many attempts in a row, up to that one, said nothing at all.
+    pub silent: u32,
+    /// How it ended, for people.
+    pub message: String,
+}
+
+/// The end of a Job that no report told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The message that it was read from, where the report did not arrive.
+    pub read_from: Option<Box<TerminationMessage>>,
+}
+
+/// A pod that is to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doomed {
+    /// Its name.
+    pub name: String,
+    /// Its UID: another pod of the name is left alone.
+    pub uid: String,
+}
+
+/// Decides what is to be done for a Job.
+pub fn decide(facts: &Facts) -> Decision {
+    let (delete, next_deletion) = cleanup::plan(facts);
+    let (act, next_look) = act(facts);
+    let again = [next_deletion, next_look].into_iter().flatten().min();
+    Decision { act, delete, again }
+}
+
+fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
+    let status = facts.status;
+    if status.is_terminal() {
+        return (Act::Rest, None);
+    }
+    let Some(recorded) = &status.attempt else {
+        return match facts.skill_gone && status.skill_revision.is_some() {
+            true => (Act::End(skill_deleted()), None),
+            // The pod may be there already: then it is found under its name, and recorded.
+            false => (Act::Start { attempt: 1, after: None }, None),
+        };
+    };
+    // A pod of this attempt that somebody made again of the same text counts as well: it may be at work.
+    let is_recorded = |pod: &&WorkerPod| recorded.pod_uid.as_deref() == Some(&pod.uid);
+    let of_attempt = || facts.pods.iter().find(|pod| pod.attempt == recorded.number);
+    let pod = facts.pods.iter().find(is_recorded).or_else(of_attempt);
+    if let Some(end) = pod.and_then(told_end) {
+        return (Act::End(end), None);
+    }
+    if facts.skill_gone {
+        return (Act::End(skill_deleted()), None);
+    }
+    match pod {
+        Some(pod) if let Life::Alive(problem) = &pod.life => (Act::Observe(problem.clone()), next_look(pod, facts.now)),
+        pod => attempt::after(facts, recorded, pod),
+    }
+}
+
+/// The outcome that a pod left behind. It is final: no pod is started only to report it.
+fn told_end(pod: &WorkerPod) -> Option<End> {
+    let message = pod.message.as_ref()?;
+    let outcome = message.outcome.clone()?;
+    Some(End { outcome, read_from: Some(Box::new(message.clone())) })
+}
+
+fn skill_deleted() -> End {
+    let message = "the Skill was deleted while the Job ran: make the Skill again, and then another Job";
+    End { outcome: Outcome::new(OutcomeCode::SkillDeleted, message), read_from: None }
+}
+
+/// Some problems show only with time.
+fn next_look(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuration> {
+    if pod.deleting {
+        return Some(SignedDuration::from_secs(30));
+    }
+    let age = now.duration_since(pod.created?);
+    let moments = [5, 60].map(SignedDuration::from_secs);
+    moments.into_iter().find(|moment| age < *moment).map(|moment| moment - age)
+}
+
+/// Whether the worker of the recorded attempt parked: its Job goes on in a new pod, at once.
+pub(crate) fn is_parked(status: &JobStatus, attempt: &Attempt) -> bool {
+    status.phase == Some(bloomery_crds::outcome::Phase::Queued) && attempt.ended.is_none()
+}
+
+#[cfg(test)]
+mod tests;

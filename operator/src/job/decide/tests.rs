@@ -1,0 +1,174 @@
+use super::*;
+use crate::job::fixtures::{UID, at, ended_pod, message, pod, pod_uid, status};
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::report::{End as PodEnd, ParkReason};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use rstest::rstest;
+
+const RETENTION: SignedDuration = SignedDuration::from_secs(600);
+
+fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
+    let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, at(now))).collect();
+    decide(&Facts { status, pods: &pods, skill_gone, retention: RETENTION, now: at(now) })
+}
+
+fn act_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Act {
+    decide_at(now, status, pods, false).act
+}
+
+fn start(attempt: u32) -> Act {
+    Act::Start { attempt, after: None }
+}
+
+fn silent(mut status: JobStatus, silent: u32) -> JobStatus {
+    status.attempt.as_mut().unwrap().silent = Some(silent);
+    status
+}
+
+fn parked() -> TerminationMessage {
+    message(1, PodEnd::Parked(ParkReason::Drain), None)
+}
+
+/// The short word for an act.
+fn word(act: &Act) -> String {
+    match act {
+        Act::Rest => "rest".into(),
+        Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
+        Act::Hold => "hold".into(),
+        Act::Pause(lost) => format!("pause silent={}", lost.silent),
+        Act::Start { attempt, after: None } => format!("start {attempt}"),
+        Act::Start { attempt, after: Some(lost) } => format!("start {attempt} silent={}", lost.silent),
+        Act::End(end) => {
+            format!("end {}{}", end.outcome.code, if end.read_from.is_some() { " by message" } else { "" })
+        }
+    }
+}
+
+#[rstest]
+#[case::new(JobStatus::default(), vec![], 0, "start 1")]
+#[case::alive(status(1, Phase::Starting), vec![pod(1, "Pending")], 0, "observe")]
+#[case::at_work(status(1, Phase::Running), vec![pod(1, "Running")], 0, "observe")]
+// A pause of one second is not worth a write where the pod itself keeps the time.
+#[case::crashed(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 10, "hold")]
+#[case::crashed_a_second_ago(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 11, "start 2 silent=0")]
+#[case::never_heard_of(status(1, Phase::Starting), vec![ended_pod(1, 10, None)], 11, "start 2 silent=1")]
+#[case::vanished(status(1, Phase::Starting), vec![], 11, "pause silent=1")]
+#[case::vanished_after_reports(status(1, Phase::Running), vec![], 11, "pause silent=0")]
+#[case::second_pause(silent(status(2, Phase::Starting), 1), vec![ended_pod(2, 10, None)], 14, "pause silent=2")]
+#[case::second_pause_over(silent(status(2, Phase::Starting), 1), vec![ended_pod(2, 10, None)], 15, "start 3 silent=2")]
+#[case::third_silence(silent(status(3, Phase::Starting), 2), vec![ended_pod(3, 10, None)], 11, "end CrashLoop")]
+#[case::silence_broken(silent(status(3, Phase::Running), 2), vec![ended_pod(3, 10, None)], 35, "start 4 silent=0")]
+#[case::third_pause(status(3, Phase::Running), vec![ended_pod(3, 10, None)], 34, "pause silent=0")]
+#[case::parked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(parked()))], 10, "start 2")]
+#[case::parked_by_report(status(1, Phase::Queued), vec![ended_pod(1, 10, None)], 10, "start 2")]
+#[case::parked_and_gone(status(1, Phase::Queued), vec![], 10, "start 2")]
+#[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], 10, "observe")]
+#[case::superseded(
+    status(1, Phase::Starting),
+    vec![ended_pod(1, 10, Some(message(1, PodEnd::Superseded, None)))],
+    11,
+    "start 2 silent=0"
+)]
+#[case::outcome_by_message(
+    status(1, Phase::Running),
+    vec![ended_pod(1, 10, Some(message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed))))],
+    10,
+    "end GateFailed by message"
+)]
+#[case::made_and_not_recorded(status(1, Phase::Running), vec![ended_pod(1, 10, None), pod(2, "Running")], 10, "start 2 silent=0")]
+#[case::ended(status(1, Phase::Succeeded), vec![ended_pod(1, 10, None)], 10, "rest")]
+fn what_is_done(#[case] status: JobStatus, #[case] pods: Vec<Pod>, #[case] now: i64, #[case] expected: &str) {
+    assert_eq!(word(&act_at(now, &status, &pods)), expected);
+}
+
+#[test]
+fn a_pause_that_was_written_down_lasts_whatever_becomes_of_the_pod() {
+    let mut status = silent(status(2, Phase::Queued), 2);
+    status.attempt.as_mut().unwrap().ended = Some(Time(at(10)));
+    for pods in [vec![], vec![ended_pod(2, 10, None)]] {
+        let held = decide_at(12, &status, &pods, false);
+        assert_eq!((held.act, held.again), (Act::Hold, Some(SignedDuration::from_secs(3))));
+        assert_eq!(word(&act_at(15, &status, &pods)), "start 3 silent=2");
+    }
+}
+
+#[test]
+fn a_clock_ahead_does_not_lengthen_a_pause() {
+    let decision = decide_at(10, &status(1, Phase::Running), &[ended_pod(1, 500, None)], false);
+    let Act::Pause(lost) = decision.act else { panic!("{:?}", decision.act) };
+    assert_eq!((lost.ended, decision.again), (at(10), Some(SignedDuration::from_secs(1))));
+}
+
+#[test]
+fn a_silent_node_never_gets_a_twin() {
+    let mut lost = pod(1, "Running");
+    lost.metadata.deletion_timestamp = Some(Time(at(60)));
+    let decision = decide_at(1000, &status(1, Phase::Running), &[lost], false);
+    assert_eq!(word(&decision.act), "NodeLost");
+    assert!(decision.again.is_some());
+}
+
+#[test]
+fn a_deleted_skill_ends_only_jobs_that_had_a_revision() {
+    let running = decide_at(5, &status(1, Phase::Running), &[pod(1, "Running")], true);
+    assert_eq!(word(&running.act), "end SkillDeleted");
+    assert_eq!(running.delete, [], "the outcome is written first");
+    assert_eq!(word(&decide_at(5, &JobStatus::default(), &[], true).act), "start 1");
+    let told = ended_pod(1, 3, Some(message(1, PodEnd::Finished, Some(OutcomeCode::Succeeded))));
+    assert_eq!(word(&decide_at(5, &status(1, Phase::Running), &[told], true).act), "end Succeeded by message");
+}
+
+#[test]
+fn a_pod_made_again_of_the_same_text_keeps_its_attempt() {
+    let mut copy = pod(1, "Running");
+    copy.metadata.uid = Some("copy".into());
+    assert_eq!(act_at(5, &status(1, Phase::Running), &[copy]), Act::Observe(None));
+}
+
+fn terminal(code: OutcomeCode) -> JobStatus {
+    let mut status = status(1, code.phase());
+    status.outcome = Some(Outcome::new(code, "over"));
+    status.completion_time = Some(Time(at(10)));
+    status
+}
+
+#[rstest]
+#[case::kept_for_its_log(OutcomeCode::Succeeded, ended_pod(1, 10, None), 609, false, Some(1))]
+#[case::served_its_time(OutcomeCode::Succeeded, ended_pod(1, 10, None), 610, true, None)]
+#[case::says_farewell(OutcomeCode::Succeeded, pod(1, "Running"), 20, false, Some(170))]
+#[case::stays_too_long(OutcomeCode::Succeeded, pod(1, "Running"), 190, true, None)]
+#[case::has_no_skill(OutcomeCode::SkillDeleted, pod(1, "Running"), 11, true, None)]
+fn pods_of_a_job_that_ended(
+    #[case] code: OutcomeCode,
+    #[case] pod: Pod,
+    #[case] now: i64,
+    #[case] deleted: bool,
+    #[case] again: Option<i64>,
+) {
+    let decision = decide_at(now, &terminal(code), &[pod], false);
+    let expected = deleted.then(|| Doomed { name: "refund-1-01234".into(), uid: pod_uid(1) });
+    assert_eq!(decision.act, Act::Rest);
+    assert_eq!(decision.delete, Vec::from_iter(expected));
+    assert_eq!(decision.again, again.map(SignedDuration::from_secs));
+}
+
+#[test]
+fn pods_of_replaced_attempts_go_and_the_last_one_stays_while_it_is_needed() {
+    let pods = [ended_pod(1, 10, None), ended_pod(2, 20, None)];
+    let decision = decide_at(700, &status(2, Phase::Running), &pods, false);
+    assert_eq!(decision.delete, [Doomed { name: "refund-1-01234".into(), uid: pod_uid(1) }]);
+    assert_eq!(word(&decision.act), "start 3 silent=0");
+    let mut going = ended_pod(1, 10, None);
+    going.metadata.deletion_timestamp = Some(Time(at(650)));
+    assert_eq!(decide_at(700, &status(2, Phase::Running), &[going, pod(2, "Running")], false).delete, []);
+}
+
+#[test]
+fn starting_is_looked_at_again_when_it_takes_long() {
+    let again = |now| decide_at(now, &status(1, Phase::Starting), &[pod(1, "Pending")], false).again;
+    assert_eq!(again(1), Some(SignedDuration::from_secs(4)));
+    assert_eq!(again(5), Some(SignedDuration::from_secs(55)));
+    assert_eq!(again(60), None);
+    assert_eq!(act_at(0, &JobStatus::default(), &[]), start(1));
+}

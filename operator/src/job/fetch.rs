@@ -1,0 +1,99 @@
+//! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
+
+use super::decide::Facts;
+use super::interests::{Interest, Interests, Kind};
+use super::pods::WorkerPod;
+use crate::caches::Guarded;
+use crate::context::Context;
+use crate::error::Error;
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::Api;
+use kube::core::{Resource, ResourceExt};
+use std::sync::Arc;
+
+/// What is known of a Job and of what it depends on.
+pub struct Seen {
+    /// The Job.
+    pub job: Job,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// Its status.
+    pub status: JobStatus,
+    /// Its Skill.
+    pub skill: Option<Arc<Guarded<Skill>>>,
+    /// Its pods, by attempt.
+    pub pods: Vec<WorkerPod>,
+}
+
+impl Seen {
+    /// What decisions are made of.
+    pub fn facts(&self, retention: SignedDuration, now: Timestamp) -> Facts<'_> {
+        let skill_gone = self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
+        Facts { status: &self.status, pods: &self.pods, skill_gone, retention, now }
+    }
+}
+
+/// Gathers what is known of a Job; none of one that is being deleted, for which nothing more is done.
+pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Timestamp) -> Result<Option<Seen>, Error> {
+    let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
+    let status = job.status.clone().unwrap_or_default();
+    if job.metadata.deletion_timestamp.is_some() || status.is_terminal() {
+        interests.forget(&namespace, &name);
+    }
+    let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
+    let mut seen = Seen { job, namespace, name, uid, status, skill: None, pods: Vec::new() };
+    if !seen.status.is_terminal() {
+        interests.record(&seen.name, Interest::new(Kind::Skill, &seen.namespace, &seen.job.spec.skill));
+        seen.skill = skill(context, &seen).await?;
+    }
+    seen.pods = pods(context, &seen, now).await?;
+    Ok(Some(seen))
+}
+
+/// The Skill. One that a started Job depends on is not believed to be gone before the API server says so.
+async fn skill(context: &Context, seen: &Seen) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
+    let Seen { namespace, job, status, .. } = seen;
+    let name = &job.spec.skill;
+    let cached = context.caches.skills.get(namespace, name);
+    if cached.is_some() || status.skill_revision.is_none() {
+        return Ok(cached);
+    }
+    let api: Api<Guarded<Skill>> = Api::namespaced(context.client.clone(), namespace);
+    let stored = api.get_opt(name).await.map_err(Error::api(format!("read Skill {namespace}/{name}")))?;
+    Ok(stored.map(Arc::new))
+}
+
+/// The pods of all attempts, which have their names of them; the next one too, which may not be recorded yet.
+async fn pods(context: &Context, seen: &Seen, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
+    let Seen { namespace, name, uid, status, .. } = seen;
+    let recorded = status.attempt.as_ref();
+    let last = recorded.map_or(0, |attempt| attempt.number).saturating_add(1);
+    let cached = (1..=last).filter_map(|attempt| {
+        let pod = context.caches.pods.get(namespace, &names::worker_pod(name, attempt, uid))?;
+        WorkerPod::read(&pod, uid, now)
+    });
+    let mut pods: Vec<WorkerPod> = cached.collect();
+    if let Some(recorded) = recorded
+        && !status.is_terminal()
+        && !pods.iter().any(|pod| recorded.pod_uid.as_deref() == Some(&pod.uid))
+        && let Some(stored) = stored_pod(context, namespace, &recorded.pod).await?
+        && let Some(pod) = WorkerPod::read(&stored, uid, now)
+    {
+        pods.retain(|other| other.attempt != pod.attempt);
+        pods.push(pod);
+    }
+    Ok(pods)
+}
+
+/// A pod as it is stored, whatever the cache knows.
+pub async fn stored_pod(context: &Context, namespace: &str, name: &str) -> Result<Option<Pod>, Error> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
+    api.get_opt(name).await.map_err(Error::api(format!("read Pod {namespace}/{name}")))
+}

@@ -1,0 +1,195 @@
+//! What tests are made of. Every value differs, so that a swap fails.
+
+pub(crate) mod api;
+
+use super::build::{self, Inputs};
+use super::status::Stamp;
+use crate::settings::{PullPolicy, WorkerSettings};
+use bloomery_crds::Digest;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::names;
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+use bloomery_crds::report::{End, Projection, Report, TerminationMessage};
+use bloomery_crds::run::{JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint};
+use bloomery_crds::v1alpha1::{
+    Attempt, Gates, Job, JobSpec, JobStatus, LogPosition, ModelProvider, RevisionRef, Usage,
+};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+/// The UID of the Job.
+pub(crate) const UID: &str = "01234567-89ab-cdef-0123-456789abcdef";
+
+/// The present, and so many seconds later.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap() + SignedDuration::from_secs(seconds)
+}
+
+/// A stamp of that moment, for generation 3.
+pub(crate) fn stamp(seconds: i64) -> Stamp {
+    Stamp { now: Time(at(seconds)), generation: Some(3) }
+}
+
+/// The revision that the Job runs on.
+pub(crate) fn revision() -> RevisionRef {
+    RevisionRef { name: "cs-tier-1-4f1c9a2e".into(), digest: Digest::of_bytes(b"revision") }
+}
+
+/// The Job `refund`, as somebody made it.
+pub(crate) fn job() -> Job {
+    let spec = JobSpec { skill: "cs-tier-1".into(), goal: "Refund order A-17".into(), limits: None };
+    let mut job = Job::new("refund", spec);
+    job.metadata.namespace = Some("acme".into());
+    job.metadata.uid = Some(UID.into());
+    job.metadata.generation = Some(3);
+    job.metadata.resource_version = Some("41".into());
+    job
+}
+
+/// What the pod of its second attempt is made of.
+pub(crate) fn inputs() -> Inputs {
+    Inputs {
+        job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: UID.into() },
+        owner: owner(),
+        goal: "Refund order A-17".into(),
+        attempt: 2,
+        skill: "cs-tier-1".into(),
+        revision: revision(),
+        limits: EffectiveLimits { steps: 40, tool_calls: 90, tokens: 150_000, duration_seconds: 1200 },
+        remaining_seconds: 1100,
+        model: ModelEndpoint {
+            name: "default".into(),
+            provider: ModelProvider::Openai,
+            model: "gpt-5-mini".into(),
+            base_url: "https://api.openai.com/v1".into(),
+            timeout_seconds: 120,
+            api_key: Some(KeyFile { path: build::model_key("token"), secret: "llm".into(), key: "token".into() }),
+        },
+        report: ReportEndpoint {
+            url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
+            ca: "-----BEGIN CERTIFICATE-----\n".into(),
+        },
+        one_node: true,
+    }
+}
+
+fn owner() -> OwnerReference {
+    crate::owned::owner(&job()).unwrap()
+}
+
+/// What the installation decides of worker pods.
+pub(crate) fn worker_settings() -> WorkerSettings {
+    WorkerSettings {
+        image: "registry.example/bloomery/worker:1".into(),
+        pull_policy: PullPolicy::Never,
+        resources: serde_json::from_value(serde_json::json!({ "limits": { "memory": "256Mi" } })).unwrap(),
+        run_as_user: 1001,
+        run_as_group: 1002,
+        fs_group: 1003,
+        pod_retention: std::time::Duration::from_secs(600),
+    }
+}
+
+/// The UID of the pod of an attempt.
+pub(crate) fn pod_uid(attempt: u32) -> String {
+    format!("pod-uid-{attempt}")
+}
+
+/// The pod of an attempt, made at second 0, in a phase.
+pub(crate) fn pod(attempt: u32, phase: &str) -> Pod {
+    let mut pod = Pod::default();
+    pod.metadata.name = Some(names::worker_pod("refund", attempt, UID));
+    pod.metadata.namespace = Some("acme".into());
+    pod.metadata.uid = Some(pod_uid(attempt));
+    pod.metadata.creation_timestamp = Some(Time(at(0)));
+    pod.metadata.owner_references = Some(vec![owner()]);
+    pod.metadata.labels = Some([(names::LABEL_ATTEMPT.to_owned(), attempt.to_string())].into());
+    pod.status = Some(PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() });
+    pod
+}
+
+/// The pod of an attempt, ended at that second with this message.
+pub(crate) fn ended_pod(attempt: u32, seconds: i64, message: Option<TerminationMessage>) -> Pod {
+    let mut pod = pod(attempt, "Failed");
+    let terminated = ContainerStateTerminated {
+        exit_code: 137,
+        reason: Some("OOMKilled".into()),
+        finished_at: Some(Time(at(seconds))),
+        message: message.map(|message| message.to_text().unwrap()),
+        ..ContainerStateTerminated::default()
+    };
+    pod.status.as_mut().unwrap().container_statuses =
+        Some(vec![container(ContainerState { terminated: Some(terminated), ..ContainerState::default() })]);
+    pod
+}
+
+/// The status of the worker's container.
+pub(crate) fn container(state: ContainerState) -> ContainerStatus {
+    ContainerStatus {
+        name: "worker".into(),
+        image: "worker:1".into(),
+        ready: state.running.is_some(),
+        state: Some(state),
+        ..ContainerStatus::default()
+    }
+}
+
+/// A termination message of an attempt.
+pub(crate) fn message(attempt: u32, end: End, outcome: Option<OutcomeCode>) -> TerminationMessage {
+    TerminationMessage {
+        job: UID.into(),
+        attempt,
+        epoch: Some(u64::from(attempt)),
+        end,
+        outcome: outcome.map(|code| Outcome::new(code, "as told by the pod")),
+        log: Some(log(9)),
+        usage: Some(Usage { tool_calls: 4, ..Usage::default() }),
+        acked: false,
+    }
+}
+
+/// A log of so many events.
+pub(crate) fn log(events: u64) -> LogPosition {
+    LogPosition { path: format!("jobs/{UID}"), events, head: Digest::of_bytes(&events.to_be_bytes()) }
+}
+
+/// The status of a Job whose attempt is in a phase.
+pub(crate) fn status(attempt: u32, phase: Phase) -> JobStatus {
+    JobStatus {
+        observed_generation: Some(3),
+        phase: Some(phase),
+        attempt: Some(Attempt {
+            number: attempt,
+            pod: names::worker_pod("refund", attempt, UID),
+            pod_uid: Some(pod_uid(attempt)),
+            ..Attempt::default()
+        }),
+        skill_revision: Some(revision()),
+        start_time: Some(Time(at(0))),
+        ..JobStatus::default()
+    }
+}
+
+/// A report of an attempt: its epoch, how many events its log has, and the phase.
+pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Report {
+    let outcome = phase.is_terminal().then(|| {
+        let code = if phase == Phase::Succeeded { OutcomeCode::Succeeded } else { OutcomeCode::GateFailed };
+        Outcome::new(code, "as reported")
+    });
+    Report {
+        job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: UID.into() },
+        attempt,
+        epoch,
+        projection: Projection {
+            phase,
+            outcome,
+            result: None,
+            gates: Gates::default(),
+            usage: Usage { tool_calls: u32::try_from(events).unwrap(), ..Usage::default() },
+            log: log(events),
+        },
+        waiting: None,
+        end: None,
+    }
+}

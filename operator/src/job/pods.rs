@@ -1,0 +1,120 @@
+//! What a worker pod tells: whether it is at work, why not, and how it ended.
+
+mod problem;
+
+pub use problem::Problem;
+
+use bloomery_crds::names;
+use bloomery_crds::report::TerminationMessage;
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use k8s_openapi::jiff::Timestamp;
+
+/// The container that the worker runs in.
+pub const WORKER: &str = "worker";
+
+/// One pod of a Job, as decisions need it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerPod {
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// Which attempt it is.
+    pub attempt: u32,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+    /// Whether somebody asked for its deletion.
+    pub deleting: bool,
+    /// What the worker left behind, once its container ended.
+    pub message: Option<TerminationMessage>,
+    /// How it goes.
+    pub life: Life,
+}
+
+/// How a pod goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Life {
+    /// It will run, runs, or is about to end.
+    Alive(Option<Problem>),
+    /// Its containers ended for good.
+    Ended {
+        /// When, where the kubelet says so.
+        at: Option<Timestamp>,
+        /// How, for people.
+        how: String,
+    },
+}
+
+impl WorkerPod {
+    /// Reads a pod of the Job with this UID; none for a pod that is not its, or of no attempt.
+    pub fn read(pod: &Pod, job_uid: &str, now: Timestamp) -> Option<Self> {
+        if !crate::owned::is_owned_by(&pod.metadata, job_uid) {
+            return None;
+        }
+        let attempt = pod.metadata.labels.as_ref()?.get(names::LABEL_ATTEMPT)?.parse().ok()?;
+        let terminated = worker_status(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
+        let message = terminated
+            .and_then(|state| TerminationMessage::from_text(state.message.as_deref()?))
+            .filter(|message| message.job == job_uid && message.attempt == attempt);
+        Some(Self {
+            name: pod.metadata.name.clone()?,
+            uid: pod.metadata.uid.clone()?,
+            attempt,
+            created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
+            deleting: pod.metadata.deletion_timestamp.is_some(),
+            message,
+            life: life(pod, terminated, now),
+        })
+    }
+
+    /// When it ended by the clock of its node, for pods that did. One that never began ended when it was made.
+    pub fn ended(&self) -> Option<Timestamp> {
+        match &self.life {
+            Life::Alive(_) => None,
+            Life::Ended { at, .. } => at.or(self.created),
+        }
+    }
+}
+
+/// The status of the worker's container.
+fn worker_status(pod: &Pod) -> Option<&ContainerStatus> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    statuses.iter().find(|status| status.name == WORKER)
+}
+
+fn life(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> Life {
+    let empty = PodStatus::default();
+    let status = pod.status.as_ref().unwrap_or(&empty);
+    match status.phase.as_deref() {
+        Some("Succeeded" | "Failed") => Life::Ended { at: ended_at(status, terminated), how: how(status, terminated) },
+        _ => Life::Alive(problem::of(pod, status, worker_status(pod), now)),
+    }
+}
+
+/// When a pod ended. One that was evicted before it started has no container that says so.
+fn ended_at(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> Option<Timestamp> {
+    let finished = terminated.and_then(|state| state.finished_at.as_ref());
+    let turned = || status.conditions.iter().flatten().filter_map(|condition| condition.last_transition_time.as_ref());
+    finished.or_else(|| turned().max_by_key(|time| time.0)).map(|time| time.0)
+}
+
+fn how(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> String {
+    let container = terminated.map(|state| match state.reason.as_deref() {
+        Some(reason) if reason != "Error" && reason != "Completed" => {
+            format!("exit code {} ({reason})", state.exit_code)
+        }
+        _ => format!("exit code {}", state.exit_code),
+    });
+    let pod = status.reason.as_deref().map(|reason| match status.message.as_deref() {
+        Some(message) => format!("{reason}: {message}"),
+        None => reason.to_owned(),
+    });
+    match (pod, container) {
+        (Some(pod), Some(container)) => format!("{pod}, {container}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "without a word".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Why a pod is not at work, in the words of its conditions and containers.
+
+use bloomery_crds::conditions::Reason;
+use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, PodCondition, PodStatus};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+/// A scheduler that waits for a volume says "unschedulable" for a moment: that is no news.
+const SCHEDULING: SignedDuration = SignedDuration::from_secs(5);
+
+/// How long a container may be in the making before somebody should look.
+const CREATING: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long after its last moment a pod may still be there: a kubelet that answers removes it sooner.
+const REMOVAL: SignedDuration = SignedDuration::from_secs(30);
+
+/// Why a pod is not at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The kind of it.
+    pub reason: Reason,
+    /// What happened, to which pod, and what to do.
+    pub message: String,
+}
+
+/// What keeps a pod from its work, if anything does.
+pub(super) fn of(
+    pod: &Pod,
+    status: &PodStatus,
+    container: Option<&ContainerStatus>,
+    now: Timestamp,
+) -> Option<Problem> {
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    lost(pod, status, container, now)
+        .map(|message| Problem { reason: Reason::NodeLost, message })
+        .or_else(|| unscheduled(name, pod, status, now))
+        .or_else(|| waiting(name, pod, container, now))
+}
+
+/// A node that stopped answering leaves its pods as they were, or "terminating" without an end.
+fn lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now: Timestamp) -> Option<String> {
+    let deletion = pod.metadata.deletion_timestamp.as_ref();
+    let overdue = deletion.is_some_and(|last| now.duration_since(last.0) > REMOVAL);
+    // The kubelet sets both of these together; the node controller, for a silent kubelet, only the condition.
+    let at_work = container.is_some_and(|container| {
+        container.ready && container.state.as_ref().is_some_and(|state| state.running.is_some())
+    });
+    let disowned =
+        deletion.is_none() && at_work && condition(status, "Ready").is_some_and(|ready| ready.status == "False");
+    let unknown = status.phase.as_deref() == Some("Unknown") || status.reason.as_deref() == Some("NodeLost");
+    if !(overdue || disowned || unknown) {
+        return None;
+    }
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("it was bound to");
+    Some(format!(
+        "pod {name} may still run: the node {node} does not answer. No second pod is started beside it; it goes on when \
+         the node is back. If the node is gone for good: kubectl delete node {node}"
+    ))
+}
+
+fn unscheduled(name: &str, pod: &Pod, status: &PodStatus, now: Timestamp) -> Option<Problem> {
+    let scheduled = condition(status, "PodScheduled").filter(|scheduled| scheduled.status == "False")?;
+    if !older(pod, now, SCHEDULING) {
+        return None;
+    }
+    let (reason, what) = match scheduled.reason.as_deref() {
+        Some("SchedulingGated") => (Reason::PodNotStarting, "is held back by its scheduling gates"),
+        _ => (Reason::Unschedulable, "cannot be scheduled"),
+    };
+    let why = scheduled.message.as_deref().unwrap_or("the scheduler gives no reason");
+    Some(Problem { reason, message: format!("pod {name} {what}: {why}") })
+}
+
+fn waiting(name: &str, pod: &Pod, container: Option<&ContainerStatus>, now: Timestamp) -> Option<Problem> {
+    let container = container?;
+    let waiting = container.state.as_ref()?.waiting.as_ref()?;
+    let reason = waiting.reason.as_deref().unwrap_or("ContainerCreating");
+    match reason {
+        "ContainerCreating" | "PodInitializing" => older(pod, now, CREATING).then(|| Problem {
+            reason: Reason::PodNotStarting,
+            message: format!("pod {name} is still {reason}; its events say why: kubectl describe pod {name}"),
+        }),
+        _ if is_about_the_image(reason) => Some(Problem {
+            reason: Reason::ImageUnavailable,
+            message: format!("pod {name} cannot get its image {}: {}", container.image, words(reason, waiting)),
+        }),
+        _ => Some(Problem {
+            reason: Reason::PodNotStarting,
+            message: format!("pod {name} cannot start: {}", words(reason, waiting)),
+        }),
+    }
+}
+
+fn is_about_the_image(reason: &str) -> bool {
+    matches!(
+        reason,
+        "ErrImagePull"
+            | "ImagePullBackOff"
+            | "ErrImageNeverPull"
+            | "InvalidImageName"
+            | "ImageInspectError"
+            | "RegistryUnavailable"
+            | "SignatureValidationFailed"
+    )
+}
+
+fn words(reason: &str, waiting: &ContainerStateWaiting) -> String {
+    waiting.message.as_ref().map_or_else(|| reason.to_owned(), |message| format!("{reason}: {message}"))
+}
+
+fn older(pod: &Pod, now: Timestamp, than: SignedDuration) -> bool {
+    pod.metadata.creation_timestamp.as_ref().is_some_and(|made| now.duration_since(made.0) >= than)
+}
+
+fn condition<'a>(status: &'a PodStatus, kind: &str) -> Option<&'a PodCondition> {
+    status.conditions.iter().flatten().find(|condition| condition.type_ == kind)
+}

@@ -1,0 +1,109 @@
+use super::*;
+use crate::job::fixtures::{UID, at, container, ended_pod, message, pod, pod_uid};
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::End;
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateRunning, ContainerStateWaiting, PodCondition, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use rstest::rstest;
+
+fn read(pod: &Pod, now: i64) -> WorkerPod {
+    WorkerPod::read(pod, UID, at(now)).unwrap()
+}
+
+fn problem(pod: &Pod, now: i64) -> Option<Problem> {
+    match read(pod, now).life {
+        Life::Alive(problem) => problem,
+        Life::Ended { how, .. } => panic!("ended: {how}"),
+    }
+}
+
+fn with_condition(kind: &str, reason: &str, state: ContainerState) -> Pod {
+    let mut pod = pod(1, "Pending");
+    pod.spec = Some(PodSpec { node_name: Some("node-a".into()), ..PodSpec::default() });
+    let status = pod.status.as_mut().unwrap();
+    status.conditions = Some(vec![PodCondition {
+        type_: kind.into(),
+        status: "False".into(),
+        reason: Some(reason.into()),
+        message: Some("0/3 nodes are available".into()),
+        ..PodCondition::default()
+    }]);
+    status.container_statuses = Some(vec![container(state)]);
+    pod
+}
+
+fn waiting(reason: &str) -> Pod {
+    let waiting = ContainerStateWaiting { reason: Some(reason.into()), message: Some("no such thing".into()) };
+    with_condition("None", "", ContainerState { waiting: Some(waiting), ..ContainerState::default() })
+}
+
+fn running() -> ContainerState {
+    ContainerState { running: Some(ContainerStateRunning::default()), ..ContainerState::default() }
+}
+
+#[rstest]
+#[case::a_moment_to_schedule(with_condition("PodScheduled", "Unschedulable", ContainerState::default()), 4, None)]
+#[case::unschedulable(
+    with_condition("PodScheduled", "Unschedulable", ContainerState::default()),
+    5,
+    Some(Reason::Unschedulable)
+)]
+#[case::gated(
+    with_condition("PodScheduled", "SchedulingGated", ContainerState::default()),
+    5,
+    Some(Reason::PodNotStarting)
+)]
+#[case::no_image(waiting("ImagePullBackOff"), 0, Some(Reason::ImageUnavailable))]
+#[case::no_such_image_name(waiting("InvalidImageName"), 0, Some(Reason::ImageUnavailable))]
+#[case::bad_container(waiting("CreateContainerConfigError"), 0, Some(Reason::PodNotStarting))]
+#[case::in_the_making(waiting("ContainerCreating"), 59, None)]
+#[case::too_long_in_the_making(waiting("ContainerCreating"), 60, Some(Reason::PodNotStarting))]
+#[case::at_work(with_condition("None", "", running()), 900, None)]
+#[case::silent_node(with_condition("Ready", "NodeNotReady", running()), 0, Some(Reason::NodeLost))]
+fn what_keeps_a_pod_from_its_work_is_named(#[case] pod: Pod, #[case] now: i64, #[case] expected: Option<Reason>) {
+    let found = problem(&pod, now);
+    assert_eq!(found.as_ref().map(|problem| problem.reason), expected, "{found:?}");
+    if let Some(problem) = found {
+        assert!(problem.message.contains("refund-1-01234"), "{}", problem.message);
+    }
+}
+
+#[test]
+fn a_pod_that_should_be_gone_and_is_not_lost_its_node() {
+    let mut pod = with_condition("None", "", running());
+    pod.metadata.deletion_timestamp = Some(Time(at(60)));
+    assert_eq!(problem(&pod, 90), None);
+    let lost = problem(&pod, 91).unwrap();
+    assert_eq!(lost.reason, Reason::NodeLost);
+    assert!(lost.message.contains("node-a"), "{}", lost.message);
+}
+
+#[test]
+fn an_ended_pod_says_when_and_how() {
+    let ended = read(&ended_pod(2, 30, None), 40);
+    assert_eq!(ended.life, Life::Ended { at: Some(at(30)), how: "exit code 137 (OOMKilled)".into() });
+    assert_eq!((ended.attempt, ended.uid, ended.message), (2, pod_uid(2), None));
+    let mut evicted = pod(1, "Failed");
+    evicted.status.as_mut().unwrap().reason = Some("Evicted".into());
+    let evicted = read(&evicted, 40);
+    assert_eq!(evicted.life, Life::Ended { at: None, how: "Evicted".into() });
+    assert_eq!(evicted.ended(), Some(at(0)));
+}
+
+#[test]
+fn a_message_counts_only_for_the_attempt_that_left_it() {
+    let told = message(2, End::Finished, Some(OutcomeCode::Succeeded));
+    assert_eq!(read(&ended_pod(2, 30, Some(told.clone())), 40).message, Some(told.clone()));
+    assert_eq!(read(&ended_pod(1, 30, Some(told.clone())), 40).message, None);
+    let of_another = TerminationMessage { job: "other".into(), ..told };
+    assert_eq!(read(&ended_pod(2, 30, Some(of_another)), 40).message, None);
+}
+
+#[test]
+fn a_pod_of_another_owner_is_none_of_ours() {
+    assert_eq!(WorkerPod::read(&pod(1, "Running"), "another-uid", at(0)), None);
+    let mut unlabelled = pod(1, "Running");
+    unlabelled.metadata.labels = None;
+    assert_eq!(WorkerPod::read(&unlabelled, UID, at(0)), None);
+}

@@ -1,0 +1,195 @@
+//! How an attempt starts: everything that its pod needs is gathered and checked, then the pod is made under its
+//! one possible name.
+
+use super::build::{self, Inputs};
+use super::decide::End;
+use super::fetch::{Seen, stored_pod};
+use super::interests::{Interest, Interests, Kind};
+use super::status::{Made, Wait};
+use super::validate;
+use crate::context::Context;
+use crate::error::Error;
+use crate::owned;
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::names;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::report;
+use bloomery_crds::run::{JobIdentity, ReportEndpoint, Revision};
+use bloomery_crds::v1alpha1::{Job, RevisionRef};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::jiff::SignedDuration;
+use kube::Api;
+use kube::api::PostParams;
+use kube::core::ResourceExt;
+
+/// What came of starting an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Started {
+    /// Its pod is there.
+    Made(Made),
+    /// Something that it needs is not there. Tried again by itself after a time, where no change would tell.
+    Waits(Wait, Option<SignedDuration>),
+    /// It can never start.
+    Over(End),
+    /// The operator is not ready itself, or knows too little of the Job.
+    Later(SignedDuration),
+}
+
+/// Nothing tells when a namesake goes, or a quota is raised.
+const UNTOLD: SignedDuration = SignedDuration::from_secs(60);
+
+/// The operator will know better in a moment.
+const MOMENT: SignedDuration = SignedDuration::from_secs(1);
+
+/// Starts an attempt, or says what it waits for.
+///
+/// After a crash between the making of a pod and the writing of the status, the pod is found and taken over.
+pub async fn start(context: &Context, interests: &Interests, seen: &Seen, attempt: u32) -> Result<Started, Error> {
+    let skill = seen.skill.as_deref();
+    let revision = match &seen.status.skill_revision {
+        Some(revision) => Ok(revision.clone()),
+        None => validate::current_revision(&seen.job.spec.skill, skill),
+    };
+    let revision = match revision {
+        Ok(revision) => revision,
+        Err(wait) => return Ok(Started::Waits(wait, None)),
+    };
+    let stored = stored_revision(context, &seen.namespace, &revision).await?;
+    let compiled = match validate::revision(&revision, stored.as_ref()) {
+        Ok(compiled) => compiled,
+        Err(wait) if stored.is_some() => return Ok(Started::Waits(wait, None)),
+        Err(wait) => return Ok(without_revision(seen, &revision, wait)),
+    };
+    let Some(trusted) = context.report_trust.bundle() else { return Ok(Started::Later(MOMENT)) };
+    let inputs = match inputs(context, interests, seen, (attempt, revision, &compiled), trusted) {
+        Ok(inputs) => inputs,
+        Err(wait) => return Ok(Started::Waits(wait, None)),
+    };
+    if !is_current(context, seen).await? {
+        return Ok(Started::Later(MOMENT));
+    }
+    make(context, seen, &inputs).await
+}
+
+/// What becomes of a Job whose revision is gone: it is made anew of the Skill, if that is still the same.
+fn without_revision(seen: &Seen, revision: &RevisionRef, wait: Wait) -> Started {
+    let current = validate::current_revision(&seen.job.spec.skill, seen.skill.as_deref());
+    match current {
+        Ok(current) if current.digest != revision.digest => {
+            let message =
+                format!("{}: the Skill was deleted and made again, or the ConfigMap was deleted", wait.message);
+            Started::Over(End { outcome: Outcome::new(OutcomeCode::SkillDeleted, message), read_from: None })
+        }
+        _ => Started::Waits(wait, Some(UNTOLD)),
+    }
+}
+
+fn inputs(
+    context: &Context,
+    interests: &Interests,
+    seen: &Seen,
+    (attempt, revision, compiled): (u32, RevisionRef, &Revision),
+    trusted: String,
+) -> Result<Inputs, Wait> {
+    let Seen { job, namespace, name, uid, status, .. } = seen;
+    let model_name = compiled.spec.model_name();
+    interests.record(name, Interest::new(Kind::Model, namespace, model_name));
+    let model = validate::model(model_name, context.caches.models.get(namespace, model_name).as_deref())?;
+    let of_skill = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
+    let limits = EffectiveLimits::resolve(of_skill, job.spec.limits.as_ref());
+    let spent = status.usage.as_ref().map_or(0, |usage| usage.seconds);
+    let owner = owned::owner(job);
+    let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
+    Ok(Inputs {
+        job: JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() },
+        owner,
+        goal: job.spec.goal.clone(),
+        attempt,
+        skill: job.spec.skill.clone(),
+        revision,
+        limits,
+        remaining_seconds: limits.duration_seconds.saturating_sub(spent),
+        model,
+        report: ReportEndpoint { url: format!("{}{}", context.settings.report_url(), report::PATH), ca: trusted },
+        one_node: validate::is_of_one_node(context.caches.memory_claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
+    })
+}
+
+async fn stored_revision(
+    context: &Context,
+    namespace: &str,
+    revision: &RevisionRef,
+) -> Result<Option<ConfigMap>, Error> {
+    let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
+    let name = &revision.name;
+    api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))
+}
+
+/// Whether the decision was made of the Job as it is stored: no pod for one that ended or was deleted meanwhile.
+async fn is_current(context: &Context, seen: &Seen) -> Result<bool, Error> {
+    let api: Api<Job> = Api::namespaced(context.client.clone(), &seen.namespace);
+    let what = format!("read Job {}/{}", seen.namespace, seen.name);
+    let stored = api.get_metadata_opt(&seen.name).await.map_err(Error::api(what))?;
+    Ok(stored.is_some_and(|stored| {
+        stored.metadata.resource_version == seen.job.metadata.resource_version && stored.uid() == seen.job.uid()
+    }))
+}
+
+async fn make(context: &Context, seen: &Seen, inputs: &Inputs) -> Result<Started, Error> {
+    let part = match build::job_part(inputs) {
+        Ok(part) => part,
+        Err(wait) => return Ok(Started::Waits(wait, None)),
+    };
+    let wanted = build::pod(inputs, &context.settings.worker, &part);
+    let (namespace, name) = (&seen.namespace, wanted.name_any());
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
+    let parameters = PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() };
+    context.metrics.wrote("Pod", "create");
+    match api.create(&parameters, &wanted).await {
+        Ok(pod) => Ok(made(&pod, inputs)),
+        Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
+            Ok(match stored_pod(context, namespace, &name).await? {
+                Some(pod) if owned::is_owned_by(&pod.metadata, &seen.uid) => made(&pod, inputs),
+                Some(_) => Started::Waits(taken(&name), Some(UNTOLD)),
+                None => Started::Later(MOMENT),
+            })
+        }
+        Err(error) => refused(Error::api(format!("create Pod {namespace}/{name}"))(error)),
+    }
+}
+
+fn made(pod: &Pod, inputs: &Inputs) -> Started {
+    // A pod that was found may have been made with another revision than a Job that starts now would get.
+    let revision = build::revision_of(pod).unwrap_or_else(|| inputs.revision.clone());
+    match pod.uid() {
+        None => Started::Later(MOMENT),
+        Some(uid) => Started::Made(Made {
+            pod: pod.name_any(),
+            uid,
+            attempt: inputs.attempt,
+            revision,
+            created: pod.metadata.creation_timestamp.clone(),
+        }),
+    }
+}
+
+fn taken(name: &str) -> Wait {
+    let message = format!(
+        "there is a pod {name} that belongs to somebody else: delete or rename it, and the Job goes on by itself"
+    );
+    Wait::new(Reason::NameTaken, message)
+}
+
+/// Separates what a person has to change, a quota or an admission rule, from what may pass by itself.
+fn refused(error: Error) -> Result<Started, Error> {
+    match &error {
+        Error::Api { source: kube::Error::Api(status), .. }
+            if matches!(status.code, 400 | 403 | 422) && !error.is_gone() =>
+        {
+            let message = format!("the API server refuses the pod: {}", status.message);
+            Ok(Started::Waits(Wait::new(Reason::PodNotStarting, message), Some(UNTOLD)))
+        }
+        _ => Err(error),
+    }
+}

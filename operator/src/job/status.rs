@@ -1,0 +1,219 @@
+//! The status of a Job after a decision: constructors over values, one per thing that can be said.
+//!
+//! Reports are merged into the same status by [`crate::report`], with the words and the endings of this module.
+
+mod words;
+
+pub use words::{at_work, of_outcome};
+
+use super::apply::Applied;
+use super::decide::{End, Lost};
+use super::pods::Problem;
+use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
+use bloomery_crds::outcome::{Outcome, Phase};
+use bloomery_crds::report::TerminationMessage;
+use bloomery_crds::v1alpha1::{Attempt, JobStatus, RevisionRef};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// When something is said, and of which generation of the spec.
+#[derive(Debug, Clone)]
+pub struct Stamp {
+    /// The present.
+    pub now: Time,
+    /// The generation of the Job.
+    pub generation: Option<i64>,
+}
+
+/// What a Job waits for before it gets a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// The kind of it.
+    pub reason: Reason,
+    /// What is missing, and what to do.
+    pub message: String,
+}
+
+impl Wait {
+    /// Makes one.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+/// A pod as the API server made it: only of this can a started attempt be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made {
+    /// Its name.
+    pub pod: String,
+    /// Its UID.
+    pub uid: String,
+    /// Which attempt it is.
+    pub attempt: u32,
+    /// The revision that it was made with.
+    pub revision: RevisionRef,
+    /// When it was made.
+    pub created: Option<Time>,
+}
+
+/// The status after what was done.
+pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
+    match applied {
+        Applied::Nothing => settled(standing, stamp),
+        Applied::Observed(problem) => observed(standing, problem.as_ref(), stamp),
+        Applied::Paused(lost) => paused(standing, lost, stamp),
+        Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
+        Applied::Started(made, after) => starting(standing, made.clone(), after.as_ref(), stamp),
+        Applied::Ended(end) => ended(standing, end, stamp),
+    }
+}
+
+/// Whether two statuses differ only in the words of why the Job waits.
+pub fn only_words_changed(standing: &JobStatus, next: &JobStatus) -> bool {
+    let reason = |status: &JobStatus| {
+        conditions::find(&status.conditions, ConditionType::Reconciling).map(|condition| condition.reason.clone())
+    };
+    let rest = JobStatus { conditions: standing.conditions.clone(), ..next.clone() };
+    rest == *standing && reason(standing).is_some() && reason(standing) == reason(next)
+}
+
+/// The pod of an attempt was made.
+fn starting(standing: &JobStatus, made: Made, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
+    let Made { pod, uid, attempt, revision, created } = made;
+    let before = standing.attempt.as_ref();
+    let mut status = standing.clone();
+    status.phase = Some(Phase::Starting);
+    status.attempt = Some(Attempt {
+        number: attempt,
+        pod,
+        pod_uid: Some(uid),
+        epoch: before.and_then(|before| before.epoch),
+        silent: after.map(|lost| lost.silent).filter(|silent| *silent > 0),
+        ended: None,
+    });
+    status.skill_revision = Some(revision);
+    status.start_time = status.start_time.take().or(created).or_else(|| Some(stamp.now.clone()));
+    let health = at_work(&status);
+    with_health(status, health, stamp)
+}
+
+/// Something that a new pod needs is not there.
+fn waiting(standing: &JobStatus, wait: &Wait, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
+    let mut status = standing.clone();
+    status.phase = Some(if standing.attempt.is_some() { Phase::Queued } else { Phase::Pending });
+    record_loss(&mut status, after);
+    with_health(status, Health::Reconciling(wait.reason, wait.message.clone()), stamp)
+}
+
+/// An attempt was lost, and the next one starts after a pause.
+fn paused(standing: &JobStatus, lost: &Lost, stamp: &Stamp) -> JobStatus {
+    let mut status = standing.clone();
+    status.phase = Some(Phase::Queued);
+    record_loss(&mut status, Some(lost));
+    let message = format!("{}; the next attempt starts after a pause", lost.message);
+    with_health(status, Health::Reconciling(Reason::BackOff, message), stamp)
+}
+
+fn record_loss(status: &mut JobStatus, lost: Option<&Lost>) {
+    if let (Some(attempt), Some(lost)) = (&mut status.attempt, lost)
+        && attempt.ended.is_none()
+    {
+        attempt.ended = Some(Time(lost.ended));
+        attempt.silent = Some(lost.silent).filter(|silent| *silent > 0);
+    }
+}
+
+/// The pod lives, and this keeps it from its work.
+///
+/// What a worker reported of itself stands, but for a node that no longer answers.
+fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
+    let told = conditions::find(&standing.conditions, ConditionType::Reconciling);
+    let standing_reason = told.and_then(|told| told.reason.parse().ok());
+    let problem =
+        problem.filter(|problem| standing.phase == Some(Phase::Starting) || problem.reason == Reason::NodeLost);
+    match problem {
+        // Each try to pull fails in other words: the first ones stay.
+        Some(Problem { reason: Reason::ImageUnavailable, .. }) if standing_reason == Some(Reason::ImageUnavailable) => {
+            settled(standing, stamp)
+        }
+        Some(problem) => {
+            let health = Health::Reconciling(problem.reason, problem.message.clone());
+            with_health(standing.clone(), health, stamp)
+        }
+        None if standing_reason.is_some_and(is_of_a_pod) => with_health(standing.clone(), at_work(standing), stamp),
+        None => settled(standing, stamp),
+    }
+}
+
+fn is_of_a_pod(reason: Reason) -> bool {
+    matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
+}
+
+/// The Job ended, and no report told it.
+fn ended(standing: &JobStatus, end: &End, stamp: &Stamp) -> JobStatus {
+    let mut status = standing.clone();
+    let lost_report = end.read_from.as_deref().map(|message| {
+        carry(&mut status, message);
+        report_lost(&status)
+    });
+    finish(status, end.outcome.clone(), lost_report, stamp)
+}
+
+/// Puts the outcome into a status, with the phase, the time and the conditions that belong to it.
+pub fn finish(mut status: JobStatus, outcome: Outcome, more: Option<Observation>, stamp: &Stamp) -> JobStatus {
+    let health = of_outcome(&outcome);
+    status.phase = Some(outcome.code.phase());
+    status.outcome = Some(outcome);
+    status.completion_time = Some(stamp.now.clone());
+    status.observed_generation = stamp.generation;
+    let mut seen = health.observations();
+    seen.extend(more);
+    status.conditions = conditions::merge(&status.conditions, &seen, stamp.generation, &stamp.now);
+    status
+}
+
+/// Takes over what a termination message knows, where it knows more.
+fn carry(status: &mut JobStatus, message: &TerminationMessage) {
+    let standing = status.log.as_ref().map_or(0, |log| log.events);
+    if let Some(log) = message.log.as_ref().filter(|log| log.events >= standing) {
+        status.log = Some(log.clone());
+        if message.usage.is_some() {
+            status.usage.clone_from(&message.usage);
+        }
+    }
+    if let Some(attempt) = &mut status.attempt {
+        attempt.epoch = attempt.epoch.max(message.epoch);
+    }
+}
+
+fn report_lost(status: &JobStatus) -> Observation {
+    let pod = status.attempt.as_ref().map_or("the worker", |attempt| &attempt.pod);
+    let log = status.log.as_ref().map_or("the Skill's memory", |log| &log.path);
+    let message = format!(
+        "the last report of pod {pod} did not arrive: the outcome was read from its termination message, the answer is in {log}"
+    );
+    Observation::fails(ConditionType::Reported, Reason::ReportLost, message)
+}
+
+/// The same, and the operator has seen this generation of the spec.
+fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
+    if standing.observed_generation == stamp.generation || standing.phase.is_none() {
+        return standing.clone();
+    }
+    let is_ours = |condition: &Condition| condition.type_.parse::<ConditionType>().is_ok();
+    let mut status = standing.clone();
+    status.observed_generation = stamp.generation;
+    for condition in status.conditions.iter_mut().filter(|condition| is_ours(condition)) {
+        condition.observed_generation = stamp.generation;
+    }
+    status
+}
+
+/// Puts the health of a Job that has not ended into its status.
+pub fn with_health(mut status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
+    status.observed_generation = stamp.generation;
+    status.conditions = conditions::merge(&status.conditions, &health.observations(), stamp.generation, &stamp.now);
+    status
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+use super::*;
+use crate::job::fixtures::{at, job, log, message, pod_uid, revision, stamp, status};
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::End as PodEnd;
+use bloomery_crds::v1alpha1::Usage;
+
+fn made(attempt: u32) -> Made {
+    Made {
+        pod: format!("refund-{attempt}-01234"),
+        uid: pod_uid(attempt),
+        attempt,
+        revision: revision(),
+        created: Some(Time(at(1))),
+    }
+}
+
+fn lost(silent: u32) -> Lost {
+    Lost { ended: at(30), silent, message: "the pod refund-1-01234 of attempt 1 vanished".into() }
+}
+
+fn yaml(status: &JobStatus) -> String {
+    serde_yaml::to_string(&serde_json::to_value(status).unwrap()).unwrap()
+}
+
+fn told(status: &JobStatus, kind: ConditionType) -> (String, String) {
+    let condition = conditions::find(&status.conditions, kind).unwrap();
+    (condition.status.clone(), condition.reason.clone())
+}
+
+#[test]
+fn the_first_pod_was_made() {
+    insta::assert_snapshot!(yaml(&next(&JobStatus::default(), &Applied::Started(made(1), None), &stamp(2))));
+}
+
+#[test]
+fn a_further_attempt_keeps_what_stands() {
+    let mut before = status(1, Phase::Running);
+    before.attempt.as_mut().unwrap().epoch = Some(1);
+    before.log = Some(log(7));
+    let after = next(&before, &Applied::Started(made(2), Some(lost(2))), &stamp(40));
+    let attempt = after.attempt.as_ref().unwrap();
+    assert_eq!((attempt.number, attempt.epoch, attempt.silent, &attempt.ended), (2, Some(1), Some(2), &None));
+    assert_eq!((after.start_time, after.log), (before.start_time, before.log));
+}
+
+#[test]
+fn nothing_new_changes_nothing() {
+    let started = next(&JobStatus::default(), &Applied::Started(made(1), None), &stamp(2));
+    let wait = Applied::Waiting(Wait::new(Reason::SkillNotFound, "no Skill"), None);
+    let pending = next(&JobStatus::default(), &wait, &stamp(2));
+    let paused = next(&started, &Applied::Paused(lost(1)), &stamp(31));
+    assert_eq!(next(&pending, &wait, &stamp(90)), pending);
+    assert_eq!(next(&started, &Applied::Observed(None), &stamp(90)), started);
+    assert_eq!(next(&paused, &Applied::Paused(Lost { ended: at(99), ..lost(1) }), &stamp(90)), paused);
+    assert_eq!(next(&JobStatus::default(), &Applied::Nothing, &stamp(1)), JobStatus::default());
+}
+
+#[test]
+fn a_wait_has_its_phase_by_whether_there_was_a_pod() {
+    let wait = Applied::Waiting(Wait::new(Reason::ModelNotFound, "make the Model default"), Some(lost(1)));
+    let first = next(&JobStatus::default(), &wait, &stamp(1));
+    assert_eq!(
+        (first.phase, told(&first, ConditionType::Reconciling).1.as_str()),
+        (Some(Phase::Pending), "ModelNotFound")
+    );
+    let later = next(&status(1, Phase::Running), &wait, &stamp(40));
+    let attempt = later.attempt.unwrap();
+    assert_eq!((later.phase, attempt.ended, attempt.silent), (Some(Phase::Queued), Some(Time(at(30))), Some(1)));
+}
+
+#[test]
+fn a_problem_is_told_and_taken_back() {
+    let started = next(&JobStatus::default(), &Applied::Started(made(1), None), &stamp(2));
+    let problem = |reason, message: &str| Some(Problem { reason, message: message.into() });
+    let stuck = next(&started, &Applied::Observed(problem(Reason::ImageUnavailable, "ErrImagePull")), &stamp(9));
+    assert_eq!(told(&stuck, ConditionType::Reconciling).1, "ImageUnavailable");
+    let again = next(&stuck, &Applied::Observed(problem(Reason::ImageUnavailable, "ImagePullBackOff")), &stamp(20));
+    assert_eq!(again, stuck);
+    assert_eq!(next(&stuck, &Applied::Observed(None), &stamp(2)), started);
+    // What a worker said of itself is better than what its container says.
+    let running = next(&status(1, Phase::Running), &Applied::Observed(problem(Reason::PodNotStarting, "x")), &stamp(9));
+    assert_eq!(running, status(1, Phase::Running));
+    let lost = next(&status(1, Phase::Running), &Applied::Observed(problem(Reason::NodeLost, "gone")), &stamp(9));
+    assert_eq!(told(&lost, ConditionType::Reconciling).1, "NodeLost");
+    let back = next(&lost, &Applied::Observed(None), &stamp(30));
+    assert_eq!((back.phase, told(&back, ConditionType::Reconciling).1.as_str()), (Some(Phase::Running), "Running"));
+}
+
+#[test]
+fn an_outcome_that_only_the_pod_told() {
+    let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
+    let end = End { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+    insta::assert_snapshot!(yaml(&next(&status(1, Phase::Running), &Applied::Ended(end), &stamp(50))));
+}
+
+#[test]
+fn a_message_never_takes_the_log_back() {
+    let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
+    let end = End { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+    let mut standing = status(1, Phase::Running);
+    standing.attempt.as_mut().unwrap().epoch = Some(5);
+    standing.log = Some(log(12));
+    standing.usage = Some(Usage { tool_calls: 7, ..Usage::default() });
+    let ended = next(&standing, &Applied::Ended(end), &stamp(50));
+    assert_eq!((ended.log, ended.usage), (standing.log, standing.usage));
+    assert_eq!(ended.attempt.unwrap().epoch, Some(5));
+}
+
+#[test]
+fn a_deleted_skill_stalls_the_job_and_loses_no_report() {
+    let end = End { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
+    let ended = next(&status(1, Phase::Running), &Applied::Ended(end), &stamp(50));
+    assert_eq!(ended.phase, Some(Phase::Failed));
+    assert_eq!(told(&ended, ConditionType::Stalled), ("True".into(), "Failed".into()));
+    assert_eq!(told(&ended, ConditionType::Ready), ("False".into(), "Failed".into()));
+    assert!(conditions::find(&ended.conditions, ConditionType::Reported).is_none());
+    assert!(conditions::find(&ended.conditions, ConditionType::Reconciling).is_none());
+}
+
+#[test]
+fn an_edit_is_seen_without_a_word_lost() {
+    let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
+    let end = End { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+    let ended = next(&status(1, Phase::Running), &Applied::Ended(end), &stamp(50));
+    let edited = Stamp { generation: Some(4), ..stamp(70) };
+    let seen = next(&ended, &Applied::Nothing, &edited);
+    assert_eq!((seen.observed_generation, seen.conditions.len()), (Some(4), ended.conditions.len()));
+    assert!(seen.conditions.iter().all(|condition| condition.observed_generation == Some(4)));
+    assert_eq!(next(&seen, &Applied::Nothing, &edited), seen);
+}
+
+#[test]
+fn words_alone_can_wait() {
+    let wait = |reason, message: &str| {
+        next(&JobStatus::default(), &Applied::Waiting(Wait::new(reason, message), None), &stamp(1))
+    };
+    let standing = wait(Reason::SkillNotReady, "0 of 1 pods");
+    assert!(only_words_changed(&standing, &wait(Reason::SkillNotReady, "1 of 1 pods")));
+    assert!(!only_words_changed(&standing, &wait(Reason::ModelNotFound, "no Model")));
+    assert!(!only_words_changed(&JobStatus::default(), &standing));
+    assert!(!only_words_changed(&standing, &next(&standing, &Applied::Started(made(1), None), &stamp(3))));
+    assert_eq!(job().status, None);
+}

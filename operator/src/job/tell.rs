@@ -1,0 +1,36 @@
+//! Which Kubernetes Events a Job gets: its start, its first loss, its end. At most three (`design.md`, section 7).
+
+use super::apply::Applied;
+use super::fetch::Seen;
+use crate::context::Context;
+use crate::events::Telling;
+use bloomery_crds::conditions::{Health, Reason};
+use bloomery_crds::outcome::Outcome;
+use bloomery_crds::v1alpha1::Job;
+
+/// Tells of what was done.
+pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied) {
+    let telling = match applied {
+        Applied::Started(made, _) if made.attempt == 1 => Telling::normal(
+            Reason::Starting,
+            format!("made the pod {}: kubectl logs {} shows the conversation", made.pod, made.pod),
+        ),
+        Applied::Started(made, Some(lost)) if made.attempt == 2 => {
+            Telling::warning(Reason::BackOff, format!("{}; the Job goes on in the pod {}", lost.message, made.pod))
+        }
+        Applied::Ended(end) => return tell_end(context, &seen.job, &end.outcome).await,
+        Applied::Started(..) | Applied::Nothing | Applied::Observed(_) | Applied::Paused(_) | Applied::Waiting(..) => {
+            return;
+        }
+    };
+    context.events.tell(&seen.job, telling).await;
+}
+
+/// Tells of the end of a Job.
+pub(crate) async fn tell_end(context: &Context, job: &Job, outcome: &Outcome) {
+    let telling = match super::status::of_outcome(outcome) {
+        Health::Ready(reason, message) => Telling::normal(reason, message),
+        Health::Stalled(reason, message) | Health::Reconciling(reason, message) => Telling::warning(reason, message),
+    };
+    context.events.tell(job, telling).await;
+}

@@ -1,0 +1,214 @@
+//! One look at a time, over an API server in memory; each operator starts anew, as after a crash.
+
+use super::fixtures::api::FakeApi;
+use super::fixtures::{UID, ended_pod};
+use super::*;
+use bloomery_crds::run::{self, Revision};
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
+const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/cs-tier-1";
+const MODEL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/models/default";
+const POD_1: &str = "/api/v1/namespaces/acme/pods/refund-1-01234";
+const POD_2: &str = "/api/v1/namespaces/acme/pods/refund-2-01234";
+
+fn condition(kind: &str) -> Value {
+    json!({ "type": kind, "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" })
+}
+
+fn resource(kind: &str, name: &str, spec: Value, status: Value) -> Value {
+    json!({
+        "apiVersion": "bloomery.dev/v1alpha1",
+        "kind": kind,
+        "metadata": { "namespace": "acme", "name": name, "uid": format!("{name}-uid"), "generation": 1 },
+        "spec": spec,
+        "status": status,
+    })
+}
+
+fn put_skill(api: &FakeApi) {
+    let spec = json!({ "problem": { "statement": "refunds" } });
+    let compiled = Revision {
+        version: run::VERSION,
+        skill: "cs-tier-1".into(),
+        spec: serde_json::from_value(spec.clone()).unwrap(),
+        mcp: None,
+    };
+    let sealed = run::seal(&compiled).unwrap();
+    let conditions = ["Accepted", "MemoryReady", "McpAvailable"].map(condition);
+    let revision = json!({ "name": "cs-tier-1-4f1c9a2e", "digest": sealed.digest });
+    let status = json!({ "observedGeneration": 1, "revision": revision, "conditions": conditions });
+    api.put(SKILL, resource("Skill", "cs-tier-1", spec, status));
+    let stored = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "namespace": "acme", "name": "cs-tier-1-4f1c9a2e", "uid": "map-uid" },
+        "data": { "revision.json": sealed.text },
+    });
+    api.put("/api/v1/namespaces/acme/configmaps/cs-tier-1-4f1c9a2e", stored);
+}
+
+fn put_model(api: &FakeApi) {
+    let spec = json!({ "provider": "openai", "model": "gpt-5-mini", "baseUrl": "https://x/v1" });
+    let status = json!({ "observedGeneration": 1, "conditions": [condition("Ready")] });
+    api.put(MODEL, resource("Model", "default", spec, status));
+}
+
+fn put_job(api: &FakeApi) {
+    let job = json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+        "metadata": { "namespace": "acme", "name": "refund", "uid": UID, "generation": 1 },
+        "spec": { "skill": "cs-tier-1", "goal": "Refund order A-17" },
+    });
+    api.put(JOB, job);
+}
+
+fn tenant() -> FakeApi {
+    let api = FakeApi::default();
+    put_skill(&api);
+    put_model(&api);
+    put_job(&api);
+    api
+}
+
+/// A new operator looks at the Job once.
+async fn look(api: &FakeApi) -> Result<Action, Error> {
+    let context = api.operator().await;
+    let job = serde_json::from_value(api.get(JOB)).unwrap();
+    reconcile(job, context, Arc::default()).await
+}
+
+fn reason(api: &FakeApi) -> String {
+    let conditions = api.get(JOB)["status"]["conditions"].clone();
+    let ready = conditions.as_array().unwrap().iter().find(|condition| condition["type"] == "Ready").unwrap();
+    ready["reason"].as_str().unwrap().to_owned()
+}
+
+fn stored(pod: &Pod) -> Value {
+    serde_json::to_value(pod).unwrap()
+}
+
+#[tokio::test]
+async fn a_job_starts_with_two_writes_and_then_there_are_none() {
+    let api = tenant();
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("create {POD_1}"), format!("status {JOB}")]);
+    let status = &api.get(JOB)["status"];
+    assert_eq!((&status["phase"], &status["attempt"]["podUID"]), (&json!("Starting"), &json!("pod-uid-1")));
+    assert_eq!(status["skillRevision"]["name"], "cs-tier-1-4f1c9a2e");
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_crash_before_the_status_leaves_a_pod_that_is_taken_over() {
+    let api = tenant();
+    look(&api).await.unwrap();
+    api.change(JOB, |job| job["status"] = Value::Null);
+    // Meanwhile the Skill was edited: the Job stays on what its pod was made with.
+    api.change(SKILL, |skill| {
+        skill["status"]["conditions"] = json!(["Accepted", "MemoryReady", "McpAvailable"].map(condition))
+    });
+    api.writes();
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("create {POD_1}"), format!("status {JOB}")]);
+    assert_eq!(api.get(JOB)["status"]["attempt"]["podUID"], "pod-uid-1");
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named_and_healed() {
+    let api = FakeApi::default();
+    put_job(&api);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "SkillNotFound");
+    put_skill(&api);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "ModelNotFound");
+    look(&api).await.unwrap();
+    assert_eq!(api.writes().len(), 2, "a wait is told once");
+    put_model(&api);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "Starting");
+}
+
+#[tokio::test]
+async fn a_pod_of_somebody_else_is_left_alone() {
+    let api = tenant();
+    let mut foreign = stored(&ended_pod(1, 0, None));
+    foreign["metadata"]["ownerReferences"][0]["uid"] = json!("another");
+    api.put(POD_1, foreign);
+    let action = look(&api).await.unwrap();
+    assert_eq!((reason(&api).as_str(), action), ("NameTaken", Action::requeue(Duration::from_secs(60))));
+}
+
+#[tokio::test]
+async fn a_refused_pod_is_named() {
+    let api = tenant();
+    let message = "exceeded quota: pods=10";
+    api.refuse_creates(Some(json!({ "kind": "Status", "code": 403, "reason": "Forbidden", "message": message })));
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "PodNotStarting");
+    api.refuse_creates(None);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "Starting");
+}
+
+#[tokio::test]
+async fn nothing_starts_for_a_job_that_changed_since_it_was_read() {
+    let api = tenant();
+    let context = api.operator().await;
+    let job: Job = serde_json::from_value(api.get(JOB)).unwrap();
+    api.change(JOB, |job| job["status"] = json!({ "phase": "Succeeded" }));
+    let action = reconcile(job, context, Arc::default()).await.unwrap();
+    assert_eq!((action, api.writes()), (Action::requeue(Duration::from_secs(1)), vec![]));
+}
+
+#[tokio::test]
+async fn a_pod_that_the_cache_does_not_know_yet_is_not_taken_for_gone() {
+    let api = tenant();
+    let context = api.operator().await;
+    let first: Job = serde_json::from_value(api.get(JOB)).unwrap();
+    reconcile(first, context.clone(), Arc::default()).await.unwrap();
+    api.writes();
+    let recorded: Job = serde_json::from_value(api.get(JOB)).unwrap();
+    reconcile(recorded, context, Arc::default()).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_lost_attempt_is_followed_by_the_next_and_then_its_pod_goes() {
+    let api = tenant();
+    look(&api).await.unwrap();
+    let mut ended = stored(&ended_pod(1, 0, None));
+    ended["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = json!("2020-01-01T00:00:00Z");
+    api.put(POD_1, ended);
+    api.change(JOB, |job| job["status"]["phase"] = json!("Running"));
+    api.writes();
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
+    assert_eq!(api.get(JOB)["status"]["attempt"]["number"], 2);
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("delete {POD_1}")]);
+}
+
+#[tokio::test]
+async fn a_deleted_skill_ends_the_job_and_then_its_pod() {
+    let api = tenant();
+    look(&api).await.unwrap();
+    api.remove(SKILL);
+    api.writes();
+    look(&api).await.unwrap();
+    assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "Failed"));
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("delete {POD_1}")]);
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_job_on_its_way_out_is_left_to_the_garbage_collector() {
+    let api = tenant();
+    api.change(JOB, |job| job["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
+    assert_eq!(look(&api).await.unwrap(), Action::await_change());
+    assert_eq!(api.writes(), [""; 0]);
+}

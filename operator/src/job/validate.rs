@@ -1,0 +1,116 @@
+//! Whether what a pod needs is there, and what exactly it is: pure, each miss with what to do about it.
+
+use super::build::model_key;
+use super::status::Wait;
+use crate::caches::Guarded;
+use bloomery_crds::conditions::{self, ConditionType, Reason};
+use bloomery_crds::run::{self, KeyFile, ModelEndpoint, Revision};
+use bloomery_crds::v1alpha1::{Model, ModelSpec, RevisionRef, Skill, seconds};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::core::ResourceExt;
+
+/// What a Skill must have before the first pod of a Job of it starts, in this order. Waiting costs nothing; a pod
+/// that waits for an MCP server spends the Job's time.
+const BEFORE_THE_FIRST_POD: [ConditionType; 3] =
+    [ConditionType::Accepted, ConditionType::MemoryReady, ConditionType::McpAvailable];
+
+/// The revision that a new Job of a Skill runs on.
+pub fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Result<RevisionRef, Wait> {
+    let not_ready = |message: String| Wait::new(Reason::SkillNotReady, message);
+    let skill = match skill.map(|skill| &skill.0) {
+        None => {
+            let message = format!("the Skill {name} does not exist: make it, and the Job starts by itself");
+            return Err(Wait::new(Reason::SkillNotFound, message));
+        }
+        Some(Err(error)) => {
+            return Err(not_ready(format!(
+                "the Skill {name} cannot be read by this version of the operator: {}",
+                error.error
+            )));
+        }
+        Some(Ok(skill)) => skill,
+    };
+    let status = skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation);
+    let Some(status) = status else {
+        return Err(not_ready(format!("the Skill {name} was changed a moment ago, and is being looked at")));
+    };
+    for needed in BEFORE_THE_FIRST_POD {
+        if let Some(unmet) = unmet(&status.conditions, needed) {
+            return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
+        }
+    }
+    let revision = status.revision.clone();
+    revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
+}
+
+/// Why a condition does not hold; none where it does.
+fn unmet(conditions: &[Condition], kind: ConditionType) -> Option<String> {
+    match conditions::find(conditions, kind) {
+        Some(condition) if condition.status == "True" => None,
+        Some(condition) => Some(format!("{kind}={} ({}): {}", condition.status, condition.reason, condition.message)),
+        None => Some(format!("{kind} is not known yet")),
+    }
+}
+
+/// The compiled Skill behind its seal.
+pub fn revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
+    let text = stored.and_then(|map| map.data.as_ref()?.get(run::REVISION_KEY));
+    let Some(text) = text else {
+        let message = format!("the revision {} (a ConfigMap) that the Job runs on does not exist", expected.name);
+        return Err(Wait::new(Reason::SkillNotReady, message));
+    };
+    run::open_revision(text, &expected.digest).map_err(|error| {
+        let message = format!(
+            "the revision {} cannot be used: {error}. Delete that ConfigMap, and it is made anew of the Skill",
+            expected.name
+        );
+        Wait::new(Reason::SkillNotReady, message)
+    })
+}
+
+/// The model that a worker calls.
+pub fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
+    let model = match model.map(|model| &model.0) {
+        None => {
+            let message = format!("the Model {name} does not exist: make it, and the Job goes on by itself");
+            return Err(Wait::new(Reason::ModelNotFound, message));
+        }
+        Some(Err(error)) => {
+            let message = format!("the Model {name} cannot be read by this version of the operator: {}", error.error);
+            return Err(Wait::new(Reason::ModelNotReady, message));
+        }
+        Some(Ok(model)) => model,
+    };
+    let stands = model.status.as_ref().filter(|status| status.observed_generation == model.metadata.generation);
+    let conditions = stands.map(|status| status.conditions.as_slice()).unwrap_or_default();
+    if let Some(unmet) = unmet(conditions, ConditionType::Ready) {
+        return Err(Wait::new(Reason::ModelNotReady, format!("the Model {name} is not ready: {unmet}")));
+    }
+    Ok(endpoint(model))
+}
+
+fn endpoint(model: &Model) -> ModelEndpoint {
+    let ModelSpec { provider, model: provider_name, base_url, api_key, timeout } = &model.spec;
+    ModelEndpoint {
+        name: model.name_any(),
+        provider: *provider,
+        model: provider_name.clone(),
+        base_url: base_url.clone(),
+        timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, seconds),
+        api_key: api_key.as_ref().map(|key| KeyFile {
+            path: model_key(&key.secret_key_ref.key),
+            secret: key.secret_key_ref.name.clone(),
+            key: key.secret_key_ref.key.clone(),
+        }),
+    }
+}
+
+/// Whether pods of this memory must share a node: what the claim itself allows counts, not what new ones are made of.
+pub fn is_of_one_node(claim: Option<&PersistentVolumeClaim>) -> bool {
+    let modes = claim.and_then(|claim| claim.spec.as_ref()?.access_modes.as_ref());
+    modes.is_none_or(|modes| !modes.iter().any(|mode| mode == "ReadWriteMany"))
+}
+
+#[cfg(test)]
+mod tests;

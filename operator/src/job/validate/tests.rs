@@ -1,0 +1,106 @@
+use super::*;
+use crate::job::fixtures;
+use bloomery_crds::run::{Revision, seal};
+use bloomery_crds::v1alpha1::SkillStatus;
+use kube::core::DeserializeGuard;
+use rstest::rstest;
+use serde_json::json;
+
+fn skill(conditions: &[(&str, &str, &str)]) -> Guarded<Skill> {
+    let conditions: Vec<_> = conditions
+        .iter()
+        .map(|(kind, status, message)| {
+            json!({ "type": kind, "status": status, "reason": "Because", "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z" })
+        })
+        .collect();
+    let skill = json!({
+        "apiVersion": "bloomery.dev/v1alpha1",
+        "kind": "Skill",
+        "metadata": { "name": "cs-tier-1", "namespace": "acme", "generation": 2 },
+        "spec": { "problem": { "statement": "refunds" } },
+        "status": { "observedGeneration": 2, "revision": fixtures::revision(), "conditions": conditions },
+    });
+    DeserializeGuard(Ok(serde_json::from_value(skill).unwrap()))
+}
+
+const ALL: [(&str, &str, &str); 3] =
+    [("Accepted", "True", ""), ("MemoryReady", "True", ""), ("McpAvailable", "True", "")];
+
+#[test]
+fn a_skill_that_is_ready_gives_its_revision() {
+    assert_eq!(current_revision("cs-tier-1", Some(&skill(&ALL))), Ok(fixtures::revision()));
+}
+
+#[rstest]
+#[case::refused(&[("Accepted", "False", "spec.role: no")], "Accepted=False (Because): spec.role: no")]
+#[case::no_server(&[ALL[0], ALL[1], ("McpAvailable", "False", "0 of 1 pods")], "McpAvailable=False (Because): 0 of 1 pods")]
+#[case::no_memory(&[ALL[0], ("MemoryReady", "Unknown", "soon"), ALL[2]], "MemoryReady=Unknown (Because): soon")]
+#[case::unknown(&[], "Accepted is not known yet")]
+fn a_skill_that_is_not_ready_says_why(#[case] conditions: &[(&str, &str, &str)], #[case] why: &str) {
+    let wait = current_revision("cs-tier-1", Some(&skill(conditions))).unwrap_err();
+    assert_eq!(wait.reason, Reason::SkillNotReady);
+    assert!(wait.message.contains(why), "{}", wait.message);
+}
+
+#[test]
+fn a_skill_that_was_just_edited_is_waited_for() {
+    let mut edited = skill(&ALL);
+    edited.0.as_mut().unwrap().metadata.generation = Some(3);
+    assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
+    edited.0.as_mut().unwrap().status = None::<SkillStatus>;
+    assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
+    assert_eq!(current_revision("cs-tier-1", None).unwrap_err().reason, Reason::SkillNotFound);
+}
+
+fn stored(text: &str) -> ConfigMap {
+    let data = [(run::REVISION_KEY.to_owned(), text.to_owned())].into();
+    ConfigMap { data: Some(data), ..ConfigMap::default() }
+}
+
+#[test]
+fn a_revision_counts_behind_its_seal_only() {
+    let skill = skill(&ALL).0.unwrap();
+    let compiled = Revision { version: 1, skill: "cs-tier-1".into(), spec: skill.spec, mcp: None };
+    let sealed = seal(&compiled).unwrap();
+    let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };
+    assert_eq!(revision(&expected, Some(&stored(&sealed.text))), Ok(compiled));
+    for broken in [None, Some(stored("{}"))] {
+        let wait = revision(&expected, broken.as_ref()).unwrap_err();
+        assert!(wait.message.contains("cs-tier-1-x"), "{}", wait.message);
+    }
+}
+
+fn model_of(spec: &serde_json::Value, status: &str) -> Guarded<Model> {
+    let model = json!({
+        "apiVersion": "bloomery.dev/v1alpha1",
+        "kind": "Model",
+        "metadata": { "name": "fast", "namespace": "acme", "generation": 1 },
+        "spec": spec,
+        "status": { "observedGeneration": 1, "conditions": [
+            { "type": "Ready", "status": status, "reason": "Because", "message": "so", "lastTransitionTime": "2026-01-01T00:00:00Z" },
+        ] },
+    });
+    DeserializeGuard(Ok(serde_json::from_value(model).unwrap()))
+}
+
+#[test]
+fn a_model_is_told_as_the_worker_calls_it() {
+    let spec = json!({
+        "provider": "openai", "model": "gpt-5-mini", "baseUrl": "https://x/v1", "timeout": "90s",
+        "apiKey": { "secretKeyRef": { "name": "llm", "key": "token" } },
+    });
+    let key = KeyFile { path: "/etc/bloomery/model/token".into(), secret: "llm".into(), key: "token".into() };
+    let endpoint = model("fast", Some(&model_of(&spec, "True"))).unwrap();
+    assert_eq!((endpoint.name.as_str(), endpoint.timeout_seconds, endpoint.api_key), ("fast", 90, Some(key)));
+    assert_eq!(model("fast", Some(&model_of(&spec, "False"))).unwrap_err().reason, Reason::ModelNotReady);
+    assert_eq!(model("fast", None).unwrap_err().reason, Reason::ModelNotFound);
+}
+
+#[rstest]
+#[case(&["ReadWriteOnce"], true)]
+#[case(&["ReadWriteOnce", "ReadWriteMany"], false)]
+fn the_claim_itself_says_whether_pods_share_a_node(#[case] modes: &[&str], #[case] one_node: bool) {
+    let claim = serde_json::from_value(json!({ "spec": { "accessModes": modes } })).unwrap();
+    assert_eq!(is_of_one_node(Some(&claim)), one_node);
+    assert!(is_of_one_node(None));
+}

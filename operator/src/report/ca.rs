@@ -1,0 +1,135 @@
+//! The CA of the report endpoint: what stands in its Secret, when it is renewed, and the certificates that it signs.
+//!
+//! A pod trusts the certificates that it was made with, and may live long. So a new authority is made when a
+//! third of the lifetime of the newest is left, is trusted by all pods from then on, and signs only when the one
+//! before is about to end: by then every pod knows it.
+
+mod pem;
+
+use pem::{Pair, Times};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls::pki_types::CertificateDer;
+use std::time::Duration;
+
+const DAY: u64 = 24 * 3600;
+
+/// How long an authority lasts, in seconds.
+pub const AUTHORITY_SECONDS: u64 = 360 * DAY;
+
+/// How long a certificate of a replica lasts, in seconds.
+pub const LEAF_SECONDS: u64 = 14 * DAY;
+
+/// How much earlier certificates begin, for clocks that are behind, in seconds.
+const SKEW_SECONDS: u64 = 3600;
+
+/// Why the CA cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What stands in the Secret is not what the operator wrote.
+    #[error("{0}")]
+    Unreadable(String),
+    /// No certificate can be made.
+    #[error("a certificate cannot be made: {0}")]
+    Making(#[from] rcgen::Error),
+    /// All authorities have expired.
+    #[error("all certificates of the CA have expired, and the leader has made no new one yet")]
+    Expired,
+}
+
+/// The authorities, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct Authorities(Vec<Pair>);
+
+/// A certificate for a replica, and its key.
+pub struct Leaf {
+    /// The certificate.
+    pub certificate: CertificateDer<'static>,
+    /// Its key, as PKCS#8.
+    pub key: Vec<u8>,
+    /// When it ends, in seconds of the epoch.
+    pub not_after: u64,
+}
+
+impl Authorities {
+    /// Reads `ca.crt` and `ca.key`; both empty is an empty CA.
+    pub fn read(certificates: &str, keys: &str) -> Result<Self, Error> {
+        pem::pairs(certificates, keys).map(Self)
+    }
+
+    /// `ca.crt` and `ca.key`, as [`Authorities::read`] takes them.
+    pub fn to_pem(&self) -> (String, String) {
+        let certificates = self.0.iter().map(|pair| pair.certificate.as_str()).collect();
+        let keys = self.0.iter().map(|pair| pair.key.as_str()).collect();
+        (certificates, keys)
+    }
+
+    /// The certificates that a pod made now has to trust.
+    pub fn bundle(&self, now: u64) -> String {
+        self.0.iter().filter(|pair| pair.times.not_after > now).map(|pair| pair.certificate.as_str()).collect()
+    }
+
+    /// Whether a new authority is due: there is none, or less than a third of the newest is left.
+    pub fn is_due(&self, now: u64) -> bool {
+        self.0.last().is_none_or(|pair| {
+            let Times { not_before, not_after } = pair.times;
+            not_after.saturating_sub(now) < not_after.saturating_sub(not_before) / 3
+        })
+    }
+
+    /// The same with a new authority, without those that have expired.
+    pub fn renewed(&self, now: u64) -> Result<Self, Error> {
+        let mut pairs: Vec<Pair> = self.0.iter().filter(|pair| pair.times.not_after > now).cloned().collect();
+        pairs.push(authority(now)?);
+        Ok(Self(pairs))
+    }
+
+    /// Signs a certificate for these names. The oldest authority that outlives it signs: all pods know that one.
+    pub fn issue(&self, names: &[String], now: u64) -> Result<Leaf, Error> {
+        let alive = || self.0.iter().filter(|pair| pair.times.not_after > now);
+        let outlives = |pair: &&Pair| pair.times.not_after > now.saturating_add(LEAF_SECONDS);
+        let signer = alive().find(outlives).or_else(|| alive().last()).ok_or(Error::Expired)?;
+        let not_after = now.saturating_add(LEAF_SECONDS).min(signer.times.not_after);
+        let mut params = CertificateParams::new(names.to_vec())?;
+        params.distinguished_name = common_name("bloomery report endpoint");
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        limit(&mut params, Times { not_before: now.saturating_sub(SKEW_SECONDS), not_after });
+        let key = KeyPair::generate()?;
+        let issuer = Issuer::from_ca_cert_pem(&signer.certificate, KeyPair::from_pem(&signer.key)?)?;
+        let certificate = params.signed_by(&key, &issuer)?;
+        Ok(Leaf { certificate: certificate.der().clone(), key: key.serialize_der(), not_after })
+    }
+}
+
+fn authority(now: u64) -> Result<Pair, Error> {
+    let mut params = CertificateParams::default();
+    // A name of its own: of two authorities with one name, a client may try only the wrong one.
+    params.distinguished_name = common_name(&format!("bloomery report CA {now}"));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let times =
+        Times { not_before: now.saturating_sub(SKEW_SECONDS), not_after: now.saturating_add(AUTHORITY_SECONDS) };
+    limit(&mut params, times);
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem(), times })
+}
+
+fn limit(params: &mut CertificateParams, times: Times) {
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + Duration::from_secs(times.not_before);
+    params.not_after = epoch + Duration::from_secs(times.not_after);
+}
+
+fn common_name(name: &str) -> DistinguishedName {
+    let mut distinguished = DistinguishedName::new();
+    distinguished.push(DnType::CommonName, name);
+    distinguished
+}
+
+#[cfg(test)]
+mod tests;

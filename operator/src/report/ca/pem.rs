@@ -1,0 +1,87 @@
+//! The two texts of the Secret, and the pairs of certificate and key that they hold.
+
+use super::Error;
+use rcgen::{KeyPair, PublicKeyData};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+/// An authority: a certificate and its key, both as PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Pair {
+    /// The certificate.
+    pub(super) certificate: String,
+    /// Its key.
+    pub(super) key: String,
+    /// When it is valid.
+    pub(super) times: Times,
+}
+
+impl std::fmt::Debug for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The key is left out: it must not reach a log.
+        f.debug_struct("Pair")
+            .field("certificate", &self.certificate)
+            .field("times", &self.times)
+            .finish_non_exhaustive()
+    }
+}
+
+/// When a certificate is valid, in seconds of the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Times {
+    /// From.
+    pub(super) not_before: u64,
+    /// To.
+    pub(super) not_after: u64,
+}
+
+/// Reads as many pairs as there are, in their order.
+pub(super) fn pairs(certificates: &str, keys: &str) -> Result<Vec<Pair>, Error> {
+    let (certificates, keys) = (sections(certificates), sections(keys));
+    if certificates.len() != keys.len() {
+        let message = format!("ca.crt has {} certificates and ca.key {} keys", certificates.len(), keys.len());
+        return Err(Error::Unreadable(message));
+    }
+    certificates.into_iter().zip(keys).map(|(certificate, key)| pair(certificate, key)).collect()
+}
+
+fn pair(certificate: String, key: String) -> Result<Pair, Error> {
+    let unreadable = |what: &str, why: String| Error::Unreadable(format!("{what} cannot be read: {why}"));
+    let der = CertificateDer::from_pem_slice(certificate.as_bytes());
+    let der = der.map_err(|error| unreadable("ca.crt", error.to_string()))?;
+    let parsed = x509_parser::parse_x509_certificate(&der);
+    let (_, parsed) = parsed.map_err(|error| unreadable("ca.crt", error.to_string()))?;
+    let known = KeyPair::from_pem(&key).map_err(|error| unreadable("ca.key", error.to_string()))?;
+    if parsed.public_key().subject_public_key.data != known.der_bytes() {
+        return Err(Error::Unreadable(
+            "a key of ca.key does not belong to the certificate at its place in ca.crt".to_owned(),
+        ));
+    }
+    let seconds = |timestamp: i64| u64::try_from(timestamp).unwrap_or(0);
+    let validity = parsed.validity();
+    let times = Times {
+        not_before: seconds(validity.not_before.timestamp()),
+        not_after: seconds(validity.not_after.timestamp()),
+    };
+    Ok(Pair { certificate, key, times })
+}
+
+/// The sections of a PEM text, each with its own lines only.
+fn sections(text: &str) -> Vec<String> {
+    let mut sections: Vec<String> = Vec::new();
+    let mut open: Option<String> = None;
+    for line in text.lines().map(str::trim_end) {
+        if line.starts_with("-----BEGIN ") {
+            open = Some(String::new());
+        }
+        let Some(section) = &mut open else { continue };
+        section.push_str(line);
+        section.push('\n');
+        if line.starts_with("-----END ") {
+            sections.extend(open.take());
+        }
+    }
+    // A section that does not end is unreadable, not absent.
+    sections.extend(open);
+    sections
+}

@@ -1,0 +1,101 @@
+use super::*;
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{ServerName, UnixTime};
+use std::sync::Arc;
+
+const NOW: u64 = 1_800_000_000;
+
+fn names() -> Vec<String> {
+    vec!["bloomery-operator.bloomery.svc".to_owned()]
+}
+
+/// Whether a client that trusts `bundle` would talk to a server of that name with that certificate at that time.
+fn is_trusted(bundle: &str, leaf: &Leaf, name: &'static str, now: u64) -> bool {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
+        roots.add(certificate.unwrap()).unwrap();
+    }
+    let provider = Arc::new(ring::default_provider());
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+    let time = UnixTime::since_unix_epoch(Duration::from_secs(now));
+    verifier.verify_server_cert(&leaf.certificate, &[], &ServerName::try_from(name).unwrap(), &[], time).is_ok()
+}
+
+fn first() -> Authorities {
+    Authorities::default().renewed(NOW).unwrap()
+}
+
+#[test]
+fn what_is_signed_is_trusted_for_its_name_and_time_only() {
+    let ca = first();
+    let leaf = ca.issue(&names(), NOW).unwrap();
+    let bundle = ca.bundle(NOW);
+    assert!(is_trusted(&bundle, &leaf, "bloomery-operator.bloomery.svc", NOW + 5));
+    assert!(!is_trusted(&bundle, &leaf, "bloomery-operator.other.svc", NOW + 5));
+    assert!(!is_trusted(&bundle, &leaf, "bloomery-operator.bloomery.svc", leaf.not_after + 5));
+    assert!(!is_trusted(&first().bundle(NOW), &leaf, "bloomery-operator.bloomery.svc", NOW + 5));
+}
+
+#[test]
+fn the_secret_comes_back_as_it_was_written() {
+    let ca = first().renewed(NOW + 5).unwrap();
+    let (certificates, keys) = ca.to_pem();
+    let read = Authorities::read(&certificates, &keys).unwrap();
+    assert_eq!(read.0, ca.0);
+    assert!(Authorities::read("", "").unwrap().is_due(NOW));
+}
+
+#[test]
+fn what_the_operator_did_not_write_is_refused_and_not_replaced() {
+    let (certificates, keys) = first().to_pem();
+    let (_, other_keys) = first().to_pem();
+    for (certificates, keys) in [
+        (certificates.as_str(), ""),
+        (certificates.as_str(), other_keys.as_str()),
+        ("-----BEGIN CERTIFICATE-----\nMIIB", keys.as_str()),
+        ("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n", keys.as_str()),
+    ] {
+        let error = Authorities::read(certificates, keys).unwrap_err();
+        assert!(matches!(error, Error::Unreadable(_)), "{error}");
+    }
+}
+
+#[test]
+fn an_authority_is_due_when_a_third_of_its_life_is_left() {
+    let ca = first();
+    let third = AUTHORITY_SECONDS / 3;
+    assert!(!ca.is_due(NOW + 2 * third - SKEW_SECONDS));
+    assert!(ca.is_due(NOW + 2 * third + SKEW_SECONDS));
+}
+
+#[test]
+fn pods_of_every_age_trust_the_endpoint_through_a_rotation() {
+    let name = "bloomery-operator.bloomery.svc";
+    let old = first();
+    let rotation = NOW + AUTHORITY_SECONDS * 2 / 3 + DAY;
+    let both = old.renewed(rotation).unwrap();
+    let end_of_old = NOW + AUTHORITY_SECONDS;
+    let (old_pod, new_pod) = (old.bundle(NOW), both.bundle(rotation));
+    // Until shortly before the old authority ends, it signs, and pods of either age agree.
+    for now in [rotation, rotation + 60 * DAY, end_of_old - LEAF_SECONDS - DAY] {
+        let leaf = both.issue(&names(), now).unwrap();
+        assert!(is_trusted(&old_pod, &leaf, name, now) && is_trusted(&new_pod, &leaf, name, now));
+    }
+    let late = end_of_old - LEAF_SECONDS + DAY;
+    let leaf = both.issue(&names(), late).unwrap();
+    assert!(is_trusted(&new_pod, &leaf, name, late) && !is_trusted(&old_pod, &leaf, name, late));
+    // The next rotation drops what has expired.
+    let next = both.renewed(end_of_old + DAY).unwrap();
+    assert_eq!(next.0.len(), 2);
+    assert!(matches!(both.issue(&names(), rotation + 2 * AUTHORITY_SECONDS), Err(Error::Expired)));
+}
+
+#[test]
+fn keys_are_not_printed() {
+    let ca = first();
+    assert!(!format!("{ca:?}").contains("PRIVATE KEY"));
+}

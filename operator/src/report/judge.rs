@@ -1,0 +1,71 @@
+//! Whether a caller may report for a Job: pure, over what is recorded of it.
+
+use super::auth::Caller;
+use super::refusal::Refusal;
+use bloomery_crds::report::{End, Report};
+use bloomery_crds::v1alpha1::{Attempt, Job};
+
+/// What is to be thought of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The caller is the recorded pod.
+    Accepted,
+    /// The caller is another pod than the recorded one, of the same attempt: good only if that one is gone.
+    OtherPod(Attempt),
+    /// The report is not taken.
+    Refused(Refusal),
+}
+
+/// Judges a report by the Job that it names.
+pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Verdict {
+    let named = &report.job;
+    let refused = |refusal: fn(String) -> Refusal, message: String| Verdict::Refused(refusal(message));
+    if caller.namespace != named.namespace {
+        let message = format!("a pod of namespace {} cannot report for a Job of {}", caller.namespace, named.namespace);
+        return refused(Refusal::Forbidden, message);
+    }
+    let Some(job) = job.filter(|job| job.metadata.uid.as_ref() == Some(&named.uid)) else {
+        return refused(
+            Refusal::NotFound,
+            format!("there is no Job {}/{} of UID {}", named.namespace, named.name, named.uid),
+        );
+    };
+    let recorded = job.status.as_ref().and_then(|status| status.attempt.as_ref());
+    let too_early =
+        || refused(Refusal::TooEarly, format!("attempt {} is not recorded yet: report again", report.attempt));
+    let Some(recorded) = recorded.filter(|recorded| recorded.number >= report.attempt) else { return too_early() };
+    if recorded.number > report.attempt {
+        let message = format!("attempt {} is over: attempt {} goes on with the Job", report.attempt, recorded.number);
+        return refused(Refusal::Superseded, message);
+    }
+    match &recorded.pod_uid {
+        Some(uid) if *uid == caller.pod_uid => Verdict::Accepted,
+        Some(_) => Verdict::OtherPod(recorded.clone()),
+        None => too_early(),
+    }
+}
+
+/// Refuses a report that contradicts itself.
+pub fn check(report: &Report) -> Result<(), Refusal> {
+    let (phase, outcome) = (report.projection.phase, report.projection.outcome.as_ref());
+    let ends_in = outcome.map(|outcome| outcome.code.phase());
+    let contradiction = match (ends_in, &report.end) {
+        (Some(end), _) if end != phase => {
+            Some(format!("an outcome that rests in {end} does not go with the phase {phase}"))
+        }
+        (None, _) if phase.is_terminal() => Some(format!("the phase {phase} needs an outcome")),
+        (None, Some(End::Finished)) => Some("a worker that finished has an outcome".to_owned()),
+        (Some(_), Some(End::Parked(_))) => Some("a worker that parked has no outcome".to_owned()),
+        _ => None,
+    };
+    match contradiction {
+        Some(message) => Err(Refusal::Invalid(message)),
+        None if report.epoch == 0 || report.attempt == 0 => {
+            Err(Refusal::Invalid("attempts and epochs are counted from 1".to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+use super::*;
+use crate::job::fixtures::{UID, job, pod_uid, report, status};
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+use bloomery_crds::report::ParkReason;
+use rstest::rstest;
+
+fn caller(pod_uid: &str) -> Caller {
+    Caller { namespace: "acme".into(), pod_uid: pod_uid.into() }
+}
+
+fn running(attempt: u32) -> Job {
+    Job { status: Some(status(attempt, Phase::Running)), ..job() }
+}
+
+fn code(verdict: Verdict) -> u16 {
+    match verdict {
+        Verdict::Accepted => 200,
+        Verdict::OtherPod(_) => 0,
+        Verdict::Refused(refusal) => refusal.status().as_u16(),
+    }
+}
+
+#[rstest]
+#[case::recorded(Some(running(2)), caller(&pod_uid(2)), 200)]
+#[case::other_pod(Some(running(2)), caller("another"), 0)]
+#[case::not_recorded(Some(job()), caller(&pod_uid(2)), 409)]
+#[case::ahead(Some(running(1)), caller(&pod_uid(2)), 409)]
+#[case::behind(Some(running(3)), caller(&pod_uid(2)), 410)]
+#[case::no_job(None, caller(&pod_uid(2)), 404)]
+#[case::other_tenant(Some(running(2)), Caller { namespace: "other".into(), ..caller(&pod_uid(2)) }, 403)]
+fn who_may_report(#[case] job: Option<Job>, #[case] caller: Caller, #[case] expected: u16) {
+    assert_eq!(code(judge(job.as_ref(), &caller, &report(2, 1, 3, Phase::Running))), expected);
+}
+
+#[test]
+fn a_namesake_made_later_is_another_job() {
+    let mut other = running(2);
+    other.metadata.uid = Some("another".into());
+    let verdict = judge(Some(&other), &caller(&pod_uid(2)), &report(2, 1, 3, Phase::Running));
+    assert!(matches!(&verdict, Verdict::Refused(Refusal::NotFound(why)) if why.contains(UID)), "{verdict:?}");
+}
+
+#[test]
+fn a_pod_that_is_not_recorded_yet_comes_again() {
+    let mut job = running(2);
+    job.status.as_mut().unwrap().attempt.as_mut().unwrap().pod_uid = None;
+    assert_eq!(code(judge(Some(&job), &caller(&pod_uid(2)), &report(2, 1, 3, Phase::Running))), 409);
+}
+
+#[rstest]
+#[case::at_work(Phase::Running, None, None, true)]
+#[case::ended(Phase::Succeeded, Some(OutcomeCode::Succeeded), Some(End::Finished), true)]
+#[case::parked(Phase::Running, None, Some(End::Parked(ParkReason::Drain)), true)]
+#[case::no_outcome(Phase::Succeeded, None, None, false)]
+#[case::another_outcome(Phase::Succeeded, Some(OutcomeCode::GateFailed), None, false)]
+#[case::early_outcome(Phase::Running, Some(OutcomeCode::Succeeded), None, false)]
+#[case::finished_with_nothing(Phase::Running, None, Some(End::Finished), false)]
+#[case::parked_with_an_outcome(
+    Phase::Succeeded,
+    Some(OutcomeCode::Succeeded),
+    Some(End::Parked(ParkReason::Drain)),
+    false
+)]
+fn contradictions_are_refused(
+    #[case] phase: Phase,
+    #[case] code: Option<OutcomeCode>,
+    #[case] end: Option<End>,
+    #[case] fits: bool,
+) {
+    let mut report = report(1, 1, 1, phase);
+    report.projection.outcome = code.map(|code| Outcome::new(code, "so"));
+    report.end = end;
+    assert_eq!(check(&report).is_ok(), fits);
+    report.epoch = 0;
+    assert!(check(&report).is_err());
+}

@@ -1,0 +1,125 @@
+//! How a report changes a Job's status: pure, idempotent, and never backwards.
+
+use crate::job::status::{Stamp, at_work, finish, with_health};
+use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::report::{End, Projection, Report, Waiting};
+use bloomery_crds::v1alpha1::JobStatus;
+
+/// What a report makes of a status.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Merged {
+    /// The report says nothing new.
+    Nothing,
+    /// It does, and can wait for the next one.
+    Later(Box<JobStatus>),
+    /// A person would want to know now.
+    Now(Box<JobStatus>),
+}
+
+/// Merges a report of the recorded attempt into the status that stands.
+///
+/// # Guarantees
+/// Reports count by (epoch, events): one that is older than what stands changes nothing, so repetitions and
+/// reordering do no harm. A terminal status is final; phase, epoch and log never go back.
+pub fn merge(standing: &JobStatus, report: &Report, stamp: &Stamp) -> Merged {
+    if !is_news(standing, report) {
+        return Merged::Nothing;
+    }
+    let status = merged(standing, report, stamp);
+    if status == *standing {
+        Merged::Nothing
+    } else if is_urgent(standing, &status) {
+        Merged::Now(Box::new(status))
+    } else {
+        Merged::Later(Box::new(status))
+    }
+}
+
+/// How many events of the log are safe, as far as its worker has to care.
+///
+/// Nothing more of a Job that has ended will ever be written: its worker need not wait for it.
+pub fn ack(standing: &JobStatus, report: &Report) -> u64 {
+    let safe = standing.log.as_ref().map_or(0, |log| log.events);
+    if standing.is_terminal() { safe.max(report.projection.log.events) } else { safe }
+}
+
+fn is_news(standing: &JobStatus, report: &Report) -> bool {
+    let Some(attempt) = &standing.attempt else { return false };
+    let events = standing.log.as_ref().map_or(0, |log| log.events);
+    let position = (report.epoch, report.projection.log.events);
+    !standing.is_terminal()
+        && attempt.number == report.attempt
+        && report.end != Some(End::Superseded)
+        // A log that lost acknowledged events is not followed, whatever its epoch.
+        && report.projection.log.events >= events
+        && position >= (attempt.epoch.unwrap_or(0), events)
+}
+
+fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
+    let Projection { phase, outcome, result, gates, usage, log } = &report.projection;
+    let mut status = standing.clone();
+    status.result.clone_from(result);
+    status.gates = Some(gates.clone());
+    status.usage = Some(usage.clone());
+    status.log = Some(log.clone());
+    if let Some(attempt) = &mut status.attempt {
+        attempt.epoch = Some(report.epoch);
+        attempt.silent = None;
+    }
+    if let Some(outcome) = outcome {
+        return finish(status, outcome.clone(), None, stamp);
+    }
+    if standing.phase == Some(Phase::Queued) {
+        // What comes after a worker parked, or was given up, does not bring it back to work.
+        return status;
+    }
+    let parks = matches!(report.end, Some(End::Parked(_)));
+    status.phase = Some(match phase {
+        _ if parks => Phase::Queued,
+        Phase::Finalizing => Phase::Finalizing,
+        _ => Phase::Running,
+    });
+    let waiting = report.waiting.as_ref().filter(|_| !parks);
+    let health = waiting.map_or_else(|| at_work(&status), of_waiting);
+    with_health(status, health, stamp)
+}
+
+fn of_waiting(waiting: &Waiting) -> Health {
+    let (reason, message) = match waiting {
+        Waiting::SecretMissing { name, key } => (
+            Reason::SecretMissing,
+            format!(
+                "the worker waits for the key {key} of the Secret {name}: make it, and the worker goes on by itself"
+            ),
+        ),
+        Waiting::McpUnavailable { message } => {
+            (Reason::McpUnavailable, format!("the worker waits for the Skill's MCP server: {message}"))
+        }
+        Waiting::ModelUnavailable { message } => {
+            (Reason::ModelUnavailable, format!("the worker waits for the model: {message}"))
+        }
+    };
+    Health::Reconciling(reason, message)
+}
+
+/// Whether a person would want to know now, and not with the next write.
+fn is_urgent(standing: &JobStatus, merged: &JobStatus) -> bool {
+    let epoch = |status: &JobStatus| status.attempt.as_ref().and_then(|attempt| attempt.epoch);
+    merged.is_terminal()
+        || epoch(standing) != epoch(merged)
+        || (merged.phase == Some(Phase::Queued)) != (standing.phase == Some(Phase::Queued))
+        || waits_for(standing) != waits_for(merged)
+}
+
+/// What a worker waits for, as its Job's conditions have it.
+fn waits_for(status: &JobStatus) -> Option<Reason> {
+    let told = conditions::find(&status.conditions, ConditionType::Reconciling)?;
+    told.reason
+        .parse()
+        .ok()
+        .filter(|reason| matches!(reason, Reason::SecretMissing | Reason::McpUnavailable | Reason::ModelUnavailable))
+}
+
+#[cfg(test)]
+mod tests;

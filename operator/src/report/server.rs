@@ -1,0 +1,161 @@
+//! The report endpoint as a server: HTTP over TLS, bounded in every direction.
+
+use super::refusal::Refusal;
+use super::service::Service;
+use super::tls::{self, Served};
+use crate::context::Context;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::routing::post;
+use axum::{Json, Router};
+use bloomery_crds::canonical;
+use bloomery_crds::report::{Directives, MAX_BYTES, PATH, Report};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How many workers may be connected to one replica.
+const CONNECTIONS: usize = 4096;
+
+/// How long a handshake may take, and how long a connection may be silent.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How much of a request is held beside its body: the headers, of which a token is the largest.
+const HEADERS: usize = 32 * 1024;
+
+/// How long requests under way may take after the shutdown.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Takes reports until the shutdown; those under way are finished.
+///
+/// # Errors
+/// Where the address cannot be listened on, or TLS cannot be set up.
+pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::io::Result<()> {
+    let served = Arc::new(Served::default());
+    let tls = tls::config(served.clone()).map_err(std::io::Error::other)?;
+    let address = context.settings.report.addr;
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        std::io::Error::new(
+            error.kind(),
+            format!("reports cannot be taken at {address} (BLOOMERY_REPORT_ADDR): {error}"),
+        )
+    })?;
+    context.readiness.report_listener.open();
+    let router = router(Arc::new(Service::new(context.clone())));
+    tokio::select! {
+        () = accept(listener, TlsAcceptor::from(Arc::new(tls)), router, &shutdown) => {}
+        () = tls::keep(&context, &served) => {}
+    }
+    Ok(())
+}
+
+/// The routes of the endpoint.
+pub fn router(service: Arc<Service>) -> Router {
+    Router::new()
+        .route(PATH, post(report))
+        .fallback(async || (StatusCode::NOT_FOUND, error(&format!("reports are taken at {PATH}"))))
+        .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, error("reports are sent with POST")))
+        .layer(DefaultBodyLimit::max(MAX_BYTES))
+        .with_state(service)
+}
+
+fn error(message: &str) -> Json<serde_json::Value> {
+    Json(serde_json::json!({ "error": message }))
+}
+
+async fn report(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Directives>, Refusal> {
+    let taken = match parse(&headers, body) {
+        Ok((token, report)) => service.take(token, &report).await,
+        Err(refusal) => Err(refusal),
+    };
+    taken.map(Json).inspect_err(|refusal| service.refused(refusal))
+}
+
+fn parse(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&str, Report), Refusal> {
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let token = match authorization.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => token.trim(),
+        _ => {
+            return Err(Refusal::Unauthorized(
+                "a report needs its worker's token: Authorization: Bearer ...".to_owned(),
+            ));
+        }
+    };
+    let body = body.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Refusal::TooLarge(format!("a report is at most {MAX_BYTES} bytes long")),
+        _ => Refusal::Invalid(format!("the report did not arrive whole: {}", rejection.body_text())),
+    })?;
+    let text = str::from_utf8(&body).map_err(|error| Refusal::Invalid(format!("a report is text: {error}")))?;
+    let invalid = |why: String| Refusal::Invalid(format!("the report cannot be read: {why}"));
+    let value = canonical::parse(text).map_err(|error| invalid(error.to_string()))?;
+    let report = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+    Ok((token, report))
+}
+
+async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdown: &CancellationToken) {
+    let (tasks, places) = (TaskTracker::new(), Arc::new(Semaphore::new(CONNECTIONS)));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { break };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection = connection(stream, tls.clone(), router.clone(), shutdown.clone());
+                tasks.spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: some will come back.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+    tasks.close();
+    let _ = tokio::time::timeout(FAREWELL, tasks.wait()).await;
+}
+
+async fn connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
+    let stream = match tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
+        Err(_) => return tracing::debug!("a TLS handshake took too long"),
+    };
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE)
+        .max_buf_size(HEADERS)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut served = std::pin::pin!(served);
+    let ended = tokio::select! {
+        ended = served.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            served.as_mut().graceful_shutdown();
+            served.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The real router, over an API server in memory.
+
+use super::*;
+use crate::job::fixtures::api::FakeApi;
+use crate::job::fixtures::{self, UID, pod_uid, status};
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::Job;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
+
+fn vouch(api: &FakeApi, namespace: &str, pod_uid: &str) {
+    api.review(json!({
+        "authenticated": true,
+        "audiences": ["bloomery"],
+        "user": {
+            "username": format!("system:serviceaccount:{namespace}:cs-tier-1-worker"),
+            "extra": { "authentication.kubernetes.io/pod-uid": [pod_uid] },
+        },
+    }));
+}
+
+fn store(api: &FakeApi, job: &Job) {
+    let mut job = serde_json::to_value(job).unwrap();
+    job["status"]["attempt"]["podUID"] = json!(pod_uid(1));
+    api.put(JOB, job);
+}
+
+fn starting() -> FakeApi {
+    let api = FakeApi::default();
+    vouch(&api, "acme", &pod_uid(1));
+    store(&api, &Job { status: Some(status(1, Phase::Starting)), ..fixtures::job() });
+    api
+}
+
+async fn endpoint(api: &FakeApi) -> Router {
+    router(Arc::new(Service::new(api.operator().await)))
+}
+
+async fn post(router: &Router, body: impl Into<Body>) -> (u16, Value) {
+    let request = Request::post(PATH).header("authorization", "Bearer token").body(body.into()).unwrap();
+    answer(router, request).await
+}
+
+async fn answer(router: &Router, request: Request<Body>) -> (u16, Value) {
+    let response = router.clone().oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    (status, serde_json::from_slice(&body).unwrap())
+}
+
+fn report(events: u64, phase: Phase) -> String {
+    serde_json::to_string(&fixtures::report(1, 1, events, phase)).unwrap()
+}
+
+fn acked(ack: u64) -> (u16, Value) {
+    (200, json!({ "ack": ack }))
+}
+
+#[tokio::test]
+async fn a_conversation_of_a_moment_is_two_writes() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+    // Nothing that a person waits for: it comes with the next write.
+    assert_eq!(post(&router, report(5, Phase::Running)).await, acked(3));
+    assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+    assert_eq!(post(&router, report(9, Phase::Succeeded)).await, acked(9));
+    assert_eq!(post(&router, report(9, Phase::Succeeded)).await, acked(9));
+    assert_eq!(api.writes().len(), 2);
+    let status = &api.get(JOB)["status"];
+    assert_eq!((&status["phase"], &status["log"]["events"]), (&json!("Succeeded"), &json!(9)));
+}
+
+#[tokio::test]
+async fn what_somebody_else_wrote_meanwhile_is_kept() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    let mut other = api.get(JOB);
+    other["status"]["conditions"] = json!([
+        { "type": "example.com/Audited", "status": "True", "reason": "Yes", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" },
+    ]);
+    api.meanwhile(JOB, other);
+    assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+    let conditions = api.get(JOB)["status"]["conditions"].clone();
+    assert!(conditions.as_array().unwrap().iter().any(|condition| condition["type"] == "example.com/Audited"));
+    assert_eq!(api.writes().len(), 2, "one was refused");
+}
+
+#[tokio::test]
+async fn a_pod_may_report_before_it_is_recorded() {
+    let api = starting();
+    let recorded = api.get(JOB);
+    api.change(JOB, |job| job["status"] = Value::Null);
+    let router = endpoint(&api).await;
+    assert_eq!(post(&router, report(3, Phase::Running)).await.0, 409);
+    api.put(JOB, recorded);
+    // The cache of this replica learns nothing more: the Job is asked for.
+    assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+}
+
+#[tokio::test]
+async fn who_may_not_report_is_told_why() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    vouch(&api, "other", &pod_uid(1));
+    let (status, body) = post(&router, report(3, Phase::Running)).await;
+    assert_eq!(status, 403);
+    assert!(body["error"].as_str().unwrap().contains("namespace other"), "{body}");
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn another_pod_may_report_only_in_the_place_of_the_recorded_one() {
+    let api = starting();
+    vouch(&api, "acme", "copy");
+    let path = "/api/v1/namespaces/acme/pods/refund-1-01234";
+    api.put(path, serde_json::to_value(fixtures::pod(1, "Running")).unwrap());
+    let router = endpoint(&api).await;
+    assert_eq!(post(&router, report(3, Phase::Running)).await.0, 403);
+    api.change(path, |pod| pod["metadata"]["uid"] = json!("copy"));
+    assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+}
+
+#[tokio::test]
+async fn replaced_and_deleted_jobs_are_told_apart() {
+    let api = starting();
+    store(&api, &Job { status: Some(status(2, Phase::Starting)), ..fixtures::job() });
+    let router = endpoint(&api).await;
+    assert_eq!(post(&router, report(3, Phase::Running)).await.0, 410);
+    api.remove(JOB);
+    assert_eq!(post(&router, report(3, Phase::Running)).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_report_must_be_one() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    let twice = report(3, Phase::Running).replacen("\"attempt\":1", "\"attempt\":1,\"attempt\":1", 1);
+    let unknown = report(3, Phase::Running).replacen("\"attempt\":1", "\"attempt\":1,\"approved\":true", 1);
+    for (body, expected) in [
+        ("{".to_owned(), 422),
+        (twice, 422),
+        (unknown, 422),
+        (report(3, Phase::Running).replace("\"Running\"", "\"Succeeded\""), 422),
+        (format!("\"{}\"", "x".repeat(MAX_BYTES)), 413),
+    ] {
+        let (status, answer) = post(&router, body).await;
+        assert_eq!(status, expected, "{answer}");
+        assert!(answer["error"].is_string());
+    }
+    let request = Request::post(PATH).body(Body::from(report(3, Phase::Running))).unwrap();
+    assert_eq!(answer(&router, request).await.0, 401);
+    assert_eq!(answer(&router, Request::get(PATH).body(Body::empty()).unwrap()).await.0, 405);
+    assert_eq!(answer(&router, Request::post("/").body(Body::empty()).unwrap()).await.0, 404);
+    assert_eq!(api.writes(), [""; 0]);
+    assert!(report(3, Phase::Running).contains(UID));
+}

@@ -1,0 +1,150 @@
+//! Takes reports: judges, merges, writes, acknowledges. It knows nothing of HTTP.
+
+use super::auth::{Authenticator, Caller};
+use super::judge::{Verdict, check, judge};
+use super::merge::{Merged, ack, merge};
+use super::refusal::Refusal;
+use crate::context::Context;
+use crate::error::Error;
+use crate::job::fetch::stored_pod;
+use crate::job::pace::Pace;
+use crate::job::status::Stamp;
+use crate::owned;
+use bloomery_crds::report::{Directives, Report};
+use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use kube::Api;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How often a write is tried again that somebody else came before.
+const TRIES: u32 = 5;
+
+/// Takes reports.
+pub struct Service {
+    context: Arc<Context>,
+    authenticator: Authenticator,
+    pace: Pace,
+}
+
+/// What became of a report.
+enum Step {
+    /// It is dealt with.
+    Done(Directives),
+    /// The Job that it was judged by may be behind.
+    Again,
+}
+
+impl Service {
+    /// Makes one.
+    pub fn new(context: Arc<Context>) -> Self {
+        let authenticator = Authenticator::new(context.client.clone(), context.metrics.clone());
+        Self { context, authenticator, pace: Pace::default() }
+    }
+
+    /// Takes a report, and says how much of the log is safe.
+    ///
+    /// # Errors
+    /// [`Refusal`] says which of them a worker should repeat.
+    pub async fn take(&self, token: &str, report: &Report) -> Result<Directives, Refusal> {
+        check(report)?;
+        let caller = self.authenticator.caller(token).await?;
+        if let Some(job) = self.cached(report)
+            && judge(Some(&job), &caller, report) == Verdict::Accepted
+            && let Step::Done(directives) = self.merge(&job, report).await?
+        {
+            return Ok(directives);
+        }
+        for _ in 0..TRIES {
+            let job = self.stored(report).await?;
+            self.admit(job.as_ref(), &caller, report).await?;
+            let Some(job) = job else { continue };
+            if let Step::Done(directives) = self.merge(&job, report).await? {
+                return Ok(directives);
+            }
+        }
+        Err(Refusal::Unavailable("the Job's status is written by others all the time: report again".to_owned()))
+    }
+
+    /// Counts a report that was not taken.
+    pub fn refused(&self, refusal: &Refusal) {
+        self.context.metrics.report(refusal.kind());
+        tracing::debug!(%refusal, "a report was not taken");
+    }
+
+    /// The Job as the cache has it, unless this process itself knows better.
+    fn cached(&self, report: &Report) -> Option<Job> {
+        let cached = self.context.caches.jobs.get(&report.job.namespace, &report.job.name)?;
+        let job = cached.0.as_ref().ok()?;
+        (!self.context.statuses.is_stale(job)).then(|| job.clone())
+    }
+
+    async fn stored(&self, report: &Report) -> Result<Option<Job>, Refusal> {
+        let api: Api<Job> = Api::namespaced(self.context.client.clone(), &report.job.namespace);
+        let stored = api.get_opt(&report.job.name).await;
+        stored.map_err(|error| Refusal::Unavailable(format!("the Job cannot be read now: {error}")))
+    }
+
+    async fn admit(&self, job: Option<&Job>, caller: &Caller, report: &Report) -> Result<(), Refusal> {
+        match judge(job, caller, report) {
+            Verdict::Accepted => Ok(()),
+            Verdict::Refused(refusal) => Err(refusal),
+            Verdict::OtherPod(recorded) => self.succeeds(&recorded, caller, report).await,
+        }
+    }
+
+    /// Accepts the pod that took the place of the recorded one: of the same name, and of the same Job.
+    async fn succeeds(&self, recorded: &Attempt, caller: &Caller, report: &Report) -> Result<(), Refusal> {
+        let stored = stored_pod(&self.context, &report.job.namespace, &recorded.pod).await;
+        let pod = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
+        let is_successor = pod.is_some_and(|pod| {
+            pod.metadata.uid.as_ref() == Some(&caller.pod_uid) && owned::is_owned_by(&pod.metadata, &report.job.uid)
+        });
+        if is_successor {
+            return Ok(());
+        }
+        Err(Refusal::Forbidden(format!("attempt {} runs in another pod, {}", recorded.number, recorded.pod)))
+    }
+
+    async fn merge(&self, job: &Job, report: &Report) -> Result<Step, Refusal> {
+        let standing = job.status.clone().unwrap_or_default();
+        let stamp = Stamp { now: Time(Timestamp::now()), generation: job.metadata.generation };
+        let uid = &report.job.uid;
+        let status = match merge(&standing, report, &stamp) {
+            Merged::Now(status) => status,
+            Merged::Later(status) if self.pace.left(uid, Instant::now()).is_none() => status,
+            Merged::Later(_) => return Ok(self.done("deferred", ack(&standing, report))),
+            Merged::Nothing => return Ok(self.done("repeated", ack(&standing, report))),
+        };
+        let safe = ack(&status, report);
+        match self.context.statuses.replace(job, (*status).clone()).await {
+            Ok(_) => {}
+            Err(error) if error.is_conflict() => return Ok(Step::Again),
+            Err(error) => return Err(refused(&error)),
+        }
+        self.pace.wrote(uid, Instant::now());
+        self.tell(job, &standing, &status).await;
+        Ok(self.done("merged", safe))
+    }
+
+    fn done(&self, result: &str, ack: u64) -> Step {
+        self.context.metrics.report(result);
+        Step::Done(Directives { ack })
+    }
+
+    async fn tell(&self, job: &Job, standing: &JobStatus, merged: &JobStatus) {
+        super::count::count(&self.context.metrics, standing, merged);
+        if let Some(outcome) = merged.outcome.as_ref().filter(|_| !standing.is_terminal()) {
+            crate::job::tell_end(&self.context, job, outcome).await;
+        }
+    }
+}
+
+fn refused(error: &Error) -> Refusal {
+    match error.code() {
+        Some(400 | 422) => Refusal::Invalid(format!("the API server refuses the status: {error}")),
+        Some(404) => Refusal::NotFound(format!("the Job is gone: {error}")),
+        _ => Refusal::Unavailable(format!("the status cannot be written now: {error}")),
+    }
+}

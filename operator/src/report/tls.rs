@@ -1,0 +1,165 @@
+//! The certificate of this replica: read from the Secret, filled by the leader, renewed before it ends.
+
+use super::ca::{self, Authorities};
+use crate::context::Context;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::jiff::Timestamp;
+use kube::Api;
+use kube::api::PostParams;
+use rustls::crypto::ring;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{Error as TlsError, ServerConfig};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+/// The keys of the Secret.
+const CERTIFICATES: &str = "ca.crt";
+const KEYS: &str = "ca.key";
+
+/// How often a replica looks whether the leader has filled the Secret, and tries again after an error.
+const POLL: Duration = Duration::from_secs(2);
+
+/// How often the Secret is read, and this replica's certificate made anew.
+const RENEWAL: Duration = Duration::from_secs(12 * 3600);
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The Secret cannot be read or written.
+    #[error("the Secret cannot be {what}: {source}")]
+    Api {
+        /// What was tried.
+        what: &'static str,
+        /// What the API server said.
+        source: kube::Error,
+    },
+    /// What stands in the Secret is of no use.
+    #[error("{0}")]
+    Ca(#[from] ca::Error),
+    /// The key cannot be used.
+    #[error("the key of the certificate cannot be used: {0}")]
+    Key(#[from] TlsError),
+    /// The leader has not filled the Secret yet.
+    #[error("it is empty, and the leader fills it")]
+    Empty,
+}
+
+/// The certificate that is served now.
+#[derive(Debug, Default)]
+pub(super) struct Served(RwLock<Option<Arc<CertifiedKey>>>);
+
+impl Served {
+    fn set(&self, key: CertifiedKey) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(key));
+    }
+}
+
+impl ResolvesServerCert for Served {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// TLS 1.2 and 1.3 with whatever certificate is served at the time.
+pub(super) fn config(served: Arc<Served>) -> Result<ServerConfig, TlsError> {
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let mut config = builder.with_safe_default_protocol_versions()?.with_no_client_auth().with_cert_resolver(served);
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Keeps a valid certificate served, and the trusted ones known. It ends only when it is dropped.
+pub(super) async fn keep(context: &Context, served: &Served) {
+    let mut told = String::new();
+    loop {
+        let pause = match renew(context, served).await {
+            Ok(()) => RENEWAL,
+            Err(error) => {
+                let secret = &context.settings.report.ca_secret;
+                let message = format!(
+                    "the CA of the report endpoint cannot be used (Secret {}/{secret}): {error}",
+                    context.settings.pod_namespace
+                );
+                if message != told {
+                    tracing::warn!("{message}");
+                }
+                told = message;
+                POLL
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            // A new leader looks at once whether an authority is due.
+            () = context.leadership.gained(), if pause > POLL && !context.leadership.is_leader() => {}
+        }
+    }
+}
+
+async fn renew(context: &Context, served: &Served) -> Result<(), Error> {
+    let now = u64::try_from(Timestamp::now().as_second()).unwrap_or(0);
+    let authorities = authorities(context, now).await?;
+    let names = host_names(&context.settings.report_url());
+    let leaf = authorities.issue(&names, now)?;
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(leaf.key));
+    let key = ring::sign::any_ecdsa_type(&key)?;
+    served.set(CertifiedKey::new(vec![leaf.certificate], key));
+    context.report_trust.set(authorities.bundle(now));
+    context.readiness.report_ca.open();
+    Ok(())
+}
+
+/// Reads the authorities; the leader makes a new one where it is due.
+async fn authorities(context: &Context, now: u64) -> Result<Authorities, Error> {
+    let api: Api<Secret> = Api::namespaced(context.client.clone(), &context.settings.pod_namespace);
+    let name = &context.settings.report.ca_secret;
+    let secret = api.get(name).await.map_err(|source| Error::Api { what: "read", source })?;
+    let standing = Authorities::read(&text(&secret, CERTIFICATES), &text(&secret, KEYS))?;
+    if !standing.is_due(now) {
+        return Ok(standing);
+    }
+    if !context.leadership.is_leader() {
+        return if standing.bundle(now).is_empty() { Err(Error::Empty) } else { Ok(standing) };
+    }
+    let renewed = standing.renewed(now)?;
+    let filled = filled(secret, &renewed);
+    // Carries the version that was read: of two leaders at once, one is refused and reads what the other wrote.
+    context.metrics.wrote("Secret", "update");
+    let written = api.replace(name, &PostParams::default(), &filled).await;
+    written.map_err(|source| Error::Api { what: "filled", source })?;
+    tracing::info!(secret = name, "made a certificate authority for the report endpoint");
+    Ok(renewed)
+}
+
+fn text(secret: &Secret, key: &str) -> String {
+    let bytes = secret.data.as_ref().and_then(|data| data.get(key));
+    bytes.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).unwrap_or_default()
+}
+
+fn filled(mut secret: Secret, authorities: &Authorities) -> Secret {
+    let (certificates, keys) = authorities.to_pem();
+    let data = secret.data.get_or_insert_with(BTreeMap::new);
+    data.insert(CERTIFICATES.to_owned(), ByteString(certificates.into_bytes()));
+    data.insert(KEYS.to_owned(), ByteString(keys.into_bytes()));
+    secret
+}
+
+/// The names that workers may know the endpoint by: the one in its URL, and for a Service its shorter ones.
+fn host_names(url: &str) -> Vec<String> {
+    let authority = url.strip_prefix("https://").unwrap_or(url);
+    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.split_once(':').map_or(authority, |(host, _)| host),
+    };
+    let mut names = vec![host.to_owned()];
+    if host.ends_with(".svc") {
+        names.push(format!("{host}.cluster.local"));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests;
