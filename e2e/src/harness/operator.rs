@@ -4,6 +4,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::cluster::Cluster;
 use super::pods::is_ready;
@@ -19,6 +20,12 @@ pub const RELEASE: &str = "bloomery";
 pub const PROGRAM: &str = "bloomery-operator";
 
 const SELECTOR: &str = "app.kubernetes.io/instance=bloomery,app.kubernetes.io/component=operator";
+
+/// Waits for the right to restart the operator, so that stories which do so take turns.
+pub async fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    TURN.lock().await
+}
 
 /// The pods of the operator's namespace.
 pub fn api(cluster: &Cluster) -> Api<Pod> {

@@ -2,6 +2,7 @@
 
 use super::ledger::Ledger;
 use super::model::ModelServer;
+use super::pods::{PORT, Server};
 use super::script::Conversation;
 use super::tenant::Tenant;
 
@@ -19,6 +20,14 @@ impl Tenant {
         let model = self.model("default").into_future();
         let (ledger, server, ()) = tokio::join!(self.ledger(), self.model_server(conversations), model);
         Shop { ledger, model: server }
+    }
+}
+
+impl Tenant {
+    /// Runs the shop's MCP server as a Service `orders`, as a team might that has one already.
+    pub async fn orders_server(&self) {
+        let env = vec![("LEDGER_URL", format!("http://ledger.{}.svc:{PORT}", self.namespace))];
+        self.serve(Server { name: "orders", image: "e2e-orders", env, volumes: Vec::new() }).await;
     }
 }
 

@@ -4,4 +4,12 @@
 //! FILTER=<name>` some. `cargo test -p bloomery-e2e --test stories <name>` does too, and builds and installs
 //! what is missing. Each story has a namespace of its own, so all of them may run at once.
 
+mod budget;
 mod crds;
+mod deletion;
+mod faults;
+mod healing;
+mod memory;
+mod refund;
+mod reports;
+mod upgrade;

@@ -1,0 +1,103 @@
+//! Deleting what is at work: nothing hangs, and nothing of ours stays but the memory.
+
+use bloomery_crds::names;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_e2e::harness::{JobHandle, Shop, SkillHandle, Tenant, eventually, refund_of, story};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
+use kube::api::ListParams;
+use kube::{Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+
+/// A Job at work: its model thinks.
+async fn at_work<'t>(tenant: &'t Tenant) -> (Shop, SkillHandle<'t>, JobHandle<'t>) {
+    let shop = tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
+    let skill = tenant.skill("cs-tier-1").await;
+    let job = tenant.job("refund").await;
+    shop.model.until_held("thinking").await;
+    (shop, skill, job)
+}
+
+#[tokio::test]
+async fn a_job_deleted_at_work_leaves_nothing_but_the_memory() {
+    story(async |tenant| {
+        let (_shop, skill, job) = at_work(tenant).await;
+        job.delete().await;
+        job.gone().await;
+        eventually("the Job's pods to go", async || match job.pods().await.as_slice() {
+            [] => Ok(()),
+            left => Err(left.iter().map(ResourceExt::name_any).collect::<Vec<_>>()),
+        })
+        .await;
+        skill.ready().await;
+        memory_stays(tenant).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_deleted_at_work_ends_its_job_and_leaves_nothing_but_the_memory() {
+    story(async |tenant| {
+        let (_shop, skill, job) = at_work(tenant).await;
+        skill.delete().await;
+        skill.gone().await;
+        job.ended(OutcomeCode::SkillDeleted).await;
+        nothing_of_ours_is_left(tenant).await;
+        memory_stays(tenant).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_deleted_before_its_job_began_leaves_the_job_waiting() {
+    story(async |tenant| {
+        // No Model: the Job cannot begin.
+        let skill = tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").await;
+        job.until_reason("ModelNotFound").await;
+        skill.delete().await;
+        skill.gone().await;
+        job.until_reason("SkillNotFound").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_namespace_deleted_at_work_goes() {
+    story(async |tenant| {
+        at_work(tenant).await;
+        tenant.delete().await;
+        tenant.gone().await;
+    })
+    .await;
+}
+
+async fn memory_stays(tenant: &Tenant) {
+    let claim = tenant.api::<PersistentVolumeClaim>().get(names::MEMORY_CLAIM).await;
+    assert!(claim.is_ok_and(|claim| claim.metadata.deletion_timestamp.is_none()), "the memory should stay");
+}
+
+/// Waits until there is no object of ours, finished worker pods apart: those are kept for `kubectl logs`.
+async fn nothing_of_ours_is_left(tenant: &Tenant) {
+    eventually("everything of ours to go", async || {
+        let mut left = Vec::new();
+        left.extend(ours::<ConfigMap>(tenant).await);
+        left.extend(ours::<ServiceAccount>(tenant).await);
+        left.extend(ours::<Service>(tenant).await);
+        left.extend(ours::<Deployment>(tenant).await);
+        left.extend(ours::<ReplicaSet>(tenant).await);
+        left.extend(ours::<Pod>(tenant).await);
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    })
+    .await;
+}
+
+async fn ours<K>(tenant: &Tenant) -> Vec<String>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let marked = ListParams::default().labels(names::LABEL_SKILL);
+    let found = tenant.api::<K>().list(&marked).await.expect("objects can be listed");
+    found.iter().map(|object| format!("{} {}", K::kind(&()), object.name_any())).collect()
+}

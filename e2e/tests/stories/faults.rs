@@ -1,0 +1,139 @@
+//! Crashes, and what must not happen because of them.
+
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_e2e::harness::machine::{self, Process};
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, operator, refund_of, story};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+
+use crate::memory;
+
+const WORKER: &str = "bloomery-worker";
+
+/// A Job whose model thinks about its last answer: all tools were called.
+async fn thinking<'t>(tenant: &'t Tenant) -> (Shop, JobHandle<'t>) {
+    let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking")]).await;
+    tenant.skill("cs-tier-1").await;
+    let job = tenant.job("refund").await;
+    shop.model.until_held("thinking").await;
+    (shop, job)
+}
+
+/// The Job goes on in a second attempt, to the same end: each effect once, nothing asked for again that was answered.
+async fn goes_on_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
+    job.until("a second attempt", |status| status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)).await;
+    shop.model.release("thinking").await;
+    let status = job.succeeded().await;
+    let attempt = status.attempt.expect("a Job that ran has an attempt");
+    assert_eq!((attempt.number, attempt.epoch), (2, Some(2)));
+    shop.refunded_once("A-17").await;
+    let asked = shop.model.asked_by(&job.uid).await;
+    for turn in 0..3 {
+        assert_eq!(asked.by_position.get(&turn), Some(&1), "turn {turn} was answered and logged before: {asked:?}");
+    }
+    assert_eq!(asked.answered, 4, "{asked:?}");
+    let usage = status.usage.expect("a Job has spent something");
+    assert_eq!((usage.llm_calls.plan, usage.tool_calls), (5, 3), "a request that was lost counts");
+}
+
+#[tokio::test]
+async fn a_pod_deleted_while_the_model_thinks_loses_nothing() {
+    story(async |tenant| {
+        let (shop, job) = thinking(tenant).await;
+        let before = written(tenant, &job).await;
+        tenant.remove::<Pod>(&job.pod(1).await.name_any()).await;
+        goes_on_in_attempt_two(&shop, &job).await;
+        begins_with(&written(tenant, &job).await, &before);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_killed_while_the_model_thinks_loses_nothing() {
+    story(async |tenant| {
+        if !cluster::is_local_or_says("SIGKILL of a worker") {
+            return;
+        }
+        let (shop, job) = thinking(tenant).await;
+        let before = written(tenant, &job).await;
+        Process::of(&job.pod(1).await, WORKER).await.kill();
+        goes_on_in_attempt_two(&shop, &job).await;
+        begins_with(&written(tenant, &job).await, &before);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_killed_inside_a_call_with_effect_asks_a_person() {
+    story(async |tenant| {
+        if !cluster::is_local_or_says("SIGKILL of a worker") {
+            return;
+        }
+        let shop = tenant.shop(&[refund_of("HOLD-5")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("Refund order HOLD-5").await;
+        shop.ledger.until_refunded("HOLD-5").await;
+        Process::of(&job.pod(1).await, WORKER).await.kill();
+        let status = job.ended(OutcomeCode::ToolIndeterminate).await;
+        let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
+        assert!(message.contains("process_refund"), "the call should be named: {message}");
+        shop.refunded_once("HOLD-5").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operator_killed_while_jobs_run_changes_nothing() {
+    story(async |tenant| {
+        if !cluster::is_local_or_says("SIGKILL of the operator") {
+            return;
+        }
+        let (shop, job) = thinking(tenant).await;
+        {
+            let _alone = operator::alone().await;
+            let operator = operator::ready_pod(&tenant.cluster).await;
+            Process::of(&operator, operator::PROGRAM).await.kill();
+            shop.model.release("thinking").await;
+            operator::until_rolled_out(&tenant.cluster).await;
+        }
+        ended_as_if_nothing_had_happened(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operator_taken_away_while_jobs_run_changes_nothing() {
+    story(async |tenant| {
+        let (shop, job) = thinking(tenant).await;
+        {
+            let _alone = operator::alone().await;
+            let operator = operator::ready_pod(&tenant.cluster).await;
+            let at_once = DeleteParams::default().grace_period(0);
+            operator::api(&tenant.cluster).delete(&operator.name_any(), &at_once).await.expect("the pod is deleted");
+            shop.model.release("thinking").await;
+            operator::until_rolled_out(&tenant.cluster).await;
+        }
+        ended_as_if_nothing_had_happened(&shop, &job).await;
+    })
+    .await;
+}
+
+async fn ended_as_if_nothing_had_happened(shop: &Shop, job: &JobHandle<'_>) {
+    let status = job.succeeded().await;
+    let attempt = status.attempt.expect("a Job that ran has an attempt");
+    assert_eq!((attempt.number, attempt.epoch), (1, Some(1)), "the worker went on without the operator");
+    shop.refunded_once("A-17").await;
+}
+
+/// The log as it is on the volume, where it can be seen.
+async fn written(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<String> {
+    if !cluster::is_local() {
+        return Vec::new();
+    }
+    memory::log(&machine::memory(tenant).await.join("cs-tier-1"), &job.uid)
+}
+
+fn begins_with(after: &[String], before: &[String]) {
+    assert_eq!(after.get(..before.len()), Some(before), "what was written stays as it was");
+}

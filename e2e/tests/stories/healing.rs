@@ -1,0 +1,168 @@
+//! What is missing or broken is named, and healed when it is mended: nothing is restarted for it.
+
+use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::v1alpha1::JobStatus;
+use bloomery_e2e::harness::machine::Process;
+use bloomery_e2e::harness::{JobHandle, Turn, call, cluster, conversation, refund_of, story};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use serde_json::json;
+
+/// The Job ended well, and in its first pod.
+async fn healed(job: &JobHandle<'_>) -> JobStatus {
+    let status = job.succeeded().await;
+    assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it heals in the pod that it has");
+    status
+}
+
+fn says(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "`{part}` should be named: {message}");
+    }
+}
+
+#[tokio::test]
+async fn objects_may_come_in_any_order() {
+    story(async |tenant| {
+        let job = tenant.job("refund").await;
+        says(&job.until_reason("SkillNotFound").await, &["cs-tier-1"]);
+        let skill = tenant.skill("cs-tier-1").await;
+        says(&skill.until_reason(ConditionType::Ready, "ModelNotFound").await, &["default"]);
+        says(&job.until_reason("ModelNotFound").await, &["default"]);
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        skill.ready().await;
+        healed(&job).await;
+        shop.refunded_once("A-17").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_missing_and_then_wrong_is_named_until_it_is_right() {
+    story(async |tenant| {
+        let conversations = [refund_of("A-17")];
+        let model = tenant.model("default").with_key_from("llm", "token");
+        let (_, server, ()) = tokio::join!(
+            tenant.ledger(),
+            tenant.model_server_with_key(&conversations, "the right key"),
+            model.into_future()
+        );
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").await;
+        says(&job.until_reason("SecretMissing").await, &["llm", "token"]);
+        tenant.secret("llm", "token", "a wrong key").await;
+        let message = job.until_reason("ModelUnavailable").await;
+        says(&message, &["default", "401", "key"]);
+        assert!(!message.contains("a wrong key"), "a key is never told: {message}");
+        tenant.secret("llm", "token", "the right key").await;
+        healed(&job).await;
+        server.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_reached_is_named_until_it_can() {
+    story(async |tenant| {
+        tenant.model("default").await;
+        tenant.ledger().await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").await;
+        says(&job.until_reason("ModelUnavailable").await, &["default", "baseUrl"]);
+        let server = tenant.model_server(&[refund_of("A-17")]).await;
+        healed(&job).await;
+        server.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_model_in_trouble_is_asked_again() {
+    let troubled = refund_of("A-17")
+        .fault(0, json!({"status": 429, "retryAfter": 2}))
+        .fault(1, json!({"garbage": true}))
+        .fault(2, json!({"status": 500}))
+        .fault(3, json!({"empty": true}));
+    story(async |tenant| {
+        let shop = tenant.shop(&[troubled]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").await;
+        healed(&job).await;
+        shop.refunded_once("A-17").await;
+        let asked = shop.model.asked_by(&job.uid).await;
+        let twice: Vec<u64> = asked.by_position.values().copied().collect();
+        assert_eq!(twice, [2, 2, 2, 2], "each turn failed once: {asked:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_image_that_is_nowhere_is_named_until_it_is_another() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let skill = tenant.skill("cs-tier-1").running("localhost/bloomery/nowhere:1").await;
+        let job = tenant.job("refund").await;
+        let message = skill.until_reason(ConditionType::McpAvailable, "McpUnavailable").await;
+        says(&message, &["localhost/bloomery/nowhere:1"]);
+        says(&job.until_reason("SkillNotReady").await, &["cs-tier-1", "McpAvailable"]);
+        tenant.skill("cs-tier-1").await;
+        healed(&job).await;
+        skill.ready().await;
+        shop.refunded_once("A-17").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_service_that_is_absent_is_named_until_it_comes() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let skill = tenant.skill("cs-tier-1").served_by("orders").await;
+        let job = tenant.job("refund").await;
+        says(&skill.until_reason(ConditionType::McpAvailable, "ServiceNotFound").await, &["orders"]);
+        job.until_reason("SkillNotReady").await;
+        tenant.orders_server().await;
+        skill.ready().await;
+        healed(&job).await;
+        shop.refunded_once("A-17").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_mcp_server_that_never_answers_is_named_until_it_does() {
+    story(async |tenant| {
+        if !cluster::is_local_or_says("freezing an MCP server") {
+            return;
+        }
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await.ready().await;
+        let ours = ListParams::default().labels("bloomery.dev/skill=cs-tier-1,app.kubernetes.io/component=mcp");
+        let pods = tenant.api::<Pod>().list(&ours).await.expect("pods can be listed");
+        let server = Process::of(pods.items.first().expect("the MCP server has a pod"), "bloomery-e2e-orders").await;
+        server.freeze();
+        let job = tenant.job("refund").await;
+        let message = job.until_reason("McpUnavailable").await;
+        server.thaw();
+        says(&message, &["cs-tier-1-mcp"]);
+        healed(&job).await;
+        shop.refunded_once("A-17").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refused_refund_is_read_by_the_model() {
+    let turns = [
+        call("process_refund", json!({"order_id": "B-2", "amount": 1.0})),
+        Turn::answer("B-2").after_result("the return window is over"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("B-2", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        tenant.job("refund").goal("Refund order B-2").await.succeeded().await;
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}

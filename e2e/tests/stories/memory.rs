@@ -1,0 +1,60 @@
+//! What a slag holds, read from its volume.
+
+use std::fs;
+use std::path::Path;
+
+use bloomery_crds::Digest;
+use bloomery_crds::v1alpha1::JobStatus;
+use serde_json::Value;
+
+/// The keys of the Jobs whose logs are in a slag.
+pub(crate) fn jobs(slag: &Path) -> Vec<String> {
+    let dir = slag.join("jobs");
+    let entries = fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let dirs = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
+    dirs.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// The lines of a Job's log: its segments in order.
+pub(crate) fn log(slag: &Path, key: &str) -> Vec<String> {
+    let dir = slag.join("jobs").join(key);
+    let entries = fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let mut segments: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    segments.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    segments.sort();
+    let text = segments
+        .iter()
+        .map(|path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+    text.collect::<String>().lines().map(str::to_owned).collect()
+}
+
+/// Fails unless a slag holds the Job whole, and its status is where the log ends.
+pub(crate) fn holds_the_job(slag: &Path, key: &str, status: &JobStatus) {
+    let lines = log(slag, key);
+    is_gap_free(&lines);
+    let log = status.log.as_ref().expect("a Job that ran has a log");
+    let last = lines.last().expect("the log has lines");
+    assert_eq!(log.path, format!("jobs/{key}"));
+    assert_eq!(log.events, lines.len() as u64, "status is where the log ends");
+    assert_eq!(log.head, Digest::of_bytes(last.as_bytes()), "status has the digest of the last line");
+
+    let record = slag.join(format!("jobs/{key}.json"));
+    let record = fs::read_to_string(&record).unwrap_or_else(|error| panic!("{}: {error}", record.display()));
+    let record: Value = serde_json::from_str(&record).expect("the record is JSON");
+    let code = status.outcome.as_ref().map(|outcome| outcome.code.to_string());
+    assert_eq!(record.pointer("/outcome/code").and_then(Value::as_str), code.as_deref(), "{record:#}");
+
+    let skill = fs::read_to_string(slag.join("skill.yaml")).expect("the slag has its Skill");
+    assert!(skill.contains("Help customers track orders"), "{skill}");
+}
+
+/// Fails unless every line is numbered one more than the one before and holds its digest.
+fn is_gap_free(lines: &[String]) {
+    let mut before = Digest::of_bytes(b"");
+    for (index, line) in lines.iter().enumerate() {
+        let read: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("line {index}: {error}: {line}"));
+        assert_eq!(read["seq"], index as u64 + 1, "{line}");
+        assert_eq!(read["prevhash"], before.to_string(), "{line}");
+        before = Digest::of_bytes(line.as_bytes());
+    }
+}

@@ -1,0 +1,193 @@
+//! Jobs that go well, or end as their gates say.
+
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::result_digest;
+use bloomery_crds::v1alpha1::{
+    FinalizationCode, GateReason, Gates, JobStatus, LogPosition, SkillStatus, SuggestedAction, Verdict,
+};
+use bloomery_e2e::harness::{Turn, call, cluster, conversation, machine, refund_of, say, story};
+use serde_json::json;
+
+use crate::memory;
+
+#[tokio::test]
+async fn a_refund_passes_every_gate() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("Refund order A-17, it arrived broken").await;
+
+        let status = job.succeeded().await;
+        what_the_gates_said(&status);
+        what_was_answered(&status);
+        what_was_spent(&status);
+        what_conditions_say(&skill.ready().await, &status);
+        shop.refunded_once("A-17").await;
+
+        let asked = shop.model.asked_by(&job.uid).await;
+        assert_eq!((asked.requests, asked.answered), (4, 4), "each turn is asked for once: {asked:?}");
+        let log = job.logs(1).await;
+        for event in
+            ["epoch.started", "goal: Refund order A-17", "tool.ruled", "tool.completed", "gate.ruled", "finished"]
+        {
+            assert!(log.contains(event), "kubectl logs should show `{event}`:\n{log}");
+        }
+        if cluster::is_local_or_says("a look at the volume") {
+            let slag = machine::memory(tenant).await.join("cs-tier-1");
+            memory::holds_the_job(&slag, &job.uid, &status);
+        }
+    })
+    .await;
+}
+
+fn what_the_gates_said(status: &JobStatus) {
+    let Gates { pre_tool, finalization } = status.gates.clone().expect("gates have an outcome");
+    assert_eq!((pre_tool.allowed, pre_tool.denied), (3, 0));
+    let ruled: Vec<(&str, Verdict)> =
+        pre_tool.last.iter().map(|ruling| (ruling.tool.as_str(), ruling.verdict)).collect();
+    let expected = ["verify_identity", "check_eligibility", "process_refund"].map(|tool| (tool, Verdict::Allow));
+    assert_eq!(ruled, expected);
+    assert!(finalization.passed, "{finalization:?}");
+    assert_eq!((finalization.form_errors, finalization.attempts.len()), (0, 1));
+}
+
+fn what_was_answered(status: &JobStatus) {
+    let result = status.result.clone().expect("a Job that succeeded has a result");
+    assert!(result.verified);
+    assert_eq!(result.text, "Order A-17 is refunded.");
+    let fields = json!({"order_id": "A-17", "status": "refunded", "next_steps": ["The money arrives within 5 days."]});
+    assert_eq!(json!(result.fields), fields);
+    assert_eq!(result.digest, Some(result_digest(&result.text, &result.fields)));
+}
+
+fn what_was_spent(status: &JobStatus) {
+    let usage = status.usage.clone().expect("a Job has spent something");
+    assert_eq!((usage.llm_calls.plan, usage.tool_calls), (4, 3));
+    assert!(usage.input_tokens > 0 && usage.output_tokens > 0, "{usage:?}");
+}
+
+fn what_conditions_say(skill: &SkillStatus, job: &JobStatus) {
+    for kind in [ConditionType::Accepted, ConditionType::MemoryReady, ConditionType::McpAvailable] {
+        assert!(conditions::is_true(&skill.conditions, kind), "{kind}: {:#?}", skill.conditions);
+    }
+    assert!(conditions::find(&skill.conditions, ConditionType::Reconciling).is_none(), "{:#?}", skill.conditions);
+    assert_eq!(job.skill_revision, skill.revision);
+    let kinds: Vec<&str> = job.conditions.iter().map(|condition| condition.type_.as_str()).collect();
+    assert!(kinds.contains(&"Ready") && !kinds.contains(&"Reconciling") && !kinds.contains(&"Stalled"), "{kinds:?}");
+    assert!(conditions::is_true(&job.conditions, ConditionType::Ready));
+    assert!(job.start_time.is_some() && job.completion_time.is_some());
+    let attempt = job.attempt.clone().expect("a Job that ran has an attempt");
+    assert_eq!((attempt.number, attempt.epoch), (1, Some(1)));
+}
+
+#[tokio::test]
+async fn jobs_of_two_skills_run_at_once_each_in_its_slag() {
+    story(async |tenant| {
+        let shop = tenant.shop(&["A-1", "A-2", "A-3"].map(refund_of)).await;
+        tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("cs-tier-2").into_future());
+        let (one, two, other) = tokio::join!(
+            tenant.job("one").goal("Refund order A-1").into_future(),
+            tenant.job("two").goal("Refund order A-2").into_future(),
+            tenant.job("other").of("cs-tier-2").goal("Refund order A-3").into_future(),
+        );
+        let (first, second, third) = tokio::join!(one.succeeded(), two.succeeded(), other.succeeded());
+        for order in ["A-1", "A-2", "A-3"] {
+            shop.refunded_once(order).await;
+        }
+        if cluster::is_local_or_says("a look at the volume") {
+            let memory = machine::memory(tenant).await;
+            memory::holds_the_job(&memory.join("cs-tier-1"), &one.uid, &first);
+            memory::holds_the_job(&memory.join("cs-tier-1"), &two.uid, &second);
+            memory::holds_the_job(&memory.join("cs-tier-2"), &other.uid, &third);
+            assert_eq!(memory::jobs(&memory.join("cs-tier-1")).len(), 2, "a slag holds its own Jobs only");
+            assert_eq!(memory::jobs(&memory.join("cs-tier-2")).len(), 1, "a slag holds its own Jobs only");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_denied_is_told_to_the_model_which_goes_on() {
+    let turns = [
+        call("track_order", json!({"order_id": "A-17"})).not_offered(&["track_order"]),
+        call("verify_identity", json!({"order_id": 17, "email": "customer-17@example.com"})).after_result("Denied"),
+        call("check_eligibility", json!({"order_id": "A-17"})).after_result("Denied"),
+        Turn::answer("A-17").after_result("eligible"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").blocking("track_order").await;
+        let status = tenant.job("denied").await.succeeded().await;
+        let gate = status.gates.expect("gates have an outcome").pre_tool;
+        assert_eq!((gate.allowed, gate.denied), (1, 2));
+        let rules: Vec<_> = gate.last.iter().map(|ruling| (ruling.verdict, ruling.rule)).collect();
+        let expected = [
+            (Verdict::Deny, Some(GateReason::Policy)),
+            (Verdict::Deny, Some(GateReason::Schema)),
+            (Verdict::Allow, None),
+        ];
+        assert_eq!(rules, expected, "{:#?}", gate.last);
+        let why = gate.last[1].reason.clone().unwrap_or_default();
+        assert!(why.contains("order_id"), "the field should be named: {why}");
+        assert_eq!(status.usage.map(|usage| usage.tool_calls), Some(1), "what is denied is not started");
+        shop.model.found_no_fault().await;
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_in_the_wrong_form_is_sent_back_once() {
+    let turns = [say("Order A-17 is fine."), Turn::answer("A-17").after_feedback("json block")];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        let status = tenant.job("form").await.succeeded().await;
+        let gate = status.gates.expect("gates have an outcome").finalization;
+        assert_eq!((gate.form_errors, gate.passed), (1, true));
+        assert_eq!(gate.attempts.len(), 1, "a form error is no attempt: {gate:?}");
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_never_fits_is_handed_to_a_person() {
+    let unfit = "Order A-17 is refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```";
+    let turns = [say(unfit), say(unfit), say(unfit), say(unfit)];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        let status = tenant.job("unfit").await.ended(OutcomeCode::GateFailed).await;
+        let gate = status.gates.expect("gates have an outcome").finalization;
+        assert_eq!((gate.form_errors, gate.passed), (2, false));
+        let attempt = gate.attempts.first().expect("a failed attempt");
+        assert_eq!(attempt.missing_fields, ["next_steps"]);
+        assert_eq!(attempt.reasons[0].code, FinalizationCode::MissingRequiredField);
+        assert_eq!(attempt.suggested_action, Some(SuggestedAction::ToolCall));
+        let draft = status.result.expect("the draft stands in the result");
+        assert!(!draft.verified, "{draft:?}");
+        assert!(conditions::is_true(&status.conditions, ConditionType::Stalled), "{:#?}", status.conditions);
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_ends_at_its_limit() {
+    use bloomery_crds::v1alpha1::Limits;
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await;
+        let limits = Limits { steps: Some(2), ..Limits::default() };
+        let job = tenant.job("short").limits(limits).await;
+        let status = job.ended(OutcomeCode::StepLimit).await;
+        assert_eq!(status.usage.map(|usage| usage.llm_calls.plan), Some(2));
+        let LogPosition { events, .. } = status.log.expect("a Job that ran has a log");
+        assert!(events > 0);
+        assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
