@@ -42,6 +42,7 @@ pub struct Applier {
     client: Client,
     metrics: Arc<Metrics>,
     memory: Memory,
+    creating: tokio::sync::Mutex<()>,
 }
 
 /// What became of an object that was to be applied.
@@ -88,7 +89,7 @@ impl Known {
 impl Applier {
     /// Makes an applier.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
-        Self { client, metrics, memory: Memory::default() }
+        Self { client, metrics, memory: Memory::default(), creating: tokio::sync::Mutex::default() }
     }
 
     /// Applies `wanted`, which must name its controlling owner, where it differs from what is `known` of it.
@@ -132,8 +133,14 @@ impl Applier {
     pub async fn create_unowned<K: Object>(&self, wanted: &K) -> Result<Applied<K>, Error> {
         let what = format!("{} {}/{}", K::kind(&()), wanted.namespace().unwrap_or_default(), wanted.name_any());
         let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        self.metrics.wrote(&K::kind(&()), "create");
         let api: Api<K> = self.api(&wanted.namespace().unwrap_or_default());
+        // One at a time: several Skills of a new tenant find at once that its memory is missing.
+        let _one = self.creating.lock().await;
+        let found = api.get_opt(&wanted.name_any()).await.map_err(Error::api(format!("read {what}")))?;
+        if found.is_some() {
+            return Ok(Applied::Stands);
+        }
+        self.metrics.wrote(&K::kind(&()), "create");
         match api.create(&parameters, wanted).await.map_err(Error::api(format!("create {what}"))) {
             Ok(created) => Ok(Applied::Written(Box::new(created))),
             Err(error) if error.is_conflict() => Ok(Applied::Stands),

@@ -13,9 +13,11 @@ use bloomery_crds::v1alpha1::{Job, Model, Skill};
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::{DeserializeGuard, PartialObjectMeta, Resource};
 use kube::runtime::watcher;
 use kube::{Api, Client};
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
 
 /// An object of ours as it is stored, which an older or newer schema may have written.
 pub type Guarded<K> = DeserializeGuard<K>;
@@ -28,9 +30,9 @@ pub struct Caches {
     pub jobs: Cache<Guarded<Job>>,
     /// All Models.
     pub models: Cache<Guarded<Model>>,
-    /// Revision ConfigMaps of ours: metadata only, they are immutable and named by their content.
+    /// Revisions of Skills: metadata only, they are immutable and named by their content.
     pub revisions: Cache<PartialObjectMeta<ConfigMap>>,
-    /// ServiceAccounts of ours.
+    /// Every `ServiceAccount` of ours.
     pub service_accounts: Cache<ServiceAccount>,
     /// Deployments of ours.
     pub deployments: Cache<Deployment>,
@@ -57,20 +59,19 @@ impl Caches {
             names::LABEL_COMPONENT
         ));
         let claims = everything().fields(&format!("metadata.name={}", names::MEMORY_CLAIM));
-        let all = client.clone();
-        let (skills, a) = Cache::new(Api::all(all.clone()), everything(), trim::metadata);
-        let (jobs, b) = Cache::new(Api::all(all.clone()), everything(), trim::metadata);
-        let (models, c) = Cache::new(Api::all(all.clone()), everything(), trim::metadata);
-        let (revisions, d) = Cache::new(Api::all(all.clone()), revisions, trim::metadata);
-        let (service_accounts, e) = Cache::new(Api::all(all.clone()), ours(), trim::metadata);
-        let (deployments, f) = Cache::new(Api::all(all.clone()), ours(), trim::metadata);
-        let (services, g) = Cache::new(Api::all(all.clone()), everything(), trim::service);
-        let (memory_claims, h) = Cache::new(Api::all(all.clone()), claims, trim::metadata);
-        let (pods, i) = Cache::new(Api::all(all), ours(), trim::pod);
-        let feed = futures::stream::select_all([a, b, c, d, e, f, g, h, i]).boxed();
-        let caches =
-            Self { skills, jobs, models, revisions, service_accounts, deployments, services, memory_claims, pods };
-        (caches, feed)
+        let mut feeds = Vec::new();
+        let caches = Self {
+            skills: cache(client, everything(), trim::metadata, &mut feeds),
+            jobs: cache(client, everything(), trim::metadata, &mut feeds),
+            models: cache(client, everything(), trim::metadata, &mut feeds),
+            revisions: cache(client, revisions, trim::metadata, &mut feeds),
+            service_accounts: cache(client, ours(), trim::metadata, &mut feeds),
+            deployments: cache(client, ours(), trim::metadata, &mut feeds),
+            services: cache(client, everything(), trim::service, &mut feeds),
+            memory_claims: cache(client, claims, trim::metadata, &mut feeds),
+            pods: cache(client, ours(), trim::pod, &mut feeds),
+        };
+        (caches, futures::stream::select_all(feeds).boxed())
     }
 
     /// Waits until every cache has been filled once.
@@ -89,4 +90,14 @@ impl Caches {
             pods.synced(),
         );
     }
+}
+
+/// The cache of a kind in all namespaces; what feeds it joins `feeds`.
+fn cache<K>(client: &Client, config: watcher::Config, trim: fn(&mut K), feeds: &mut Vec<Feed>) -> Cache<K>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let (cache, feed) = Cache::new(Api::all(client.clone()), config, trim);
+    feeds.push(feed);
+    cache
 }

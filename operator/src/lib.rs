@@ -20,6 +20,7 @@ pub mod report;
 pub mod settings;
 pub mod skill;
 pub mod status;
+pub mod wiring;
 
 pub use context::Context;
 pub use error::Error;

@@ -44,7 +44,7 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     let prepared = validate::validate(&skill).and_then(|valid| build::build(&valid, &context.settings));
     // IO
     let applied = match prepared {
-        Ok(prepared) => Ok(apply::apply(prepared, &fetched, &context.applier).await?),
+        Ok(prepared) => Ok(Box::pin(apply::apply(prepared, &fetched, &context.applier)).await?),
         Err(invalid) => Err(invalid),
     };
     // pure

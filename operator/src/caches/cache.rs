@@ -10,7 +10,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio::sync::broadcast::error::RecvError;
 
 /// How many changes a controller may be behind before it looks at everything instead.
@@ -20,6 +20,8 @@ const BACKLOG: usize = 1024;
 pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     changes: broadcast::Sender<Change<K>>,
+    /// Not the store's own readiness: of several tasks that wait for that, kube 5.0 wakes only the last.
+    filled: watch::Receiver<bool>,
 }
 
 /// What happened to the objects of a kind.
@@ -39,15 +41,19 @@ where
     pub fn new(api: Api<K>, config: watcher::Config, trim: fn(&mut K)) -> (Self, Feed) {
         let (store, writer): (Store<K>, Writer<K>) = store();
         let (changes, _) = broadcast::channel(BACKLOG);
+        let (filler, filled) = watch::channel(false);
         let teller = changes.clone();
         let watch = watcher(api, config).default_backoff().modify(trim);
         let feed = reflector(writer, watch).map(move |event| {
+            if matches!(event, Ok(watcher::Event::InitDone)) {
+                filler.send_replace(true);
+            }
             if let Some(change) = change(event) {
                 // Nobody listens where this replica does not lead.
                 let _ = teller.send(change);
             }
         });
-        (Self { store, changes }, feed.boxed())
+        (Self { store, changes, filled }, feed.boxed())
     }
 
     /// The object of a name.
@@ -67,8 +73,8 @@ where
 
     /// Waits until the cache was filled once.
     pub async fn synced(&self) {
-        // The writer is gone only when the process ends.
-        let _ = self.store.wait_until_ready().await;
+        // The feed is gone only when the process ends.
+        let _ = self.filled.clone().wait_for(|filled| *filled).await;
     }
 
     /// The changes from now on. Read the cache after subscribing, and nothing is missed.

@@ -59,7 +59,7 @@ pub async fn apply(prepared: Prepared, fetched: &Fetched, applier: &Applier) -> 
         },
         applier.apply(&revision, known_revision.and_then(|known| Known::metadata(known))),
         applier.apply(&worker_account, fetched.worker_account.as_deref().and_then(Known::whole)),
-        apply_mcp(mcp, fetched, applier),
+        Box::pin(apply_mcp(mcp, fetched, applier)),
     )?;
     Ok(AppliedSkill { memory_claim, revision, revision_ref, worker_account, mcp })
 }

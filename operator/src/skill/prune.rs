@@ -16,12 +16,12 @@ use std::cmp::Reverse;
 const HISTORY: usize = 2;
 
 /// Deletes what a Skill no longer needs, if it is the Skill's own.
-pub async fn prune(skill: &Skill, applied: &AppliedSkill, fetched: &Fetched, applier: &Applier) -> Result<(), Error> {
+pub async fn prune(skill: &Skill, result: &AppliedSkill, fetched: &Fetched, applier: &Applier) -> Result<(), Error> {
     let Some(uid) = skill.metadata.uid.as_deref() else { return Ok(()) };
-    for revision in superseded(uid, &applied.revision_ref.name, fetched) {
+    for revision in superseded(uid, &result.revision_ref.name, fetched) {
         applier.delete::<ConfigMap>(revision).await?;
     }
-    if matches!(applied.mcp, AppliedMcp::Own { .. }) {
+    if matches!(result.mcp, AppliedMcp::Own { .. }) {
         return Ok(());
     }
     if let Some(service) = own(uid, fetched.mcp_service.as_deref()) {

@@ -1,0 +1,27 @@
+//! Wires the operator: reads settings, starts what runs beside each other, and ends it in order.
+
+use bloomery_operator::settings::Settings;
+use bloomery_operator::wiring;
+use clap::Parser;
+use std::process::ExitCode;
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> ExitCode {
+    let settings = match Settings::try_parse() {
+        Ok(settings) => settings,
+        // Help and version go to stdout, and are no failure.
+        Err(asked) if !asked.use_stderr() => asked.exit(),
+        Err(error) => {
+            eprintln!("bloomery-operator: {}", Settings::refusal(&error));
+            return ExitCode::from(2);
+        }
+    };
+    bloomery_operator::logs::start(&settings.log_filter);
+    match wiring::run(settings).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "the operator cannot go on");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What runs beside each other in one replica, and the order in which it ends.
+
+use crate::apply::Applier;
+use crate::caches::{Caches, Feed};
+use crate::context::Context;
+use crate::events::Events;
+use crate::health::{self, Readiness};
+use crate::leader::{self, Leadership};
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::status::Statuses;
+use crate::{job, model, report, skill};
+use futures::stream::StreamExt;
+use kube::{Client, Config};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How long requests and reconciles under way may take after SIGTERM. The pod's grace is longer.
+const FAREWELL: Duration = Duration::from_secs(20);
+
+/// How long the API server may be silent: a watch without news ends sooner, by its own limit.
+const SILENCE: Duration = Duration::from_secs(330);
+
+/// Why the operator cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No way to the API server is configured.
+    #[error("cannot find out how to reach the API server: {0}")]
+    Config(#[from] kube::config::InferConfigError),
+    /// The configured way cannot be gone.
+    #[error("cannot make a client of the API server: {0}")]
+    Client(#[from] kube::Error),
+    /// A socket or a signal handler could not be had, or a server failed.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was wanted.
+        what: String,
+        /// Why it could not be had.
+        source: std::io::Error,
+    },
+}
+
+/// Runs the operator until SIGTERM or SIGINT.
+///
+/// # Errors
+/// Where it cannot begin, or one of its servers fails. The kubelet starts it anew.
+pub async fn run(settings: Settings) -> Result<(), Error> {
+    // Another part of the process may have chosen already; it can only have chosen the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut terminate = signal(SignalKind::terminate()).map_err(io("cannot listen for SIGTERM"))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
+    let config = Config::infer().await?;
+    let lease_client = client(config.clone(), leader::REQUEST_LIMIT)?;
+    let (context, feed, teller) = context(client(config, SILENCE)?, settings);
+
+    let stopping = CancellationToken::new();
+    let released = CancellationToken::new();
+    let feeding = tokio::spawn(feed.for_each(|()| async {}));
+    let competing = tokio::spawn({
+        let (context, released) = (context.clone(), released.clone());
+        async move { leader::compete(lease_client, &context.settings, teller, &context.metrics, released).await }
+    });
+    let mut parts = start(&context, &stopping).await?;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), pod = context.settings.pod_name, "started");
+
+    let end = tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+        Some(ended) = parts.join_next() => ended.unwrap_or_else(|panic| Err(Error::Io {
+            what: "a part of the operator failed".to_owned(),
+            source: std::io::Error::other(panic),
+        })),
+    };
+    tracing::info!("stopping");
+    stopping.cancel();
+    let drained = tokio::time::timeout(FAREWELL, async { while parts.join_next().await.is_some() {} }).await;
+    if drained.is_err() {
+        tracing::warn!("requests or reconciles under way did not end in time, and are abandoned");
+    }
+    // Only now may another replica lead: nothing of ours is under way any more.
+    drop(parts);
+    released.cancel();
+    let _ = tokio::time::timeout(leader::REQUEST_LIMIT * 2, competing).await;
+    feeding.abort();
+    end
+}
+
+/// A client whose requests fail where the API server is silent for so long.
+fn client(mut config: Config, silence: Duration) -> Result<Client, kube::Error> {
+    config.read_timeout = Some(silence);
+    // A pooled connection was idle before, which is no silence.
+    config.reset_reader_on_write = true;
+    Client::try_from(config)
+}
+
+fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
+    let (caches, feed) = Caches::new(&client);
+    let (teller, leadership) = Leadership::channel();
+    let metrics = Arc::new(Metrics::new());
+    let context = Context {
+        caches,
+        applier: Applier::new(client.clone(), metrics.clone()),
+        statuses: Statuses::new(client.clone(), metrics.clone()),
+        events: Events::new(client.clone(), &settings.pod_name),
+        metrics,
+        report_trust: report::Trust::default(),
+        readiness: Readiness::default(),
+        leadership,
+        client,
+        settings,
+    };
+    (Arc::new(context), feed, teller)
+}
+
+/// Starts everything that ends by `stopping`. A part that ends before that ends the operator.
+async fn start(context: &Arc<Context>, stopping: &CancellationToken) -> Result<JoinSet<Result<(), Error>>, Error> {
+    let address = context.settings.http_addr;
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(io(format!("health and metrics cannot be served at {address} (BLOOMERY_HTTP_ADDR)")))?;
+    let mut parts = JoinSet::new();
+    let health = health::serve(listener, context.readiness.clone(), context.metrics.clone(), stopping.clone());
+    parts.spawn(async move { health.await.map_err(io("health and metrics cannot be served")) });
+    let reports = report::serve(context.clone(), stopping.clone());
+    parts.spawn(async move { reports.await.map_err(io("reports cannot be taken")) });
+    parts.spawn(synced(context.clone(), stopping.clone()));
+    parts.spawn(lead(context.clone(), stopping.clone()));
+    Ok(parts)
+}
+
+/// Says when the caches are filled.
+async fn synced(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
+    tokio::select! {
+        () = context.caches.synced() => {
+            context.readiness.caches.open();
+            tracing::info!("the caches are filled");
+            stopping.cancelled().await;
+        }
+        () = stopping.cancelled() => {}
+    }
+    Ok(())
+}
+
+/// Runs the controllers while this replica leads. Those of a lost term are dropped where they stand.
+async fn lead(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
+    loop {
+        tokio::select! {
+            () = context.leadership.gained() => {}
+            () = stopping.cancelled() => return Ok(()),
+        }
+        // A set, because dropping it ends its tasks.
+        let mut controllers = JoinSet::new();
+        controllers.spawn(skill::run(context.clone(), stopping.clone()));
+        controllers.spawn(model::run(context.clone(), stopping.clone()));
+        controllers.spawn(job::run(context.clone(), stopping.clone()));
+        tokio::select! {
+            ended = drain(&mut controllers) => return ended,
+            () = context.leadership.lost() => {}
+        }
+    }
+}
+
+/// Waits for all controllers; they end by the shutdown only.
+async fn drain(controllers: &mut JoinSet<()>) -> Result<(), Error> {
+    while let Some(ended) = controllers.join_next().await {
+        ended.map_err(std::io::Error::other).map_err(io("a controller failed"))?;
+    }
+    Ok(())
+}
+
+fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
+    let what = what.into();
+    move |source| Error::Io { what, source }
+}
