@@ -2,7 +2,7 @@
 
 use super::{Job, Model, Skill};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::core::CustomResourceExt;
 
@@ -20,10 +20,18 @@ fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition 
     definition
 }
 
+/// What the API server takes as a quantity. The type leaves it open, and a wrong one would first be met when the
+/// operator makes a pod of it.
+const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
+
 /// Removes what the generator adds and the API server reads otherwise than meant.
 fn tidy(schema: &mut JSONSchemaProps) {
     // An explicit null would stay and count as present in rules: without this it is pruned, as absent.
     schema.nullable = None;
+    let is_quantity = schema.description.as_deref().is_some_and(|text| text.starts_with("Quantity is a fixed-point"));
+    if schema.x_kubernetes_int_or_string == Some(true) && is_quantity {
+        schema.pattern = Some(QUANTITY.to_owned());
+    }
     // The API server warns at every apply about formats that it does not know.
     if let Some(format) = schema.format.as_deref() {
         schema.format = match format {
@@ -37,6 +45,9 @@ fn tidy(schema: &mut JSONSchemaProps) {
     }
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = schema.items.as_mut() {
         tidy(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = schema.additional_properties.as_mut() {
+        tidy(values);
     }
 }
 
@@ -52,6 +63,17 @@ mod tests {
             let committed: serde_json::Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             let generated = serde_json::to_value(&definition).unwrap();
             assert_eq!(committed, generated, "{}: run `make crds`", definition.name_any());
+        }
+    }
+
+    #[test]
+    fn quantities_are_checked_when_they_are_applied() {
+        let skill = serde_json::to_value(definitions().remove(0)).unwrap();
+        let schema = &skill["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let container =
+            &schema["properties"]["spec"]["properties"]["mcpServer"]["properties"]["container"]["properties"];
+        for map in ["limits", "requests"] {
+            assert!(container["resources"]["properties"][map]["additionalProperties"]["pattern"].is_string(), "{map}");
         }
     }
 

@@ -139,7 +139,7 @@ pub struct McpContainer {
     pub path: String,
     /// Its environment, as in a pod. `valueFrom` hands it a secret that no worker sees.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Vec<EnvVar>,
     /// Its requests and limits, as in a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
