@@ -1,0 +1,108 @@
+//! What every outgoing connection of ours has in common.
+
+use futures::StreamExt;
+use reqwest::Response;
+use std::error::Error as _;
+use std::time::Duration;
+
+/// How long it may take until a connection stands, TLS included.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why there can be no client for a URL.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The URL is none, or neither http nor https.
+    #[error("`{url}` is not an http or https URL: {message}")]
+    Url {
+        /// What was to be a URL.
+        url: String,
+        /// Why it is none.
+        message: String,
+    },
+    /// The client cannot be built; for https, most likely because the image has no CA certificates.
+    #[error("no HTTP client for `{url}`: {message}")]
+    Client {
+        /// For what.
+        url: String,
+        /// Why not.
+        message: String,
+    },
+}
+
+/// Builds a client for one server: no redirects, no proxies, nothing sent twice, HTTP/1.1.
+///
+/// `idle` is how long a connection is kept for the next request. The system's root certificates are read for
+/// https only: for plain http they would cost memory, and an image without them could not run.
+///
+/// The process must have a default TLS provider; without one, this panics in `reqwest`.
+pub fn client(url: &str, idle: Duration) -> Result<reqwest::Client, Error> {
+    let parsed =
+        reqwest::Url::parse(url).map_err(|error| Error::Url { url: url.to_owned(), message: error.to_string() })?;
+    let builder = reqwest::Client::builder()
+        .user_agent(concat!("bloomery-worker/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .referer(false)
+        .http1_only()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(idle);
+    let builder = match parsed.scheme() {
+        "https" => builder,
+        // Nothing leads from here to https, since redirects are not followed.
+        "http" => builder.tls_certs_only([]),
+        other => {
+            return Err(Error::Url { url: url.to_owned(), message: format!("its scheme is `{other}`") });
+        }
+    };
+    builder.build().map_err(|error| Error::Client { url: url.to_owned(), message: cause(&error) })
+}
+
+/// Why a body could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// It is larger than allowed. The rest was not read.
+    #[error("the answer is larger than {max} bytes")]
+    TooLarge {
+        /// What is allowed.
+        max: usize,
+    },
+    /// It ended before its end.
+    #[error("the answer was cut off: {message}")]
+    Cut {
+        /// What the transport said.
+        message: String,
+    },
+}
+
+/// Reads a body of at most `max` bytes, and not a byte more into memory.
+pub async fn read_bounded(response: Response, max: usize) -> Result<Vec<u8>, BodyError> {
+    if response.content_length().is_some_and(|length| length > max as u64) {
+        return Err(BodyError::TooLarge { max });
+    }
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| BodyError::Cut { message: cause(&error) })?;
+        if chunk.len() > max - body.len() {
+            return Err(BodyError::TooLarge { max });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The reason at the bottom of an error, such as `Connection refused (os error 111)`. The errors above it say
+/// only where it happened, and one of them repeats the URL.
+pub fn cause(error: &reqwest::Error) -> String {
+    if error.is_timeout() && !error.is_connect() {
+        return "no answer in time".to_owned();
+    }
+    let mut reason = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        reason = inner.to_string();
+        source = inner.source();
+    }
+    reason
+}

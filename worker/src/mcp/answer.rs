@@ -1,0 +1,66 @@
+//! What is sent for a call, and what its answer means.
+
+use super::CallOutcome;
+use super::session::Reply;
+use super::text;
+use bloomery_crds::text::bounded;
+use bloomery_engine::step::ToolCall;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, JsonObject, RequestMetaObject, ServerResult,
+};
+use serde_json::Value;
+
+/// The key of `_meta` under which a server finds the key of a call: the same whenever that call is sent again.
+pub const CALL_KEY: &str = "bloomery.dev/callKey";
+
+/// How much of an error's message is passed on, in bytes.
+const MAX_ERROR: usize = 4096;
+
+/// Whether a call has an answer, and if not, whether it was sent.
+#[derive(Debug)]
+pub(super) enum Sent {
+    /// It has; or it needed none, since it could not be sent as it is.
+    Answered(CallOutcome),
+    /// No byte of it has left us.
+    Unsent(String),
+    /// It was sent, or may have been.
+    Unknown(String),
+}
+
+/// What is sent: the arguments that were ruled on, and the key.
+pub(super) fn request(call: &ToolCall<'_>) -> Result<(ClientRequest, RequestMetaObject), String> {
+    let arguments: JsonObject = serde_json::from_str(call.arguments)
+        .map_err(|error| format!("The call was not sent: its arguments are no JSON object ({error})."))?;
+    let mut meta = JsonObject::new();
+    meta.insert(CALL_KEY.to_owned(), Value::from(call.key.as_str()));
+    let params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(arguments);
+    Ok((ClientRequest::CallToolRequest(CallToolRequest::new(params)), RequestMetaObject::from(meta)))
+}
+
+/// Decides what a reply means.
+pub(super) fn sort(reply: Reply) -> Sent {
+    let failed = |text| Sent::Answered(CallOutcome::Failed { text });
+    match reply {
+        Reply::Result(result) => match *result {
+            ServerResult::CallToolResult(result) => Sent::Answered(completed(&result)),
+            ServerResult::InputRequiredResult(_) => failed(
+                "The tool asks for input before it acts, which cannot be given; the call was not done.".to_owned(),
+            ),
+            ServerResult::CreateTaskResult(_) => {
+                Sent::Unknown("it goes on with the call as a task of its own, which was not asked for".to_owned())
+            }
+            _ => Sent::Unknown("it answered with something else than the result of a tool".to_owned()),
+        },
+        Reply::Error(error) => {
+            let message = bounded(&error.message, MAX_ERROR);
+            failed(format!("The server refused the call: {message} (code {}).", error.code.0))
+        }
+        Reply::Unsent(why) => Sent::Unsent(why),
+        Reply::Unknown(why) => Sent::Unknown(why),
+    }
+}
+
+fn completed(result: &CallToolResult) -> CallOutcome {
+    let text = text::of(result);
+    if result.is_error == Some(true) { CallOutcome::Failed { text } } else { CallOutcome::Completed { text } }
+}

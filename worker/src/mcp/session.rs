@@ -1,0 +1,170 @@
+//! One session with a server: how it begins, and how one request is asked in it.
+
+use super::transport::Transport;
+use super::wire::{Fate, Wire};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientRequest, ErrorData, Implementation, ProtocolVersion, RequestMetaObject,
+    ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions, RoleClient, RunningService,
+    ServiceError,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a session may take to begin: rmcp asks for the newer era first, and waits 10 s for its answer.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a notice that a call is given up may take.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often a stream is resumed in a row without success.
+const MAX_RESUMES: usize = 5;
+
+/// What came of a request.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// The server has answered.
+    Result(Box<ServerResult>),
+    /// The server has answered with an error.
+    Error(ErrorData),
+    /// No byte of it has left us.
+    Unsent(String),
+    /// It was sent, or may have been, and there is no answer.
+    Unknown(String),
+}
+
+/// Why a session did not begin.
+enum Unbegun {
+    /// The server speaks other versions than the one it was asked for.
+    OlderOnly,
+    /// Anything else.
+    Failed(String),
+}
+
+/// A session. It has no state of ours: any request can be asked in a new one.
+#[derive(Debug)]
+pub(super) struct Session {
+    service: RunningService<RoleClient, ClientConfig>,
+    wire: Wire,
+    listed: AtomicBool,
+}
+
+impl Session {
+    /// Begins a session, of the newer era where the server speaks it.
+    pub(super) async fn begin(http: &reqwest::Client, url: &Arc<str>, until: Instant) -> Result<Self, String> {
+        let until = until.min(Instant::now() + BEGIN_TIMEOUT);
+        let newer = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+        match Self::begin_as(newer, http, url, until).await {
+            // rmcp falls back on the older era only where a server does not know the question, not where it
+            // answers it with older versions.
+            Err(Unbegun::OlderOnly) => Self::begin_as(ClientLifecycleMode::Initialize, http, url, until).await,
+            begun => begun,
+        }
+        .map_err(|unbegun| match unbegun {
+            Unbegun::OlderOnly => "it speaks no version of MCP that we do".to_owned(),
+            Unbegun::Failed(why) => why,
+        })
+    }
+
+    async fn begin_as(
+        lifecycle: ClientLifecycleMode,
+        http: &reqwest::Client,
+        url: &Arc<str>,
+        until: Instant,
+    ) -> Result<Self, Unbegun> {
+        let wire = Wire::default();
+        let transport = Transport::new(http.clone(), wire.clone());
+        let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
+        // No capabilities: a server has nothing to ask of us. rmcp declines what it asks all the same.
+        let info = Implementation::new("bloomery-worker", env!("CARGO_PKG_VERSION"));
+        let client = ClientConfig::new(ClientCapabilities::default(), info)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+        let begun = client.serve_with_lifecycle(transport, lifecycle);
+        let service = match tokio::time::timeout_at(until, begun).await {
+            Err(_) => return Err(Unbegun::Failed("it did not begin a session in time".to_owned())),
+            Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => return Err(Unbegun::OlderOnly),
+            Ok(Err(error)) => return Err(Unbegun::Failed(wire.last_trouble().unwrap_or_else(|| reason(&error)))),
+            Ok(Ok(service)) => service,
+        };
+        Ok(Self { service, wire, listed: AtomicBool::new(false) })
+    }
+
+    /// Whether requests can still be asked.
+    pub(super) fn is_alive(&self) -> bool {
+        !self.service.is_closed() && !self.service.is_transport_closed()
+    }
+
+    /// Asks one request and waits for its answer. One that is late is given up, and the server told so.
+    pub(super) async fn ask(&self, request: ClientRequest, meta: RequestMetaObject, until: Instant) -> Reply {
+        let options = PeerRequestOptions::with_timeout(until.saturating_duration_since(Instant::now())).with_meta(meta);
+        let handle = match self.service.send_request_with_option(request, options).await {
+            Ok(handle) => handle,
+            Err(error) => return Reply::Unsent(format!("the session is over: {error}")),
+        };
+        let id = handle.id.clone();
+        let answer = handle.await_response().await;
+        let fate = self.wire.give_up(&id);
+        match answer {
+            Ok(result) => Reply::Result(Box::new(result)),
+            // What rmcp itself has to say in an error's form, it marks, and it arrives as another error.
+            Err(ServiceError::McpError(error)) => Reply::Error(error),
+            Err(error) => match fate {
+                Fate::Unsent(why) => Reply::Unsent(why),
+                Fate::Broken(why) => Reply::Unknown(why),
+                Fate::Sent => Reply::Unknown(match error {
+                    ServiceError::Timeout { timeout } => format!("it did not answer within {} s", timeout.as_secs()),
+                    ServiceError::TransportClosed => "its answer ended before the result".to_owned(),
+                    other => other.to_string(),
+                }),
+            },
+        }
+    }
+
+    /// Notes that the tools were listed in this session.
+    pub(super) fn mark_listed(&self) {
+        self.listed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a call needs the tools to be listed before it: in the newer era, rmcp makes headers of arguments
+    /// that a tool's schema marks, and it knows a schema only from a list in the same session.
+    pub(super) fn needs_list(&self) -> bool {
+        let newer = self.service.peer_info().is_some_and(|server| !server.protocol_version.has_initialize());
+        newer && !self.listed.load(Ordering::Relaxed)
+    }
+
+    /// Ends the session at the server, where it keeps one.
+    pub(super) async fn close(mut self) {
+        let _ = self.service.close_with_timeout(CONTROL_TIMEOUT).await;
+    }
+}
+
+fn config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
+    let mut resumes = ExponentialBackoff::default();
+    resumes.max_times = Some(MAX_RESUMES);
+    resumes.max_delay = Some(Duration::from_secs(5));
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+        // By default a request whose session is gone is sent a second time.
+        .reinit_on_expired_session(false)
+        .control_request_timeout(CONTROL_TIMEOUT);
+    config.retry_config = Arc::new(resumes);
+    config
+}
+
+fn reason(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => format!("it refuses a session: {}", error.message),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => reason(fallback),
+        ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
+        _ => "it does not speak MCP over streamable HTTP".to_owned(),
+    }
+}

@@ -1,0 +1,89 @@
+//! Lists, and their bounds.
+
+use super::rude::{Rude, answer, json};
+use super::*;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn tools(count: usize, description: &str) -> Vec<Value> {
+    (0..count)
+        .map(|n| json!({"name": format!("t{n}"), "description": description, "inputSchema": {"type": "object"}}))
+        .collect()
+}
+
+/// A list of `last` pages, each with as many tools.
+fn page(request: &Value, last: usize, tools: &[Value]) -> Response {
+    let at: usize = request["params"]["cursor"].as_str().map_or(1, |cursor| cursor.parse().unwrap());
+    let next = if at < last { json!((at + 1).to_string()) } else { Value::Null };
+    json(&answer(request, &json!({"tools": tools, "nextCursor": next})))
+}
+
+#[tokio::test]
+async fn all_pages_are_read_anew_each_time() {
+    let server = Rude::lists(|request| page(request, 32, &tools(16, "x")));
+    let client = client(&server.start().await);
+    for times in 1..=2 {
+        assert_eq!(client.list(PLENTY).await.unwrap().len(), 512);
+        assert_eq!(server.times("tools/list"), 32 * times);
+    }
+    assert_eq!(server.times("initialize"), 1);
+}
+
+#[rstest]
+#[case::pages(|request: &Value| page(request, 33, &[]), "more than 32 pages")]
+#[case::endless(|request: &Value| page(request, usize::MAX, &[]), "more than 32 pages")]
+#[case::tools(|request: &Value| page(request, 1, &tools(513, "")), "more than 512 of them")]
+#[case::bytes(|request: &Value| page(request, 3, &tools(5, &"x".repeat(100_000))), "more than 1048576 bytes of them")]
+#[tokio::test]
+async fn a_list_beyond_the_bounds_is_unusable(#[case] act: fn(&Value) -> Response, #[case] why: &str) {
+    let url = Rude::lists(act).start().await;
+    let error = client(&url).list(PLENTY).await.unwrap_err();
+    assert_eq!(error, ListError::Unusable { url, message: why.into() });
+}
+
+#[rstest]
+#[case::down(|_: &Value| StatusCode::SERVICE_UNAVAILABLE.into_response(), "it answered HTTP 503")]
+#[case::huge(|request: &Value| page(request, 1, &tools(1, &"x".repeat(MAX_BODY))), "larger than 1048576 bytes")]
+#[case::refusal(
+    |request: &Value| json(&json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32603, "message": "broken"}})),
+    "it refuses to list them: broken (code -32603)"
+)]
+#[case::other(|request: &Value| json(&answer(request, &json!({"content": []}))), "something else than a list of tools")]
+#[tokio::test]
+async fn a_list_that_does_not_come_may_be_asked_for_again(#[case] act: fn(&Value) -> Response, #[case] why: &str) {
+    let server = Rude::lists(act);
+    let client = client(&server.start().await);
+    for times in 1..=2 {
+        let error = client.list(PLENTY).await.unwrap_err();
+        let ListError::Unavailable { message, .. } = &error else { panic!("{error:?}") };
+        assert!(message.contains(why), "{message}");
+        assert_eq!(server.times("initialize"), times);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_mcp_server_is_told_so() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let router = axum::Router::new().fallback(|| async { ([("content-type", "text/html")], "<h1>Welcome</h1>") });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let error = client(&url).list(PLENTY).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "the MCP server at {url} cannot be asked for its tools: it answered HTTP 200 with a body of type `text/html`"
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_given_up_in_time() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let router = axum::Router::new().fallback(|| async { std::future::pending::<()>().await });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let error = client(&url).list(Duration::from_millis(100)).await.unwrap_err();
+    assert!(error.to_string().ends_with("it did not begin a session in time"), "{error}");
+}

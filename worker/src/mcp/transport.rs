@@ -1,0 +1,291 @@
+//! The HTTP under MCP: rmcp's transport speaks through it, and it notes on the [`Wire`] what it does.
+//!
+//! Every body is bounded. Nothing is sent twice. A stream whose connection was lost may be resumed, where the
+//! server numbers its events: that asks for the rest of an answer, and repeats no call.
+
+use super::MAX_BODY;
+use super::wire::{Fate, Wire};
+use crate::http::{self, cause};
+use bloomery_crds::text::bounded;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SESSION_ID: &str = "mcp-session-id";
+const LAST_EVENT_ID: &str = "last-event-id";
+const EVENT_STREAM: &str = "text/event-stream";
+const JSON: &str = "application/json";
+
+/// How much of a server's refusal is read, in bytes, and how much of it is passed on.
+const MAX_REFUSAL: usize = 64 * 1024;
+const MAX_QUOTE: usize = 300;
+
+/// A server may ask to resume at once, again and again; this is the least pause before each time.
+const RESUME_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long the end of a session may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why a request brought nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// No byte of it has left us.
+    #[error("{0}")]
+    Unsent(String),
+    /// It was sent, or may have been.
+    #[error("{0}")]
+    Broken(String),
+}
+
+type Outcome<T> = Result<T, StreamableHttpError<Error>>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// The HTTP client of one session.
+#[derive(Debug, Clone)]
+pub(super) struct Transport {
+    http: reqwest::Client,
+    wire: Wire,
+    overflowed: Arc<AtomicBool>,
+}
+
+impl Transport {
+    pub(super) fn new(http: reqwest::Client, wire: Wire) -> Self {
+        Self { http, wire, overflowed: Arc::default() }
+    }
+
+    async fn post(
+        &self,
+        request: RequestBuilder,
+        message: &ClientJsonRpcMessage,
+        in_session: bool,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let response = request
+            .header(ACCEPT, format!("{JSON}, {EVENT_STREAM}"))
+            .json(message)
+            .send()
+            .await
+            .map_err(|error| StreamableHttpError::Client(unanswered(&error)))?;
+        let status = response.status();
+        let asked = match message {
+            JsonRpcMessage::Request(request) => request,
+            // Nothing but the status is of interest.
+            _ if status.is_success() => return Ok(StreamableHttpPostResponse::Accepted),
+            _ => return Err(broken(format!("it answered HTTP {}", status.as_u16()))),
+        };
+        if !status.is_success() {
+            return refused(response, asked, in_session).await;
+        }
+        let session = header(&response, SESSION_ID);
+        match header(&response, CONTENT_TYPE.as_str()).unwrap_or_default() {
+            kind if kind.starts_with(EVENT_STREAM) => {
+                Ok(StreamableHttpPostResponse::Sse(self.events(response, Some(asked.id.clone())), session))
+            }
+            kind if kind.starts_with(JSON) => {
+                let body = http::read_bounded(response, MAX_BODY).await.map_err(|error| broken(error.to_string()))?;
+                let answer = serde_json::from_slice(&body)
+                    .map_err(|error| broken(format!("its answer cannot be read: {error}: {}", quote(&body))))?;
+                answers(&answer, asked)?;
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
+            kind => Err(broken(format!("it answered HTTP {} with a body of type `{kind}`", status.as_u16()))),
+        }
+    }
+
+    /// The events of a response, up to [`MAX_BODY`]; what breaks them is noted for the request that they answer.
+    fn events(&self, response: Response, id: Option<RequestId>) -> Events {
+        let (wire, overflowed) = (self.wire.clone(), self.overflowed.clone());
+        let mut left = MAX_BODY;
+        let bytes = response.bytes_stream().map(move |chunk| {
+            let chunk = chunk.map_err(|error| format!("its answer was cut off: {}", cause(&error))).and_then(|chunk| {
+                left = left.checked_sub(chunk.len()).ok_or_else(|| {
+                    overflowed.store(true, Ordering::Relaxed);
+                    format!("its answer is larger than {MAX_BODY} bytes")
+                })?;
+                Ok(chunk)
+            });
+            chunk.map_err(|why| {
+                if let Some(id) = &id {
+                    wire.note(id, Fate::Broken(why.clone()));
+                }
+                Error::Broken(why)
+            })
+        });
+        SseStream::from_bytes_stream(bytes).boxed()
+    }
+}
+
+impl StreamableHttpClient for Transport {
+    type Error = Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let id = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        if id.as_ref().is_some_and(|id| !self.wire.begin(id)) {
+            return Err(StreamableHttpError::Client(Error::Unsent("it was given up".to_owned())));
+        }
+        let in_session = session_id.is_some();
+        let request = with_headers(self.http.post(uri.as_ref()), session_id.as_deref(), custom_headers);
+        // On the heap: the future of a request is large, and rmcp wraps it several times.
+        let outcome = self.post(request, &message, in_session).boxed().await;
+        if let (Some(id), Err(error)) = (&id, &outcome) {
+            self.wire.note(id, fate(error));
+        }
+        outcome
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<()> {
+        let request = with_headers(self.http.delete(uri.as_ref()), Some(&*session_id), custom_headers);
+        // Not every server lets a client end a session; whatever it answers, we are done with it.
+        let sent = request.timeout(CLOSE_TIMEOUT).send().await;
+        sent.map(drop).map_err(|error| StreamableHttpError::Client(unanswered(&error)))
+    }
+
+    /// Resumes a stream. The other use of GET, a stream for whatever the server wants to say, is declined: we have
+    /// no use for it, and it would cost a connection a session.
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<Events> {
+        let Some(last) = last_event_id.filter(|_| !self.overflowed.load(Ordering::Relaxed)) else {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        };
+        tokio::time::sleep(RESUME_PAUSE).await;
+        let request = with_headers(self.http.get(uri.as_ref()), session_id.as_deref(), custom_headers)
+            .header(LAST_EVENT_ID, last)
+            .header(ACCEPT, EVENT_STREAM);
+        let response = request.send().await.map_err(|error| StreamableHttpError::Client(unanswered(&error)))?;
+        let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+        match response.status() {
+            status if status.is_success() && kind.starts_with(EVENT_STREAM) => Ok(self.events(response, None)),
+            status if status.is_client_error() => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            status => Err(broken(format!("it answered HTTP {}", status.as_u16()))),
+        }
+    }
+}
+
+fn with_headers(
+    mut request: RequestBuilder,
+    session: Option<&str>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> RequestBuilder {
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    match session {
+        Some(session) => request.header(SESSION_ID, session),
+        None => request,
+    }
+}
+
+/// A connection that could not be made has carried nothing; any other error may have come after the request.
+fn unanswered(error: &reqwest::Error) -> Error {
+    if error.is_connect() {
+        Error::Unsent(format!("it cannot be reached: {}", cause(error)))
+    } else {
+        Error::Broken(cause(error))
+    }
+}
+
+fn broken(why: String) -> StreamableHttpError<Error> {
+    StreamableHttpError::Client(Error::Broken(why))
+}
+
+fn fate(error: &StreamableHttpError<Error>) -> Fate {
+    match error {
+        StreamableHttpError::Client(Error::Unsent(why)) => Fate::Unsent(why.clone()),
+        StreamableHttpError::Client(Error::Broken(why)) => Fate::Broken(why.clone()),
+        StreamableHttpError::SessionExpired => Fate::Broken("it has ended the session (HTTP 404)".to_owned()),
+        other => Fate::Broken(other.to_string()),
+    }
+}
+
+type Asked = rmcp::model::JsonRpcRequest<ClientRequest>;
+
+/// Sorts a refusal: an error that names this request is its answer; the rest says nothing of what happened.
+async fn refused(response: Response, asked: &Asked, in_session: bool) -> Outcome<StreamableHttpPostResponse> {
+    let status = response.status();
+    if status == StatusCode::NOT_FOUND && in_session {
+        return Err(StreamableHttpError::SessionExpired);
+    }
+    let body = http::read_bounded(response, MAX_REFUSAL).await.unwrap_or_default();
+    let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if status.is_client_error() && !unauthorized {
+        let answer = serde_json::from_slice::<ServerJsonRpcMessage>(&body).ok();
+        if !in_session && matches!(asked.request, ClientRequest::DiscoverRequest(_)) {
+            return Ok(StreamableHttpPostResponse::Json(older(answer, asked, status), None));
+        }
+        if let Some(answer @ JsonRpcMessage::Error(_)) = answer
+            && answers(&answer, asked).is_ok()
+        {
+            return Ok(StreamableHttpPostResponse::Json(answer, None));
+        }
+    }
+    Err(broken(format!("it answered HTTP {}: {}", status.as_u16(), quote(&body))))
+}
+
+/// What a server of the older era says to a request that it does not know, in the form that rmcp falls back on.
+fn older(answer: Option<ServerJsonRpcMessage>, asked: &Asked, status: StatusCode) -> ServerJsonRpcMessage {
+    let error = match answer {
+        Some(JsonRpcMessage::Error(error)) => error.error,
+        _ => ErrorData::invalid_request(format!("HTTP {}", status.as_u16()), None),
+    };
+    ServerJsonRpcMessage::error(error, Some(asked.id.clone()))
+}
+
+/// Whether a message answers what was asked. Only while a session begins may an error come without the id.
+fn answers(answer: &ServerJsonRpcMessage, asked: &Asked) -> Outcome<()> {
+    let begins = matches!(asked.request, ClientRequest::DiscoverRequest(_) | ClientRequest::InitializeRequest(_));
+    let id = match answer {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) if error.id.is_none() && begins => return Ok(()),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    };
+    match id {
+        // Some servers make a text of the number.
+        Some(id) if id.to_string() == asked.id.to_string() => Ok(()),
+        Some(id) => Err(broken(format!("it answered the request {id}, and {} was asked", asked.id))),
+        None => Err(broken("its answer names no request".to_owned())),
+    }
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    Some(response.headers().get(name)?.to_str().ok()?.to_owned())
+}
+
+fn quote(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    match text.split_whitespace().collect::<Vec<_>>().join(" ") {
+        text if text.is_empty() => "an empty body".to_owned(),
+        text => bounded(&text, MAX_QUOTE),
+    }
+}

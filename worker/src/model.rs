@@ -1,0 +1,226 @@
+//! The model client: OpenAI chat completions, as any compatible server speaks them.
+//!
+//! A request can be asked again without harm, so the client is patient: whatever a person or time can mend is
+//! tried again with growing pauses, and who watches is told what is waited for. An answer that cannot be read
+//! is handed back at once, since the engine counts those.
+
+mod answer;
+mod key;
+mod refusal;
+mod request;
+mod retry_after;
+mod trouble;
+
+pub use key::SecretMissing;
+
+use crate::backoff::Backoff;
+use crate::http;
+use bloomery_crds::report::Waiting;
+use bloomery_crds::run::ModelEndpoint;
+use bloomery_crds::text::bounded;
+use bloomery_engine::event::{Answer, ModelFailure};
+use bloomery_engine::step::ModelRequest;
+use bytes::Bytes;
+use key::Key;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use std::time::Duration;
+use tokio::time::Instant;
+use trouble::{Pace, Trouble};
+
+/// The largest answer that is read, in bytes.
+pub const MAX_ANSWER: usize = 8 * 1024 * 1024;
+
+/// The longest sentence about a failure, in bytes: it becomes an event and a condition.
+const MAX_SENTENCE: usize = 1024;
+
+/// How long a connection is kept: load balancers in front of providers keep theirs for 60 s and longer.
+const IDLE: Duration = Duration::from_secs(50);
+
+/// How long and how often the client tries.
+#[derive(Debug, Clone)]
+pub struct Patience {
+    /// How long one question may be tried, pauses included. A request under way is not cut short by it.
+    pub whole: Duration,
+    /// The pauses after what passes by itself: rate limits, overload, a lost connection.
+    pub brisk: Backoff,
+    /// The pauses after what a person has to mend: a key, a model's name, an address.
+    pub slow: Backoff,
+    /// The pauses while a key is not there: looking costs a read of a file.
+    pub missing: Backoff,
+    /// The longest pause that a server can ask for.
+    pub longest_asked: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        let (seconds, minutes) = (Duration::from_secs, Duration::from_mins);
+        Self {
+            whole: minutes(10),
+            brisk: Backoff::new(seconds(1), seconds(30)),
+            slow: Backoff::new(seconds(5), minutes(1)),
+            missing: Backoff::new(seconds(1), seconds(5)),
+            longest_asked: minutes(5),
+        }
+    }
+}
+
+/// Why there is no answer, in a sentence that holds no key and is bounded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// Whether it may be asked again.
+    pub kind: ModelFailure,
+    /// What happened, to which Model, and what to do.
+    pub message: String,
+}
+
+/// A client of one Model, for one Job.
+#[derive(Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    endpoint: ModelEndpoint,
+    url: String,
+    user: String,
+    patience: Patience,
+}
+
+impl Client {
+    /// Makes a client; nothing is asked yet.
+    ///
+    /// The Job's UID goes along as `user`: stable, so that a provider can route a conversation to the cache of
+    /// its prefix and a person can find the Job behind a request, and it says nothing of anybody.
+    pub fn new(endpoint: &ModelEndpoint, job_uid: &str, patience: Patience) -> Result<Self, http::Error> {
+        Ok(Self {
+            http: http::client(&endpoint.base_url, IDLE)?,
+            url: format!("{}/chat/completions", endpoint.base_url.trim_end_matches('/')),
+            endpoint: endpoint.clone(),
+            user: job_uid.to_owned(),
+            patience,
+        })
+    }
+
+    /// Says which key is not in its Secret yet. Looked up anew each time, so that it heals without a restart.
+    pub fn missing(&self) -> Option<Waiting> {
+        match Key::read(self.endpoint.api_key.as_ref()) {
+            Err(key::Error::Missing(missing)) => Some(missing.into()),
+            Ok(_) | Err(key::Error::Unusable { .. }) => None,
+        }
+    }
+
+    /// Asks until there is an answer, patience is over or `within` has passed.
+    ///
+    /// `waiting` is told what is waited for before each pause, and `None` once that is over. Dropping the future
+    /// drops the request.
+    ///
+    /// # Errors
+    /// [`ModelFailure::Unreadable`] for an answer that cannot be read; [`ModelFailure::Unavailable`] where asking
+    /// again is of no use, or was of none.
+    pub async fn complete(
+        &self,
+        request: &ModelRequest<'_>,
+        within: Duration,
+        waiting: &(dyn Fn(Option<Waiting>) + Sync),
+    ) -> Result<Answer, Failure> {
+        let body = request::body(&self.endpoint.model, &self.user, request).map_err(|error| {
+            self.failure(ModelFailure::Unavailable, &format!("cannot be asked: the request cannot be written: {error}"))
+        })?;
+        let mut tries = Tries::new(self.patience.clone(), within);
+        let outcome = loop {
+            let trouble = match self.attempt(&body, tries.remaining()).await {
+                Ok(answer) => break Ok(answer),
+                Err(trouble) => trouble,
+            };
+            let (pace, message) = match trouble {
+                Trouble::Unreadable { message } => break Err(self.failure(ModelFailure::Unreadable, &message)),
+                Trouble::Refused { message } => break Err(self.failure(ModelFailure::Unavailable, &message)),
+                Trouble::Missing(ref missing) => (Pace::Missing, missing.to_string()),
+                Trouble::Passing { pace, ref message } => (pace, message.clone()),
+            };
+            let Some(pause) = tries.pause(pace) else {
+                break Err(self.failure(ModelFailure::Unavailable, &format!("{message}; tried {tries}")));
+            };
+            tracing::warn!(model = self.endpoint.name, pause = ?pause, "{message}");
+            waiting(Some(match trouble {
+                Trouble::Missing(missing) => missing.into(),
+                _ => Waiting::ModelUnavailable { message: self.sentence(&message) },
+            }));
+            tries.told = true;
+            tokio::time::sleep(pause).await;
+        };
+        if tries.told {
+            waiting(None);
+        }
+        outcome
+    }
+
+    async fn attempt(&self, body: &Bytes, remaining: Duration) -> Result<Answer, Trouble> {
+        let key = Key::read(self.endpoint.api_key.as_ref())?;
+        let timeout = Duration::from_secs(self.endpoint.timeout_seconds).min(remaining);
+        let mut request =
+            self.http.post(&self.url).timeout(timeout).header(CONTENT_TYPE, "application/json").body(body.clone());
+        if let Some(header) = key.header() {
+            request = request.header(AUTHORIZATION, header);
+        }
+        let response = request.send().await.map_err(|error| trouble::transport(&error, timeout))?;
+        if !response.status().is_success() {
+            return Err(refusal::read(response, &key, self.patience.longest_asked).await);
+        }
+        let body = http::read_bounded(response, MAX_ANSWER).await.map_err(|error| trouble::body(&error))?;
+        answer::read(&body).map_err(|unreadable| Trouble::Unreadable { message: unreadable.sentence(&key) })
+    }
+
+    fn failure(&self, kind: ModelFailure, message: &str) -> Failure {
+        Failure { kind, message: self.sentence(message) }
+    }
+
+    fn sentence(&self, message: &str) -> String {
+        let ModelEndpoint { name, model, base_url, .. } = &self.endpoint;
+        bounded(&format!("the Model `{name}` ({model} at {base_url}) {message}"), MAX_SENTENCE)
+    }
+}
+
+/// The tries of one question, and the time that is left for them.
+struct Tries {
+    patience: Patience,
+    began: Instant,
+    until: Instant,
+    deadline: Instant,
+    count: u32,
+    told: bool,
+}
+
+impl Tries {
+    fn new(patience: Patience, within: Duration) -> Self {
+        let began = Instant::now();
+        let deadline = began + within;
+        Self { until: deadline.min(began + patience.whole), patience, began, deadline, count: 0, told: false }
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// How long to pause before the next try; none where it was the last. A pause that would outlast the
+    /// patience is shortened to it: one more try at its end costs nothing.
+    fn pause(&mut self, pace: Pace) -> Option<Duration> {
+        self.count += 1;
+        let left = self.until.saturating_duration_since(Instant::now());
+        let pause = match pace {
+            Pace::Brisk => self.patience.brisk.pause(),
+            Pace::Slow => self.patience.slow.pause(),
+            Pace::Missing => self.patience.missing.pause(),
+            Pace::Asked(pause) => pause.max(self.patience.brisk.pause()),
+        };
+        (!left.is_zero()).then(|| pause.min(left))
+    }
+}
+
+impl std::fmt::Display for Tries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let times = if self.count == 1 { "once".to_owned() } else { format!("{} times", self.count) };
+        write!(f, "{times} in {} s", self.began.elapsed().as_secs())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Reading an answer: what the engine needs of it, and the message that goes back into the history.
+
+use super::key::Key;
+use super::refusal::said;
+use bloomery_engine::event::{Answer, AskedCall};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Why an answer cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unreadable {
+    why: String,
+    quote: String,
+}
+
+impl Unreadable {
+    fn new(why: impl Into<String>, quote: impl Into<String>) -> Self {
+        Self { why: why.into(), quote: quote.into() }
+    }
+
+    /// What is wrong, for a sentence that begins with "the Model `x` ...".
+    pub(super) fn sentence(&self, key: &Key) -> String {
+        let quote = key.quote(&self.quote);
+        let quote = if quote.is_empty() { "an empty body" } else { &quote };
+        format!("gave an answer that cannot be read: {}: {quote}", self.why)
+    }
+}
+
+#[derive(Deserialize)]
+struct Completion {
+    #[serde(default)]
+    choices: Vec<Choice>,
+    #[serde(default)]
+    usage: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Map<String, Value>,
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+/// Reads the body of a successful response.
+pub(super) fn read(body: &[u8]) -> Result<Answer, Unreadable> {
+    let whole = || String::from_utf8_lossy(body);
+    let completion: Completion = serde_json::from_slice(body)
+        .map_err(|error| Unreadable::new(format!("it is no chat completion ({error})"), whole()))?;
+    if completion.error.is_some_and(|error| !error.is_null()) {
+        return Err(Unreadable::new("it is an error", said(&whole())));
+    }
+    // One choice is asked for.
+    let Some(Choice { message, finish_reason }) = completion.choices.into_iter().next() else {
+        return Err(Unreadable::new("it holds no choice", whole()));
+    };
+    let calls = calls(&message)?;
+    let text = text(&message);
+    let count = |name| completion.usage.as_ref().and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    Ok(Answer {
+        message: sendable(message, &text),
+        text,
+        calls,
+        input_tokens: count("prompt_tokens"),
+        output_tokens: count("completion_tokens"),
+        cut: finish_reason.as_deref() == Some("length"),
+    })
+}
+
+/// The message as every later request holds it, decided once and logged, so that prefixes stay identical.
+///
+/// It is the provider's own, whole: reasoning and signatures in it must come back with some models. Left out is
+/// only what servers put into answers and refuse in requests: fields that are null, and an empty list of calls.
+fn sendable(mut message: Map<String, Value>, text: &str) -> Value {
+    message.retain(|_, value| !value.is_null());
+    if message.get("tool_calls").is_some_and(|calls| calls.as_array().is_some_and(Vec::is_empty)) {
+        message.remove("tool_calls");
+    }
+    message.insert("role".to_owned(), json!("assistant"));
+    if !message.contains_key("content") {
+        // A message without calls must have one; beside calls, null is the one form that all servers take.
+        let content = if message.contains_key("tool_calls") { Value::Null } else { json!(text) };
+        message.insert("content".to_owned(), content);
+    }
+    Value::Object(message)
+}
+
+/// What the model says: its content, the text parts of it, or its refusal.
+fn text(message: &Map<String, Value>) -> String {
+    match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        _ => message.get("refusal").and_then(Value::as_str).unwrap_or_default().to_owned(),
+    }
+}
+
+fn calls(message: &Map<String, Value>) -> Result<Vec<AskedCall>, Unreadable> {
+    let calls = match message.get("tool_calls") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(calls)) => calls.iter().map(call).collect::<Result<Vec<_>, _>>()?,
+        Some(other) => return Err(Unreadable::new("its `tool_calls` are no list", other.to_string())),
+    };
+    let mut ids = BTreeSet::new();
+    match calls.iter().find(|call| !ids.insert(call.id.as_str())) {
+        // Two results for one id have no place in the history.
+        Some(twice) => Err(Unreadable::new("two of its tool calls have the same id", twice.id.as_str())),
+        None => Ok(calls),
+    }
+}
+
+fn call(call: &Value) -> Result<AskedCall, Unreadable> {
+    let field = |place: &str| call.pointer(place).and_then(Value::as_str);
+    let required = |place: &str, what: &str| {
+        let found = field(place).filter(|found| !found.is_empty());
+        found.map(str::to_owned).ok_or_else(|| Unreadable::new(format!("a tool call has no {what}"), call.to_string()))
+    };
+    if let Some(kind) = field("/type").filter(|kind| *kind != "function") {
+        return Err(Unreadable::new(format!("a tool call is a `{kind}`, no function"), call.to_string()));
+    }
+    Ok(AskedCall {
+        id: required("/id", "id")?,
+        name: required("/function/name", "name")?,
+        arguments: field("/function/arguments")
+            .map(str::to_owned)
+            .ok_or_else(|| Unreadable::new("the arguments of a tool call are no text", call.to_string()))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn of(message: &Value) -> Answer {
+        let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+        read(body.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn text_usage_and_finish_are_read() {
+        let body = json!({
+            "id": "x", "object": "chat.completion", "error": null,
+            "choices": [{"message": {"role": "assistant", "content": "Half an ans"}, "finish_reason": "length"}],
+            "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15},
+        });
+        let answer = read(body.to_string().as_bytes()).unwrap();
+        assert_eq!(answer.text, "Half an ans");
+        assert_eq!((answer.input_tokens, answer.output_tokens, answer.cut), (Some(12), Some(3), true));
+        let without = of(&json!({"role": "assistant", "content": "Yes"}));
+        assert_eq!((without.input_tokens, without.output_tokens, without.cut), (None, None, false));
+    }
+
+    #[test]
+    fn calls_are_read_as_the_model_wrote_them() {
+        let answer = of(&json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "refund", "arguments": "{\"b\":1, \"a\":2}"}},
+            {"id": "b", "function": {"name": "check", "arguments": ""}},
+        ]}));
+        let call = |id: &str, name: &str, arguments: &str| AskedCall {
+            id: id.into(),
+            name: name.into(),
+            arguments: arguments.into(),
+        };
+        assert_eq!(answer.calls, [call("a", "refund", "{\"b\":1, \"a\":2}"), call("b", "check", "")]);
+        assert_eq!(answer.text, "");
+    }
+
+    #[rstest]
+    // What must come back stays, at every depth.
+    #[case(
+        json!({"role": "assistant", "content": "x", "reasoning_content": "hm", "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"sig": null}}]}),
+        json!({"role": "assistant", "content": "x", "reasoning_content": "hm", "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"sig": null}}]})
+    )]
+    // What servers refuse goes.
+    #[case(
+        json!({"role": "assistant", "content": "x", "refusal": null, "audio": null, "tool_calls": []}),
+        json!({"role": "assistant", "content": "x"})
+    )]
+    #[case(
+        json!({"content": null, "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]}),
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]})
+    )]
+    // What is asked for is there.
+    #[case(json!({"content": null}), json!({"role": "assistant", "content": ""}))]
+    #[case(
+        json!({"role": "assistant", "content": null, "refusal": "No."}),
+        json!({"role": "assistant", "content": "No.", "refusal": "No."})
+    )]
+    fn the_message_is_kept_but_for_what_cannot_be_sent(#[case] given: Value, #[case] kept: Value) {
+        let answer = of(&given);
+        assert_eq!(answer.message, kept);
+        // What went through the log is still the same.
+        let logged: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
+        assert_eq!(logged.message.to_string(), answer.message.to_string());
+    }
+
+    #[test]
+    fn text_is_found_in_parts_and_in_a_refusal() {
+        let parts = json!([{"type": "thinking", "thinking": []}, {"type": "text", "text": "Y"}, {"text": "es"}]);
+        assert_eq!(of(&json!({"content": parts})).text, "Yes");
+        assert_eq!(of(&json!({"content": null, "refusal": "No."})).text, "No.");
+    }
+
+    #[rstest]
+    #[case("", "no chat completion")]
+    #[case("<html>", "no chat completion")]
+    #[case("17", "no chat completion")]
+    #[case("[]", "no choice")]
+    #[case("{}", "no choice")]
+    #[case(r#"{"choices":[]}"#, "no choice")]
+    #[case(r#"{"choices":[{"message":null}]}"#, "no chat completion")]
+    #[case(r#"{"choices":[{"text":"old"}]}"#, "no chat completion")]
+    #[case(r#"{"error":{"message":"overloaded","code":529}}"#, "it is an error")]
+    #[case(r#"{"error":"quota","choices":[{"message":{"content":"x"}}]}"#, "it is an error")]
+    #[case(r#"{"choices":[{"message":{"tool_calls":{}}}]}"#, "no list")]
+    #[case(r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}"#, "no id")]
+    #[case(r#"{"choices":[{"message":{"tool_calls":[{"id":"","function":{"name":"f","arguments":"{}"}}]}}]}"#, "no id")]
+    #[case(r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"arguments":"{}"}}]}}]}"#, "no name")]
+    #[case(
+        r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]}}]}"#,
+        "no text"
+    )]
+    #[case(r#"{"choices":[{"message":{"tool_calls":[{"id":"a","type":"custom","custom":{}}]}}]}"#, "`custom`")]
+    #[case(
+        r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},
+            {"id":"a","function":{"name":"g","arguments":"{}"}}]}}]}"#,
+        "same id"
+    )]
+    fn what_cannot_be_read_says_why(#[case] body: &str, #[case] why: &str) {
+        let unreadable = read(body.as_bytes()).unwrap_err();
+        assert!(unreadable.why.contains(why), "{unreadable:?}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_that_a_server_sends_panics(body in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _ = read(&body);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The key that requests carry: read anew for each, so that a rotated or mended Secret counts at once.
+
+use bloomery_crds::report::Waiting;
+use bloomery_crds::run::KeyFile;
+use bloomery_crds::text::bounded;
+use reqwest::header::HeaderValue;
+use std::borrow::Cow;
+use std::io::ErrorKind;
+
+/// How much of what a server says is passed on, in bytes.
+const MAX_QUOTE: usize = 300;
+
+/// A key of a Secret that is not there, or is empty.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("needs the key `{key}` of the Secret `{name}`, which is missing or empty: put it there, no restart is needed")]
+pub struct SecretMissing {
+    /// Name of the Secret.
+    pub name: String,
+    /// The key in it.
+    pub key: String,
+}
+
+impl From<SecretMissing> for Waiting {
+    fn from(SecretMissing { name, key }: SecretMissing) -> Self {
+        Self::SecretMissing { name, key }
+    }
+}
+
+/// Why there is no key to send.
+#[derive(Debug)]
+pub(super) enum Error {
+    /// It is not there.
+    Missing(SecretMissing),
+    /// It is there and of no use.
+    Unusable {
+        /// Why.
+        message: String,
+    },
+}
+
+/// A key, or the knowledge that none is asked for. Has no `Debug`: it must not be printed.
+pub(super) struct Key {
+    secret: String,
+    header: Option<HeaderValue>,
+}
+
+impl Key {
+    /// Reads the file; what editors leave round a key is trimmed away.
+    pub(super) fn read(file: Option<&KeyFile>) -> Result<Self, Error> {
+        let Some(file) = file else { return Ok(Self { secret: String::new(), header: None }) };
+        let missing = || Error::Missing(SecretMissing { name: file.secret.clone(), key: file.key.clone() });
+        // A read of a small file in memory (a Secret is mounted from tmpfs) is not worth a thread.
+        let secret = match std::fs::read_to_string(&file.path) {
+            Ok(text) => text.trim().to_owned(),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Err(missing());
+            }
+            Err(error) => return Err(unusable(file, &error.to_string())),
+        };
+        if secret.is_empty() {
+            return Err(missing());
+        }
+        let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
+            .map_err(|_| unusable(file, "it holds characters that no HTTP header can hold, such as a line break"))?;
+        header.set_sensitive(true);
+        Ok(Self { secret, header: Some(header) })
+    }
+
+    /// The value of `Authorization`.
+    pub(super) fn header(&self) -> Option<HeaderValue> {
+        self.header.clone()
+    }
+
+    /// What may be passed on of a text that a server wrote: without the key, on one line, bounded. Servers like
+    /// to quote what they refuse. The key goes first, so that no cut leaves a part of it.
+    pub(super) fn quote(&self, text: &str) -> String {
+        let text =
+            if self.secret.is_empty() { text.into() } else { Cow::from(text.replace(&self.secret, "[redacted]")) };
+        bounded(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_QUOTE)
+    }
+}
+
+fn unusable(file: &KeyFile, why: &str) -> Error {
+    let message = format!("needs the key `{}` of the Secret `{}`, which cannot be used: {why}", file.key, file.secret);
+    Error::Unusable { message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn file(content: Option<&[u8]>) -> (tempfile::TempDir, KeyFile) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        if let Some(content) = content {
+            std::fs::write(&path, content).unwrap();
+        }
+        let path = path.to_str().unwrap().to_owned();
+        (dir, KeyFile { path, secret: "llm".into(), key: "token".into() })
+    }
+
+    #[test]
+    fn a_key_is_trimmed_and_marked_as_sensitive() {
+        let (_dir, file) = file(Some(b" sk-123\r\n"));
+        let key = Key::read(Some(&file)).ok().unwrap();
+        assert_eq!(key.header().unwrap(), "Bearer sk-123");
+        assert!(key.header().unwrap().is_sensitive());
+    }
+
+    #[test]
+    fn a_quote_is_one_bounded_line_without_the_key() {
+        let (_dir, file) = file(Some(b"sk-123"));
+        let key = Key::read(Some(&file)).ok().unwrap();
+        assert_eq!(key.quote("bad\n  key sk-123!"), "bad key [redacted]!");
+        for padding in 280..300 {
+            let quote = key.quote(&format!("{}sk-123{}", "x".repeat(padding), "y".repeat(300)));
+            assert!(quote.len() <= 300 && !quote.contains("sk"), "{quote}");
+        }
+    }
+
+    #[rstest]
+    #[case(None)]
+    #[case(Some(b"".as_slice()))]
+    #[case(Some(b" \n".as_slice()))]
+    fn a_key_that_is_not_there_names_its_secret(#[case] content: Option<&[u8]>) {
+        let (_dir, file) = file(content);
+        let Err(Error::Missing(missing)) = Key::read(Some(&file)) else { panic!("not missing") };
+        assert_eq!(missing, SecretMissing { name: "llm".into(), key: "token".into() });
+    }
+
+    #[rstest]
+    #[case(b"sk-1\nsk-2".as_slice())]
+    #[case(b"\xff\xfe".as_slice())]
+    fn a_key_that_cannot_be_sent_is_told_apart(#[case] content: &[u8]) {
+        let (_dir, file) = file(Some(content));
+        let Err(Error::Unusable { message }) = Key::read(Some(&file)) else { panic!("usable") };
+        assert!(message.contains("`token` of the Secret `llm`") && !message.contains("sk-"), "{message}");
+    }
+
+    #[test]
+    fn no_key_is_asked_for() {
+        let key = Key::read(None).ok().unwrap();
+        assert_eq!(key.header(), None);
+        assert_eq!(key.quote("as it is"), "as it is");
+    }
+}
