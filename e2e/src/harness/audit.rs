@@ -24,7 +24,7 @@ pub struct Write {
     pub code: u16,
 }
 
-/// Every write by the operator in a namespace, oldest first; Leases, TokenReviews and Events apart.
+/// Every write by the operator in a namespace, oldest first; Leases, token reviews and Events apart.
 pub fn own_writes(namespace: &str) -> Vec<Write> {
     let mut writes = written(namespace);
     writes.retain(|write| write.resource != "events");

@@ -66,8 +66,8 @@ async fn pods(tenant: &Tenant) {
     for pod in api.list(&ListParams::default()).await.into_iter().flatten() {
         let name = pod.name_any();
         let status = pod.status.unwrap_or_default();
-        let states = serde_yaml::to_string(&status.container_statuses).unwrap_or_default();
-        eprintln!("--- pod {name}: {}\n{states}", status.phase.unwrap_or_default());
+        let containers = serde_yaml::to_string(&status.container_statuses).unwrap_or_default();
+        eprintln!("--- pod {name}: {}\n{containers}", status.phase.unwrap_or_default());
         print_log(&name, api.logs(&name, &tail()).await);
     }
 }

@@ -36,7 +36,7 @@ impl Tenant {
     }
 }
 
-impl<'t> JobDraft<'t> {
+impl JobDraft<'_> {
     /// Asks for something else.
     #[must_use]
     pub fn goal(mut self, goal: &str) -> Self {

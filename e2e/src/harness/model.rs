@@ -5,6 +5,7 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::pods::{PORT, Server, typed};
@@ -77,12 +78,17 @@ impl Tenant {
     }
 }
 
+/// Answer of `GET /control/held`.
+#[derive(Deserialize)]
+struct Everybody {
+    held: Vec<Held>,
+}
+
 impl ModelServer {
     /// Waits until a request waits at the hold of this name.
     pub async fn until_held(&self, name: &str) -> Held {
         eventually(&format!("a request at the hold `{name}` in {}", self.namespace), async || {
-            let mut answer: Value = self.service.get("/control/held").await?;
-            let held: Vec<Held> = serde_json::from_value(answer["held"].take()).map_err(|error| error.to_string())?;
+            let Everybody { held } = self.service.get("/control/held").await?;
             held.iter().find(|held| held.name == name).cloned().ok_or_else(|| format!("held are {held:?}"))
         })
         .await
@@ -115,7 +121,7 @@ pub struct ModelDraft<'t> {
     model: Model,
 }
 
-impl<'t> ModelDraft<'t> {
+impl ModelDraft<'_> {
     /// Takes its key from a Secret.
     #[must_use]
     pub fn with_key_from(mut self, secret: &str, key: &str) -> Self {

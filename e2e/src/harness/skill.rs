@@ -77,7 +77,7 @@ impl Tenant {
     }
 }
 
-impl<'t> SkillDraft<'t> {
+impl SkillDraft<'_> {
     /// Changes the spec in a way that has no word of its own.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut SkillSpec)) -> Self {

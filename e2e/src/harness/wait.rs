@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// How long anything may take on a busy machine before a story gives up.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How often something that cannot be watched is asked for.
 const PULSE: Duration = Duration::from_millis(100);

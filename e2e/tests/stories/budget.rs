@@ -13,7 +13,7 @@ const JOB: usize = 6;
 /// Events of a Job.
 const EVENTS: usize = 3;
 /// How long nothing is written where nothing changes.
-const QUIET: Duration = Duration::from_secs(60);
+const QUIET: Duration = Duration::from_mins(1);
 const OPERATOR_KIB: u64 = 40 * 1024;
 const WORKER_KIB: u64 = 24 * 1024;
 

@@ -11,7 +11,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 /// A Job at work: its model thinks.
-async fn at_work<'t>(tenant: &'t Tenant) -> (Shop, SkillHandle<'t>, JobHandle<'t>) {
+async fn at_work(tenant: &Tenant) -> (Shop, SkillHandle<'_>, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
     let skill = tenant.skill("cs-tier-1").await;
     let job = tenant.job("refund").await;

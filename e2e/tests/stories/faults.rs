@@ -12,7 +12,7 @@ use crate::memory;
 const WORKER: &str = "bloomery-worker";
 
 /// A Job whose model thinks about its last answer: all tools were called.
-async fn thinking<'t>(tenant: &'t Tenant) -> (Shop, JobHandle<'t>) {
+async fn thinking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking")]).await;
     tenant.skill("cs-tier-1").await;
     let job = tenant.job("refund").await;

@@ -4,6 +4,14 @@
 //! FILTER=<name>` some. `cargo test -p bloomery-e2e --test stories <name>` does too, and builds and installs
 //! what is missing. Each story has a namespace of its own, so all of them may run at once.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::large_futures,
+    clippy::panic,
+    reason = "tests, and what they share: a story is one future on a thread of its own, and fails by panicking"
+)]
+
 mod budget;
 mod crds;
 mod deletion;
