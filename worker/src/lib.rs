@@ -1,1 +1,20 @@
-//! The shell round the engine.
+//! The shell round the engine: it performs what [`bloomery_engine::next`] asks for, and keeps the log.
+
+pub mod attempt;
+pub mod backoff;
+pub mod clock;
+pub mod driver;
+pub mod ending;
+pub mod http;
+pub mod inputs;
+pub mod log;
+pub mod mcp;
+pub mod model;
+pub mod printer;
+pub mod record;
+pub mod report;
+pub mod settings;
+pub mod stop;
+
+#[cfg(test)]
+mod fixture;

@@ -2,7 +2,7 @@
 //!
 //! A call may have an effect, so it is sent at most once, and what came of it is told apart with care: it
 //! **failed** only if the server answered so or no byte of it left us; where neither can be proven, it is
-//! **indeterminate**. The proof is kept where the bytes are ([`wire`]), not guessed from error messages.
+//! **indeterminate**. The proof is kept where the bytes are (`wire`), not guessed from error messages.
 
 mod answer;
 mod listing;

@@ -11,7 +11,7 @@ use rmcp::model::{
 use serde_json::Value;
 
 /// The key of `_meta` under which a server finds the key of a call: the same whenever that call is sent again.
-pub const CALL_KEY: &str = "bloomery.dev/callKey";
+const CALL_KEY: &str = "bloomery.dev/callKey";
 
 /// How much of an error's message is passed on, in bytes.
 const MAX_ERROR: usize = 4096;

@@ -1,4 +1,4 @@
-//! The HTTP under MCP: rmcp's transport speaks through it, and it notes on the [`Wire`] what it does.
+//! The HTTP under MCP: rmcp's transport speaks through it, and it notes on the `Wire` what it does.
 //!
 //! Every body is bounded. Nothing is sent twice. A stream whose connection was lost may be resumed, where the
 //! server numbers its events: that asks for the rest of an answer, and repeats no call.

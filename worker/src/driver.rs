@@ -1,0 +1,184 @@
+//! The loop: asks the engine for one step, does it, records what came of it.
+//!
+//! The engine decides; this performs. What must be durable before an act is made so here, and nowhere else.
+
+mod act;
+mod clients;
+mod journal;
+mod wait;
+
+pub use journal::Journal;
+
+use crate::log::{self, files::Files};
+use crate::report::Reporter;
+use crate::stop::{Stop, Why};
+use bloomery_crds::report::{ParkReason, Projection, Waiting};
+use bloomery_engine::line::Entry;
+use bloomery_engine::projection::project;
+use bloomery_engine::step::{ModelRequest, Step, ToolCall};
+use bloomery_engine::tool::ListedTool;
+use bloomery_engine::{Conversation, Event, step};
+use std::time::Duration;
+
+/// A model, as the driver needs it. `model::Client` is the real one.
+pub trait Model {
+    /// Says what is missing before the model can be asked at all: a key that is not in its Secret yet.
+    /// Looked up anew each time, so that it heals without a restart.
+    fn missing(&self) -> Option<Waiting>;
+
+    /// Asks until there is an answer, the client's patience is over, or `within` has passed; gives
+    /// [`Event::ModelAnswered`] or [`Event::ModelFailed`]. `waiting` is told what the client waits for between
+    /// two tries, and `None` when it is over. Dropping the future drops the request.
+    fn complete(
+        &self,
+        request: &ModelRequest<'_>,
+        within: Duration,
+        waiting: &(dyn Fn(Option<Waiting>) + Sync),
+    ) -> impl Future<Output = Event>;
+}
+
+/// The Skill's tools, as the driver needs them. `Option<mcp::Client>` is the real one.
+pub trait Tools {
+    /// Lists the tools once; none where the Skill has no server. The error is a sentence for people.
+    fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, String>>;
+
+    /// Sends a call once; gives [`Event::ToolCompleted`], [`Event::ToolFailed`] where the server answered so or
+    /// no byte left us, and [`Event::ToolIndeterminate`] otherwise.
+    fn call(&self, call: &ToolCall<'_>, within: Duration) -> impl Future<Output = Event>;
+}
+
+/// How long the driver waits for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For an MCP server that does not answer, or a key that is not there.
+    pub outside: Duration,
+    /// For one answer of an MCP server.
+    pub tool: Duration,
+    /// For a call with effect that is under way when the pod is asked to end.
+    pub grace: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            outside: Duration::from_mins(5),
+            tool: crate::mcp::CALL_TIMEOUT,
+            // The pod has 60 s: the rest is for the log and the report.
+            grace: Duration::from_secs(50),
+        }
+    }
+}
+
+/// Everything outside that the driver deals with.
+#[derive(Debug)]
+pub struct World<'a, M, T> {
+    /// The model.
+    pub model: &'a M,
+    /// The tools.
+    pub tools: &'a T,
+    /// Where news are left.
+    pub reporter: &'a Reporter,
+    /// The request to stop.
+    pub stop: &'a Stop,
+    /// How long to wait.
+    pub patience: Patience,
+}
+
+/// How a run ended; its log is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With an outcome.
+    Finished,
+    /// With the conversation to be continued in another pod.
+    Parked(ParkReason),
+    /// Another attempt has taken over.
+    Superseded,
+}
+
+/// A conversation and its log, driven step by step.
+#[derive(Debug)]
+pub struct Driver<'a, M, T, F> {
+    conversation: Conversation,
+    journal: Journal<F>,
+    world: World<'a, M, T>,
+}
+
+impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
+    /// Takes over a conversation whose epoch has begun.
+    pub fn new(conversation: Conversation, journal: Journal<F>, world: World<'a, M, T>) -> Self {
+        Self { conversation, journal, world }
+    }
+
+    /// Drives the conversation to its end, or until it has to stop.
+    ///
+    /// # Errors
+    /// If the log cannot be written. The epoch is over then: what was not durable has not happened.
+    pub async fn run(&mut self) -> Result<Exit, log::Error> {
+        match self.drive().await {
+            Err(superseded @ log::Error::Superseded { .. }) => {
+                tracing::warn!("{superseded}");
+                Ok(Exit::Superseded)
+            }
+            other => other,
+        }
+    }
+
+    /// The conversation as it stands.
+    pub fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+
+    /// What others see of it; every event in it is durable once the run has ended.
+    pub fn projection(&self) -> Projection {
+        project(&self.conversation, self.journal.position())
+    }
+
+    /// The file layer below the log, for what is kept beside it.
+    pub fn files(&self) -> &F {
+        self.journal.files()
+    }
+
+    async fn drive(&mut self) -> Result<Exit, log::Error> {
+        loop {
+            // A signal that came while the log was written is heard before anything is begun.
+            tokio::task::yield_now().await;
+            let Self { conversation, journal, world } = self;
+            let entries = match step::next(conversation) {
+                Step::Record(events) => journal.append_all(events)?,
+                Step::Done(_) => {
+                    journal.sync()?;
+                    return Ok(Exit::Finished);
+                }
+                begun => match world.stop.asked() {
+                    Some(asked) => return self.leave(asked.why),
+                    None => act::perform(begun, conversation, journal, world).await?,
+                },
+            };
+            self.apply(&entries);
+        }
+    }
+
+    /// Leaves the conversation to another attempt.
+    fn leave(&mut self, why: Why) -> Result<Exit, log::Error> {
+        match why {
+            // What is not durable yet belongs to nobody: the log is another's.
+            Why::Superseded => Ok(Exit::Superseded),
+            Why::Drain => {
+                let reason = ParkReason::Drain;
+                let entries = self.journal.append_all(vec![Event::Parked { reason }])?;
+                self.journal.sync()?;
+                self.apply(&entries);
+                Ok(Exit::Parked(reason))
+            }
+        }
+    }
+
+    fn apply(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            self.conversation.apply(entry);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

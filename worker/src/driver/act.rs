@@ -1,0 +1,167 @@
+//! The acts: what is durable before each, and what is recorded after it.
+//!
+//! The entries that an act gives are in the log and not applied yet: a step borrows from the conversation as
+//! long as it is performed.
+
+use super::wait::{self, Waited};
+use super::{Journal, Model, Tools, World};
+use crate::log::{Error, files::Files};
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::Waiting;
+use bloomery_engine::conversation::fix_catalogue;
+use bloomery_engine::line::Entry;
+use bloomery_engine::projection::project;
+use bloomery_engine::step::{ModelRequest, Step, ToolCall};
+use bloomery_engine::{Conversation, Event};
+use futures::StreamExt;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How many reads run at once.
+const READS_AT_ONCE: usize = 8;
+
+/// Performs a step that needs the world; gives what was recorded of it. Nothing, where the run is to stop first.
+pub(super) async fn perform<M: Model, T: Tools, F: Files>(
+    step: Step<'_>,
+    conversation: &Conversation,
+    journal: &mut Journal<F>,
+    world: &World<'_, M, T>,
+) -> Result<Vec<Entry>, Error> {
+    let act = Act { conversation, journal, world };
+    match step {
+        // The loop has done these two.
+        Step::Record(_) | Step::Done(_) => Ok(Vec::new()),
+        Step::ListTools => act.list_tools().await,
+        Step::CallModel(request) => act.call_model(request).await,
+        Step::RunReads(calls) => act.run_reads(&calls).await,
+        Step::RunEffect(call) => act.run_effect(&call).await,
+    }
+}
+
+struct Act<'a, M, T, F> {
+    conversation: &'a Conversation,
+    journal: &'a mut Journal<F>,
+    world: &'a World<'a, M, T>,
+}
+
+impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
+    async fn list_tools(self) -> Result<Vec<Entry>, Error> {
+        let tools = self.world.tools;
+        let within = self.world.patience.tool;
+        let list = || async move { tools.list(within).await.map_err(|message| Waiting::McpUnavailable { message }) };
+        let (waited, time) = wait::until(list, self.world).await;
+        self.journal.waited(time);
+        let event = match waited {
+            Waited::Stopped => return Ok(Vec::new()),
+            Waited::Over(listed) => fix_catalogue(self.conversation.run(), listed),
+            Waited::GivenUp(event) => event,
+        };
+        self.journal.append(event).map(|entry| vec![entry])
+    }
+
+    async fn call_model(mut self, request: ModelRequest<'_>) -> Result<Vec<Entry>, Error> {
+        let World { model, reporter, stop, .. } = self.world;
+        // Before the reserve is spent: without a key nothing is asked.
+        let ready = || async move { model.missing().map_or(Ok(()), Err) };
+        let (waited, time) = wait::until(ready, self.world).await;
+        self.journal.waited(time);
+        match waited {
+            Waited::Stopped => return Ok(Vec::new()),
+            Waited::GivenUp(event) => return self.journal.append(event).map(|entry| vec![entry]),
+            Waited::Over(()) => {}
+        }
+        let requested = self.durably_begin(Event::ModelRequested { reserve: request.reserve })?;
+        let (asked, remaining) = (Instant::now(), self.remaining());
+        let waiting = |what| reporter.waiting(what);
+        let event = tokio::select! {
+            // Its reserve counts as spent, and another attempt asks again.
+            _ = stop.wait() => None,
+            event = model.complete(&request, remaining, &waiting) => Some(event),
+        };
+        let event = match event {
+            Some(Event::ModelFailed { .. }) if asked.elapsed() >= remaining => Some(self.out_of_time()),
+            other => other,
+        };
+        reporter.waiting(None);
+        let mut entries = vec![requested];
+        if let Some(event) = event {
+            entries.push(self.journal.append(event)?);
+        }
+        Ok(entries)
+    }
+
+    async fn run_reads(mut self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
+        self.durable()?;
+        let World { tools, stop, patience, .. } = self.world;
+        let within = patience.tool.min(self.remaining());
+        let mut running = futures::stream::iter(calls.iter().enumerate())
+            .map(|(at, call)| async move { (at, tools.call(call, within).await) })
+            .buffer_unordered(READS_AT_ONCE);
+        let mut outcomes = Vec::with_capacity(calls.len());
+        loop {
+            tokio::select! {
+                // What was not answered is read again by another attempt.
+                _ = stop.wait() => break,
+                outcome = running.next() => match outcome {
+                    Some(outcome) => outcomes.push(outcome),
+                    None => break,
+                },
+            }
+        }
+        drop(running);
+        outcomes.sort_by_key(|(at, _)| *at);
+        self.journal.append_all(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+    }
+
+    async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
+        let started = self.durably_begin(Event::ToolStarted { call: call.id.clone() })?;
+        let World { tools, stop, patience, .. } = self.world;
+        let grace_over = async {
+            let asked = stop.wait().await;
+            tokio::time::sleep_until(asked.since + patience.grace).await;
+        };
+        // It has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
+        let outcome = tokio::select! {
+            outcome = tools.call(call, patience.tool) => outcome,
+            () = grace_over => Event::ToolIndeterminate {
+                call: call.id.clone(),
+                text: format!("the pod was asked to end, and no answer came within {} s", patience.grace.as_secs()),
+            },
+        };
+        let outcome = self.journal.append(outcome)?;
+        self.journal.sync()?;
+        Ok(vec![started, outcome])
+    }
+
+    /// Makes everything durable, and tells it.
+    fn durable(&mut self) -> Result<(), Error> {
+        let before = project(self.conversation, self.journal.position());
+        self.journal.sync()?;
+        self.world.reporter.tell(before);
+        Ok(())
+    }
+
+    /// Makes everything durable, the beginning of an act as its last; tells what was before it, because the
+    /// conversation does not know of the beginning yet.
+    fn durably_begin(&mut self, beginning: Event) -> Result<Entry, Error> {
+        let before = project(self.conversation, self.journal.position());
+        let entry = self.journal.append(beginning)?;
+        self.journal.sync()?;
+        self.world.reporter.tell(before);
+        Ok(entry)
+    }
+
+    /// What is left of the Job's duration.
+    fn remaining(&self) -> Duration {
+        let limit = Duration::from_secs(self.conversation.run().limits.duration_seconds);
+        limit.saturating_sub(Duration::from_millis(self.conversation.budget().worked_ms()))
+    }
+
+    fn out_of_time(&self) -> Event {
+        let seconds = self.conversation.run().limits.duration_seconds;
+        let message = format!(
+            "the model had not answered when {seconds} s of work were over, which is all that limits.duration allows"
+        );
+        Event::LimitHit { code: OutcomeCode::DurationLimit, message }
+    }
+}

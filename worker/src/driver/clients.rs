@@ -1,0 +1,51 @@
+//! The real model and the real tools, as the driver sees them.
+
+use super::{Model, Tools};
+use crate::mcp::{self, CallOutcome};
+use crate::model;
+use bloomery_crds::report::Waiting;
+use bloomery_engine::Event;
+use bloomery_engine::step::{ModelRequest, ToolCall};
+use bloomery_engine::tool::ListedTool;
+use std::time::Duration;
+
+impl Model for model::Client {
+    fn missing(&self) -> Option<Waiting> {
+        Self::missing(self)
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest<'_>,
+        within: Duration,
+        waiting: &(dyn Fn(Option<Waiting>) + Sync),
+    ) -> Event {
+        match Self::complete(self, request, within, waiting).await {
+            Ok(answer) => Event::ModelAnswered { answer },
+            Err(model::Failure { kind, message }) => Event::ModelFailed { kind, message },
+        }
+    }
+}
+
+/// A Skill without an MCP server has no tools.
+impl Tools for Option<mcp::Client> {
+    async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, String> {
+        match self {
+            Some(client) => client.list(within).await.map_err(|error| error.to_string()),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn call(&self, call: &ToolCall<'_>, within: Duration) -> Event {
+        let outcome = match self {
+            Some(client) => client.call(call, within).await,
+            None => CallOutcome::Failed { text: "The Skill has no MCP server any more; nothing was sent.".to_owned() },
+        };
+        let call = call.id.clone();
+        match outcome {
+            CallOutcome::Completed { text } => Event::ToolCompleted { call, text },
+            CallOutcome::Failed { text } => Event::ToolFailed { call, text },
+            CallOutcome::Indeterminate { text } => Event::ToolIndeterminate { call, text },
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The log, stamped by the epoch's clock and printed once it is durable.
+
+use crate::clock::Clock;
+use crate::log::{Claimed, Error, Log, files::Files};
+use crate::printer::Printer;
+use bloomery_crds::v1alpha1::LogPosition;
+use bloomery_engine::Event;
+use bloomery_engine::conversation::Call;
+use bloomery_engine::line::Entry;
+use std::time::Duration;
+
+/// What the driver records with.
+#[derive(Debug)]
+pub struct Journal<F> {
+    log: Log<F>,
+    clock: Clock,
+    printer: Printer,
+    unprinted: String,
+}
+
+impl<F: Files> Journal<F> {
+    /// Begins with the line that claimed the epoch, which is durable and printed at once. `open` are the calls that
+    /// an earlier epoch has left.
+    pub fn new(claimed: Claimed<F>, mut printer: Printer, open: &[Call]) -> Self {
+        for call in open {
+            printer.learn(&call.id, &call.tool);
+        }
+        let Claimed { log, clock, line, entry } = claimed;
+        let first = printer.render(&line, &entry);
+        printer.print(&first);
+        Self { log, clock, printer, unprinted: String::new() }
+    }
+
+    /// Adds an event that has just happened. It is not durable before [`Journal::sync`].
+    pub fn append(&mut self, event: Event) -> Result<Entry, Error> {
+        let (line, entry) = self.log.append(event, self.clock.stamp())?;
+        self.unprinted.push_str(&self.printer.render(&line, &entry));
+        Ok(entry)
+    }
+
+    /// Adds events that have just happened.
+    pub fn append_all(&mut self, events: Vec<Event>) -> Result<Vec<Entry>, Error> {
+        events.into_iter().map(|event| self.append(event)).collect()
+    }
+
+    /// Makes all events durable, then prints them.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.log.sync()?;
+        self.printer.print(&std::mem::take(&mut self.unprinted));
+        Ok(())
+    }
+
+    /// Where the log stands, with what is not durable yet.
+    pub fn position(&self) -> LogPosition {
+        self.log.position()
+    }
+
+    /// Takes waiting out of the work of the next event.
+    pub fn waited(&mut self, time: Duration) {
+        self.clock.waited(time);
+    }
+
+    /// The file layer below the log.
+    pub fn files(&self) -> &F {
+        self.log.files()
+    }
+}

@@ -1,0 +1,178 @@
+//! Whole attempts against real in-process servers.
+
+use super::*;
+use crate::fixture::model_server::Answer;
+use crate::fixture::shop::Refund;
+use crate::fixture::stand::{Stand, refund};
+use crate::log::files::Disk;
+use crate::printer::Format;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::report::End;
+use bloomery_crds::run::KeyFile;
+use std::fs;
+
+mod killed;
+mod stopped;
+
+fn outcome(stand: &Stand, attempt: u32) -> OutcomeCode {
+    stand.termination(attempt).outcome.unwrap().code
+}
+
+#[tokio::test]
+async fn a_goal_is_worked_through_and_told_everywhere() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    assert_eq!(stand.run(1).await, Exit::Finished);
+
+    let tools: Vec<String> = stand.shop.effects().into_iter().map(|(tool, _)| tool).collect();
+    assert_eq!(tools, ["refund", "notify"]);
+    let events = u64::try_from(stand.log().len()).unwrap();
+    let message = stand.termination(1);
+    assert_eq!((message.end, message.acked, message.epoch), (End::Finished, true, Some(1)));
+    assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
+    assert_eq!(message.log.unwrap().events, events);
+
+    let reports = stand.reports();
+    let (first, last) = (&reports.first().unwrap().report, &reports.last().unwrap().report);
+    assert_eq!((first.projection.phase, first.attempt, first.epoch), (Phase::Running, 1, 1));
+    assert_eq!((last.end.clone(), last.projection.log.events), (Some(End::Finished), events));
+    assert_eq!(last.projection.result.as_ref().unwrap().fields["status"], "refunded");
+
+    let record = stand.record();
+    assert_eq!(record.outcome, last.projection.outcome);
+    assert_eq!(record.result.unwrap().fields["status"], "refunded");
+    assert_eq!(record.goal, "Refund order A-17");
+}
+
+#[tokio::test]
+async fn each_act_is_preceded_by_what_must_be_durable() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    stand.run(1).await;
+    let firsts: Vec<u64> = fs::read_dir(stand.memory().join("jobs/k-1"))
+        .unwrap()
+        .filter_map(|file| crate::log::segment::seq_of(file.unwrap().file_name().to_str().unwrap()))
+        .collect();
+    // The last event of each segment is what the act after it needs.
+    let last: Vec<&str> =
+        stand.log().iter().filter(|entry| firsts.contains(&(entry.seq + 1))).map(|entry| entry.event.name()).collect();
+    assert_eq!(
+        last,
+        [
+            "epoch.started",   // before anything
+            "model.requested", // before the request
+            "tool.ruled",      // before the reads
+            "model.requested", // with the outcomes of the reads
+            "tool.started",    // with the answer
+            "tool.completed",  // the outcome of an effect, at once
+            "tool.started",
+            "tool.completed",
+            "model.requested",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_printed_is_the_log() {
+    let mut stand = Stand::new(refund(), Refund::Answers).await;
+    stand.format = Format::Json;
+    stand.run(1).await;
+    let mut chain = bloomery_engine::line::Chain::new(crate::fixture::SOURCE);
+    let printed: Vec<_> = stand.printed.text().lines().map(|line| chain.read(line).unwrap()).collect();
+    assert_eq!(printed, stand.log());
+}
+
+#[tokio::test]
+async fn people_read_one_line_an_event() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    stand.run(1).await;
+    let lines: Vec<String> = stand.printed.text().lines().map(|line| line[25..].to_owned()).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[tokio::test]
+async fn a_finished_conversation_is_told_again_and_nothing_is_done() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    stand.run(1).await;
+    let asked = stand.model.asked().len();
+    assert_eq!(stand.run(2).await, Exit::Finished);
+    assert_eq!((stand.model.asked().len(), stand.shop.effects().len()), (asked, 2));
+    assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded);
+    assert_eq!(stand.termination(2).epoch, Some(2));
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_knows_about_ends_the_job() {
+    let stand = Stand::new(refund(), Refund::Loses).await;
+    assert_eq!(stand.run(1).await, Exit::Finished);
+    assert_eq!(outcome(&stand, 1), OutcomeCode::ToolIndeterminate);
+    assert_eq!(stand.shop.effects().len(), 1);
+}
+
+#[tokio::test]
+async fn an_mcp_server_that_comes_late_is_waited_for_and_said_so() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    *stand.shop.unlisted.lock().unwrap() = 1;
+    stand.run(1).await;
+    assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
+    let waited = Waiting::McpUnavailable { message: "connection refused".into() };
+    assert!(stand.reports().iter().any(|taken| taken.report.waiting.as_ref() == Some(&waited)));
+    assert_eq!(stand.reports().last().unwrap().report.waiting, None);
+}
+
+#[tokio::test]
+async fn an_mcp_server_that_never_answers_ends_the_job() {
+    let stand = Stand::new(refund(), Refund::Answers).await.impatient();
+    *stand.shop.unlisted.lock().unwrap() = 1;
+    stand.run(1).await;
+    let outcome = stand.termination(1).outcome.unwrap();
+    assert_eq!(outcome.code, OutcomeCode::McpUnavailable);
+    assert!(outcome.message.contains("connection refused"), "{}", outcome.message);
+}
+
+#[tokio::test]
+async fn a_missing_key_is_named_and_waited_for() {
+    let mut stand = Stand::new(refund(), Refund::Answers).await;
+    let path = stand.dir.path().join("key");
+    stand.key = Some(KeyFile { path: path.to_str().unwrap().into(), secret: "llm".into(), key: "token".into() });
+    let stand = stand;
+    let missing = Waiting::SecretMissing { name: "llm".into(), key: "token".into() };
+    let mended = async {
+        stand.operator.until(|taken| taken.iter().any(|taken| taken.report.waiting.as_ref() == Some(&missing))).await;
+        assert!(stand.model.asked().is_empty());
+        // No reserve is spent on what was never asked.
+        assert!(!stand.events().contains(&"model.requested"));
+        fs::write(&path, "sk-1").unwrap();
+    };
+    let (exit, ()) = tokio::join!(stand.run(1), mended);
+    assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
+}
+
+#[tokio::test]
+async fn a_key_that_never_comes_ends_the_job_and_is_named() {
+    let mut stand = Stand::new(refund(), Refund::Answers).await.impatient();
+    stand.key = Some(KeyFile { path: "/nowhere".into(), secret: "llm".into(), key: "token".into() });
+    stand.run(1).await;
+    let outcome = stand.termination(1).outcome.unwrap();
+    assert_eq!(outcome.code, OutcomeCode::ModelUnavailable);
+    assert!(outcome.message.contains("`token` of the Secret `llm`"), "{}", outcome.message);
+}
+
+#[tokio::test]
+async fn a_model_that_outlasts_the_duration_ends_the_job() {
+    let mut stand = Stand::new(vec![Answer::HangsOnce, Answer::Says("never")], Refund::Answers).await;
+    stand.limits = EffectiveLimits { duration_seconds: 1, ..EffectiveLimits::DEFAULT };
+    stand.run(1).await;
+    assert_eq!(outcome(&stand, 1), OutcomeCode::DurationLimit);
+    assert_eq!(stand.model.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_broken_log_is_not_continued_and_the_pod_says_where() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    stand.run(1).await;
+    fs::remove_file(stand.memory().join("jobs/k-1").join(crate::log::segment::name(2))).unwrap();
+    let args = stand.args(2);
+    let failed = stand.run_with(2, Disk, Stop::default()).await.unwrap_err();
+    crate::ending::leave_failure(&failed.to_string(), &args.termination_log);
+    assert!(stand.failure(2).contains(&crate::log::segment::name(2)), "{}", stand.failure(2));
+}

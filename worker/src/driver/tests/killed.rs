@@ -1,0 +1,56 @@
+//! Attempts that are killed at every operation on their files.
+
+use super::*;
+use crate::fixture::faulty::{Fault, Faulty};
+use bloomery_engine::line::Entry;
+
+/// What a conversation must say whatever happened on the way: its acts, without epochs and what they repeat.
+fn acts(log: &[Entry]) -> Vec<&'static str> {
+    let repeated = ["epoch.started", "model.requested"];
+    log.iter().map(|entry| entry.event.name()).filter(|name| !repeated.contains(name)).collect()
+}
+
+/// Whether the log ends inside a call with effect.
+fn is_inside_an_effect(log: &[Entry]) -> bool {
+    log.last().is_some_and(|entry| matches!(entry.event, Event::ToolStarted { .. }))
+}
+
+async fn operations_of_a_run() -> (u32, Vec<&'static str>) {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    let files = std::rc::Rc::new(Faulty::default());
+    stand.run_with(1, std::rc::Rc::clone(&files), Stop::default()).await.unwrap();
+    (files.operations.get(), acts(&stand.log()))
+}
+
+#[tokio::test]
+async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once() {
+    let (operations, undisturbed) = operations_of_a_run().await;
+    assert!(operations > 50, "{operations}");
+    for fault in [Fault::KillBefore, Fault::KillAfter] {
+        for at in 0..operations {
+            let stand = Stand::new(refund(), Refund::Answers).await;
+            let killed = stand.run_with(1, Faulty::killed(at, fault), Stop::default()).await;
+            let left = stand.log();
+            let inside = is_inside_an_effect(&left);
+            let asked = stand.model.asked().len();
+            let answered = left.iter().filter(|entry| entry.event.name() == "model.answered").count();
+
+            assert_eq!(stand.run(2).await, Exit::Finished, "{fault:?} at {at}");
+            let log = stand.log();
+            assert_eq!(log[..left.len()], left, "{fault:?} at {at}: acknowledged events changed");
+            let effects = stand.shop.effects();
+            let unique: std::collections::BTreeSet<_> = effects.iter().collect();
+            assert_eq!(unique.len(), effects.len(), "{fault:?} at {at}: {effects:?}");
+            if inside {
+                assert_eq!(outcome(&stand, 2), OutcomeCode::ToolIndeterminate, "{fault:?} at {at}");
+                continue;
+            }
+            assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{fault:?} at {at}");
+            assert_eq!(effects.len(), 2, "{fault:?} at {at}");
+            assert_eq!(acts(&log), undisturbed, "{fault:?} at {at}");
+            // Every answer that was logged was asked for once.
+            assert_eq!(stand.model.asked().len() - asked, 3 - answered, "{fault:?} at {at}");
+            drop(killed);
+        }
+    }
+}

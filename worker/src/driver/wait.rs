@@ -1,0 +1,74 @@
+//! Waiting, for a bounded time, for what a person can mend.
+
+use super::World;
+use crate::backoff::Backoff;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::Waiting;
+use bloomery_engine::{Event, step};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How a wait ended.
+pub(super) enum Waited<T> {
+    /// With what was waited for.
+    Over(T),
+    /// The run is to stop.
+    Stopped,
+    /// Patience is over, which ends the conversation.
+    GivenUp(Event),
+}
+
+/// Tries until it succeeds, patience is over or the run is to stop, and tells what is waited for. Gives how long
+/// it was in vain, which is no work.
+pub(super) async fn until<M, T, R, W>(mut attempt: impl FnMut() -> W, world: &World<'_, M, T>) -> (Waited<R>, Duration)
+where
+    W: Future<Output = Result<R, Waiting>>,
+{
+    let began = Instant::now();
+    let mut in_vain = Duration::ZERO;
+    let mut said: Option<String> = None;
+    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
+    let waited = loop {
+        let waiting = tokio::select! {
+            _ = world.stop.wait() => break Waited::Stopped,
+            tried = attempt() => match tried {
+                Ok(done) => break Waited::Over(done),
+                Err(waiting) => waiting,
+            },
+        };
+        in_vain = began.elapsed();
+        if in_vain >= world.patience.outside {
+            break Waited::GivenUp(given_up(&waiting, in_vain));
+        }
+        let why = sentence(&waiting);
+        if said.as_ref() != Some(&why) {
+            tracing::warn!("{why} It is waited for.");
+            said = Some(why);
+        }
+        world.reporter.waiting(Some(waiting));
+        tokio::select! {
+            _ = world.stop.wait() => break Waited::Stopped,
+            () = tokio::time::sleep(backoff.pause()) => {}
+        }
+    };
+    world.reporter.waiting(None);
+    (waited, in_vain)
+}
+
+fn given_up(waiting: &Waiting, after: Duration) -> Event {
+    let code = match waiting {
+        Waiting::McpUnavailable { .. } => OutcomeCode::McpUnavailable,
+        Waiting::SecretMissing { .. } | Waiting::ModelUnavailable { .. } => OutcomeCode::ModelUnavailable,
+    };
+    step::unavailable(code, format!("{} It was waited for {} s.", sentence(waiting), after.as_secs()))
+}
+
+fn sentence(waiting: &Waiting) -> String {
+    match waiting {
+        Waiting::SecretMissing { name, key } => {
+            format!("The model needs the key `{key}` of the Secret `{name}`, which is missing or empty: put it there.")
+        }
+        Waiting::McpUnavailable { message } => format!("The Skill's tools cannot be listed: {message}."),
+        Waiting::ModelUnavailable { message } => format!("The model does not answer: {message}."),
+    }
+}

@@ -1,0 +1,76 @@
+//! The run document, read from its files and checked against its seals.
+
+use crate::settings::RunArgs;
+use bloomery_crds::run::{self, JobPart, Revision};
+use bloomery_engine::run::Run;
+use std::path::{Path, PathBuf};
+
+/// Why the run document cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file of it cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A part of it is not what the operator wrote.
+    #[error(transparent)]
+    Part(#[from] run::Error),
+    /// The two parts do not belong together.
+    #[error("the Job's part is for the revision {expected}, and the revision is {found}")]
+    Revision {
+        /// What the Job's part names.
+        expected: bloomery_crds::Digest,
+        /// What was handed over.
+        found: bloomery_crds::Digest,
+    },
+}
+
+/// Everything that a worker is told.
+#[derive(Debug)]
+pub struct Inputs {
+    /// The compiled Skill.
+    pub revision: Revision,
+    /// The Job's part.
+    pub part: JobPart,
+}
+
+impl Inputs {
+    /// Reads both parts.
+    ///
+    /// # Errors
+    /// If a file cannot be read, differs from its digest in as much as a byte, or is of another version.
+    pub fn read(args: &RunArgs) -> Result<Self, Error> {
+        let revision = run::open_revision(&text(&args.revision)?, &args.revision_digest)?;
+        let part = run::open_job_part(&text(&args.job)?, &args.job_digest)?;
+        if part.revision != args.revision_digest {
+            return Err(Error::Revision { expected: part.revision, found: args.revision_digest.clone() });
+        }
+        Ok(Self { revision, part })
+    }
+
+    /// What the engine is told: the run document without its transport.
+    pub fn run(&self) -> Run {
+        Run {
+            run_key: self.part.run_key.clone(),
+            skill_name: self.revision.skill.clone(),
+            skill: self.revision.spec.clone(),
+            revision: self.part.revision.clone(),
+            goal: self.part.goal.clone(),
+            limits: self.part.limits,
+        }
+    }
+
+    /// Names the conversation in its log.
+    pub fn source(&self) -> String {
+        let job = &self.part.job;
+        format!("/namespaces/{}/skilljobs/{}/{}", job.namespace, job.name, self.part.run_key)
+    }
+}
+
+fn text(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
+}

@@ -1,0 +1,82 @@
+//! What can go wrong with the log, said to people.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why the log cannot be read or written. After any of these the epoch is over: nothing is tried again, because
+/// a sync that failed once may have lost what it was asked to keep.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The worker may not write to the memory volume.
+    #[error(
+        "NotWritable: the memory volume is not writable at {}: {source}. Give the volume's directory to the pod's \
+         group: use a storage class that honours fsGroup, or make the directory group-writable for the fsGroup of \
+         the workers", .dir.display()
+    )]
+    NotWritable {
+        /// What could not be written.
+        dir: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The memory volume lacks something that keeps the log from forking.
+    #[error(
+        "the memory volume at {} has no {what} ({detail}), so two workers could write one log. Use a volume that has \
+         them: ext4, xfs, NFS 3 or later, CephFS or EFS; a mount of an object store does not", .dir.display()
+    )]
+    Unsupported {
+        /// The directory that was tried.
+        dir: PathBuf,
+        /// What is missing.
+        what: &'static str,
+        /// What was seen.
+        detail: String,
+    },
+    /// The log was changed by something other than a worker, or lost a part.
+    #[error(
+        "the log is broken at {}, line {line}: {reason}. It is not continued; restore the file from a backup of the \
+         memory volume, or delete the Job and start another", .file.display()
+    )]
+    Broken {
+        /// The segment.
+        file: PathBuf,
+        /// The line in it, from 1.
+        line: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// Another attempt has taken the log over.
+    #[error("another attempt has taken the log over: {} exists", .file.display())]
+    Superseded {
+        /// The name that this worker wanted.
+        file: PathBuf,
+    },
+    /// A file operation failed.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// An event could not be written as JSON.
+    #[error("an event cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The log was used after a failure.
+    #[error("the log has failed before, so this epoch is over")]
+    Over,
+}
+
+impl Error {
+    /// Names a failed file operation; one that was refused for want of rights says how to mend it.
+    pub(crate) fn of(action: &'static str, path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::NotWritable { dir: path.to_owned(), source }
+            }
+            _ => Self::Io { action, path: path.to_owned(), source },
+        }
+    }
+}

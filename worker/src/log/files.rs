@@ -1,0 +1,98 @@
+//! The few file operations that the log stands on, behind one thin layer.
+//!
+//! A crash test puts a layer here that drops what was not synced; [`Disk`] is the real one. Everything blocks:
+//! nothing else may happen before an event is durable, so there is nothing to do meanwhile.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// File operations with the guarantees that the log needs.
+pub trait Files {
+    /// Makes a directory; one that exists is fine. Not durable before its parent is synced.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Makes the entries of a directory durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Writes a new file and makes its content durable; fails if the name exists. The name itself is not durable
+    /// before the directory is synced.
+    fn create(&self, file: &Path, content: &[u8]) -> io::Result<()>;
+
+    /// Gives a file a second name, at once and only if nothing has that name.
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()>;
+
+    /// Gives a file another name, at once, replacing what had it.
+    fn rename(&self, file: &Path, name: &Path) -> io::Result<()>;
+
+    /// Removes a name.
+    fn remove(&self, file: &Path) -> io::Result<()>;
+
+    /// Reads a file whole.
+    fn read(&self, file: &Path) -> io::Result<Vec<u8>>;
+
+    /// Lists the names in a directory. On a network file system the list may be older than what [`Files::read`]
+    /// of a name finds.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+}
+
+/// The file system of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        match fs::create_dir(dir) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+            other => other,
+        }
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn create(&self, file: &Path, content: &[u8]) -> io::Result<()> {
+        let mut opened = OpenOptions::new().write(true).create_new(true).open(file)?;
+        opened.write_all(content)?;
+        opened.sync_all()
+    }
+
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
+        fs::hard_link(file, name)
+    }
+
+    fn rename(&self, file: &Path, name: &Path) -> io::Result<()> {
+        fs::rename(file, name)
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        fs::remove_file(file)
+    }
+
+    fn read(&self, file: &Path) -> io::Result<Vec<u8>> {
+        fs::read(file)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+}
+
+/// Removes a file that may be absent.
+pub(crate) fn remove_if_there(files: &impl Files, file: &Path) -> io::Result<()> {
+    match files.remove(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Replaces a file at once and durably: readers see the old content or the new. `writer` makes the temporary name
+/// unique to this worker.
+pub fn replace(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
+    let temporary = dir.join(format!(".tmp-{writer}-{name}"));
+    remove_if_there(files, &temporary)?;
+    files.create(&temporary, content)?;
+    files.rename(&temporary, &dir.join(name))?;
+    files.sync_dir(dir)
+}

@@ -1,0 +1,53 @@
+//! Names of segments, and the lines in one.
+
+use super::Error;
+use bloomery_engine::line::{Chain, Entry};
+use std::path::Path;
+
+const SUFFIX: &str = ".jsonl";
+const DIGITS: usize = 20;
+
+/// The name of the segment whose first line is `seq`: sorted by name is sorted by `seq`.
+pub fn name(seq: u64) -> String {
+    format!("{seq:0DIGITS$}{SUFFIX}")
+}
+
+/// The `seq` that a segment's name says; none for other files.
+pub fn seq_of(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(SUFFIX)?;
+    let all_digits = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    all_digits.then(|| digits.parse().ok()).flatten()
+}
+
+/// Reads the lines of one segment into the chain, each checked to belong where it stands.
+pub fn read(file: &Path, content: &[u8], chain: &mut Chain, mut each: impl FnMut(&Entry)) -> Result<(), Error> {
+    let broken = |line: usize, reason: String| Error::Broken {
+        file: file.to_owned(),
+        line: u64::try_from(line).unwrap_or(u64::MAX),
+        reason,
+    };
+    let text = std::str::from_utf8(content).map_err(|error| broken(1, format!("it is not text: {error}")))?;
+    let Some(text) = text.strip_suffix('\n') else {
+        let reason = if content.is_empty() { "the file is empty" } else { "the file is cut off" };
+        return Err(broken(text.lines().count().max(1), reason.to_owned()));
+    };
+    for (at, line) in text.split('\n').enumerate() {
+        let entry = chain.read(line).map_err(|error| broken(at + 1, error.to_string()))?;
+        each(&entry);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_its_seq_and_nothing_else_is_a_segment() {
+        assert_eq!(name(1), "00000000000000000001.jsonl");
+        assert_eq!(seq_of(&name(u64::MAX)), Some(u64::MAX));
+        for other in ["1.jsonl", "0000000000000000000a.jsonl", ".tmp-uid-1", "99999999999999999999.jsonl", ""] {
+            assert_eq!(seq_of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Whether a volume can keep a log from forking.
+
+use super::Error;
+use super::files::{Files, remove_if_there};
+use std::io;
+use std::path::Path;
+
+/// Tries what the log stands on: exclusive creation and exclusive hard links. `writer` makes the names of the
+/// probe unique to this worker.
+pub(super) fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> {
+    let probe = dir.join(format!(".probe-{writer}"));
+    let second = dir.join(format!(".probe-{writer}-link"));
+    let clear = || {
+        remove_if_there(files, &probe)
+            .and_then(|()| remove_if_there(files, &second))
+            .map_err(|error| Error::of("remove a probe", &probe, error))
+    };
+    clear()?;
+    files.create(&probe, b"probe\n").map_err(|error| Error::of("create a file in", dir, error))?;
+    let missing = |what, result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(Error::Unsupported { dir: dir.to_owned(), what, detail: error.to_string() }),
+        Ok(()) => Err(Error::Unsupported { dir: dir.to_owned(), what, detail: "a name was given twice".to_owned() }),
+    };
+    let checked = missing("exclusive creation of files", files.create(&probe, b"again\n")).and_then(|()| {
+        files.link(&probe, &second).map_err(|error| Error::Unsupported {
+            dir: dir.to_owned(),
+            what: "hard links",
+            detail: error.to_string(),
+        })?;
+        missing("exclusive hard links", files.link(&probe, &second))
+    });
+    clear()?;
+    checked
+}

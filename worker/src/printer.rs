@@ -1,0 +1,60 @@
+//! The conversation on stdout, for `kubectl logs`: one line an event, once it is durable.
+
+mod text;
+
+use bloomery_engine::Event;
+use bloomery_engine::event::CallId;
+use bloomery_engine::line::Entry;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// How events are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// Time, seq, name and the gist, for people.
+    #[default]
+    Text,
+    /// The lines of the log as they are.
+    Json,
+}
+
+/// Prints events.
+pub struct Printer {
+    format: Format,
+    out: Box<dyn Write + Send>,
+    tools: BTreeMap<CallId, String>,
+}
+
+impl std::fmt::Debug for Printer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Printer").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+impl Printer {
+    /// Prints to `out`, which is stdout in a pod.
+    pub fn new(format: Format, out: Box<dyn Write + Send>) -> Self {
+        Self { format, out, tools: BTreeMap::new() }
+    }
+
+    /// Learns which tool a call is of, so that later events of the call can say so.
+    pub fn learn(&mut self, call: &CallId, tool: &str) {
+        self.tools.insert(call.clone(), tool.to_owned());
+    }
+
+    /// The line to print of an event, line feed included.
+    pub fn render(&mut self, line: &str, entry: &Entry) -> String {
+        if let Event::ToolRequested { call, tool, .. } = &entry.event {
+            self.learn(call, tool);
+        }
+        match self.format {
+            Format::Text => text::line(entry, &self.tools),
+            Format::Json => format!("{line}\n"),
+        }
+    }
+
+    /// Prints lines. Nobody may be listening, which is no reason to stop.
+    pub fn print(&mut self, lines: &str) {
+        let _ = self.out.write_all(lines.as_bytes()).and_then(|()| self.out.flush());
+    }
+}

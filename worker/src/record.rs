@@ -1,0 +1,67 @@
+//! The record of a Job in its slag's memory, for people and for later Jobs: `jobs/<key>.json`.
+
+use crate::log::JOBS;
+use crate::log::files::{Files, replace};
+use bloomery_crds::Digest;
+use bloomery_crds::outcome::Outcome;
+use bloomery_crds::report::Projection;
+use bloomery_crds::run::{JobIdentity, JobPart};
+use bloomery_crds::v1alpha1::{LogPosition, Usage};
+use bloomery_engine::Conversation;
+use bloomery_engine::event::WholeResult;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
+
+/// The schema version of a record.
+pub const VERSION: u32 = 1;
+
+/// What is kept of a Job that has ended. The result is whole here; status has only what fits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Which Job.
+    pub job: JobIdentity,
+    /// The Skill.
+    pub skill: String,
+    /// The revision of the Skill.
+    pub revision: Digest,
+    /// What was to be reached.
+    pub goal: String,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+    /// The answer or the draft.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<WholeResult>,
+    /// What was spent.
+    pub usage: Usage,
+    /// The log that says all of it.
+    pub log: LogPosition,
+}
+
+impl Record {
+    /// The record of a conversation that has ended.
+    pub fn new(part: &JobPart, conversation: &Conversation, projection: Projection) -> Self {
+        let run = conversation.run();
+        Self {
+            version: VERSION,
+            job: part.job.clone(),
+            skill: run.skill_name.clone(),
+            revision: run.revision.clone(),
+            goal: run.goal.clone(),
+            outcome: projection.outcome,
+            result: conversation.result().cloned(),
+            usage: projection.usage,
+            log: projection.log,
+        }
+    }
+
+    /// Writes the record, replacing an earlier one at once. Every event that it mentions must be durable.
+    pub fn write(&self, files: &impl Files, memory: &Path, run_key: &str, writer: &str) -> io::Result<()> {
+        let mut content = serde_json::to_vec_pretty(self)?;
+        content.push(b'\n');
+        replace(files, &memory.join(JOBS), &format!("{run_key}.json"), writer, &content)
+    }
+}

@@ -1,0 +1,64 @@
+//! Telling the operator how the run goes (`engine.md`, section 6).
+//!
+//! A task beside the loop carries the latest projection of the log to the operator. It never holds the run up: if
+//! the operator is away the run goes on, and only the end waits, for a while, for an acknowledgement.
+
+mod client;
+mod courier;
+mod news;
+
+pub use client::Client;
+pub use courier::Sender;
+
+use crate::stop::Stop;
+use bloomery_crds::report::{End, Projection, Waiting};
+use courier::{Courier, Heard};
+use news::News;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Where a run leaves its news.
+#[derive(Debug)]
+pub struct Reporter {
+    news: watch::Sender<News>,
+    heard: watch::Receiver<Heard>,
+}
+
+impl Reporter {
+    /// Starts to report, first of all that the epoch was claimed. `stop` is asked for where the operator says that
+    /// another attempt has taken over.
+    pub fn start(client: Client, sender: Sender, first: Projection, stop: Stop) -> Self {
+        let (news, latest) = watch::channel(News { projection: first, waiting: None, end: None });
+        let (heard_sender, heard) = watch::channel(Heard::default());
+        tokio::spawn(Courier { client, sender, news: latest, heard: heard_sender, stop }.run());
+        Self { news, heard }
+    }
+
+    /// Leaves a projection, every event of which is durable.
+    pub fn tell(&self, projection: Projection) {
+        self.change(|news| news.projection = projection);
+    }
+
+    /// Says what the run waits for, or that it waits no longer.
+    pub fn waiting(&self, waiting: Option<Waiting>) {
+        self.change(|news| news.waiting = waiting);
+    }
+
+    /// Tells how the pod ends, and waits until the operator has acknowledged all of the log; gives whether it has.
+    pub async fn end(mut self, projection: Projection, end: End, within: Duration) -> bool {
+        self.change(|news| *news = News { projection, waiting: None, end: Some(end) });
+        let told = tokio::time::timeout(within, self.heard.wait_for(|heard| heard.end)).await;
+        matches!(told, Ok(Ok(_)))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut News)) {
+        self.news.send_if_modified(|news| {
+            let before = news.clone();
+            change(news);
+            *news != before
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

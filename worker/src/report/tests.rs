@@ -1,0 +1,170 @@
+use super::client::Failure;
+use super::*;
+use crate::fixture::operator::{Operator, Reply};
+use crate::stop::Why;
+use bloomery_crds::Digest;
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::report::Report;
+use bloomery_crds::run::JobIdentity;
+use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
+use rstest::rstest;
+use std::fs;
+use std::path::PathBuf;
+
+/// Longer than any of these tests.
+const LONG: Duration = Duration::from_mins(1);
+
+fn projection(events: u64) -> Projection {
+    Projection {
+        phase: Phase::Running,
+        outcome: None,
+        result: None,
+        gates: Gates::default(),
+        usage: Usage::default(),
+        log: LogPosition { path: "jobs/k-1".into(), events, head: Digest::of_bytes(b"") },
+    }
+}
+
+fn sender() -> Sender {
+    let job = JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: "uid-j".into() };
+    Sender { job, attempt: 2, epoch: 3 }
+}
+
+struct Stand {
+    operator: Operator,
+    dir: tempfile::TempDir,
+    stop: Stop,
+}
+
+impl Stand {
+    async fn with(script: impl IntoIterator<Item = Reply>) -> Self {
+        let stand =
+            Self { operator: Operator::start(script).await, dir: tempfile::tempdir().unwrap(), stop: Stop::default() };
+        fs::write(stand.token(), "token-1\n").unwrap();
+        stand
+    }
+
+    fn token(&self) -> PathBuf {
+        self.dir.path().join("token")
+    }
+
+    fn client(&self) -> Client {
+        Client::new(&self.operator.endpoint, self.token()).unwrap()
+    }
+
+    fn reporter(&self) -> Reporter {
+        Reporter::start(self.client(), sender(), projection(1), self.stop.clone())
+    }
+
+    async fn send(&self) -> Result<bloomery_crds::report::Directives, Failure> {
+        let Sender { job, attempt, epoch } = sender();
+        let report = Report { job, attempt, epoch, projection: projection(1), waiting: None, end: None };
+        self.client().send(&report).await
+    }
+}
+
+#[tokio::test]
+async fn the_first_report_says_who_and_comes_with_the_token_as_it_is_now() {
+    let stand = Stand::with([]).await;
+    let reporter = stand.reporter();
+    let first = stand.operator.until(|taken| !taken.is_empty()).await.remove(0);
+    assert_eq!(first.token, "Bearer token-1");
+    assert_eq!((first.report.job, first.report.attempt, first.report.epoch), (sender().job, 2, 3));
+    fs::write(stand.token(), "token-2").unwrap();
+    reporter.waiting(Some(Waiting::McpUnavailable { message: "refused".into() }));
+    let second = stand.operator.until(|taken| taken.len() > 1).await.remove(1);
+    assert_eq!(second.token, "Bearer token-2");
+    assert_eq!(second.report.waiting, Some(Waiting::McpUnavailable { message: "refused".into() }));
+}
+
+#[rstest]
+#[case(vec![Reply::Status(409), Reply::Status(425)])]
+#[case(vec![Reply::Status(500), Reply::Redirect])]
+#[case(vec![Reply::AckLess, Reply::Flood])]
+#[case(vec![Reply::Status(401)])]
+#[tokio::test]
+async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Reply>) {
+    let refused = script.len();
+    let stand = Stand::with(script).await;
+    assert!(stand.reporter().end(projection(9), End::Finished, LONG).await);
+    let taken = stand.operator.taken();
+    assert!(taken.len() > refused, "{taken:?}");
+    let last = &taken.last().unwrap().report;
+    assert_eq!((last.end.clone(), last.projection.log.events), (Some(End::Finished), 9));
+    assert!(stand.stop.asked().is_none());
+}
+
+#[tokio::test]
+async fn an_end_is_told_even_where_its_events_are_known() {
+    let stand = Stand::with([]).await;
+    let reporter = stand.reporter();
+    stand.operator.until(|taken| taken.len() == 1).await;
+    assert!(reporter.end(projection(1), End::Finished, LONG).await);
+    assert_eq!(stand.operator.taken().len(), 2);
+}
+
+#[tokio::test]
+async fn news_that_are_overtaken_are_not_told() {
+    let stand = Stand::with([]).await;
+    let reporter = stand.reporter();
+    stand.operator.until(|taken| taken.len() == 1).await;
+    for events in 2..20 {
+        reporter.tell(projection(events));
+    }
+    assert!(reporter.end(projection(20), End::Finished, LONG).await);
+    let events: Vec<u64> = stand.operator.taken().iter().map(|taken| taken.report.projection.log.events).collect();
+    assert_eq!(events, [1, 20]);
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_superseded_is_stopped() {
+    let stand = Stand::with([Reply::Status(410)]).await;
+    let reporter = stand.reporter();
+    assert_eq!(stand.stop.wait().await.why, Why::Superseded);
+    assert!(!reporter.end(projection(2), End::Finished, LONG).await);
+    assert_eq!(stand.operator.taken().len(), 1);
+}
+
+#[tokio::test]
+async fn an_operator_that_is_away_holds_nothing_up() {
+    let mut stand = Stand::with([]).await;
+    // The discard port: nothing listens.
+    stand.operator.endpoint.url = "https://localhost:9/v1/reports".into();
+    let reporter = stand.reporter();
+    reporter.tell(projection(2));
+    assert!(!reporter.end(projection(3), End::Finished, Duration::from_millis(50)).await);
+}
+
+#[tokio::test]
+async fn nobody_else_is_trusted_with_a_report() {
+    let mut stand = Stand::with([]).await;
+    stand.operator.endpoint.ca = Operator::start([]).await.endpoint.ca;
+    let failure = stand.send().await.unwrap_err();
+    assert!(matches!(&failure, Failure::Unreachable(message) if message.contains("certificate")), "{failure}");
+    stand.operator.endpoint.url = stand.operator.endpoint.url.replace("https", "http");
+    assert!(matches!(stand.send().await, Err(Failure::Unreachable(_))));
+    assert!(stand.operator.taken().is_empty());
+}
+
+#[tokio::test]
+async fn what_an_operator_says_is_bounded_and_followed_nowhere() {
+    let stand = Stand::with([Reply::Redirect, Reply::Flood, Reply::Status(503)]).await;
+    assert!(matches!(stand.send().await, Err(Failure::Refused { status, .. }) if status == 307));
+    assert!(matches!(stand.send().await, Err(Failure::Unreachable(message)) if message.contains("larger")));
+    let refused = stand.send().await.unwrap_err().to_string();
+    assert!(refused.contains("503") && refused.contains("so it is"), "{refused}");
+    assert_eq!(stand.operator.taken().len(), 3);
+    fs::remove_file(stand.token()).unwrap();
+    assert!(stand.send().await.unwrap_err().to_string().contains("token"));
+}
+
+#[rstest]
+#[case("", "holds no certificate")]
+#[case("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", "not a PEM certificate")]
+#[tokio::test]
+async fn certificates_that_are_none_are_refused_at_once(#[case] ca: &str, #[case] says: &str) {
+    let mut stand = Stand::with([]).await;
+    stand.operator.endpoint.ca = ca.into();
+    let refused = Client::new(&stand.operator.endpoint, stand.token()).unwrap_err();
+    assert!(refused.contains(says), "{refused}");
+}

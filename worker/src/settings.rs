@@ -1,0 +1,57 @@
+//! The command line. Everything that decides anything comes sealed in the run document; this says where it is.
+
+use crate::printer::Format;
+use bloomery_crds::Digest;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Runs one attempt of one Job of Bloomery.
+#[derive(Debug, Parser)]
+#[command(name = "bloomery-worker", version)]
+pub struct Settings {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What a worker can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs a conversation from its log to its end, or until it has to stop.
+    Run(RunArgs),
+}
+
+/// Where a run finds what.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// File of the compiled Skill.
+    #[arg(long)]
+    pub revision: PathBuf,
+    /// Digest of the compiled Skill; anything else is refused.
+    #[arg(long)]
+    pub revision_digest: Digest,
+    /// File of the Job's part of the run document.
+    #[arg(long)]
+    pub job: PathBuf,
+    /// Digest of the Job's part; anything else is refused.
+    #[arg(long)]
+    pub job_digest: Digest,
+    /// Directory of the Skill's memory.
+    #[arg(long)]
+    pub memory: PathBuf,
+    /// File of the projected token for reports.
+    #[arg(long)]
+    pub token: PathBuf,
+    /// UID of the pod: makes what this worker writes its own.
+    #[arg(long)]
+    pub pod_uid: String,
+    /// File that the kubelet reads the termination message from.
+    #[arg(long, default_value = "/dev/termination-log")]
+    pub termination_log: PathBuf,
+    /// How events are printed to stdout.
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: Format,
+    /// How many seconds an MCP server that does not answer, or a missing key, is waited for.
+    #[arg(long, default_value_t = 300)]
+    pub patience: u64,
+}
