@@ -17,7 +17,7 @@ use bloomery_crds::names::{ANNOTATION_APPLIED, MANAGER};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::core::{PartialObjectMeta, Resource, ResourceExt};
+use kube::core::{PartialObjectMeta, Resource, ResourceExt, Status};
 use kube::{Api, Client};
 use memory::Memory;
 use serde::Serialize;
@@ -252,15 +252,23 @@ fn sign(body: &mut Value) {
     }
 }
 
-/// Separates what the object's own content causes from what may pass by itself.
+/// Separates what lies in the object or its namespace from what may pass by itself.
 fn refusal<K>(error: Error) -> Result<Applied<K>, Error> {
     match &error {
-        Error::Api { source: kube::Error::Api(status), .. }
-            if matches!(status.code, 400 | 403 | 422) && !error.is_gone() =>
-        {
+        Error::Api { source: kube::Error::Api(status), .. } if !error.is_gone() && is_refusal(status) => {
             Ok(Applied::Refused(status.message.clone()))
         }
         _ => Err(error),
+    }
+}
+
+/// Server-side apply says 500 of objects that it cannot read.
+fn is_refusal(status: &Status) -> bool {
+    let unreadable = ["failed to convert new object", "failed to create typed patch object"];
+    match status.code {
+        400 | 403 | 422 => true,
+        500 => unreadable.iter().any(|beginning| status.message.starts_with(beginning)),
+        _ => false,
     }
 }
 

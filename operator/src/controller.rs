@@ -54,7 +54,8 @@ where
             () = shutdown.cancelled() => return,
         }
         let everything = stream::iter(references(&store)).boxed();
-        let queue = stream::select_all(wakes.into_iter().chain([everything]))
+        // Only the shutdown ends the queue, whatever becomes of what wakes.
+        let queue = stream::select_all(wakes.into_iter().chain([everything, stream::pending().boxed()]))
             .take_until(shutdown.cancelled_owned())
             .map(Ok::<_, Infallible>);
         let retries = Arc::new(Retries::default());
@@ -187,3 +188,6 @@ fn jitter() -> f64 {
     let random = RandomState::new().hash_one(Duration::ZERO);
     f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

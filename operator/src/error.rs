@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server refused a request, or could not be reached.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {}", brief(source))]
     Api {
         /// What was asked, as `apply Deployment acme/orders-mcp`.
         what: String,
@@ -37,6 +37,14 @@ pub enum Error {
         /// The field.
         field: &'static str,
     },
+}
+
+/// What the API server said; the error's own words repeat all of its answer.
+fn brief(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
 }
 
 impl Error {

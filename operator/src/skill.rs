@@ -97,3 +97,5 @@ fn ended(job: &DeserializeGuard<Job>) -> Vec<Wake<Skill>> {
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 use super::*;
 use k8s_openapi::api::core::v1::ServiceAccount;
+use rstest::rstest;
 use serde_json::json;
 
 fn account(owner_uid: &str, managed: bool) -> ServiceAccount {
@@ -72,4 +73,21 @@ fn a_field_that_is_no_longer_wanted_is_noticed() {
     let mut fewer = json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}});
     sign(&mut fewer);
     assert!(!subset::holds(&fewer, &live));
+}
+
+#[rstest]
+#[case(403, "exceeded quota: pods", true)]
+#[case(422, "spec.ports: Required value", true)]
+#[case(500, "failed to create typed patch object (acme/a; apps/v1, Kind=Deployment): duplicate entries for key", true)]
+#[case(500, "etcdserver: request timed out", false)]
+#[case(409, "the object has been modified", false)]
+#[case(429, "too many requests", false)]
+fn a_refusal_is_a_result_and_what_may_pass_is_an_error(
+    #[case] code: u16,
+    #[case] message: &str,
+    #[case] refused: bool,
+) {
+    let status = Status::failure(message, "Reason").with_code(code);
+    let verdict = refusal::<ServiceAccount>(Error::api("apply it")(kube::Error::Api(Box::new(status))));
+    assert_eq!(matches!(verdict, Ok(Applied::Refused(why)) if why == message), refused);
 }

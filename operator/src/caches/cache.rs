@@ -1,7 +1,7 @@
 //! The cache of one kind, and the changes that controllers are woken by.
 
 use super::Feed;
-use futures::stream::{BoxStream, StreamExt};
+use futures::stream::{BoxStream, Stream, StreamExt};
 use kube::Api;
 use kube::core::Resource;
 use kube::runtime::reflector::store::Writer;
@@ -10,8 +10,8 @@ use kube::runtime::{WatchStreamExt, watcher};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tokio::sync::{broadcast, watch};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 
 /// How many changes a controller may be behind before it looks at everything instead.
 const BACKLOG: usize = 1024;
@@ -39,14 +39,20 @@ where
 {
     /// Makes a cache, and what feeds it. Each object is trimmed before it is kept.
     pub fn new(api: Api<K>, config: watcher::Config, trim: fn(&mut K)) -> (Self, Feed) {
+        Self::fed_by(watcher(api, config).default_backoff(), trim)
+    }
+
+    fn fed_by<S>(watch: S, trim: fn(&mut K)) -> (Self, Feed)
+    where
+        S: Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
+    {
         let (store, writer): (Store<K>, Writer<K>) = store();
         let (changes, _) = broadcast::channel(BACKLOG);
-        let (filler, filled) = watch::channel(false);
+        let (tell_filled, filled) = watch::channel(false);
         let teller = changes.clone();
-        let watch = watcher(api, config).default_backoff().modify(trim);
-        let feed = reflector(writer, watch).map(move |event| {
+        let feed = reflector(writer, watch.modify(trim)).map(move |event| {
             if matches!(event, Ok(watcher::Event::InitDone)) {
-                filler.send_replace(true);
+                tell_filled.send_replace(true);
             }
             if let Some(change) = change(event) {
                 // Nobody listens where this replica does not lead.
@@ -101,5 +107,74 @@ fn change<K: Resource<DynamicType = ()>>(event: watcher::Result<watcher::Event<K
             tracing::warn!(kind = %K::kind(&()), %error, "the watch failed and is tried again");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::channel::mpsc;
+    use k8s_openapi::api::core::v1::ServiceAccount;
+    use watcher::Event;
+
+    fn account(name: &str) -> ServiceAccount {
+        let mut account = ServiceAccount::default();
+        account.metadata.namespace = Some("acme".to_owned());
+        account.metadata.name = Some(name.to_owned());
+        account
+    }
+
+    #[tokio::test]
+    async fn everybody_who_waits_for_a_filled_cache_is_woken() {
+        let (watch, events) = mpsc::unbounded();
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, |_| {});
+        let cache = Arc::new(cache);
+        let waiting: Vec<_> = (0..8)
+            .map(|_| {
+                let cache = cache.clone();
+                tokio::spawn(async move { cache.synced().await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        for event in [Event::Init, Event::InitApply(account("a")), Event::InitDone] {
+            watch.unbounded_send(Ok(event)).unwrap();
+        }
+        tokio::spawn(feed.for_each(|()| async {}));
+        for task in waiting {
+            task.await.unwrap();
+        }
+        assert!(cache.get("acme", "a").is_some());
+        assert!(cache.get("other", "a").is_none());
+    }
+
+    #[tokio::test]
+    async fn changes_name_their_object_and_gaps_say_so() {
+        let (watch, events) = mpsc::unbounded();
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, |_| {});
+        let changes = cache.changes();
+        for event in [Event::Init, Event::InitApply(account("a")), Event::InitDone, Event::Delete(account("a"))] {
+            watch.unbounded_send(Ok(event)).unwrap();
+        }
+        drop(watch);
+        feed.for_each(|()| async {}).await;
+        let names = changes.map(|change| match change {
+            Change::Touched(account) => account.metadata.name.clone().unwrap(),
+            Change::Anything => "*".to_owned(),
+        });
+        assert_eq!(names.take(2).collect::<Vec<_>>().await, ["*", "a"]);
+    }
+
+    #[tokio::test]
+    async fn who_falls_behind_looks_at_everything() {
+        let (watch, events) = mpsc::unbounded();
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, |_| {});
+        let mut changes = cache.changes();
+        for _ in 0..=BACKLOG {
+            watch.unbounded_send(Ok(Event::Apply(account("a")))).unwrap();
+        }
+        drop(watch);
+        feed.for_each(|()| async {}).await;
+        assert!(matches!(changes.next().await, Some(Change::Anything)));
+        assert!(matches!(changes.next().await, Some(Change::Touched(_))));
     }
 }

@@ -58,3 +58,53 @@ fn is_ours(metadata: &ObjectMeta) -> bool {
     let labels = metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(names::LABEL_MANAGED_BY)).is_some_and(|manager| manager == names::MANAGER)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn trimmed<K: serde::de::DeserializeOwned + serde::Serialize>(trim: fn(&mut K), object: Value) -> Value {
+        let mut object = serde_json::from_value(object).unwrap();
+        trim(&mut object);
+        serde_json::to_value(object).unwrap()
+    }
+
+    #[test]
+    fn of_a_foreign_service_ports_and_type_stay_and_of_ours_what_is_compared() {
+        let object = |manager: &str| {
+            json!({
+                "apiVersion": "v1", "kind": "Service",
+                "metadata": {
+                    "namespace": "acme", "name": "orders", "uid": "u", "managedFields": [{"manager": "kubectl"}],
+                    "labels": {"app.kubernetes.io/managed-by": manager},
+                },
+                "spec": {"type": "ClusterIP", "clusterIP": "10.0.0.1", "ports": [{"port": 80}]},
+                "status": {"loadBalancer": {}},
+            })
+        };
+        let foreign = trimmed(service, object("helm"));
+        assert_eq!(foreign["spec"], json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
+        assert_eq!(foreign["metadata"], json!({"namespace": "acme", "name": "orders", "uid": "u"}));
+        let own = trimmed(service, object("bloomery"));
+        assert_eq!(own["spec"]["clusterIP"], "10.0.0.1");
+        assert_eq!(own["metadata"]["labels"]["app.kubernetes.io/managed-by"], "bloomery");
+        assert!(own["metadata"]["managedFields"].is_null());
+    }
+
+    #[test]
+    fn a_pod_keeps_what_it_tells_and_not_what_it_was_told() {
+        let annotation = names::ANNOTATION_JOB_PART;
+        let seen = trimmed(
+            pod,
+            json!({
+                "metadata": {"annotations": {annotation: "long", "kept": "x"}},
+                "spec": {"nodeName": "n", "containers": [{"name": "worker", "env": [{"name": "A"}]}], "volumes": [{"name": "v"}]},
+                "status": {"phase": "Running"},
+            }),
+        );
+        assert_eq!(seen["metadata"]["annotations"], json!({"kept": "x"}));
+        assert_eq!(seen["spec"], json!({"nodeName": "n", "containers": [{"name": "worker"}]}));
+        assert_eq!(seen["status"]["phase"], "Running");
+    }
+}

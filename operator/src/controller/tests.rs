@@ -1,0 +1,95 @@
+use super::*;
+use crate::job::fixtures::api::FakeApi;
+use bloomery_crds::v1alpha1::Model;
+use futures::channel::mpsc;
+use kube::core::Status;
+use serde_json::json;
+
+fn model(name: &str, spec: serde_json::Value) -> (String, serde_json::Value) {
+    let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/models/{name}");
+    let object = json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Model",
+        "metadata": {"namespace": "acme", "name": name, "uid": format!("u-{name}")},
+        "spec": spec,
+    });
+    (path, object)
+}
+
+fn good() -> serde_json::Value {
+    json!({"provider": "openai", "model": "m", "baseUrl": "https://x/v1"})
+}
+
+/// Starts a controller of Models whose reconciles are told one by one, and end as `outcome` says.
+async fn started(
+    api: &FakeApi,
+    wakes: Vec<BoxStream<'static, Wake<Model>>>,
+    outcome: fn() -> Result<Action, Error>,
+    shutdown: &CancellationToken,
+) -> (mpsc::UnboundedReceiver<String>, tokio::task::JoinHandle<()>) {
+    let context = api.operator().await;
+    let store = context.caches.models.store().clone();
+    let (told, seen) = mpsc::unbounded();
+    let controller = Controller { name: "model", store, wakes, concurrency: 1 };
+    let one = move |model: Model, _| {
+        let _ = told.unbounded_send(model.name_any());
+        futures::future::ready(outcome())
+    };
+    (seen, tokio::spawn(controller.run(context, one, shutdown.clone())))
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_read_stops_nobody_else() {
+    let api = FakeApi::default();
+    for (path, object) in [
+        model("a-older", json!({"provider": "telepathy"})),
+        model("b-good", good()),
+        model("c-older", json!("nonsense")),
+        model("d-good", good()),
+    ] {
+        api.put(&path, object);
+    }
+    let shutdown = CancellationToken::new();
+    let (seen, running) = started(&api, vec![], || Ok(Action::await_change()), &shutdown).await;
+    let mut names: Vec<String> = seen.take(2).collect().await;
+    names.sort();
+    assert_eq!(names, ["b-good", "d-good"]);
+    shutdown.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_failure_is_tried_again_without_a_wake() {
+    let api = FakeApi::default();
+    let (path, object) = model("only", good());
+    api.put(&path, object);
+    let conflict = || {
+        let status = Status::failure("changed", "Conflict").with_code(409);
+        Err(Error::api("write")(kube::Error::Api(Box::new(status))))
+    };
+    let shutdown = CancellationToken::new();
+    let (seen, _running) = started(&api, vec![], conflict, &shutdown).await;
+    let names: Vec<String> = seen.take(3).collect().await;
+    assert_eq!(names, ["only", "only", "only"]);
+}
+
+#[tokio::test]
+async fn a_change_wakes_who_it_concerns_and_a_gap_wakes_all() {
+    let api = FakeApi::default();
+    for (path, object) in [model("a", good()), model("b", good())] {
+        api.put(&path, object);
+    }
+    let context = api.operator().await;
+    let touched = Change::Touched(Arc::new("b"));
+    let changes = stream::iter([touched, Change::Anything]).boxed();
+    let find = |name: &&str| vec![ObjectRef::new(name).within("acme")];
+    let mut woken: Vec<String> =
+        wakes(changes, context.caches.models.store(), find).map(|wake: Wake<Model>| wake.name).collect().await;
+    assert_eq!(woken.remove(0), "b");
+    woken.sort();
+    assert_eq!(woken, ["a", "b"]);
+}
+
+#[test]
+fn jitter_stays_in_its_bounds() {
+    assert!((0..100).map(|_| jitter()).all(|jitter| (0.0..=1.0).contains(&jitter)));
+}

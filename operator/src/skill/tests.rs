@@ -1,0 +1,190 @@
+//! One look at a time, over an API server in memory; each operator starts anew, as after a crash.
+
+use super::{fixtures, reconcile};
+use crate::job::fixtures::api::FakeApi;
+use bloomery_crds::conditions::{ConditionType, find};
+use bloomery_crds::names::ANNOTATION_APPLIED;
+use bloomery_crds::v1alpha1::Skill;
+use kube::runtime::controller::Action;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/orders";
+const CLAIM: &str = "/api/v1/namespaces/acme/persistentvolumeclaims/bloomery-memory";
+const WORKER: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-worker";
+const ACCOUNT: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-mcp";
+const SERVICE: &str = "/api/v1/namespaces/acme/services/orders-mcp";
+const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/acme/deployments/orders-mcp";
+
+fn put(api: &FakeApi, skill: &Skill) {
+    api.put(SKILL, serde_json::to_value(skill).unwrap());
+}
+
+/// A tenant whose Skill has been provisioned.
+async fn provisioned(skill: &Skill) -> FakeApi {
+    let api = FakeApi::default();
+    put(&api, skill);
+    look(&api).await;
+    api.writes();
+    api
+}
+
+/// A new operator looks at the Skill once.
+async fn look(api: &FakeApi) -> Action {
+    let context = api.operator().await;
+    let skill = serde_json::from_value(api.get(SKILL)).unwrap();
+    reconcile(skill, context).await.unwrap()
+}
+
+fn reason(api: &FakeApi, kind: ConditionType) -> String {
+    let skill: Skill = serde_json::from_value(api.get(SKILL)).unwrap();
+    find(&skill.status.unwrap().conditions, kind).unwrap().reason.clone()
+}
+
+/// The writes, without the names that hold a digest.
+fn writes(api: &FakeApi) -> Vec<String> {
+    let mut writes = api.writes();
+    for write in &mut writes {
+        if let Some((before, _)) = write.split_once("/configmaps/") {
+            *write = format!("{before}/configmaps/*");
+        }
+    }
+    writes.sort();
+    writes
+}
+
+#[tokio::test]
+async fn a_skill_is_provisioned_within_its_budget_and_then_quiet_across_restarts() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::with_container());
+    look(&api).await;
+    let expected = [
+        format!("apply {ACCOUNT}"),
+        format!("apply {DEPLOYMENT}"),
+        format!("apply {SERVICE}"),
+        format!("apply {WORKER}"),
+        "apply /api/v1/namespaces/acme/configmaps/*".to_owned(),
+        format!("create {CLAIM}"),
+        format!("status {SKILL}"),
+    ];
+    let mut found = writes(&api);
+    found.sort();
+    let mut expected = expected.to_vec();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert_eq!(reason(&api, ConditionType::Ready), "Progressing");
+    look(&api).await;
+    look(&api).await;
+    assert_eq!(writes(&api), Vec::<String>::new());
+}
+
+#[rstest]
+#[case::value(|deployment: &mut Value| deployment["spec"]["replicas"] = json!(3))]
+#[case::label(|deployment: &mut Value| deployment["metadata"]["labels"]["bloomery.dev/skill"] = json!("other"))]
+#[case::image(|deployment: &mut Value| deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!("evil:1"))]
+#[tokio::test]
+async fn what_somebody_changed_is_set_back(#[case] change: fn(&mut Value)) {
+    let api = provisioned(&fixtures::with_container()).await;
+    let before = api.get(DEPLOYMENT)["spec"].clone();
+    api.change(DEPLOYMENT, change);
+    look(&api).await;
+    assert_eq!(writes(&api), [format!("apply {DEPLOYMENT}")]);
+    assert_eq!(api.get(DEPLOYMENT)["spec"], before);
+}
+
+#[tokio::test]
+async fn a_field_that_the_skill_no_longer_has_goes() {
+    let mut skill = fixtures::with_container();
+    let api = provisioned(&skill).await;
+    skill.spec.mcp_server.as_mut().unwrap().container.as_mut().unwrap().args.clear();
+    put(&api, &skill);
+    look(&api).await;
+    assert!(writes(&api).contains(&format!("apply {DEPLOYMENT}")));
+    assert!(api.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["args"].is_null());
+}
+
+#[tokio::test]
+async fn what_somebody_else_has_is_neither_taken_nor_deleted() {
+    let api = FakeApi::default();
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"namespace": "acme", "name": "orders-mcp", "uid": "foreign"},
+    });
+    api.put(ACCOUNT, foreign);
+    put(&api, &fixtures::with_container());
+    look(&api).await;
+    assert!(!writes(&api).iter().any(|write| write.ends_with(ACCOUNT)));
+    assert_eq!(reason(&api, ConditionType::McpAvailable), "NameTaken");
+    put(&api, &fixtures::without_server());
+    look(&api).await;
+    assert_eq!(api.get(ACCOUNT)["metadata"]["uid"], "foreign");
+}
+
+#[tokio::test]
+async fn a_memory_claim_that_is_there_is_used_as_it_is() {
+    let api = FakeApi::default();
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"namespace": "acme", "name": "bloomery-memory", "uid": "theirs"},
+        "spec": {"storageClassName": "theirs"}, "status": {"phase": "Bound"},
+    });
+    api.put(CLAIM, claim.clone());
+    put(&api, &fixtures::without_server());
+    look(&api).await;
+    assert_eq!(api.get(CLAIM)["spec"], claim["spec"]);
+    assert!(api.get(CLAIM)["metadata"]["annotations"][ANNOTATION_APPLIED].is_null());
+    assert_eq!(reason(&api, ConditionType::MemoryReady), "Bound");
+    assert_eq!(reason(&api, ConditionType::Ready), "Ready");
+}
+
+#[tokio::test]
+async fn a_server_that_the_skill_no_longer_has_is_deleted() {
+    let api = provisioned(&fixtures::with_container()).await;
+    put(&api, &fixtures::with_service());
+    look(&api).await;
+    let found = writes(&api);
+    for gone in [ACCOUNT, DEPLOYMENT, SERVICE] {
+        assert!(found.contains(&format!("delete {gone}")), "{found:?}");
+    }
+    assert!(!found.contains(&format!("delete {WORKER}")));
+    assert_eq!(reason(&api, ConditionType::McpAvailable), "ServiceNotFound");
+}
+
+#[tokio::test]
+async fn an_earlier_revision_stays_for_the_job_that_runs_on_it() {
+    let mut skill = fixtures::without_server();
+    let api = provisioned(&skill).await;
+    let revision = |api: &FakeApi| api.get(SKILL)["status"]["revision"].clone();
+    let first = revision(&api);
+    let job = json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+        "metadata": {"namespace": "acme", "name": "refund", "uid": "u-job"},
+        "spec": {"skill": "orders", "goal": "Refund"},
+        "status": {"phase": "Running", "skillRevision": first},
+    });
+    const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
+    api.put(JOB, job);
+    for version in 1..6 {
+        let status = serde_json::from_value(api.get(SKILL)["status"].clone()).unwrap();
+        skill.status = Some(status);
+        skill.spec.version = Some(version);
+        put(&api, &skill);
+        look(&api).await;
+    }
+    let path = format!("/api/v1/namespaces/acme/configmaps/{}", first["name"].as_str().unwrap());
+    assert_eq!(api.get(&path)["metadata"]["name"], first["name"]);
+    assert_eq!(writes(&api).iter().filter(|write| write.starts_with("delete")).count(), 2);
+    api.change(JOB, |job| job["status"]["phase"] = json!("Succeeded"));
+    look(&api).await;
+    assert_eq!(api.writes(), [format!("delete {path}")]);
+}
+
+#[tokio::test]
+async fn a_skill_on_its_way_out_is_left_to_go() {
+    let api = FakeApi::default();
+    let mut skill = fixtures::with_container();
+    skill.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
+    put(&api, &skill);
+    look(&api).await;
+    assert_eq!(api.writes(), Vec::<String>::new());
+}
