@@ -5,6 +5,7 @@
 
 pub mod apply;
 pub mod build;
+mod census;
 pub mod decide;
 pub mod fetch;
 #[cfg(test)]
@@ -60,7 +61,10 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         concurrency: CONCURRENCY,
     };
     let one = move |job: Job, context: Arc<Context>| reconcile(job, context, memory.clone());
-    controller.run(context, one, shutdown).await;
+    tokio::select! {
+        () = controller.run(context.clone(), one, shutdown) => {}
+        () = census::keep(&context) => {}
+    }
 }
 
 /// One look at one Job.

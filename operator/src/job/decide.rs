@@ -100,11 +100,11 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         return (Act::Rest, None);
     }
     let Some(recorded) = &status.attempt else {
-        return match facts.skill_gone && status.skill_revision.is_some() {
-            true => (Act::End(skill_deleted()), None),
-            // The pod may be there already: then it is found under its name, and recorded.
-            false => (Act::Start { attempt: 1, after: None }, None),
-        };
+        if facts.skill_gone && status.skill_revision.is_some() {
+            return (Act::End(skill_deleted()), None);
+        }
+        // The pod may be there already: then it is found under its name, and recorded.
+        return (Act::Start { attempt: 1, after: None }, None);
     };
     // A pod of this attempt that somebody made again of the same text counts as well: it may be at work.
     let is_recorded = |pod: &&WorkerPod| recorded.pod_uid.as_deref() == Some(&pod.uid);

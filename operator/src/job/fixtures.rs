@@ -87,7 +87,7 @@ pub(crate) fn worker_settings() -> WorkerSettings {
         run_as_user: 1001,
         run_as_group: 1002,
         fs_group: 1003,
-        pod_retention: std::time::Duration::from_secs(600),
+        pod_retention: std::time::Duration::from_mins(10),
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/cs-tier-1";
 const MODEL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/models/default";
+const REVISION: &str = "cs-tier-1-4f1c9a2e";
 const POD_1: &str = "/api/v1/namespaces/acme/pods/refund-1-01234";
 const POD_2: &str = "/api/v1/namespaces/acme/pods/refund-2-01234";
 
@@ -17,7 +18,7 @@ fn condition(kind: &str) -> Value {
     json!({ "type": kind, "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" })
 }
 
-fn resource(kind: &str, name: &str, spec: Value, status: Value) -> Value {
+fn resource(kind: &str, name: &str, spec: &Value, status: &Value) -> Value {
     json!({
         "apiVersion": "bloomery.dev/v1alpha1",
         "kind": kind,
@@ -28,7 +29,11 @@ fn resource(kind: &str, name: &str, spec: Value, status: Value) -> Value {
 }
 
 fn put_skill(api: &FakeApi) {
-    let spec = json!({ "problem": { "statement": "refunds" } });
+    put_skill_of(api, "refunds", REVISION);
+}
+
+fn put_skill_of(api: &FakeApi, statement: &str, name: &str) {
+    let spec = json!({ "problem": { "statement": statement } });
     let compiled = Revision {
         version: run::VERSION,
         skill: "cs-tier-1".into(),
@@ -37,21 +42,21 @@ fn put_skill(api: &FakeApi) {
     };
     let sealed = run::seal(&compiled).unwrap();
     let conditions = ["Accepted", "MemoryReady", "McpAvailable"].map(condition);
-    let revision = json!({ "name": "cs-tier-1-4f1c9a2e", "digest": sealed.digest });
+    let revision = json!({ "name": name, "digest": sealed.digest });
     let status = json!({ "observedGeneration": 1, "revision": revision, "conditions": conditions });
-    api.put(SKILL, resource("Skill", "cs-tier-1", spec, status));
+    api.put(SKILL, resource("Skill", "cs-tier-1", &spec, &status));
     let stored = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": { "namespace": "acme", "name": "cs-tier-1-4f1c9a2e", "uid": "map-uid" },
+        "metadata": { "namespace": "acme", "name": name, "uid": "map-uid" },
         "data": { "revision.json": sealed.text },
     });
-    api.put("/api/v1/namespaces/acme/configmaps/cs-tier-1-4f1c9a2e", stored);
+    api.put(&format!("/api/v1/namespaces/acme/configmaps/{name}"), stored);
 }
 
 fn put_model(api: &FakeApi) {
     let spec = json!({ "provider": "openai", "model": "gpt-5-mini", "baseUrl": "https://x/v1" });
     let status = json!({ "observedGeneration": 1, "conditions": [condition("Ready")] });
-    api.put(MODEL, resource("Model", "default", spec, status));
+    api.put(MODEL, resource("Model", "default", &spec, &status));
 }
 
 fn put_job(api: &FakeApi) {
@@ -95,7 +100,7 @@ async fn a_job_starts_with_two_writes_and_then_there_are_none() {
     assert_eq!(api.writes(), [format!("create {POD_1}"), format!("status {JOB}")]);
     let status = &api.get(JOB)["status"];
     assert_eq!((&status["phase"], &status["attempt"]["podUID"]), (&json!("Starting"), &json!("pod-uid-1")));
-    assert_eq!(status["skillRevision"]["name"], "cs-tier-1-4f1c9a2e");
+    assert_eq!(status["skillRevision"]["name"], REVISION);
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }
@@ -106,13 +111,15 @@ async fn a_crash_before_the_status_leaves_a_pod_that_is_taken_over() {
     look(&api).await.unwrap();
     api.change(JOB, |job| job["status"] = Value::Null);
     // Meanwhile the Skill was edited: the Job stays on what its pod was made with.
-    api.change(SKILL, |skill| {
-        skill["status"]["conditions"] = json!(["Accepted", "MemoryReady", "McpAvailable"].map(condition))
-    });
+    put_skill_of(&api, "returns", "cs-tier-1-edited");
     api.writes();
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_1}"), format!("status {JOB}")]);
-    assert_eq!(api.get(JOB)["status"]["attempt"]["podUID"], "pod-uid-1");
+    let status = &api.get(JOB)["status"];
+    assert_eq!(
+        (&status["attempt"]["podUID"], &status["skillRevision"]["name"]),
+        (&json!("pod-uid-1"), &json!(REVISION))
+    );
 }
 
 #[tokio::test]
@@ -138,7 +145,7 @@ async fn a_pod_of_somebody_else_is_left_alone() {
     foreign["metadata"]["ownerReferences"][0]["uid"] = json!("another");
     api.put(POD_1, foreign);
     let action = look(&api).await.unwrap();
-    assert_eq!((reason(&api).as_str(), action), ("NameTaken", Action::requeue(Duration::from_secs(60))));
+    assert_eq!((reason(&api).as_str(), action), ("NameTaken", Action::requeue(Duration::from_mins(1))));
 }
 
 #[tokio::test]

@@ -12,8 +12,7 @@ use kube::core::ResourceExt;
 
 /// What a Skill must have before the first pod of a Job of it starts, in this order. Waiting costs nothing; a pod
 /// that waits for an MCP server spends the Job's time.
-const BEFORE_THE_FIRST_POD: [ConditionType; 3] =
-    [ConditionType::Accepted, ConditionType::MemoryReady, ConditionType::McpAvailable];
+const BEFORE_THE_FIRST_POD: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
 
 /// The revision that a new Job of a Skill runs on.
 pub fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Result<RevisionRef, Wait> {
@@ -31,6 +30,10 @@ pub fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Result<Re
         }
         Some(Ok(skill)) => skill,
     };
+    if skill.metadata.deletion_timestamp.is_some() {
+        let message = format!("the Skill {name} is being deleted: make it again, and the Job starts by itself");
+        return Err(Wait::new(Reason::SkillNotFound, message));
+    }
     let status = skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation);
     let Some(status) = status else {
         return Err(not_ready(format!("the Skill {name} was changed a moment ago, and is being looked at")));
@@ -39,6 +42,15 @@ pub fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Result<Re
         if let Some(unmet) = unmet(&status.conditions, needed) {
             return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
         }
+    }
+    // A claim that is not bound yet may be bound for the pod; one that is lost cannot.
+    if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
+        && memory.status == "False"
+    {
+        return Err(not_ready(format!(
+            "the memory of the Skill {name} is not ready ({}): {}",
+            memory.reason, memory.message
+        )));
     }
     let revision = status.revision.clone();
     revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))

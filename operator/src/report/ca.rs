@@ -90,7 +90,7 @@ impl Authorities {
     pub fn issue(&self, names: &[String], now: u64) -> Result<Leaf, Error> {
         let alive = || self.0.iter().filter(|pair| pair.times.not_after > now);
         let outlives = |pair: &&Pair| pair.times.not_after > now.saturating_add(LEAF_SECONDS);
-        let signer = alive().find(outlives).or_else(|| alive().last()).ok_or(Error::Expired)?;
+        let signer = alive().find(outlives).or_else(|| alive().next_back()).ok_or(Error::Expired)?;
         let not_after = now.saturating_add(LEAF_SECONDS).min(signer.times.not_after);
         let mut params = CertificateParams::new(names.to_vec())?;
         params.distinguished_name = common_name("bloomery report endpoint");

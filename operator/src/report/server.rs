@@ -28,7 +28,7 @@ const CONNECTIONS: usize = 4096;
 
 /// How long a handshake may take, and how long a connection may be silent.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 /// How much of a request is held beside its body: the headers, of which a token is the largest.
 const HEADERS: usize = 32 * 1024;

@@ -24,7 +24,7 @@ const KEYS: &str = "ca.key";
 const POLL: Duration = Duration::from_secs(2);
 
 /// How often the Secret is read, and this replica's certificate made anew.
-const RENEWAL: Duration = Duration::from_secs(12 * 3600);
+const RENEWAL: Duration = Duration::from_hours(12);
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -84,8 +84,10 @@ pub(super) async fn keep(context: &Context, served: &Served) {
                     "the CA of the report endpoint cannot be used (Secret {}/{secret}): {error}",
                     context.settings.pod_namespace
                 );
-                if message != told {
-                    tracing::warn!("{message}");
+                match error {
+                    Error::Empty => tracing::debug!("{message}"),
+                    _ if message == told => {}
+                    _ => tracing::warn!("{message}"),
                 }
                 told = message;
                 POLL
@@ -94,7 +96,7 @@ pub(super) async fn keep(context: &Context, served: &Served) {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             // A new leader looks at once whether an authority is due.
-            () = context.leadership.gained(), if pause > POLL && !context.leadership.is_leader() => {}
+            () = context.leadership.gained(), if !context.leadership.is_leader() => {}
         }
     }
 }
@@ -155,7 +157,7 @@ fn host_names(url: &str) -> Vec<String> {
         None => authority.split_once(':').map_or(authority, |(host, _)| host),
     };
     let mut names = vec![host.to_owned()];
-    if host.ends_with(".svc") {
+    if host.rsplit('.').next() == Some("svc") {
         names.push(format!("{host}.cluster.local"));
     }
     names

@@ -79,7 +79,7 @@ fn has_parked(message: &TerminationMessage) -> bool {
 
 fn crash_loop(lost: &Lost) -> End {
     let message = format!(
-        "{} attempts in a row ended without a report or a message. {}. kubectl logs and kubectl describe of the pod say more",
+        "{} attempts in a row ended without a report or a message; {}: kubectl logs and kubectl describe of that pod say more",
         lost.silent, lost.message
     );
     End { outcome: Outcome::new(OutcomeCode::CrashLoop, message), read_from: None }

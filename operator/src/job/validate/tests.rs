@@ -29,12 +29,14 @@ const ALL: [(&str, &str, &str); 3] =
 #[test]
 fn a_skill_that_is_ready_gives_its_revision() {
     assert_eq!(current_revision("cs-tier-1", Some(&skill(&ALL))), Ok(fixtures::revision()));
+    let unbound = [ALL[0], ("MemoryReady", "Unknown", "soon"), ALL[2]];
+    assert_eq!(current_revision("cs-tier-1", Some(&skill(&unbound))), Ok(fixtures::revision()));
 }
 
 #[rstest]
 #[case::refused(&[("Accepted", "False", "spec.role: no")], "Accepted=False (Because): spec.role: no")]
 #[case::no_server(&[ALL[0], ALL[1], ("McpAvailable", "False", "0 of 1 pods")], "McpAvailable=False (Because): 0 of 1 pods")]
-#[case::no_memory(&[ALL[0], ("MemoryReady", "Unknown", "soon"), ALL[2]], "MemoryReady=Unknown (Because): soon")]
+#[case::no_memory(&[ALL[0], ("MemoryReady", "False", "lost"), ALL[2]], "is not ready (Because): lost")]
 #[case::unknown(&[], "Accepted is not known yet")]
 fn a_skill_that_is_not_ready_says_why(#[case] conditions: &[(&str, &str, &str)], #[case] why: &str) {
     let wait = current_revision("cs-tier-1", Some(&skill(conditions))).unwrap_err();
@@ -50,6 +52,14 @@ fn a_skill_that_was_just_edited_is_waited_for() {
     edited.0.as_mut().unwrap().status = None::<SkillStatus>;
     assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
     assert_eq!(current_revision("cs-tier-1", None).unwrap_err().reason, Reason::SkillNotFound);
+}
+
+#[test]
+fn nothing_begins_with_a_skill_on_its_way_out() {
+    let mut going = skill(&ALL);
+    let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(fixtures::at(0));
+    going.0.as_mut().unwrap().metadata.deletion_timestamp = Some(now);
+    assert_eq!(current_revision("cs-tier-1", Some(&going)).unwrap_err().reason, Reason::SkillNotFound);
 }
 
 fn stored(text: &str) -> ConfigMap {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a token is believed after it was checked: a pod that is deleted may report that much longer.
-const BELIEVED: Duration = Duration::from_secs(60);
+const BELIEVED: Duration = Duration::from_mins(1);
 
 /// How many tokens are remembered; what is forgotten is only asked for again.
 const REMEMBERED: usize = 8192;

@@ -2,7 +2,7 @@ use super::*;
 use rstest::rstest;
 use serde_json::json;
 
-fn review(name: &str, audience: &str, extra: serde_json::Value) -> TokenReviewStatus {
+fn review(name: &str, audience: &str, extra: &serde_json::Value) -> TokenReviewStatus {
     serde_json::from_value(json!({
         "authenticated": true,
         "audiences": [audience],
@@ -19,17 +19,17 @@ fn bound() -> serde_json::Value {
 
 #[test]
 fn a_projected_token_tells_namespace_and_pod() {
-    let caller = identify(&review(WORKER, "bloomery", bound())).unwrap();
+    let caller = identify(&review(WORKER, "bloomery", &bound())).unwrap();
     assert_eq!(caller, Caller { namespace: "acme".into(), pod_uid: "pod-uid-1".into() });
 }
 
 #[rstest]
-#[case::for_the_api_server(review(WORKER, "https://kubernetes.default.svc", bound()), "audience")]
-#[case::of_no_pod(review(WORKER, "bloomery", json!({})), "not bound to a pod")]
-#[case::of_a_person(review("jane", "bloomery", bound()), "ServiceAccount")]
-#[case::of_nobody(TokenReviewStatus { user: None, ..review(WORKER, "bloomery", bound()) }, "nobody")]
-#[case::no_audience_known(TokenReviewStatus { audiences: None, ..review(WORKER, "bloomery", bound()) }, "audience")]
-#[case::refused(TokenReviewStatus { authenticated: Some(false), ..review(WORKER, "bloomery", bound()) }, "not valid")]
+#[case::for_the_api_server(review(WORKER, "https://kubernetes.default.svc", &bound()), "audience")]
+#[case::of_no_pod(review(WORKER, "bloomery", &json!({})), "not bound to a pod")]
+#[case::of_a_person(review("jane", "bloomery", &bound()), "ServiceAccount")]
+#[case::of_nobody(TokenReviewStatus { user: None, ..review(WORKER, "bloomery", &bound()) }, "nobody")]
+#[case::no_audience_known(TokenReviewStatus { audiences: None, ..review(WORKER, "bloomery", &bound()) }, "audience")]
+#[case::refused(TokenReviewStatus { authenticated: Some(false), ..review(WORKER, "bloomery", &bound()) }, "not valid")]
 #[case::empty(TokenReviewStatus::default(), "not valid")]
 fn any_other_token_is_refused(#[case] review: TokenReviewStatus, #[case] why: &str) {
     let refusal = identify(&review).unwrap_err();

@@ -1,5 +1,58 @@
 use super::*;
+use crate::job::fixtures::api::FakeApi;
 use rstest::rstest;
+use serde_json::{Value, json};
+
+const SECRET: &str = "/api/v1/namespaces/bloomery/secrets/bloomery-report-ca";
+
+/// The Secret as the chart ships it.
+fn shipped() -> FakeApi {
+    let api = FakeApi::default();
+    let metadata = json!({ "namespace": "bloomery", "name": "bloomery-report-ca" });
+    api.put(SECRET, json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata }));
+    api
+}
+
+#[tokio::test]
+async fn the_leader_fills_the_secret_once_and_every_replica_serves_of_it() {
+    let api = shipped();
+    let (leader, follower) = (api.replica(true).await, api.replica(false).await);
+    let served = Served::default();
+    assert!(matches!(renew(&follower, &served).await, Err(Error::Empty)));
+    renew(&leader, &served).await.unwrap();
+    renew(&follower, &served).await.unwrap();
+    renew(&leader, &served).await.unwrap();
+    assert_eq!(api.writes(), [format!("replace {SECRET}")]);
+    assert!(leader.report_trust.bundle().is_some());
+    assert_eq!(leader.report_trust.bundle(), follower.report_trust.bundle());
+    assert!(follower.readiness.report_ca.is_open());
+}
+
+#[tokio::test]
+async fn what_is_in_the_secret_and_cannot_be_read_is_left_alone() {
+    let api = shipped();
+    api.change(SECRET, |secret| {
+        secret["data"] = json!({ "ca.crt": "bm9uZQ==", "ca.key": "LS0tLS1CRUdJTiBLRVktLS0tLQ==" });
+    });
+    let leader = api.replica(true).await;
+    let error = renew(&leader, &Served::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Ca(ca::Error::Unreadable(_))), "{error}");
+    assert_eq!(api.writes(), [""; 0]);
+    assert!(!leader.readiness.report_ca.is_open());
+}
+
+#[tokio::test]
+async fn of_two_leaders_one_fills_it() {
+    let api = shipped();
+    let stale: Secret = serde_json::from_value(api.get(SECRET)).unwrap();
+    let first = api.replica(true).await;
+    renew(&first, &Served::default()).await.unwrap();
+    let filled_first: Value = api.get(SECRET);
+    let secrets: Api<Secret> = Api::namespaced(api.client(), "bloomery");
+    let other = filled(stale, &Authorities::default().renewed(1_800_000_000).unwrap());
+    assert!(secrets.replace("bloomery-report-ca", &PostParams::default(), &other).await.is_err());
+    assert_eq!(api.get(SECRET), filled_first);
+}
 
 #[rstest]
 #[case("https://bloomery.ops.svc:8443", &["bloomery.ops.svc", "bloomery.ops.svc.cluster.local"])]
