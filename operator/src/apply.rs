@@ -26,6 +26,10 @@ use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+/// What the API server says where a list holds an item that somebody renumbered beside the one that is wanted:
+/// a port, say. Apply cannot take another one's item away, so the object is made anew.
+const IN_THE_WAY: &str = "Duplicate value";
+
 /// What can be applied: any namespaced object that is known at compile time.
 pub trait Object:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
@@ -54,7 +58,7 @@ pub enum Applied<K> {
     Written(Box<K>),
     /// It was written a moment ago, and the cache does not show that yet.
     Settling,
-    /// One of the same name, made for an earlier owner, is on its way out; its end wakes the controller.
+    /// One of the same name is on its way out; its end wakes the controller.
     Leaving,
     /// Somebody else has an object of that name. It is left as it is.
     NameTaken,
@@ -126,7 +130,12 @@ impl Applier {
         if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("uid".to_owned(), Value::String(uid));
         }
-        self.send(&target, &body, /* force */ true).await
+        let applied = self.send(&target, &body, /* force */ true).await?;
+        if matches!(&applied, Applied::Refused(why) if why.contains(IN_THE_WAY)) && known.was_applied(&body) {
+            self.delete::<K>(&known.metadata).await?;
+            return Ok(Applied::Leaving);
+        }
+        Ok(applied)
     }
 
     /// Creates `wanted`, which nobody owns, unless there is an object of that name; that one is left as it is.
@@ -232,6 +241,13 @@ impl Target {
 }
 
 impl Known {
+    /// Whether what is wanted now was applied before: then somebody changed the object since.
+    fn was_applied(&self, wanted: &Value) -> bool {
+        let of = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
+        let before = of(&self.whole);
+        before.is_some() && before == of(wanted)
+    }
+
     fn stands(&self, wanted: &Value) -> bool {
         if !self.metadata_only {
             return subset::holds(wanted, &self.whole);

@@ -91,3 +91,17 @@ fn a_refusal_is_a_result_and_what_may_pass_is_an_error(
     let verdict = refusal::<ServiceAccount>(Error::api("apply it")(kube::Error::Api(Box::new(status))));
     assert_eq!(matches!(verdict, Ok(Applied::Refused(why)) if why == message), refused);
 }
+
+#[test]
+fn a_change_by_somebody_else_is_told_from_another_wish() {
+    let mut wanted = serde_json::to_value(account("u-skill", true)).unwrap();
+    sign(&mut wanted);
+    let mut there = account("u-skill", true);
+    assert!(!Known::whole(&there).unwrap().was_applied(&wanted));
+    let applied = wanted["metadata"]["annotations"][ANNOTATION_APPLIED].as_str().unwrap().to_owned();
+    there.annotations_mut().insert(ANNOTATION_APPLIED.to_owned(), applied);
+    assert!(Known::whole(&there).unwrap().was_applied(&wanted));
+    wanted["automountServiceAccountToken"] = json!(false);
+    sign(&mut wanted);
+    assert!(!Known::whole(&there).unwrap().was_applied(&wanted));
+}

@@ -5,7 +5,7 @@ use futures::channel::mpsc;
 use kube::core::Status;
 use serde_json::json;
 
-fn model(name: &str, spec: serde_json::Value) -> (String, serde_json::Value) {
+fn model(name: &str, spec: &serde_json::Value) -> (String, serde_json::Value) {
     let path = format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/models/{name}");
     let object = json!({
         "apiVersion": "bloomery.dev/v1alpha1", "kind": "Model",
@@ -41,10 +41,10 @@ async fn started(
 async fn an_object_that_cannot_be_read_stops_nobody_else() {
     let api = FakeApi::default();
     for (path, object) in [
-        model("a-older", json!({"provider": "telepathy"})),
-        model("b-good", good()),
-        model("c-older", json!("nonsense")),
-        model("d-good", good()),
+        model("a-older", &json!({"provider": "telepathy"})),
+        model("b-good", &good()),
+        model("c-older", &json!("nonsense")),
+        model("d-good", &good()),
     ] {
         api.put(&path, object);
     }
@@ -60,7 +60,7 @@ async fn an_object_that_cannot_be_read_stops_nobody_else() {
 #[tokio::test]
 async fn a_failure_is_tried_again_without_a_wake() {
     let api = FakeApi::default();
-    let (path, object) = model("only", good());
+    let (path, object) = model("only", &good());
     api.put(&path, object);
     let conflict = || {
         let status = Status::failure("changed", "Conflict").with_code(409);
@@ -75,7 +75,7 @@ async fn a_failure_is_tried_again_without_a_wake() {
 #[tokio::test]
 async fn a_change_wakes_who_it_concerns_and_a_gap_wakes_all() {
     let api = FakeApi::default();
-    for (path, object) in [model("a", good()), model("b", good())] {
+    for (path, object) in [model("a", &good()), model("b", &good())] {
         api.put(&path, object);
     }
     let context = api.operator().await;

@@ -4,7 +4,7 @@ use bloomery_crds::v1alpha1::Skill;
 use serde_json::{Value, json};
 
 pub fn with_container() -> Skill {
-    skill(json!({"container": {
+    skill(&json!({"container": {
         "image": "localhost/orders:3",
         "args": ["--ledger", "http://ledger:9000"],
         "port": 8070,
@@ -15,14 +15,14 @@ pub fn with_container() -> Skill {
 }
 
 pub fn with_service() -> Skill {
-    skill(json!({"service": {"name": "shared-orders", "port": 8090, "path": "/mcp"}}))
+    skill(&json!({"service": {"name": "shared-orders", "port": 8090, "path": "/mcp"}}))
 }
 
 pub fn without_server() -> Skill {
-    skill(Value::Null)
+    skill(&Value::Null)
 }
 
-fn skill(server: Value) -> Skill {
+fn skill(server: &Value) -> Skill {
     serde_json::from_value(json!({
         "apiVersion": "bloomery.dev/v1alpha1",
         "kind": "Skill",

@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    fn names(found: Vec<&ObjectMeta>) -> Vec<&str> {
+    fn names<'a>(found: &[&'a ObjectMeta]) -> Vec<&'a str> {
         found.iter().map(|metadata| metadata.name.as_deref().unwrap()).collect()
     }
 
@@ -93,9 +93,9 @@ mod tests {
             ("r-5", 5, "u-skill"),
             ("foreign", 0, "u-other"),
         ];
-        assert_eq!(names(superseded("u-skill", "r-5", &fetched(&all, &[]))), ["r-2", "r-1"]);
-        assert_eq!(names(superseded("u-skill", "r-5", &fetched(&all, &["r-1"]))), ["r-2"]);
-        assert_eq!(names(superseded("u-skill", "r-1", &fetched(&all, &["r-2"]))), ["r-3"]);
+        assert_eq!(names(&superseded("u-skill", "r-5", &fetched(&all, &[]))), ["r-2", "r-1"]);
+        assert_eq!(names(&superseded("u-skill", "r-5", &fetched(&all, &["r-1"]))), ["r-2"]);
+        assert_eq!(names(&superseded("u-skill", "r-1", &fetched(&all, &["r-2"]))), ["r-3"]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn stands<K>(kind: ConditionType, what: &str, applied: &Applied<K>) -> Option<Fi
         Applied::Leaving => Some(Finding::waits(
             kind,
             Reason::Progressing,
-            format!("the {what} of an earlier Skill of this name is being deleted; a new one is made after it"),
+            format!("the {what} is being deleted; a new one is made after it"),
         )),
         Applied::NameTaken => Some(Finding::stalls(
             kind,

@@ -10,6 +10,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/orders";
+const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
 const CLAIM: &str = "/api/v1/namespaces/acme/persistentvolumeclaims/bloomery-memory";
 const WORKER: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-worker";
 const ACCOUNT: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-mcp";
@@ -162,7 +163,6 @@ async fn an_earlier_revision_stays_for_the_job_that_runs_on_it() {
         "spec": {"skill": "orders", "goal": "Refund"},
         "status": {"phase": "Running", "skillRevision": first},
     });
-    const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
     api.put(JOB, job);
     for version in 1..6 {
         let status = serde_json::from_value(api.get(SKILL)["status"].clone()).unwrap();

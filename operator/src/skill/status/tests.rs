@@ -40,14 +40,14 @@ fn foreign() -> AppliedMcp {
 }
 
 fn bound() -> Fetched {
-    Fetched { memory_claim: Some(claim(json!({}), json!({"phase": "Bound"}))), ..Fetched::default() }
+    Fetched { memory_claim: Some(claim(&json!({}), &json!({"phase": "Bound"}))), ..Fetched::default() }
 }
 
-fn claim<K: DeserializeOwned>(metadata: Value, status: Value) -> Arc<K> {
+fn claim<K: DeserializeOwned>(metadata: &Value, status: &Value) -> Arc<K> {
     Arc::new(object(json!({"metadata": metadata, "spec": {"storageClassName": "fast"}, "status": status})))
 }
 
-fn with_deployment(status: Value, pods: &[Value]) -> Fetched {
+fn with_deployment(status: &Value, pods: &[Value]) -> Fetched {
     let deployment = json!({
         "metadata": {"name": "orders-mcp", "generation": 3},
         "spec": {"replicas": 1, "selector": {}, "template": {}},
@@ -60,7 +60,7 @@ fn with_deployment(status: Value, pods: &[Value]) -> Fetched {
     }
 }
 
-fn pod(container: Value) -> Value {
+fn pod(container: &Value) -> Value {
     let mut status =
         json!({"name": "mcp", "image": "localhost/orders:3", "imageID": "", "ready": false, "restartCount": 0});
     status.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
@@ -88,7 +88,7 @@ const ROLLED_OUT: &str = r#"{"observedGeneration": 3, "replicas": 1, "updatedRep
 
 #[test]
 fn a_skill_whose_parts_stand_is_ready_and_quiet() {
-    let fetched = with_deployment(serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
+    let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
     let mut skill = fixtures::with_container();
     let status = compute(&skill, &Ok(applied(own())), &fetched, &at(1));
     assert!(is_true(&status.conditions, ConditionType::Ready));
@@ -121,7 +121,7 @@ fn an_invalid_skill_keeps_its_last_revision() {
 #[case(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({"phase": "Bound"}), "Reconciling False/ClaimPending: ")]
 #[case(json!({}), json!({"phase": "Lost"}), "Stalled False/ClaimLost: ")]
 fn memory(#[case] metadata: Value, #[case] status: Value, #[case] expected: &str) {
-    let fetched = Fetched { memory_claim: Some(claim(metadata, status)), ..Fetched::default() };
+    let fetched = Fetched { memory_claim: Some(claim(&metadata, &status)), ..Fetched::default() };
     let told = told(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
     assert!(told.starts_with(expected), "{told}");
 }
@@ -148,7 +148,7 @@ fn memory_without_any_class_says_so_and_blocks_nothing() {
     "Stalled False/McpUnavailable: the namespace refuses the MCP server's pod: exceeded quota: pods"
 )]
 fn a_deployment(#[case] status: Value, #[case] expected: &str) {
-    let told = told(applied(own()), &with_deployment(status, &[]), ConditionType::McpAvailable);
+    let told = told(applied(own()), &with_deployment(&status, &[]), ConditionType::McpAvailable);
     assert!(told.starts_with(expected), "{told}");
 }
 
@@ -167,7 +167,7 @@ fn a_deployment(#[case] status: Value, #[case] expected: &str) {
     "Stalled False/McpUnavailable: the MCP server ended with exit code 2 and is started again"
 )]
 fn a_pod(#[case] container: Value, #[case] expected: &str) {
-    let fetched = with_deployment(json!({"observedGeneration": 3, "replicas": 1}), &[pod(container)]);
+    let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 1}), &[pod(&container)]);
     let told = told(applied(own()), &fetched, ConditionType::McpAvailable);
     assert!(told.starts_with(expected), "{told}");
 }
@@ -179,8 +179,8 @@ fn a_failure_and_the_pause_after_it_read_the_same(#[case] failure: Value, #[case
     let ended = json!({"terminated": {"exitCode": 2, "reason": "Error"}});
     let last = if failure["terminated"].is_null() { json!({}) } else { ended };
     let told = |state: &Value| {
-        let seen = pod(json!({"state": state, "lastState": last}));
-        told(applied(own()), &with_deployment(json!({"observedGeneration": 3}), &[seen]), ConditionType::McpAvailable)
+        let seen = pod(&json!({"state": state, "lastState": last}));
+        told(applied(own()), &with_deployment(&json!({"observedGeneration": 3}), &[seen]), ConditionType::McpAvailable)
     };
     assert_eq!(told(&failure), told(&pause));
 }
