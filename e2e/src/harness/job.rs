@@ -1,6 +1,6 @@
 //! Jobs of a story.
 
-use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{Job, JobSpec, JobStatus, Limits};
@@ -11,7 +11,7 @@ use kube::api::{ListParams, LogParams};
 
 use super::pods::write;
 use super::tenant::Tenant;
-use super::wait::{gone, until};
+use super::wait::{gone, says, until};
 
 /// A Job that is not made yet; awaiting it makes it.
 pub struct JobDraft<'t> {
@@ -84,14 +84,12 @@ impl JobHandle<'_> {
         self.until(&format!("the phase {phase}"), |status| status.phase == Some(phase)).await
     }
 
-    /// Waits until it is not `Ready` for this reason, and returns the condition's message.
-    pub async fn until_reason(&self, reason: &str) -> String {
-        let found = |status: &JobStatus| {
-            let ready = conditions::find(&status.conditions, ConditionType::Ready);
-            ready.filter(|ready| ready.reason == reason).map(|ready| ready.message.clone())
-        };
-        let status = self.until(&format!("the reason {reason}"), |status| found(status).is_some()).await;
-        found(&status).unwrap_or_default()
+    /// Waits until it is not `Ready` for this reason, in a sentence that names all of `parts`; gives the sentence.
+    pub async fn waits_for(&self, reason: &str, parts: &[&str]) -> String {
+        let what = format!("the reason {reason} with a message that names {parts:?}");
+        let told = |status: &JobStatus| says(&status.conditions, ConditionType::Ready, reason, parts);
+        let status = self.until(&what, |status| told(status).is_some()).await;
+        told(&status).unwrap_or_default()
     }
 
     /// Waits until it has ended, and fails unless it has with this outcome.

@@ -13,7 +13,7 @@ use kube::api::{Patch, PatchParams};
 use super::cluster::image;
 use super::pods::PORT;
 use super::tenant::Tenant;
-use super::wait::{gone, until};
+use super::wait::{gone, says, until};
 
 /// A Skill that is not made yet; awaiting it makes it, or changes the one of this name.
 pub struct SkillDraft<'t> {
@@ -137,14 +137,10 @@ impl SkillHandle<'_> {
             .await
     }
 
-    /// Waits until a condition has this reason, and returns its message.
-    pub async fn until_reason(&self, kind: ConditionType, reason: &str) -> String {
-        let found = |status: &SkillStatus| {
-            let condition = conditions::find(&status.conditions, kind);
-            condition.filter(|condition| condition.reason == reason).map(|condition| condition.message.clone())
-        };
-        let status = self.until(&format!("{kind} with the reason {reason}"), |status| found(status).is_some()).await;
-        found(&status).unwrap_or_default()
+    /// Waits until a condition has this reason, in a sentence that names all of `parts`.
+    pub async fn waits_for(&self, kind: ConditionType, reason: &str, parts: &[&str]) {
+        let what = format!("{kind} with the reason {reason} and a message that names {parts:?}");
+        self.until(&what, |status| says(&status.conditions, kind, reason, parts).is_some()).await;
     }
 
     /// Deletes it and does not wait for it to go.

@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use bloomery_crds::conditions::{self, ConditionType};
 use futures::{StreamExt, pin_mut};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::watcher::watch_object;
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
@@ -60,6 +62,12 @@ pub async fn eventually<T, E: Debug>(what: &str, ask: impl AsyncFn() -> Result<T
             Err(_) => tokio::time::sleep(PULSE).await,
         }
     }
+}
+
+/// The message of a condition that has this reason and names all of `parts`.
+pub(super) fn says(conditions: &[Condition], kind: ConditionType, reason: &str, parts: &[&str]) -> Option<String> {
+    let condition = conditions::find(conditions, kind).filter(|condition| condition.reason == reason)?;
+    parts.iter().all(|part| condition.message.contains(part)).then(|| condition.message.clone())
 }
 
 /// Watches an object until `pick` gives something; else its last state as text.

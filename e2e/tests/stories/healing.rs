@@ -15,20 +15,13 @@ async fn healed(job: &JobHandle<'_>) -> JobStatus {
     status
 }
 
-fn says(message: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(message.contains(part), "`{part}` should be named: {message}");
-    }
-}
-
 #[tokio::test]
 async fn objects_may_come_in_any_order() {
     story(async |tenant| {
         let job = tenant.job("refund").await;
-        says(&job.until_reason("SkillNotFound").await, &["cs-tier-1"]);
+        job.waits_for("SkillNotFound", &["cs-tier-1"]).await;
         let skill = tenant.skill("cs-tier-1").await;
-        says(&skill.until_reason(ConditionType::Ready, "ModelNotFound").await, &["default"]);
-        says(&job.until_reason("ModelNotFound").await, &["default"]);
+        job.waits_for("ModelNotFound", &["default"]).await;
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         skill.ready().await;
         healed(&job).await;
@@ -49,10 +42,9 @@ async fn a_key_that_is_missing_and_then_wrong_is_named_until_it_is_right() {
         );
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
-        says(&job.until_reason("SecretMissing").await, &["llm", "token"]);
+        job.waits_for("SecretMissing", &["llm", "token"]).await;
         tenant.secret("llm", "token", "a wrong key").await;
-        let message = job.until_reason("ModelUnavailable").await;
-        says(&message, &["default", "401", "key"]);
+        let message = job.waits_for("ModelUnavailable", &["default", "401", "key"]).await;
         assert!(!message.contains("a wrong key"), "a key is never told: {message}");
         tenant.secret("llm", "token", "the right key").await;
         healed(&job).await;
@@ -68,7 +60,7 @@ async fn a_model_that_cannot_be_reached_is_named_until_it_can() {
         tenant.ledger().await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
-        says(&job.until_reason("ModelUnavailable").await, &["default", "baseUrl"]);
+        job.waits_for("ModelUnavailable", &["default", "baseUrl"]).await;
         let server = tenant.model_server(&[refund_of("A-17")]).await;
         healed(&job).await;
         server.found_no_fault().await;
@@ -102,9 +94,8 @@ async fn an_image_that_is_nowhere_is_named_until_it_is_another() {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         let skill = tenant.skill("cs-tier-1").running("localhost/bloomery/nowhere:1").await;
         let job = tenant.job("refund").await;
-        let message = skill.until_reason(ConditionType::McpAvailable, "McpUnavailable").await;
-        says(&message, &["localhost/bloomery/nowhere:1"]);
-        says(&job.until_reason("SkillNotReady").await, &["cs-tier-1", "McpAvailable"]);
+        skill.waits_for(ConditionType::McpAvailable, "McpUnavailable", &["localhost/bloomery/nowhere:1"]).await;
+        job.waits_for("SkillNotReady", &["cs-tier-1", "McpAvailable", "localhost/bloomery/nowhere:1"]).await;
         tenant.skill("cs-tier-1").await;
         healed(&job).await;
         skill.ready().await;
@@ -119,8 +110,8 @@ async fn a_service_that_is_absent_is_named_until_it_comes() {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         let skill = tenant.skill("cs-tier-1").served_by("orders").await;
         let job = tenant.job("refund").await;
-        says(&skill.until_reason(ConditionType::McpAvailable, "ServiceNotFound").await, &["orders"]);
-        job.until_reason("SkillNotReady").await;
+        skill.waits_for(ConditionType::McpAvailable, "ServiceNotFound", &["orders"]).await;
+        job.waits_for("SkillNotReady", &["McpAvailable", "orders"]).await;
         tenant.orders_server().await;
         skill.ready().await;
         healed(&job).await;
@@ -142,9 +133,8 @@ async fn an_mcp_server_that_never_answers_is_named_until_it_does() {
         let server = Process::of(pods.items.first().expect("the MCP server has a pod"), "bloomery-e2e-orders").await;
         server.freeze();
         let job = tenant.job("refund").await;
-        let message = job.until_reason("McpUnavailable").await;
+        job.waits_for("McpUnavailable", &["cs-tier-1-mcp"]).await;
         server.thaw();
-        says(&message, &["cs-tier-1-mcp"]);
         healed(&job).await;
         shop.refunded_once("A-17").await;
     })

@@ -34,7 +34,7 @@ async fn an_upgrade_keeps_the_ca_and_writes_nothing_that_stands() {
         // Seen by the new operator: so it has seen all that was there before.
         tenant.skill("later").with(|spec| spec.mcp_server = None).await.ready().await;
         let later = tenant.job("later").of("absent").await;
-        later.until_reason("SkillNotFound").await;
+        later.waits_for("SkillNotFound", &[]).await;
         drop(alone);
         let mut after = audit::own_writes(&tenant.namespace);
         after.retain(|write| !write.name.starts_with("later"));
