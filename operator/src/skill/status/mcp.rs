@@ -7,7 +7,8 @@ use crate::apply::Applied;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::v1alpha1::McpService;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use std::sync::Arc;
 
 const KIND: ConditionType = ConditionType::McpAvailable;
 
@@ -70,9 +71,7 @@ fn of_deployment(applied: &Applied<Deployment>, fetched: &Fetched) -> Finding {
         return Finding::well(KIND, Reason::Available, "the MCP server accepts connections");
     }
     let conditions = status.conditions.as_deref().unwrap_or_default();
-    let why = refused(conditions)
-        .or_else(|| fetched.mcp_pods.iter().find_map(|pod| pods::trouble(pod)))
-        .or_else(|| overdue(conditions));
+    let why = refused(conditions).or_else(|| pods::trouble(newest(&fetched.mcp_pods)?)).or_else(|| overdue(conditions));
     why.map_or_else(progressing, |why| Finding::stalls(KIND, Reason::McpUnavailable, why))
 }
 
@@ -85,8 +84,10 @@ fn refused(conditions: &[DeploymentCondition]) -> Option<String> {
 
 fn overdue(conditions: &[DeploymentCondition]) -> Option<String> {
     let progressing = conditions.iter().find(|found| found.type_ == "Progressing")?;
-    (progressing.reason.as_deref() == Some("ProgressDeadlineExceeded")).then(|| {
-        "the MCP server did not accept connections in time: is spec.mcpServer.container.port the one that it listens on?"
-            .to_owned()
-    })
+    (progressing.reason.as_deref() == Some("ProgressDeadlineExceeded")).then(|| pods::NOT_LISTENING.to_owned())
+}
+
+/// The pod of what is wanted now: an earlier one says nothing of a server that was corrected.
+fn newest(pods: &[Arc<Pod>]) -> Option<&Pod> {
+    pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.clone()).map(AsRef::as_ref)
 }

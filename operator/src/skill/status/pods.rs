@@ -2,6 +2,10 @@
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Pod};
 
+/// What is said of a server that runs and does not listen.
+pub(super) const NOT_LISTENING: &str =
+    "the MCP server did not accept connections in time: is spec.mcpServer.container.port the one that it listens on?";
+
 /// What keeps a pod from serving, and what to do.
 ///
 /// The sentence does not change from one try to the next: kubelets alternate between the failure and the pause
@@ -27,7 +31,7 @@ fn of_container(pod: &str, container: &ContainerStatus) -> Option<String> {
     let state = container.state.as_ref()?;
     let last = container.last_state.as_ref().and_then(|last| last.terminated.as_ref());
     if let Some(ended) = state.terminated.as_ref().or(last).filter(|_| !container.ready) {
-        return Some(ending(pod, ended));
+        return Some(ending(pod, container, ended));
     }
     let ContainerStateWaiting { reason, message } = state.waiting.as_ref()?;
     match reason.as_deref().unwrap_or_default() {
@@ -43,7 +47,12 @@ fn of_container(pod: &str, container: &ContainerStatus) -> Option<String> {
     }
 }
 
-fn ending(pod: &str, ended: &ContainerStateTerminated) -> String {
+fn ending(pod: &str, container: &ContainerStatus, ended: &ContainerStateTerminated) -> String {
+    // Nobody but the kubelet, tired of waiting, stops a container that never listened.
+    let stopped = matches!(ended.exit_code, 137 | 143) && ended.reason.as_deref() != Some("OOMKilled");
+    if stopped && container.started == Some(false) {
+        return NOT_LISTENING.to_owned();
+    }
     let why = match ended.reason.as_deref() {
         None | Some("Error" | "Completed") => String::new(),
         Some(reason) => format!(" ({reason})"),

@@ -166,6 +166,14 @@ fn a_deployment(#[case] status: Value, #[case] expected: &str) {
     json!({"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2, "reason": "Error"}}}),
     "Stalled False/McpUnavailable: the MCP server ended with exit code 2 and is started again"
 )]
+#[case::deaf(
+    json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 143, "reason": "Error"}}}),
+    "Stalled False/McpUnavailable: the MCP server did not accept connections in time"
+)]
+#[case::memory(
+    json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}),
+    "Stalled False/McpUnavailable: the MCP server ended with exit code 137 (OOMKilled)"
+)]
 fn a_pod(#[case] container: Value, #[case] expected: &str) {
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 1}), &[pod(&container)]);
     let told = told(applied(own()), &fetched, ConditionType::McpAvailable);
@@ -210,4 +218,19 @@ fn what_belongs_to_somebody_else_and_what_is_refused_is_said() {
     refused.memory_claim = Applied::Refused("exceeded quota".into());
     let told_refused = told(refused, &bound(), ConditionType::MemoryReady);
     assert!(told_refused.starts_with("Stalled False/Refused: "), "{told_refused}");
+}
+
+#[test]
+fn of_two_pods_the_newer_one_counts() {
+    let made = |minute: u32, container: Value| {
+        let mut pod = pod(&container);
+        pod["metadata"]["creationTimestamp"] = json!(format!("2026-01-01T00:{minute:02}:00Z"));
+        pod
+    };
+    let broken = json!({"state": {"waiting": {"reason": "ErrImagePull"}}});
+    let starting = json!({"state": {"waiting": {"reason": "ContainerCreating"}}});
+    let pods = [made(1, broken), made(2, starting)];
+    let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 2, "updatedReplicas": 1}), &pods);
+    let told = told(applied(own()), &fetched, ConditionType::McpAvailable);
+    assert!(told.starts_with("Reconciling False/Progressing: "), "{told}");
 }
