@@ -2,8 +2,12 @@
 # What runs in the cluster from the start: DNS and the storage class.
 
 install_addons() {
-  kc create -f "$CONF/coredns.yaml" -f "$CONF/storageclass.yaml" >/dev/null
+  kc create -f "$CONF/storageclass.yaml" >/dev/null
+  apply_dns
 }
+
+# Applied, not created: "egress" changes it in a running cluster.
+apply_dns() { kc apply --server-side --force-conflicts --field-manager bloomery-cluster -f "$CONF/coredns.yaml" >/dev/null; }
 
 dns_ready() {
   [ "$(kc --request-timeout 5s -n kube-system get deployment coredns -o 'jsonpath={.status.readyReplicas}')" = 1 ]

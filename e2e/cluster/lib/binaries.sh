@@ -98,5 +98,21 @@ binaries() {
     if [ -d "$(set_dir "$set")" ]; then continue; fi
     step "build $set" build_set "$set"
   done
+  prune_binaries
   exec 8>&-
+}
+
+# mark_binaries_used: the age of a directory is that of its last use.
+mark_binaries_used() {
+  local set
+  for set in "${SETS[@]}"; do touch --no-create "$(set_dir "$set")"; done
+}
+
+# prune_binaries: what no checkout has used for 30 days. It can be built again.
+prune_binaries() {
+  local set
+  mark_binaries_used
+  for set in "${SETS[@]}"; do
+    find "$CACHE" -mindepth 1 -maxdepth 1 -type d -name "$set-????????????????" -mtime +30 -exec rm -rf {} +
+  done
 }

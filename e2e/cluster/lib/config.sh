@@ -2,12 +2,15 @@
 # Fills the @NAMES@ of the templates in config/ in.
 
 make_config() {
-  local file
   mkdir -p "$CONF/cni" "$LOGS" "$STATE/run" "$VOLUMES"
-  for file in "$CLUSTER_DIR"/config/*; do
-    render "$file" >"$CONF/$(basename "$file")"
-  done
+  render_config "$CLUSTER_DIR"/config/*
   mv "$CONF/cni.conflist" "$CONF/cni/10-bloomery.conflist"
+}
+
+# render_config TEMPLATE...: into files of the same names.
+render_config() {
+  local file
+  for file in "$@"; do render "$file" >"$CONF/$(basename "$file")"; done
 }
 
 render() {
@@ -15,7 +18,7 @@ render() {
   # shellcheck disable=SC2034  # read by name below
   RUNC=$(bin runc)
   for name in STATE CONF LOGS PKI CONTAINERD_SOCK CNI_PLUGINS BRIDGE CGROUP RUNC NODE_NAME \
-    NODE_IP POD_CIDR DNS_SERVICE_IP PAUSE_IMAGE COREDNS_IMAGE; do
+    NODE_IP POD_CIDR DNS_SERVICE_IP PAUSE_IMAGE COREDNS_IMAGE EGRESS RESOLVERS; do
     script+="s|@$name@|${!name}|g;"
   done
   sed "$script" "$1"

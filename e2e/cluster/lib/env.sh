@@ -36,5 +36,10 @@ CNI_PLUGINS=/usr/lib/cni
 PAUSE_IMAGE=bloomery.local/pause:1
 COREDNS_IMAGE=bloomery.local/coredns:1
 
+# What the running cluster has, "on" or "off"; and what an "up" is to give it, if
+# it is to have anything else than it has.
+EGRESS_FILE=$STATE/egress
+EGRESS_WANTED=${BLOOMERY_EGRESS:-}
+
 # Names the state directory of the cluster that has the machine's bridge.
 OWNER=/run/bloomery-cluster.owner

@@ -13,7 +13,7 @@ make_network() {
   ip link set "$BRIDGE" up
   # So that the node itself, and a test on it, reaches Services too.
   ip route add "$SERVICE_CIDR" dev "$BRIDGE" src "$NODE_IP"
-  nft -f "$CONF/egress.nft"
+  load_egress_rules
 }
 
 make_cgroup() {

@@ -39,8 +39,11 @@ already_up() { healthy >/dev/null 2>&1 || { daemons_run && wait_for 60 "the runn
 verb_up() {
   if own_cluster; then check_own_cluster; return; fi
   check_owner
+  check_egress "${EGRESS_WANTED:-off}"
   lock
   if already_up; then
+    mark_binaries_used
+    if [ -n "$EGRESS_WANTED" ]; then set_egress "$EGRESS_WANTED"; fi
     total "the cluster is already up (kubeconfig: $ADMIN_KUBECONFIG)"
     return
   fi
@@ -57,6 +60,7 @@ verb_up() {
 build_up() {
   mkdir -p "$STATE" && chmod 0711 "$STATE"
   echo "$STATE" >"$OWNER"
+  choose_egress "${EGRESS_WANTED:-off}"
   step "certificates and configuration" make_files
   step "network and cgroup" make_ground
   step "etcd" start_etcd
@@ -68,6 +72,7 @@ build_up() {
   step "volumes" make_volumes
   step "node ready" wait_node
   step "CoreDNS ready" wait_dns
+  record_egress
 }
 make_files() { make_config; make_pki; }
 make_ground() { make_network; make_cgroup; make_run; }
@@ -86,6 +91,17 @@ verb_down() {
   take_down
   step "old state deleted" delete_old_state
   total "the cluster is down"
+}
+
+# verb_egress [on|off]: without an argument, tells.
+verb_egress() {
+  if own_cluster; then die "egress: what pods of your own cluster reach is for it to say"; fi
+  if (($# == 0)); then egress_now; return; fi
+  check_owner
+  check_egress "$1"
+  lock
+  already_up || die "the cluster is not up: run '$CLUSTER_DIR/cluster up'"
+  set_egress "$1"
 }
 
 # check_own_cluster: makes nothing, only asks whether it answers.
@@ -107,6 +123,7 @@ verb_status() {
   done
   if ! healthy >/dev/null 2>&1; then echo "the cluster is not up"; return 1; fi
   kc get nodes
+  echo "egress is $(egress_now)"
   echo "the cluster is up (kubeconfig: $ADMIN_KUBECONFIG)"
 }
 
