@@ -9,7 +9,7 @@ use crate::record::Record;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
 use crate::stop::Stop;
-use crate::{ending, http, mcp, model};
+use crate::{ending, http, mcp, model, skill_file};
 use bloomery_engine::Conversation;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
@@ -104,6 +104,9 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     let mut conversation = Conversation::new(inputs.run());
     let claimed = claim(store, Chain::new(inputs.source()), &mut conversation, part.attempt).await?;
     let epoch = conversation.epoch();
+    if epoch == 1 {
+        keep_skill(&claimed, args, inputs);
+    }
     let reporter = start_reports(client, &claimed, &conversation, inputs, &stop);
     let world = World { model, tools, reporter: &reporter, stop: &stop, patience };
     let journal = Journal::new(claimed, printer, conversation.calls());
@@ -128,6 +131,15 @@ fn start_reports<F: Files>(
     let sender =
         report::Sender { job: inputs.part.job.clone(), attempt: inputs.part.attempt, epoch: conversation.epoch() };
     Reporter::start(client, sender, first, stop.clone())
+}
+
+/// For people; no reason to fail.
+fn keep_skill<F: Files>(claimed: &Claimed<F>, args: &RunArgs, inputs: &Inputs) {
+    let files = claimed.log.files();
+    let (revision, digest) = (&inputs.revision, &inputs.part.revision);
+    if let Err(error) = skill_file::keep(files, &args.memory, revision, digest, &args.pod_uid) {
+        tracing::error!("{} cannot be written: {error}", skill_file::NAME);
+    }
 }
 
 /// The log says all that the record does, so a record that cannot be written is no reason to fail.

@@ -14,6 +14,7 @@ pub mod printer;
 pub mod record;
 pub mod report;
 pub mod settings;
+pub mod skill_file;
 pub mod stop;
 
 #[cfg(test)]

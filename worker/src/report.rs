@@ -12,7 +12,7 @@ pub use courier::Sender;
 
 use crate::stop::Stop;
 use bloomery_crds::report::{End, Projection, Waiting};
-use courier::{Courier, Heard};
+use courier::Courier;
 use news::News;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub struct Reporter {
     news: watch::Sender<News>,
-    heard: watch::Receiver<Heard>,
+    end_heard: watch::Receiver<bool>,
 }
 
 impl Reporter {
@@ -29,9 +29,9 @@ impl Reporter {
     /// another attempt has taken over.
     pub fn start(client: Client, sender: Sender, first: Projection, stop: Stop) -> Self {
         let (news, latest) = watch::channel(News { projection: first, waiting: None, end: None });
-        let (heard_sender, heard) = watch::channel(Heard::default());
-        tokio::spawn(Courier { client, sender, news: latest, heard: heard_sender, stop }.run());
-        Self { news, heard }
+        let (hears, end_heard) = watch::channel(false);
+        tokio::spawn(Courier { client, sender, news: latest, end_heard: hears, stop }.run());
+        Self { news, end_heard }
     }
 
     /// Leaves a projection, every event of which is durable.
@@ -47,7 +47,7 @@ impl Reporter {
     /// Tells how the pod ends, and waits until the operator has acknowledged all of the log; gives whether it has.
     pub async fn end(mut self, projection: Projection, end: End, within: Duration) -> bool {
         self.change(|news| *news = News { projection, waiting: None, end: Some(end) });
-        let told = tokio::time::timeout(within, self.heard.wait_for(|heard| heard.end)).await;
+        let told = tokio::time::timeout(within, self.end_heard.wait_for(|heard| *heard)).await;
         matches!(told, Ok(Ok(_)))
     }
 

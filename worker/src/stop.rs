@@ -84,6 +84,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn a_signal_is_a_request_to_stop_and_no_end() {
+        let stop = Stop::default();
+        stop.listen().unwrap();
+        let kill = format!("kill -TERM {}", std::process::id());
+        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert_eq!(stop.wait().await.why, Why::Drain);
+    }
+
+    #[tokio::test]
     async fn the_first_request_counts_and_all_clones_hear_it() {
         let stop = Stop::default();
         let other = stop.clone();

@@ -4,10 +4,14 @@ use super::{Model, Tools};
 use crate::mcp::{self, CallOutcome};
 use crate::model;
 use bloomery_crds::report::Waiting;
+use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::step::{ModelRequest, ToolCall};
 use bloomery_engine::tool::ListedTool;
 use std::time::Duration;
+
+/// What stands in a condition and an outcome must fit there, whatever a server says.
+const MAX_SENTENCE: usize = 512;
 
 impl Model for model::Client {
     fn missing(&self) -> Option<Waiting> {
@@ -31,7 +35,7 @@ impl Model for model::Client {
 impl Tools for Option<mcp::Client> {
     async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, String> {
         match self {
-            Some(client) => client.list(within).await.map_err(|error| error.to_string()),
+            Some(client) => client.list(within).await.map_err(|error| bounded(&error.to_string(), MAX_SENTENCE)),
             None => Ok(Vec::new()),
         }
     }

@@ -34,7 +34,7 @@ async fn a_goal_is_worked_through_and_told_everywhere() {
 
     let reports = stand.reports();
     let (first, last) = (&reports.first().unwrap().report, &reports.last().unwrap().report);
-    assert_eq!((first.projection.phase, first.attempt, first.epoch), (Phase::Running, 1, 1));
+    assert_eq!((first.job.uid.as_str(), first.attempt, first.epoch), ("uid-j", 1, 1));
     assert_eq!((last.end.clone(), last.projection.log.events), (Some(End::Finished), events));
     assert_eq!(last.projection.result.as_ref().unwrap().fields["status"], "refunded");
 

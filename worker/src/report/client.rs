@@ -26,6 +26,9 @@ pub enum Failure {
         /// What it said.
         message: String,
     },
+    /// The operator has taken the report, and not written all of it yet.
+    #[error("the operator has not acknowledged all of the log yet")]
+    Unacknowledged,
     /// The operator refused the report.
     #[error("the operator refused the report ({status}): {message}")]
     Refused {
@@ -45,6 +48,24 @@ pub enum Failure {
     /// The operator cannot be reached, or what it answers cannot be read.
     #[error("the operator cannot be reached: {0}")]
     Unreachable(String),
+}
+
+impl Failure {
+    /// Whether the same report is most likely taken in a moment.
+    pub fn is_soon_over(&self) -> bool {
+        matches!(self, Self::Again { .. } | Self::Unacknowledged)
+    }
+
+    /// Whether sending it again is of no use: the Job is gone, or the operator does not take such reports.
+    pub fn is_hopeless(&self) -> bool {
+        let hopeless = [
+            StatusCode::FORBIDDEN,
+            StatusCode::NOT_FOUND,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            StatusCode::UNPROCESSABLE_ENTITY,
+        ];
+        matches!(self, Self::Refused { status, .. } if hopeless.contains(status))
+    }
 }
 
 /// Sends reports to the operator, and to nobody else: only the certificates of the run document are trusted.

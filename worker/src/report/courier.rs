@@ -1,7 +1,7 @@
 //! The task that carries the latest news to the operator, for as long as it takes.
 
 use super::client::{Client, Failure};
-use super::news::{News, due};
+use super::news::{News, Told, due};
 use crate::backoff::Backoff;
 use crate::stop::{Stop, Why};
 use bloomery_crds::report::Report;
@@ -12,6 +12,9 @@ use tokio::time::Instant;
 
 /// How soon a report is sent again that the operator wants again.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// How many refusals in a row end the telling of an end.
+const HOPELESS: u32 = 4;
 
 /// Who reports.
 #[derive(Debug, Clone)]
@@ -24,22 +27,14 @@ pub struct Sender {
     pub epoch: u64,
 }
 
-/// What the operator has said.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Heard {
-    /// How many events it has safely.
-    pub ack: u64,
-    /// It has taken the news of the end, and all events.
-    pub end: bool,
-}
-
 /// Carries news from a worker to the operator.
 #[derive(Debug)]
 pub(super) struct Courier {
     pub client: Client,
     pub sender: Sender,
     pub news: watch::Receiver<News>,
-    pub heard: watch::Sender<Heard>,
+    /// Set once the operator has taken the news of the end, and acknowledged all events.
+    pub end_heard: watch::Sender<bool>,
     pub stop: Stop,
 }
 
@@ -47,57 +42,59 @@ impl Courier {
     /// Tells the latest news until the end of all is told, the operator says that this attempt is superseded, or
     /// nobody is left to have news. News that are overtaken by later ones are never told.
     pub async fn run(mut self) {
-        let mut told: Option<(News, Instant)> = None;
+        let mut told: Option<Told> = None;
         let mut failures = Failures::default();
         loop {
             let news = self.news.borrow_and_update().clone();
-            let due = due(&news, told.as_ref().map(|(news, at)| (news, *at)));
-            let Some(due) = due.map(|at| at.max(failures.not_before)) else {
-                match self.news.changed().await {
-                    Ok(()) => continue,
-                    Err(_) => return,
-                }
+            let due = due(&news, told.as_ref()).map(|at| at.max(failures.not_before));
+            let changed = tokio::select! {
+                () = sleep_until(due) => None,
+                changed = self.news.changed() => Some(changed),
             };
-            tokio::select! {
-                () = tokio::time::sleep_until(due) => {}
-                changed = self.news.changed() => match changed {
-                    Ok(()) => continue,
-                    Err(_) => return,
-                },
+            match changed {
+                Some(Ok(())) => continue,
+                Some(Err(_)) => return,
+                None => {}
             }
             match self.send(&news).await {
-                Ok(true) => return,
-                Ok(false) => {
+                Ok(acknowledged) if news.end.is_none() => {
                     failures.healed();
-                    told = Some((news, Instant::now()));
+                    told = Some(Told { news, at: Instant::now(), acknowledged });
                 }
-                Err(Failure::Superseded(message)) => {
-                    tracing::warn!("{}", Failure::Superseded(message));
-                    self.stop.ask(Why::Superseded);
-                    return;
+                Ok(true) => return,
+                Ok(false) => failures.add(&Failure::Unacknowledged),
+                Err(failure @ Failure::Superseded(_)) => {
+                    tracing::warn!("{failure}");
+                    return self.stop.ask(Why::Superseded);
                 }
-                Err(failure) => failures.add(&failure),
+                Err(failure) => {
+                    failures.add(&failure);
+                    if news.end.is_some() && failures.are_final() {
+                        return;
+                    }
+                }
             }
         }
     }
 
-    /// Sends one report; gives whether it was the last.
+    /// Sends one report; gives whether the operator has acknowledged all events in it.
     async fn send(&self, news: &News) -> Result<bool, Failure> {
         let Sender { job, attempt, epoch } = self.sender.clone();
         let News { projection, waiting, end } = news.clone();
-        let events = projection.log.events;
-        let is_end = end.is_some();
+        let (events, is_end) = (projection.log.events, end.is_some());
         let ack = self.client.send(&Report { job, attempt, epoch, projection, waiting, end }).await?.ack;
-        let complete = ack >= events;
-        self.heard.send_if_modified(|heard| {
-            let now = super::courier::Heard { ack: heard.ack.max(ack), end: heard.end || (is_end && complete) };
-            std::mem::replace(heard, now) != now
-        });
-        if complete {
-            return Ok(is_end);
+        let acknowledged = ack >= events;
+        if is_end && acknowledged {
+            self.end_heard.send_replace(true);
         }
-        let message = format!("it has {ack} of {events} events");
-        Err(Failure::Again { status: reqwest::StatusCode::OK, message })
+        Ok(acknowledged)
+    }
+}
+
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -107,18 +104,21 @@ struct Failures {
     not_before: Instant,
     backoff: Backoff,
     latest: Option<String>,
+    /// How many in a row will not heal.
+    hopeless: u32,
 }
 
 impl Default for Failures {
     fn default() -> Self {
         let backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-        Self { not_before: Instant::now(), backoff, latest: None }
+        Self { not_before: Instant::now(), backoff, latest: None, hopeless: 0 }
     }
 }
 
 impl Failures {
     fn add(&mut self, failure: &Failure) {
-        let pause = if matches!(failure, Failure::Again { .. }) { AGAIN } else { self.backoff.pause() };
+        let pause = if failure.is_soon_over() { AGAIN } else { self.backoff.pause() };
+        self.hopeless = if failure.is_hopeless() { self.hopeless + 1 } else { 0 };
         self.not_before = Instant::now() + pause;
         let text = failure.to_string();
         if self.latest.as_ref() != Some(&text) {
@@ -127,8 +127,14 @@ impl Failures {
         }
     }
 
+    /// Whether the operator will go on refusing. One refusal proves nothing: its view may be older than ours.
+    fn are_final(&self) -> bool {
+        self.hopeless >= HOPELESS
+    }
+
     fn healed(&mut self) {
         self.backoff.reset();
+        self.hopeless = 0;
         if self.latest.take().is_some() {
             tracing::info!("reports are taken again");
         }

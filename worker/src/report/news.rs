@@ -28,14 +28,24 @@ impl News {
     }
 }
 
-/// When the news are to be told; never where they have been told already. `told` are the latest that the operator
-/// has taken, and since when.
-pub fn due(news: &News, told: Option<(&News, Instant)>) -> Option<Instant> {
+/// The latest news that the operator has taken.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// What it was told.
+    pub news: News,
+    /// When.
+    pub at: Instant,
+    /// Whether it has acknowledged all events in them; it may take news and leave the writing for later.
+    pub acknowledged: bool,
+}
+
+/// When the news are to be told; never again once they are told and acknowledged.
+pub fn due(news: &News, told: Option<&Told>) -> Option<Instant> {
     match told {
         None => Some(Instant::now()),
-        Some((told, _)) if told == news => None,
-        Some((told, at)) if news.is_urgent(told) => Some(at),
-        Some((_, at)) => Some(at + EVERY),
+        Some(told) if told.news == *news => (!told.acknowledged).then(|| told.at + EVERY),
+        Some(told) if news.is_urgent(&told.news) => Some(told.at),
+        Some(told) => Some(told.at + EVERY),
     }
 }
 
@@ -56,13 +66,15 @@ mod tests {
     #[tokio::test]
     async fn a_person_hears_at_once_and_the_rest_within_five_seconds() {
         let at = Instant::now();
-        let told = news(Phase::Running, 3);
-        assert_eq!(due(&told, Some((&told, at))), None);
-        assert_eq!(due(&news(Phase::Running, 4), Some((&told, at))), Some(at + EVERY));
-        assert_eq!(due(&news(Phase::Finalizing, 4), Some((&told, at))), Some(at));
-        let waits = Waiting::McpUnavailable { message: "refused".into() };
-        assert_eq!(due(&News { waiting: Some(waits), ..told.clone() }, Some((&told, at))), Some(at));
-        assert_eq!(due(&News { end: Some(End::Finished), ..told.clone() }, Some((&told, at))), Some(at));
-        assert!(due(&told, None).is_some());
+        let told = Told { news: news(Phase::Running, 3), at, acknowledged: true };
+        let same = told.news.clone();
+        assert_eq!(due(&same, Some(&told)), None);
+        assert_eq!(due(&same, Some(&Told { acknowledged: false, ..told.clone() })), Some(at + EVERY));
+        assert_eq!(due(&news(Phase::Running, 4), Some(&told)), Some(at + EVERY));
+        assert_eq!(due(&news(Phase::Finalizing, 4), Some(&told)), Some(at));
+        let waiting = Some(Waiting::McpUnavailable { message: "refused".into() });
+        assert_eq!(due(&News { waiting, ..same.clone() }, Some(&told)), Some(at));
+        assert_eq!(due(&News { end: Some(End::Finished), ..same.clone() }, Some(&told)), Some(at));
+        assert!(due(&same, None).is_some());
     }
 }

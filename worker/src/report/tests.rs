@@ -94,6 +94,25 @@ async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Repl
     assert!(stand.stop.asked().is_none());
 }
 
+#[rstest]
+#[case(404)]
+#[case(422)]
+#[tokio::test]
+async fn an_end_that_nobody_will_ever_take_is_not_waited_for(#[case] status: u16) {
+    let stand = Stand::with(std::iter::repeat_n(Reply::Status(status), 100)).await;
+    assert!(!stand.reporter().end(projection(9), End::Finished, LONG).await);
+    assert!(stand.operator.taken().len() > 1);
+}
+
+#[tokio::test]
+async fn news_that_are_taken_and_not_written_yet_are_not_pressed() {
+    let stand = Stand::with([Reply::AckLess]).await;
+    let reporter = stand.reporter();
+    stand.operator.until(|taken| taken.len() == 1).await;
+    assert!(reporter.end(projection(2), End::Finished, LONG).await);
+    assert_eq!(stand.operator.taken().len(), 2);
+}
+
 #[tokio::test]
 async fn an_end_is_told_even_where_its_events_are_known() {
     let stand = Stand::with([]).await;

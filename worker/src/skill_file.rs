@@ -1,0 +1,65 @@
+//! The Skill in its own memory, for people and audit: `skill.yaml`.
+
+use crate::log::files::{Files, replace};
+use bloomery_crds::Digest;
+use bloomery_crds::run::Revision;
+use serde_json::json;
+use std::io;
+use std::path::Path;
+
+/// The name of the file in a slag's memory.
+pub const NAME: &str = "skill.yaml";
+
+/// Writes the Skill as the latest Job began with it; a file that says the same is left as it is. Only the first
+/// epoch of a Job may do this: an older Job that goes on must not bring an older revision back.
+///
+/// # Errors
+/// If the file cannot be written. Nothing depends on it.
+pub fn keep(files: &impl Files, memory: &Path, revision: &Revision, digest: &Digest, writer: &str) -> io::Result<()> {
+    let content = render(revision, digest)?;
+    match files.read(&memory.join(NAME)) {
+        Ok(standing) if standing == content.as_bytes() => Ok(()),
+        _ => replace(files, memory, NAME, writer, content.as_bytes()),
+    }
+}
+
+fn render(revision: &Revision, digest: &Digest) -> io::Result<String> {
+    let skill = json!({
+        "apiVersion": "bloomery.dev/v1alpha1",
+        "kind": "Skill",
+        "metadata": { "name": revision.skill },
+        "spec": revision.spec,
+    });
+    let yaml = serde_yaml::to_string(&skill).map_err(io::Error::other)?;
+    Ok(format!(
+        "# The Skill as the latest Job began with it, revision {digest}.\n# Changes here have no effect.\n{yaml}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::log::files::Disk;
+    use std::fs;
+
+    #[test]
+    fn the_file_is_a_skill_that_says_its_revision_and_is_written_when_it_differs() {
+        let memory = tempfile::tempdir().unwrap();
+        let revision = Revision { version: 1, skill: "cs-tier-1".into(), spec: fixture::skill(), mcp: None };
+        let (one, two) = (Digest::of_bytes(b"1"), Digest::of_bytes(b"2"));
+        keep(&Disk, memory.path(), &revision, &one, "uid-1").unwrap();
+        let file = memory.path().join(NAME);
+        let text = fs::read_to_string(&file).unwrap();
+        let read: serde_json::Value = serde_yaml::from_str(&text).unwrap();
+        assert!(text.contains(one.as_str()), "{text}");
+        assert_eq!(read["spec"], serde_json::to_value(fixture::skill()).unwrap());
+
+        let written = fs::metadata(&file).unwrap().modified().unwrap();
+        keep(&Disk, memory.path(), &revision, &one, "uid-2").unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written);
+        keep(&Disk, memory.path(), &revision, &two, "uid-3").unwrap();
+        assert!(fs::read_to_string(&file).unwrap().contains(two.as_str()));
+        assert_eq!(Disk.list(memory.path()).unwrap(), [NAME]);
+    }
+}

@@ -1,0 +1,48 @@
+//! The worker as a process: what its pod sees where there is nothing to run.
+
+use bloomery_crds::Digest;
+use rstest::rstest;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn worker(dir: &Path, revision: &str, digest: &Digest) -> io::Result<Output> {
+    fs::write(dir.join("revision.json"), revision)?;
+    fs::write(dir.join("termination"), "")?;
+    Command::new(env!("CARGO_BIN_EXE_bloomery-worker"))
+        .current_dir(dir)
+        .args(["run", "--revision", "revision.json", "--revision-digest", digest.as_str()])
+        .args(["--job", "job.json", "--job-digest", digest.as_str()])
+        .args(["--memory", "memory", "--token", "token", "--pod-uid", "uid-1", "--termination-log", "termination"])
+        .output()
+}
+
+#[rstest]
+#[case::edited("{\"version\": 1}", Digest::of_bytes(b"{}"), "the revision was changed after the operator wrote it")]
+#[case::of_another_version("{\"version\": 2}", Digest::of_bytes(b"{\"version\": 2}"), "the revision cannot be read")]
+fn a_run_document_that_is_not_as_written_is_refused_where_people_look(
+    #[case] revision: &str,
+    #[case] digest: Digest,
+    #[case] says: &str,
+) {
+    let dir = tempfile::tempdir().unwrap();
+    let output = worker(dir.path(), revision, &digest).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let message = fs::read_to_string(dir.path().join("termination")).unwrap();
+    assert!(message.contains(says), "{message}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(says));
+    assert!(output.stdout.is_empty());
+    assert!(!dir.path().join("memory").exists());
+}
+
+#[test]
+fn a_flag_that_is_wrong_is_named() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bloomery-worker"))
+        .args(["run", "--revision-digest", "sha256:short"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("--revision-digest") && said.contains("64 hex digits"), "{said}");
+}
