@@ -15,7 +15,7 @@ pub use finalizing::{Draft, Finalizing};
 
 use crate::event::{Answer, Arguments, CallId, Event, FinalRuling, ModelFailure, RulingReason, WholeResult};
 use crate::gate::schema::Schema;
-use crate::gate::{catalogue, finalization};
+use crate::gate::{catalogue, feedback};
 use crate::line::Entry;
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool};
@@ -28,6 +28,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many epochs in a row may bring nothing new before the worker calls it a crash loop.
 const BARREN_EPOCHS: u32 = 3;
+
+/// How often a failed answer may go back to the loop where the Skill says nothing (seed 002, section 3.1).
+const DEFAULT_RETRIES: u32 = 2;
 
 /// How many unreadable answers in a row the model may give.
 pub const MAX_UNREADABLE: u32 = 3;
@@ -243,9 +246,9 @@ impl Conversation {
         let retries = self.retries();
         self.finalizing.ruled(ruling, retries);
         match ruling {
-            FinalRuling::FormError(attempt) => self.say(Turn::User(finalization::form_feedback(attempt))),
+            FinalRuling::FormError(attempt) => self.say(Turn::User(feedback::form_feedback(attempt))),
             FinalRuling::Attempt(attempt) if self.finalizing.goes_on() => {
-                self.say(Turn::User(finalization::attempt_feedback(attempt)));
+                self.say(Turn::User(feedback::attempt_feedback(attempt)));
             }
             FinalRuling::Attempt(_) | FinalRuling::NoNewEvidence => {}
         }

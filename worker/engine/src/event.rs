@@ -3,14 +3,18 @@
 //! The names and fields are a log format: a field is added with a default, never renamed, and a log that an
 //! earlier version wrote stays readable.
 
+mod result;
+
+pub use result::WholeResult;
+
 use crate::tool::CatalogueTool;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::{FinalizationAttempt, GateReason, JobResult, Verdict};
+use bloomery_crds::v1alpha1::{FinalizationAttempt, GateReason, Verdict};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// One thing that happened. Serialised as `{"type": "tool.started", "data": {...}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
@@ -279,31 +283,4 @@ pub enum FinalRuling {
     Attempt(FinalizationAttempt),
     /// The model came back from a failed attempt without new evidence.
     NoNewEvidence,
-}
-
-/// An answer with its prose and its fields kept apart.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WholeResult {
-    /// The prose.
-    pub text: String,
-    /// The fields of the output contract.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub fields: Map<String, Value>,
-    /// Whether it passed the gate.
-    pub verified: bool,
-}
-
-impl WholeResult {
-    /// The part that fits into `Job.status`; its digest is of the whole.
-    pub fn bounded(&self) -> JobResult {
-        let fields = Value::Object(self.fields.clone());
-        let fits = serde_json::to_string(&fields).is_ok_and(|text| text.len() <= 4096);
-        JobResult {
-            text: bloomery_crds::text::bounded(&self.text, 4096),
-            fields: if fits { self.fields.clone() } else { Map::new() },
-            digest: Some(bloomery_crds::report::result_digest(&self.text, &self.fields)),
-            verified: self.verified,
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod catalogue;
+pub mod feedback;
 pub mod finalization;
 pub mod pre_tool;
 pub mod schema;

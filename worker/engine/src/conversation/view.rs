@@ -1,8 +1,7 @@
 //! What the gates, the loop and the projections read of a conversation.
 
-use super::{BARREN_EPOCHS, Budget, Call, Conversation, Finalizing, calls};
+use super::{BARREN_EPOCHS, Budget, Call, Conversation, DEFAULT_RETRIES, Finalizing, calls};
 use crate::event::{ModelFailure, WholeResult};
-use crate::gate::finalization;
 use crate::gate::schema::Schema;
 use crate::run::Run;
 use crate::tool::CatalogueTool;
@@ -95,7 +94,7 @@ impl Conversation {
     /// How often a failed answer may go back to the loop.
     pub fn retries(&self) -> u32 {
         let gate = self.run.skill.engine.as_ref().and_then(|engine| engine.finalization_gate.as_ref());
-        gate.and_then(|gate| gate.max_retries).unwrap_or(finalization::DEFAULT_RETRIES)
+        gate.and_then(|gate| gate.max_retries).unwrap_or(DEFAULT_RETRIES)
     }
 
     /// The tool whose same call has failed too often.

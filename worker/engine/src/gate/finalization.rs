@@ -10,9 +10,6 @@ use serde_json::Value;
 /// How often in all the form of an answer is sent back without counting an attempt.
 pub const MAX_FORM_ERRORS: u32 = 2;
 
-/// How often a failed answer may go back to the loop where the Skill says nothing.
-pub const DEFAULT_RETRIES: u32 = 2;
-
 /// Rules on a draft.
 pub fn rule(draft: &Draft, conversation: &Conversation) -> FinalRuling {
     if conversation.finalization().awaits_evidence() {
@@ -32,29 +29,6 @@ pub fn result(draft: &Draft, conversation: &Conversation, verified: bool) -> Who
         Some((text, fields)) => WholeResult { text, fields, verified },
         None => WholeResult { text: draft.text.clone(), fields: serde_json::Map::new(), verified },
     }
-}
-
-/// What the model is told of a form error.
-pub fn form_feedback(attempt: &FinalizationAttempt) -> String {
-    format!(
-        "Your answer cannot be used as it is: {}. Give the whole answer again, with exactly one ```json block that \
-         holds every required field. Do not repeat tool calls that have succeeded.",
-        told(attempt)
-    )
-}
-
-/// What the model is told of a failed attempt.
-pub fn attempt_feedback(attempt: &FinalizationAttempt) -> String {
-    format!(
-        "Your answer did not pass: {}. Find out what is missing with a tool call that you have not made yet, then \
-         answer again. An answer without new evidence ends the Job.",
-        told(attempt)
-    )
-}
-
-/// The faults of an attempt, in a row.
-pub fn told(attempt: &FinalizationAttempt) -> String {
-    attempt.reasons.iter().map(|reason| reason.detail.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 fn required_fields(conversation: &Conversation) -> &[String] {

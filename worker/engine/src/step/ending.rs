@@ -3,7 +3,7 @@
 use super::calls;
 use crate::conversation::{CallState, Conversation, Settlement};
 use crate::event::{Event, ModelFailure, WholeResult};
-use crate::gate::finalization;
+use crate::gate::{feedback, finalization};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 
 /// The events that end a conversation, where it has come to its end.
@@ -72,7 +72,7 @@ fn finalized(conversation: &Conversation) -> Option<Event> {
         return Some(finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
     }
     let why = finalizing.given_up()?;
-    let faults = finalizing.attempts().last().map(finalization::told).unwrap_or_default();
+    let faults = finalizing.attempts().last().map(feedback::told).unwrap_or_default();
     let message = format!(
         "No answer passed the finalization gate: {why}. The latest faults: {faults}. The draft is in result, unverified."
     );
