@@ -6,8 +6,12 @@ pub use problem::Problem;
 
 use bloomery_crds::names;
 use bloomery_crds::report::TerminationMessage;
+use bloomery_crds::text::bounded;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::jiff::Timestamp;
+
+/// How much of what a worker said before it ended is passed on, in bytes.
+const SAID: usize = 512;
 
 /// The container that the worker runs in.
 pub const WORKER: &str = "worker";
@@ -99,11 +103,17 @@ fn ended_at(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -
 }
 
 fn how(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> String {
-    let container = terminated.map(|state| match state.reason.as_deref() {
-        Some(reason) if reason != "Error" && reason != "Completed" => {
-            format!("exit code {} ({reason})", state.exit_code)
-        }
-        _ => format!("exit code {}", state.exit_code),
+    let container = terminated.map(|state| {
+        let code = match state.reason.as_deref() {
+            Some(reason) if reason != "Error" && reason != "Completed" => {
+                format!("exit code {} ({reason})", state.exit_code)
+            }
+            _ => format!("exit code {}", state.exit_code),
+        };
+        // A worker that could not begin leaves a sentence instead of a message of ours.
+        let said = state.message.as_deref().map(str::trim);
+        let said = said.filter(|said| !said.is_empty() && TerminationMessage::from_text(said).is_none());
+        said.map_or_else(|| code.clone(), |said| format!("{code}: {}", bounded(said, SAID)))
     });
     let pod = status.reason.as_deref().map(|reason| match status.message.as_deref() {
         Some(message) => format!("{reason}: {message}"),

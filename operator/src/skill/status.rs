@@ -9,8 +9,10 @@ use super::fetch::Fetched;
 use super::validate::Invalid;
 use crate::apply::Applied;
 use bloomery_crds::conditions::{ConditionType, Health, Observation, Reason, merge};
+use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Skill, SkillStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::core::ResourceExt;
 
 /// One condition, and what it means for the Skill as a whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +56,12 @@ pub fn compute(skill: &Skill, applied: &Result<AppliedSkill, Invalid>, fetched: 
         // Jobs that run go on with the revision that they have, and a reverted Skill is what it was.
         Err(invalid) => (standing.revision, vec![refused(invalid)]),
         Ok(applied) => {
-            let findings = vec![accepted(applied), memory::finding(applied, fetched), mcp::finding(applied, fetched)];
+            let name = skill.name_any();
+            let findings = vec![
+                accepted(applied, &name),
+                memory::finding(applied, fetched),
+                mcp::finding(applied, fetched, &name),
+            ];
             (Some(applied.revision_ref.clone()), findings)
         }
     };
@@ -84,10 +91,13 @@ fn refused(invalid: &Invalid) -> Finding {
     Finding::stalls(ConditionType::Accepted, Reason::Invalid, format!("{field} {message}"))
 }
 
-fn accepted(applied: &AppliedSkill) -> Finding {
+fn accepted(applied: &AppliedSkill, skill: &str) -> Finding {
     let name = &applied.revision_ref.name;
     let revision = stands(ConditionType::Accepted, &format!("ConfigMap {name}"), &applied.revision);
-    let account = || stands(ConditionType::Accepted, "ServiceAccount of the workers", &applied.worker_account);
+    let account = || {
+        let what = format!("ServiceAccount {}", names::worker_service_account(skill));
+        stands(ConditionType::Accepted, &what, &applied.worker_account)
+    };
     revision
         .or_else(account)
         .unwrap_or_else(|| Finding::well(ConditionType::Accepted, Reason::Compiled, format!("compiled as {name}")))

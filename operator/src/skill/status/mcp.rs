@@ -5,6 +5,7 @@ use super::super::fetch::Fetched;
 use super::{Finding, pods, stands};
 use crate::apply::Applied;
 use bloomery_crds::conditions::{ConditionType, Reason};
+use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpService;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
 use k8s_openapi::api::core::v1::{Pod, Service};
@@ -13,13 +14,14 @@ use std::sync::Arc;
 const KIND: ConditionType = ConditionType::McpAvailable;
 
 /// Says how the MCP server is doing.
-pub(super) fn finding(applied: &AppliedSkill, fetched: &Fetched) -> Finding {
+pub(super) fn finding(applied: &AppliedSkill, fetched: &Fetched, skill: &str) -> Finding {
+    let named = |kind: &str| format!("{kind} {}", names::mcp_server(skill));
     match &applied.mcp {
         AppliedMcp::Absent => Finding::well(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none"),
         AppliedMcp::Foreign(named) => of_service(named, fetched.named_service.as_deref()),
-        AppliedMcp::Own { account, deployment, service } => stands(KIND, "ServiceAccount of the MCP server", account)
-            .or_else(|| stands(KIND, "Deployment of the MCP server", deployment))
-            .or_else(|| stands(KIND, "Service of the MCP server", service))
+        AppliedMcp::Own { account, deployment, service } => stands(KIND, &named("ServiceAccount"), account)
+            .or_else(|| stands(KIND, &named("Deployment"), deployment))
+            .or_else(|| stands(KIND, &named("Service"), service))
             .unwrap_or_else(|| of_deployment(deployment, fetched)),
     }
 }

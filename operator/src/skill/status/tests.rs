@@ -211,7 +211,7 @@ fn what_belongs_to_somebody_else_and_what_is_refused_is_said() {
     taken.worker_account = Applied::NameTaken;
     let told_taken = told(taken, &bound(), ConditionType::Accepted);
     assert!(
-        told_taken.starts_with("Stalled False/NameTaken: the ServiceAccount of the workers belongs to"),
+        told_taken.starts_with("Stalled False/NameTaken: the ServiceAccount orders-worker belongs to"),
         "{told_taken}"
     );
     let mut refused = applied(AppliedMcp::Absent);
