@@ -5,7 +5,7 @@ use bloomery_e2e::harness::machine::{self, Process};
 use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, operator, refund_of, story};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, ListParams};
 
 use crate::memory;
 
@@ -50,6 +50,19 @@ async fn a_pod_deleted_while_the_model_thinks_loses_nothing() {
 }
 
 #[tokio::test]
+async fn a_pod_taken_away_while_its_worker_lives_on_is_fenced() {
+    story(async |tenant| {
+        let (shop, job) = thinking(tenant).await;
+        let pod = job.pod(1).await;
+        // The object goes at once; its container has a minute to end, and may still be at work.
+        let at_once = DeleteParams::default().grace_period(0);
+        tenant.api::<Pod>().delete(&pod.name_any(), &at_once).await.expect("the pod is deleted");
+        goes_on_in_attempt_two(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_worker_killed_while_the_model_thinks_loses_nothing() {
     story(async |tenant| {
         if !cluster::is_local_or_says("SIGKILL of a worker") {
@@ -79,6 +92,23 @@ async fn a_worker_killed_inside_a_call_with_effect_asks_a_person() {
         let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
         assert!(message.contains("process_refund"), "the call should be named: {message}");
         shop.refunded_once("HOLD-5").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_inside_a_call_with_effect_asks_a_person() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("HOLD-6")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("Refund order HOLD-6").await;
+        shop.ledger.until_refunded("HOLD-6").await;
+        let at_once = DeleteParams::default().grace_period(0);
+        let ours = ListParams::default().labels("bloomery.dev/skill=cs-tier-1,app.kubernetes.io/component=mcp");
+        tenant.api::<Pod>().delete_collection(&at_once, &ours).await.expect("the MCP server's pod is deleted");
+        let status = job.ended(OutcomeCode::ToolIndeterminate).await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "no second attempt calls again");
+        shop.refunded_once("HOLD-6").await;
     })
     .await;
 }

@@ -47,8 +47,10 @@ async fn a_key_that_is_missing_and_then_wrong_is_named_until_it_is_right() {
         let message = job.waits_for("ModelUnavailable", &["default", "401", "key"]).await;
         assert!(!message.contains("a wrong key"), "a key is never told: {message}");
         tenant.secret("llm", "token", "the right key").await;
-        healed(&job).await;
+        let status = healed(&job).await;
         server.found_no_fault().await;
+        let told = format!("{status:?}\n{}", job.logs(1).await);
+        assert!(!told.contains("the right key"), "a key is never told: {told}");
     })
     .await;
 }

@@ -20,4 +20,6 @@ mod healing;
 mod memory;
 mod refund;
 mod reports;
+mod revisions;
+mod tenants;
 mod upgrade;

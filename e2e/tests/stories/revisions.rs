@@ -1,0 +1,36 @@
+//! A Skill that changes while a Job of it runs.
+
+use bloomery_e2e::harness::{call, conversation, refund_of, story};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_job_ends_on_the_revision_that_it_began_with() {
+    let new_rules = [
+        call("process_refund", json!({"order_id": "A-2", "amount": 1.0})).not_offered(&["process_refund"]),
+        bloomery_e2e::harness::Turn::answer("A-2").after_result("Denied"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-1").hold(2, "thinking"), conversation("A-2", new_rules)]).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        let old = tenant.job("old").goal("Refund order A-1").await;
+        shop.model.until_held("thinking").await;
+        let first = skill.ready().await.revision.expect("a Skill that is ready has a revision");
+
+        tenant.skill("cs-tier-1").blocking("process_refund").await;
+        let changed =
+            |status: &bloomery_crds::v1alpha1::SkillStatus| status.revision.as_ref().is_some_and(|it| *it != first);
+        let second = skill.until("another revision", changed).await.revision.expect("a revision");
+        let new = tenant.job("new").goal("Refund order A-2").await.succeeded().await;
+        assert_eq!(new.skill_revision, Some(second));
+
+        shop.model.release("thinking").await;
+        assert_eq!(old.succeeded().await.skill_revision.as_ref(), Some(&first));
+        shop.refunded_once("A-1").await;
+        assert_eq!(shop.ledger.summary().await.effects, 1, "what is blocked now did not happen");
+
+        tenant.skill("cs-tier-1").await;
+        let back = |status: &bloomery_crds::v1alpha1::SkillStatus| status.revision.as_ref() == Some(&first);
+        skill.until("the first revision again", back).await;
+    })
+    .await;
+}

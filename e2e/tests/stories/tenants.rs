@@ -1,0 +1,117 @@
+//! What a tenant has already, and what its volume does not allow.
+
+use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::names;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_e2e::harness::{cluster, machine, refund_of, story};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, PersistentVolumeClaim, Service};
+use kube::ResourceExt;
+use kube::api::ListParams;
+use serde_json::json;
+
+fn object<T: serde::de::DeserializeOwned>(json: serde_json::Value) -> T {
+    serde_json::from_value(json).expect("an object")
+}
+
+#[tokio::test]
+async fn a_memory_claim_that_is_there_is_used_as_it_is() {
+    story(async |tenant| {
+        let claim = tenant
+            .create::<PersistentVolumeClaim>(object(json!({
+                "metadata": {"name": names::MEMORY_CLAIM, "labels": {"team": "support"}},
+                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Mi"}}},
+            })))
+            .await;
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await;
+        tenant.job("refund").await.succeeded().await;
+        shop.refunded_once("A-17").await;
+        let after = tenant.api::<PersistentVolumeClaim>().get(names::MEMORY_CLAIM).await.expect("the claim stays");
+        assert_eq!(after.uid(), claim.uid());
+        assert_eq!(after.labels(), claim.labels());
+        assert!(after.owner_references().is_empty(), "it is nobody's but the tenant's");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_object_of_somebody_else_is_left_as_it_is() {
+    story(async |tenant| {
+        let theirs = tenant
+            .create::<Service>(object(json!({
+                "metadata": {"name": "cs-tier-1-mcp"}, "spec": {"ports": [{"port": 80}], "selector": {"app": "theirs"}},
+            })))
+            .await;
+        let skill = tenant.skill("cs-tier-1").await;
+        skill.waits_for(ConditionType::McpAvailable, "NameTaken", &["cs-tier-1-mcp"]).await;
+        let after = tenant.api::<Service>().get("cs-tier-1-mcp").await.expect("their Service stays");
+        assert_eq!(after.spec, theirs.spec);
+        tenant.remove::<Service>("cs-tier-1-mcp").await;
+        skill.ready().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_somebody_changes_or_deletes_of_ours_is_put_right() {
+    story(async |tenant| {
+        let skill = tenant.skill("cs-tier-1").await;
+        let revision = skill.ready().await.revision.expect("a revision").name;
+        tenant.remove::<Service>("cs-tier-1-mcp").await;
+        tenant.remove::<ConfigMap>(&revision).await;
+        let marked = ListParams::default().labels("bloomery.dev/skill=cs-tier-1");
+        bloomery_e2e::harness::eventually("Service and revision to come back", async || {
+            let services = tenant.api::<Service>().list(&marked).await.expect("Services can be listed").items.len();
+            let maps = tenant.api::<ConfigMap>().list(&marked).await.expect("ConfigMaps can be listed").items.len();
+            if (services, maps) == (1, 1) { Ok(()) } else { Err((services, maps)) }
+        })
+        .await;
+        skill.ready().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_slag_that_cannot_be_written_ends_the_job_and_is_named() {
+    story(async |tenant| {
+        if !cluster::is_local_or_says("a look at the volume") {
+            return;
+        }
+        let shop = tenant.shop(&[refund_of("A-1"), refund_of("A-2")]).await;
+        tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("cs-tier-2").into_future());
+        tenant.job("first").goal("Refund order A-1").await.succeeded().await;
+        // As after a restore by root: a directory that the worker's user cannot write.
+        let slag = machine::memory(tenant).await.join("cs-tier-2");
+        std::fs::create_dir(&slag).expect("the directory is made");
+        std::fs::set_permissions(&slag, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("its mode is set");
+        let job = tenant.job("second").of("cs-tier-2").goal("Refund order A-2").await;
+        let status = job.ended(OutcomeCode::CrashLoop).await;
+        let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
+        assert!(message.contains("/memory/cs-tier-2"), "what cannot be written should be named: {message}");
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(3));
+        shop.refunded_once("A-1").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn people_are_told_by_events() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await;
+        tenant.job("refund").await.succeeded().await;
+        shop.refunded_once("A-17").await;
+        bloomery_e2e::harness::eventually("Events of the Skill and the Job", async || {
+            let events = tenant.api::<Event>().list(&ListParams::default()).await.expect("Events can be listed");
+            let told: Vec<(String, String)> = events
+                .into_iter()
+                .map(|event| (event.involved_object.name.unwrap_or_default(), event.reason.unwrap_or_default()))
+                .collect();
+            let wanted = [("cs-tier-1", "Ready"), ("refund", "Starting"), ("refund", "Succeeded")];
+            let is_told = |(name, why): &(&str, &str)| told.iter().any(|(of, reason)| of == name && reason == why);
+            if wanted.iter().all(is_told) { Ok(()) } else { Err(told) }
+        })
+        .await;
+    })
+    .await;
+}
