@@ -56,9 +56,12 @@ impl Failure {
         matches!(self, Self::Again { .. } | Self::Unacknowledged)
     }
 
-    /// Whether sending it again is of no use: the Job is gone, or the operator does not take such reports.
+    /// Whether sending it again is of no use: the Job or the worker's identity is gone, or the operator does not
+    /// take such reports.
     pub fn is_hopeless(&self) -> bool {
         let hopeless = [
+            // The worker's ServiceAccount goes with the Skill, and its tokens with it.
+            StatusCode::UNAUTHORIZED,
             StatusCode::FORBIDDEN,
             StatusCode::NOT_FOUND,
             StatusCode::PAYLOAD_TOO_LARGE,

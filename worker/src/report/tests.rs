@@ -95,6 +95,7 @@ async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Repl
 }
 
 #[rstest]
+#[case(401)]
 #[case(404)]
 #[case(422)]
 #[tokio::test]
