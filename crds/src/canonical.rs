@@ -92,6 +92,19 @@ pub fn to_string(value: &Value) -> String {
     out
 }
 
+/// The deepest value that is taken from outside. What we wrap it in (log lines, reports, lists of Jobs) is read by
+/// parsers that stop at 128 levels: a value near that would make all of it unreadable.
+pub const MAX_DEPTH: usize = 32;
+
+/// How many arrays and objects are nested in a value; 0 for a scalar.
+pub fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => out.push_str(&value.to_string()),

@@ -61,7 +61,7 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self {
-            outside: Duration::from_mins(5),
+            outside: Duration::from_mins(3),
             tool: crate::mcp::CALL_TIMEOUT,
             // The pod has 60 s: the rest is for the log and the report.
             grace: Duration::from_secs(50),

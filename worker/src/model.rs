@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use trouble::{Pace, Trouble};
 
 /// The largest answer that is read, in bytes.
-pub const MAX_ANSWER: usize = 8 * 1024 * 1024;
+pub const MAX_ANSWER: usize = 2 * 1024 * 1024;
 
 /// The longest sentence about a failure, in bytes: it becomes an event and a condition.
 const MAX_SENTENCE: usize = 1024;

@@ -44,8 +44,7 @@ use serde::{Deserialize, Serialize};
     printcolumn(
         name = "Why",
         type_ = "string",
-        json_path = ".status.conditions[?(@.status==\"True\")].reason",
-        priority = "1"
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
     ),
     printcolumn(name = "Goal", type_ = "string", json_path = ".spec.goal", priority = "1"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
@@ -66,13 +65,14 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct JobSpec {
     /// The name of a Skill in this namespace. Fixed once set.
-    #[schemars(length(min = 1, max = 50))]
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub skill: String,
     /// What is to be reached, as a person would ask for it. Fixed once set.
     #[schemars(length(min = 1, max = 8192))]
     #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say what is to be reached"))]
     pub goal: String,
-    /// Budgets of this Job. They may only lower the Skill's, and may only be lowered.
+    /// Budgets of this Job. They may only lower the Skill's, and may only be lowered. A limit that is lowered while
+    /// a pod runs counts from the Job's next attempt on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
 }

@@ -43,7 +43,7 @@ pub struct SkillSpec {
     pub display_name: Option<String>,
     /// The author's version of the Skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 2_147_483_647))]
     pub version: Option<u32>,
     /// The problem that the Skill solves.
     pub problem: Problem,
@@ -227,7 +227,7 @@ pub struct OutputContract {
 pub struct Engine {
     /// The name of a Model in this namespace. Default `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 50))]
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub model: Option<String>,
     /// The sampling temperature, 0 to 2. Without it the provider's own default holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

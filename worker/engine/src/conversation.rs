@@ -155,7 +155,8 @@ impl Conversation {
         if answer.calls.is_empty() {
             self.finalizing.drafted(Draft { text: answer.text.clone(), cut: answer.cut });
         } else {
-            self.calls = answer.calls.iter().enumerate().map(|(i, asked)| Call::asked(seq, i, asked)).collect();
+            let asked = answer.calls.iter().enumerate();
+            self.calls = asked.map(|(i, asked)| Call::asked(CallId::new(seq, i), asked, answer.cut)).collect();
         }
     }
 
@@ -219,9 +220,12 @@ impl Conversation {
     }
 
     fn failed(&mut self, id: &CallId, text: &str) {
-        let times = self.identity(id).map_or(1, |key| {
+        let identity = self.identity(id);
+        // Once an answer: the model could not know better when it asked for the same thing twice at once.
+        let again = self.calls.iter().any(|call| call.has_failed() && self.identity(&call.id) == identity);
+        let times = identity.map_or(1, |key| {
             let times = self.failures.entry(key).or_default();
-            *times += 1;
+            *times += u32::from(!again);
             *times
         });
         self.settle(id, Settlement::Failed, &calls::failed_text(text, times));

@@ -2,10 +2,14 @@
 
 use super::key::Key;
 use super::refusal::said;
+use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_engine::event::{Answer, AskedCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
+
+/// The most tool calls that one answer may ask for.
+const MAX_CALLS: usize = 128;
 
 /// Why an answer cannot be read.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,9 +25,10 @@ impl Unreadable {
 
     /// What is wrong, for a sentence that begins with "the Model `x` ...".
     pub(super) fn sentence(&self, key: &Key) -> String {
-        let quote = key.quote(&self.quote);
+        // What the parser says quotes the body too.
+        let (why, quote) = (key.quote(&self.why), key.quote(&self.quote));
         let quote = if quote.is_empty() { "an empty body" } else { &quote };
-        format!("gave an answer that cannot be read: {}: {quote}", self.why)
+        format!("gave an answer that cannot be read: {why}: {quote}")
     }
 }
 
@@ -32,9 +37,17 @@ struct Completion {
     #[serde(default)]
     choices: Vec<Choice>,
     #[serde(default)]
-    usage: Option<Value>,
+    usage: Option<Usage>,
     #[serde(default)]
     error: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct Usage {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -58,13 +71,16 @@ pub(super) fn read(body: &[u8]) -> Result<Answer, Unreadable> {
     };
     let calls = calls(&message)?;
     let text = text(&message);
-    let count = |name| completion.usage.as_ref().and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    let usage = completion.usage.unwrap_or_default();
+    if message.values().any(|value| depth(value) >= MAX_DEPTH) {
+        return Err(Unreadable::new(format!("its message is nested more than {MAX_DEPTH} deep"), whole()));
+    }
     Ok(Answer {
         message: sendable(message, &text),
         text,
         calls,
-        input_tokens: count("prompt_tokens"),
-        output_tokens: count("completion_tokens"),
+        input_tokens: usage.prompt_tokens,
+        output_tokens: usage.completion_tokens,
         cut: finish_reason.as_deref() == Some("length"),
     })
 }
@@ -102,6 +118,9 @@ fn calls(message: &Map<String, Value>) -> Result<Vec<AskedCall>, Unreadable> {
         Some(Value::Array(calls)) => calls.iter().map(call).collect::<Result<Vec<_>, _>>()?,
         Some(other) => return Err(Unreadable::new("its `tool_calls` are no list", other.to_string())),
     };
+    if calls.len() > MAX_CALLS {
+        return Err(Unreadable::new("it asks for too many tools at once", calls.len().to_string()));
+    }
     let mut ids = BTreeSet::new();
     match calls.iter().find(|call| !ids.insert(call.id.as_str())) {
         // Two results for one id have no place in the history.
@@ -132,6 +151,21 @@ fn call(call: &Value) -> Result<AskedCall, Unreadable> {
 mod tests {
     use super::*;
     use rstest::rstest;
+
+    #[test]
+    fn too_many_calls_and_too_deep_a_message_are_not_read() {
+        let call =
+            |n: usize| json!({"id": format!("c{n}"), "type": "function", "function": {"name": "t", "arguments": "{}"}});
+        let many = json!({"role": "assistant", "tool_calls": (0..200).map(call).collect::<Vec<_>>()});
+        let mut deep = json!({});
+        for _ in 0..40 {
+            deep = json!([deep]);
+        }
+        for message in [many, json!({"role": "assistant", "content": "x", "reasoning": deep})] {
+            let body = json!({"choices": [{"message": message}]});
+            assert!(read(body.to_string().as_bytes()).is_err());
+        }
+    }
 
     fn of(message: &Value) -> Answer {
         let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});

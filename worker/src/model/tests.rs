@@ -269,7 +269,7 @@ async fn an_answer_that_cannot_be_read_is_handed_back_at_once() {
         (say(200, "<html>Welcome</html>"), "<html>Welcome</html>"),
         (say(200, r#"{"choices":[]}"#), "no choice"),
         (say(200, r#"{"error":{"message":"quota is spent"}}"#), "it is an error: quota is spent"),
-        (say(200, "x".repeat(10 * 1024 * 1024)), "larger than 8388608 bytes"),
+        (say(200, "x".repeat(10 * 1024 * 1024)), "larger than 2097152 bytes"),
     ] {
         let (server, url) = Server::start([act]).await;
         let (outcome, told) = ask(&client(&url)).await;
@@ -325,6 +325,17 @@ async fn a_key_that_is_mended_heals_without_a_restart() {
     assert!(message.contains("Incorrect API key provided: [redacted]"), "{message}");
     assert!(!message.contains("sk-wrong"), "{message}");
     assert_eq!(told[1..], [None]);
+}
+
+#[tokio::test]
+async fn a_key_in_an_answer_that_cannot_be_read_is_told_to_nobody() {
+    for body in [r#""Incorrect API key sk-secret-of-ours""#, r#"{"choices":"bad key sk-secret-of-ours"}"#] {
+        let (_server, url) = Server::start([say(200, body)]).await;
+        let (client, _dir, _path) = with_key(&url, Some("sk-secret-of-ours\n"));
+        let turns = [Turn::User("Hi".into())];
+        let failure = client.complete(&request(&turns), PLENTY, &|_| {}).await.unwrap_err();
+        assert!(!failure.message.contains("sk-secret"), "{failure}");
+    }
 }
 
 #[tokio::test]

@@ -72,6 +72,8 @@ async fn a_bad_skill_is_refused_with_the_path_of_the_field() {
             ("spec.engine.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),
             ("spec.engine.limits.duration", "should match", limits(json!({"duration": "0s"}))),
             ("spec.version", "greater than or equal to 1", json!({"version": 0})),
+            ("spec.version", "less than or equal to 2.147483647e+09", json!({"version": 202_601_011_200_u64})),
+            ("spec.engine.model", "should match", engine(json!({"model": "Fast_1"}))),
         ];
         refuses_each(&tenant.skills(), &skill(), cases).await;
     })
@@ -89,6 +91,7 @@ async fn a_bad_job_is_refused_with_the_path_of_the_field() {
             ("spec.goal", "8192", json!({"goal": "x".repeat(8193)})),
             ("spec.skill", "Required value", json!({"skill": null})),
             ("spec.skill", "at least 1", json!({"skill": ""})),
+            ("spec.skill", "should match", json!({"skill": "CS Tier 1"})),
             ("spec.limits.steps", "greater than or equal to 1", limits(json!({"steps": 0}))),
             ("spec.limits.toolCalls", "greater than or equal to 1", limits(json!({"toolCalls": 0}))),
             ("spec.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),

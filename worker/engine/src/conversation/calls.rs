@@ -19,6 +19,8 @@ pub struct Call {
     pub tool: String,
     /// The arguments as the model wrote them.
     pub raw_arguments: String,
+    /// The answer was cut off at a length limit: nobody knows whether the call is whole.
+    pub cut: bool,
     /// The canonical arguments, once the call is requested.
     pub arguments: Option<Arguments>,
     /// How far it is.
@@ -63,12 +65,13 @@ pub enum Settlement {
 }
 
 impl Call {
-    pub(super) fn asked(seq: u64, index: usize, asked: &AskedCall) -> Self {
+    pub(super) fn asked(id: CallId, asked: &AskedCall, cut: bool) -> Self {
         Self {
-            id: CallId::new(seq, index),
+            id,
             provider_id: asked.id.clone(),
             tool: asked.name.clone(),
             raw_arguments: asked.arguments.clone(),
+            cut,
             arguments: None,
             state: CallState::Asked,
             tries: 0,
@@ -79,6 +82,17 @@ impl Call {
     /// Whether there is a result.
     pub fn is_settled(&self) -> bool {
         matches!(self.state, CallState::Settled(_))
+    }
+
+    /// Whether it has an effect, was sent, and has no result yet.
+    pub fn is_under_way(&self, conversation: &super::Conversation) -> bool {
+        let sent = matches!(self.state, CallState::Started { .. } | CallState::Retry);
+        sent && !conversation.tool(&self.tool).is_some_and(|tool| tool.read_only)
+    }
+
+    /// Whether its server answered that it failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.state == CallState::Settled(Settlement::Failed)
     }
 
     /// Whether it did not come about, so that calls with effect after it are skipped.

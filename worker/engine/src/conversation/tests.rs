@@ -344,3 +344,31 @@ fn a_skipped_call_is_settled_as_skipped() {
     assert_eq!(world.effects, []);
     assert!(world.names().contains(&"tool.skipped"));
 }
+
+#[test]
+fn a_call_of_an_answer_that_was_cut_off_is_never_made() {
+    let mut cut = asks(&[("process_refund", order())]);
+    cut.cut = true;
+    let world = ended(run(), vec![cut], ALL_WELL);
+    assert_eq!((world.effects.len(), world.conversation.pre_tool().denied), (0, 1));
+}
+
+#[test]
+fn the_same_call_three_times_in_one_answer_is_one_failure() {
+    let thrice = [("verify_identity", order()), ("verify_identity", order()), ("verify_identity", order())];
+    let world = ended(run(), vec![asks(&thrice)], |_, _| Reply::Failed("not now"));
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+}
+
+#[test]
+fn a_lost_effect_is_told_even_where_workers_crash_again_and_again() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    let cut = whole.names().iter().position(|name| *name == "tool.started").unwrap() + 1;
+    let mut world = whole.resumed_from(cut);
+    for epoch in 3..7 {
+        world.record(Event::EpochStarted { epoch, attempt: 9 });
+    }
+    assert!(world.conversation.is_stalled_start());
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::ToolIndeterminate);
+}

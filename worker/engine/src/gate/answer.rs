@@ -40,6 +40,9 @@ pub fn split(text: &str) -> Result<(String, Map<String, Value>), FormError> {
 
 fn object(content: &str) -> Result<Map<String, Value>, FormError> {
     match canonical::parse(content.trim()) {
+        Ok(value) if canonical::depth(&value) > canonical::MAX_DEPTH => {
+            Err(FormError::Malformed(format!("it is nested more than {} deep", canonical::MAX_DEPTH)))
+        }
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(FormError::Malformed("it is not an object".to_owned())),
         Err(error) => Err(FormError::Malformed(error.to_string())),
@@ -119,6 +122,8 @@ mod tests {
         assert!(matches!(split("```json\n[1]\n```"), Err(FormError::Malformed(_))));
         assert!(matches!(split("```json\n{\"a\":1,\"a\":2}\n```"), Err(FormError::Malformed(_))));
         assert!(matches!(split("```json\n{\"a\":"), Err(FormError::Malformed(_))));
+        let deep = format!("```json\n{{\"a\":{}{}}}\n```", "[".repeat(40), "]".repeat(40));
+        assert!(matches!(split(&deep), Err(FormError::Malformed(_))));
     }
 
     proptest! {

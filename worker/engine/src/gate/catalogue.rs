@@ -2,6 +2,7 @@
 
 use crate::tool::{CatalogueTool, ListedTool};
 use bloomery_crds::Digest;
+use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::{SkillSpec, ToolPolicy};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -11,19 +12,25 @@ const MAX_ALIAS: usize = 64;
 
 /// Fixes the tools of a Job.
 ///
-/// A name that the server lists twice is ambiguous, so no tool of that name is taken: a call of it is ruled
-/// as one of an unknown tool. The order is the server's, which keeps the provider's prompt cache warm.
+/// A name that the server lists twice is ambiguous, and so are two names that share an alias: no such tool is
+/// taken, nor one whose schema is nested too deep for a line of the log. A call of it is ruled as one of an
+/// unknown tool. The order is the server's, which keeps the provider's prompt cache warm.
 pub fn fix(skill: &SkillSpec, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     for tool in &listed {
         *times.entry(tool.name.clone()).or_default() += 1;
     }
     let plain: Vec<String> = listed.iter().map(|tool| tool.name.clone()).filter(|name| is_plain(name)).collect();
-    listed
+    let tools: Vec<CatalogueTool> = listed
         .into_iter()
-        .filter(|tool| times.get(&tool.name) == Some(&1))
+        .filter(|tool| times.get(&tool.name) == Some(&1) && depth(&tool.input_schema) <= MAX_DEPTH)
         .map(|tool| catalogue_tool(skill, tool, &plain))
-        .collect()
+        .collect();
+    let mut aliases: BTreeMap<String, u32> = BTreeMap::new();
+    for tool in &tools {
+        *aliases.entry(tool.alias.clone()).or_default() += 1;
+    }
+    tools.into_iter().filter(|tool| aliases.get(&tool.alias) == Some(&1)).collect()
 }
 
 /// Why `policy.tools` does not allow a tool, or nothing where it does. `blocked` wins; `allowed` absent is `*`.

@@ -10,6 +10,9 @@ use serde_json::Value;
 /// How often in all the form of an answer is sent back without counting an attempt.
 pub const MAX_FORM_ERRORS: u32 = 2;
 
+/// How many missing fields are named: status holds every attempt.
+const MAX_NAMED: usize = 16;
+
 /// Rules on a draft.
 pub fn rule(draft: &Draft, conversation: &Conversation) -> FinalRuling {
     if conversation.finalization().awaits_evidence() {
@@ -52,7 +55,8 @@ fn check(draft: &Draft, required: &[String]) -> FinalizationAttempt {
     match answer::split(&draft.text) {
         Err(error) => failed(FinalizationCode::OutputIncomplete, &error.advice(), Vec::new()),
         Ok((_, fields)) => {
-            let missing: Vec<String> = required.iter().filter(|name| is_missing(fields.get(*name))).cloned().collect();
+            let missing: Vec<String> =
+                required.iter().filter(|name| is_missing(fields.get(*name))).take(MAX_NAMED).cloned().collect();
             if missing.is_empty() {
                 return FinalizationAttempt { passed: true, ..FinalizationAttempt::default() };
             }

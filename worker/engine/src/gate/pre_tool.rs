@@ -55,7 +55,7 @@ fn arguments(call: &Call, conversation: &Conversation) -> Option<RulingReason> {
         Some(Arguments::Canonical { text, .. }) => {
             let schema = conversation.schema(&call.tool)?;
             match serde_json::from_str::<Value>(text) {
-                Ok(value) => schema.faults(&value),
+                Ok(value) => schema.fault(&value),
                 Err(error) => Some(error.to_string()),
             }
         }

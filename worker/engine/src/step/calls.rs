@@ -11,6 +11,9 @@ use bloomery_crds::Digest;
 use bloomery_crds::canonical;
 use serde_json::Value;
 
+/// The largest arguments of a call, in bytes (`engine.md`, section 3).
+const MAX_ARGUMENTS: usize = 64 * 1024;
+
 /// The next step of the calls, or nothing when all of them are settled.
 pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let calls = conversation.calls();
@@ -36,20 +39,30 @@ pub(super) fn skip_rest(conversation: &Conversation, because: &Call) -> Vec<Even
 }
 
 fn requested(call: &Call) -> Event {
-    Event::ToolRequested { call: call.id.clone(), tool: call.tool.clone(), arguments: arguments(&call.raw_arguments) }
+    Event::ToolRequested { call: call.id.clone(), tool: call.tool.clone(), arguments: arguments(call) }
 }
 
 /// Brings arguments into the one form that is ruled on and sent. Some models write nothing for no arguments.
-fn arguments(raw: &str) -> Arguments {
-    let raw = if raw.trim().is_empty() { "{}" } else { raw };
+fn arguments(call: &Call) -> Arguments {
+    let malformed = |reason: String| Arguments::Malformed { reason };
+    if call.cut {
+        return malformed("the answer was cut off at the model's length limit: ask for less at once".to_owned());
+    }
+    let raw = if call.raw_arguments.trim().is_empty() { "{}" } else { &call.raw_arguments };
+    if raw.len() > MAX_ARGUMENTS {
+        return malformed(format!("the arguments have {} bytes, more than {MAX_ARGUMENTS}", raw.len()));
+    }
     match canonical::parse(raw) {
+        Ok(value) if canonical::depth(&value) > canonical::MAX_DEPTH => {
+            malformed(format!("the arguments are nested more than {} deep", canonical::MAX_DEPTH))
+        }
         Ok(value @ Value::Object(_)) => {
             let text = canonical::to_string(&value);
             let digest = Digest::of_bytes(text.as_bytes());
             Arguments::Canonical { text, digest }
         }
-        Ok(_) => Arguments::Malformed { reason: "the arguments are not a JSON object".to_owned() },
-        Err(error) => Arguments::Malformed { reason: format!("the arguments cannot be used: {error}") },
+        Ok(_) => malformed("the arguments are not a JSON object".to_owned()),
+        Err(error) => malformed(format!("the arguments cannot be used: {error}")),
     }
 }
 

@@ -46,6 +46,10 @@ fn indeterminate(conversation: &Conversation) -> Option<Vec<Event>> {
 }
 
 fn ended(conversation: &Conversation) -> Option<Event> {
+    // An effect that was sent is resolved first: what became of it matters more than anything else.
+    if conversation.calls().iter().any(|call| call.is_under_way(conversation)) {
+        return None;
+    }
     if conversation.is_stalled_start() {
         let message =
             "Workers of this Job started again and again without getting any further. Their pods' logs say why.";
@@ -81,9 +85,7 @@ fn finalized(conversation: &Conversation) -> Option<Event> {
 
 fn over_limit(conversation: &Conversation) -> Option<Event> {
     let limits = &conversation.run().limits;
-    // A call that was sent is resolved first: what became of it matters more than the time it took.
-    let under_way = conversation.calls().iter().any(|call| matches!(call.state, CallState::Started { .. }));
-    if !under_way && conversation.budget().worked_ms() >= limits.duration_seconds.saturating_mul(1000) {
+    if conversation.budget().worked_ms() >= limits.duration_seconds.saturating_mul(1000) {
         let message =
             format!("{} s of work are over, which is all that limits.duration allows", limits.duration_seconds);
         return Some(Event::LimitHit { code: OutcomeCode::DurationLimit, message });
