@@ -20,9 +20,8 @@ pub enum Verdict {
 pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Verdict {
     let named = &report.job;
     let refused = |refusal: fn(String) -> Refusal, message: String| Verdict::Refused(refusal(message));
-    if caller.namespace != named.namespace {
-        let message = format!("a pod of namespace {} cannot report for a Job of {}", caller.namespace, named.namespace);
-        return refused(Refusal::Forbidden, message);
+    if let Err(refusal) = same_tenant(caller, report) {
+        return Verdict::Refused(refusal);
     }
     let Some(job) = job.filter(|job| job.metadata.uid.as_ref() == Some(&named.uid)) else {
         return refused(
@@ -45,8 +44,24 @@ pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Verdict {
     }
 }
 
-/// Refuses a report that contradicts itself.
+/// Refuses a report for a Job of another namespace than the caller's.
+pub fn same_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
+    let (of, named) = (&caller.namespace, &report.job.namespace);
+    if of == named {
+        return Ok(());
+    }
+    Err(Refusal::Forbidden(format!("a pod of namespace {of} cannot report for a Job of {named}")))
+}
+
+/// Refuses a report that names its Job by no possible name, or contradicts itself.
 pub fn check(report: &Report) -> Result<(), Refusal> {
+    let job = &report.job;
+    for (what, value) in [("namespace", &job.namespace), ("name", &job.name), ("UID", &job.uid)] {
+        // They become paths of requests to the API server.
+        if !is_dns_label(value) {
+            return Err(Refusal::Invalid(format!("the {what} of the Job is not a DNS label")));
+        }
+    }
     let (phase, outcome) = (report.projection.phase, report.projection.outcome.as_ref());
     let ends_in = outcome.map(|outcome| outcome.code.phase());
     let contradiction = match (ends_in, &report.end) {
@@ -65,6 +80,15 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
         }
         None => Ok(()),
     }
+}
+
+/// Whether a text is a label of DNS as Kubernetes wants names to be (RFC 1123).
+fn is_dns_label(text: &str) -> bool {
+    let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=63).contains(&text.len())
+        && text.bytes().all(|byte| is_alphanumeric(byte) || byte == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
 }
 
 #[cfg(test)]

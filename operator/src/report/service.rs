@@ -1,7 +1,7 @@
 //! Takes reports: judges, merges, writes, acknowledges. It knows nothing of HTTP.
 
 use super::auth::{Authenticator, Caller};
-use super::judge::{Verdict, check, judge};
+use super::judge::{Verdict, check, judge, same_tenant};
 use super::merge::{Merged, ack, merge};
 use super::refusal::Refusal;
 use crate::context::Context;
@@ -50,6 +50,8 @@ impl Service {
     pub async fn take(&self, token: &str, report: &Report) -> Result<Directives, Refusal> {
         check(report)?;
         let caller = self.authenticator.caller(token).await?;
+        // Before anything is read: a worker may not have us look into another tenant.
+        same_tenant(&caller, report)?;
         if let Some(job) = self.cached(report)
             && judge(Some(&job), &caller, report) == Verdict::Accepted
             && let Step::Done(directives) = self.merge(&job, report).await?

@@ -110,7 +110,26 @@ async fn who_may_not_report_is_told_why() {
     let (status, body) = post(&router, report(3, Phase::Running)).await;
     assert_eq!(status, 403);
     assert!(body["error"].as_str().unwrap().contains("namespace other"), "{body}");
-    assert_eq!(api.writes(), [""; 0]);
+    assert_eq!((api.reads(), api.writes()), (vec![], vec![]), "nothing of another tenant is even looked at");
+}
+
+#[tokio::test]
+async fn a_job_of_no_possible_name_is_not_asked_for() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    for (named, instead) in [
+        ("\"namespace\":\"acme\"", "\"namespace\":\"acme/../other\""),
+        ("\"name\":\"refund\"", "\"name\":\"refund/status\""),
+        ("\"name\":\"refund\"", "\"name\":\"\""),
+        (UID, "0123-"),
+    ] {
+        let body = report(3, Phase::Running);
+        assert!(body.contains(named), "{body}");
+        let (status, answer) = post(&router, body.replace(named, instead)).await;
+        assert_eq!(status, 422, "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains("DNS label"), "{answer}");
+    }
+    assert_eq!((api.reads(), api.reviews()), (vec![], 0));
 }
 
 #[tokio::test]
