@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 /// How long a pod may outlive the duration of its Job: to start, to park, to be heard.
 const MARGIN_SECONDS: u64 = 300;
 
+/// The longest deadline of a pod that the API server takes.
+const DEADLINE_SECONDS: i64 = i32::MAX as i64;
+
 /// How long a call in flight may take after a worker was asked to stop.
 const GRACE_SECONDS: i64 = 60;
 
@@ -55,13 +58,13 @@ fn metadata(inputs: &Inputs, part: &Sealed) -> ObjectMeta {
 }
 
 fn spec(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
-    let deadline = inputs.remaining_seconds.saturating_add(MARGIN_SECONDS);
+    let deadline = i64::try_from(inputs.remaining_seconds.saturating_add(MARGIN_SECONDS)).unwrap_or(i64::MAX);
     PodSpec {
         service_account_name: Some(names::worker_service_account(&inputs.skill)),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         restart_policy: Some("Never".to_owned()),
-        active_deadline_seconds: Some(i64::try_from(deadline).unwrap_or(i64::MAX)),
+        active_deadline_seconds: Some(deadline.min(DEADLINE_SECONDS)),
         termination_grace_period_seconds: Some(GRACE_SECONDS),
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
@@ -179,6 +182,14 @@ mod tests {
         let spec = pod.spec.as_ref().unwrap();
         assert_eq!(spec.affinity, None);
         assert!(!yaml(&pod).contains("/etc/bloomery/model"));
+    }
+
+    #[test]
+    fn the_longest_duration_is_a_deadline_that_the_api_server_takes() {
+        for (remaining, deadline) in [(1100, 1400), (2_147_483_347, 2_147_483_647), (u64::MAX, 2_147_483_647)] {
+            let inputs = Inputs { remaining_seconds: remaining, ..inputs() };
+            assert_eq!(built(&inputs).spec.unwrap().active_deadline_seconds, Some(deadline));
+        }
     }
 
     #[test]
