@@ -86,6 +86,9 @@ pub struct Doomed {
     pub uid: String,
 }
 
+/// How often a pod is looked at whose changes nothing tells: somebody removed its labels.
+const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
+
 /// Decides what is to be done for a Job.
 pub fn decide(facts: &Facts) -> Decision {
     let (delete, next_deletion) = cleanup::plan(facts);
@@ -139,9 +142,13 @@ fn next_look(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuration> {
     if pod.deleting {
         return Some(SignedDuration::from_secs(30));
     }
-    let age = now.duration_since(pod.created?);
-    let moments = [5, 60].map(SignedDuration::from_secs);
-    moments.into_iter().find(|moment| age < *moment).map(|moment| moment - age)
+    let shows = pod.created.and_then(|created| {
+        let age = now.duration_since(created);
+        let moments = [5, 60].map(SignedDuration::from_secs);
+        moments.into_iter().find(|moment| age < *moment).map(|moment| moment - age)
+    });
+    let untold = (!pod.watched).then_some(UNWATCHED);
+    [shows, untold].into_iter().flatten().min()
 }
 
 /// Whether the worker of the recorded attempt parked: its Job goes on in a new pod, at once.

@@ -77,14 +77,14 @@ async fn pods(context: &Context, seen: &Seen, now: Timestamp) -> Result<Vec<Work
     let last = recorded.map_or(0, |attempt| attempt.number).saturating_add(1);
     let cached = (1..=last).filter_map(|attempt| {
         let pod = context.caches.pods.get(namespace, &names::worker_pod(name, attempt, uid))?;
-        WorkerPod::read(&pod, uid, now)
+        WorkerPod::read(&pod, uid, recorded, now)
     });
     let mut pods: Vec<WorkerPod> = cached.collect();
     if let Some(recorded) = recorded
         && !status.is_terminal()
         && !pods.iter().any(|pod| recorded.pod_uid.as_deref() == Some(&pod.uid))
         && let Some(stored) = stored_pod(context, namespace, &recorded.pod).await?
-        && let Some(pod) = WorkerPod::read(&stored, uid, now)
+        && let Some(pod) = WorkerPod::read(&stored, uid, Some(recorded), now)
     {
         pods.retain(|other| other.attempt != pod.attempt);
         pods.push(pod);

@@ -104,7 +104,10 @@ pub(crate) fn pod(attempt: u32, phase: &str) -> Pod {
     pod.metadata.uid = Some(pod_uid(attempt));
     pod.metadata.creation_timestamp = Some(Time(at(0)));
     pod.metadata.owner_references = Some(vec![owner()]);
-    pod.metadata.labels = Some([(names::LABEL_ATTEMPT.to_owned(), attempt.to_string())].into());
+    let mut labels = crate::owned::labels("worker");
+    labels.insert(names::LABEL_JOB.to_owned(), "refund".to_owned());
+    labels.insert(names::LABEL_ATTEMPT.to_owned(), attempt.to_string());
+    pod.metadata.labels = Some(labels);
     pod.status = Some(PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() });
     pod
 }

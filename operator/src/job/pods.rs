@@ -4,9 +4,11 @@ mod problem;
 
 pub use problem::Problem;
 
+use crate::owned;
 use bloomery_crds::names;
 use bloomery_crds::report::TerminationMessage;
 use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::Attempt;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::jiff::Timestamp;
 
@@ -25,6 +27,8 @@ pub struct WorkerPod {
     pub uid: String,
     /// Which attempt it is.
     pub attempt: u32,
+    /// Whether it has the labels by which the cache finds it and its changes wake its Job.
+    pub watched: bool,
     /// When it was made.
     pub created: Option<Timestamp>,
     /// Whether somebody asked for its deletion.
@@ -51,11 +55,18 @@ pub enum Life {
 
 impl WorkerPod {
     /// Reads a pod of the Job with this UID; none for a pod that is not its, or of no attempt.
-    pub fn read(pod: &Pod, job_uid: &str, now: Timestamp) -> Option<Self> {
-        if !crate::owned::is_owned_by(&pod.metadata, job_uid) {
+    ///
+    /// The pod that is recorded is of the recorded attempt, whatever became of its labels: anybody may remove
+    /// those while it is at work.
+    pub fn read(pod: &Pod, job_uid: &str, recorded: Option<&Attempt>, now: Timestamp) -> Option<Self> {
+        if !owned::is_owned_by(&pod.metadata, job_uid) {
             return None;
         }
-        let attempt = pod.metadata.labels.as_ref()?.get(names::LABEL_ATTEMPT)?.parse().ok()?;
+        let recorded = recorded.filter(|recorded| recorded.pod_uid.is_some() && recorded.pod_uid == pod.metadata.uid);
+        let attempt = match recorded {
+            Some(recorded) => recorded.number,
+            None => pod.metadata.labels.as_ref()?.get(names::LABEL_ATTEMPT)?.parse().ok()?,
+        };
         let terminated = worker_status(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
         let message = terminated
             .and_then(|state| TerminationMessage::from_text(state.message.as_deref()?))
@@ -64,6 +75,7 @@ impl WorkerPod {
             name: pod.metadata.name.clone()?,
             uid: pod.metadata.uid.clone()?,
             attempt,
+            watched: is_watched(pod, job_uid),
             created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
             deleting: pod.metadata.deletion_timestamp.is_some(),
             message,
@@ -78,6 +90,13 @@ impl WorkerPod {
             Life::Ended { at, .. } => at.or(self.created),
         }
     }
+}
+
+/// Whether the cache holds the pod, and its changes wake the Job that it belongs to.
+fn is_watched(pod: &Pod, job_uid: &str) -> bool {
+    let owner = pod.metadata.owner_references.iter().flatten().find(|reference| reference.uid == job_uid);
+    let job = pod.metadata.labels.as_ref().and_then(|labels| labels.get(names::LABEL_JOB));
+    owned::is_managed(&pod.metadata) && job.is_some() && job == owner.map(|owner| &owner.name)
 }
 
 /// The status of the worker's container.

@@ -183,6 +183,19 @@ async fn a_pod_that_the_cache_does_not_know_yet_is_not_taken_for_gone() {
 }
 
 #[tokio::test]
+async fn a_pod_whose_labels_were_removed_is_not_taken_for_gone() {
+    let api = tenant();
+    let context = api.operator().await;
+    let first: Job = serde_json::from_value(api.get(JOB)).unwrap();
+    reconcile(first, context.clone(), Arc::default()).await.unwrap();
+    api.change(POD_1, |pod| pod["metadata"]["labels"] = Value::Null);
+    api.writes();
+    let recorded: Job = serde_json::from_value(api.get(JOB)).unwrap();
+    let action = reconcile(recorded, context, Arc::default()).await.unwrap();
+    assert_eq!((action, api.writes()), (Action::requeue(Duration::from_mins(1)), vec![]));
+}
+
+#[tokio::test]
 async fn a_lost_attempt_is_followed_by_the_next_and_then_its_pod_goes() {
     let api = tenant();
     look(&api).await.unwrap();

@@ -9,7 +9,8 @@ use rstest::rstest;
 const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 
 fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
-    let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, at(now))).collect();
+    let recorded = status.attempt.as_ref();
+    let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect();
     decide(&Facts { status, pods: &pods, skill_gone, retention: RETENTION, now: at(now) })
 }
 
@@ -107,6 +108,20 @@ fn a_silent_node_never_gets_a_twin() {
     let decision = decide_at(1000, &status(1, Phase::Running), &[lost], false);
     assert_eq!(word(&decision.act), "NodeLost");
     assert!(decision.again.is_some());
+}
+
+#[test]
+fn a_live_pod_without_its_labels_never_gets_a_twin() {
+    let mut bare = pod(1, "Running");
+    bare.metadata.labels = None;
+    let decision = decide_at(1000, &status(1, Phase::Running), &[bare.clone()], false);
+    assert_eq!((decision.act, decision.again), (Act::Observe(None), Some(SignedDuration::from_secs(60))));
+    let mut mislabelled = pod(1, "Running");
+    let labels = mislabelled.metadata.labels.as_mut().unwrap();
+    labels.insert(bloomery_crds::names::LABEL_ATTEMPT.into(), "2".into());
+    assert_eq!(act_at(1000, &status(1, Phase::Running), &[mislabelled]), Act::Observe(None));
+    let labelled = decide_at(1000, &status(1, Phase::Running), &[pod(1, "Running")], false);
+    assert_eq!(labelled.again, None, "changes of that one are told");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
 fn read(pod: &Pod, now: i64) -> WorkerPod {
-    WorkerPod::read(pod, UID, at(now)).unwrap()
+    WorkerPod::read(pod, UID, None, at(now)).unwrap()
 }
 
 fn problem(pod: &Pod, now: i64) -> Option<Problem> {
@@ -108,8 +108,8 @@ fn a_message_counts_only_for_the_attempt_that_left_it() {
 
 #[test]
 fn a_pod_of_another_owner_is_none_of_ours() {
-    assert_eq!(WorkerPod::read(&pod(1, "Running"), "another-uid", at(0)), None);
+    assert_eq!(WorkerPod::read(&pod(1, "Running"), "another-uid", None, at(0)), None);
     let mut unlabelled = pod(1, "Running");
     unlabelled.metadata.labels = None;
-    assert_eq!(WorkerPod::read(&unlabelled, UID, at(0)), None);
+    assert_eq!(WorkerPod::read(&unlabelled, UID, None, at(0)), None);
 }
