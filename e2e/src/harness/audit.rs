@@ -1,4 +1,4 @@
-//! What the operator wrote, by the API server's audit log. The local cluster has one.
+//! What the operator asked for and wrote, by the API server's audit log. The local cluster has one.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use serde::Deserialize;
 
 use super::{command, operator};
 
-/// One write by the operator.
+/// One request by the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct Asked {
     /// When it was answered.
     pub at: Timestamp,
-    /// `create`, `update`, `patch` or `delete`.
+    /// What was to be done: `get`, `create` and so on.
     pub verb: String,
     /// The kind in the plural, with the subresource if there is one: `skills/status`.
     pub resource: String,
@@ -24,22 +24,28 @@ pub struct Write {
     pub code: u16,
 }
 
+impl Asked {
+    fn writes(&self) -> bool {
+        matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+    }
+}
+
 /// Every write by the operator in a namespace, oldest first; Leases, token reviews and Events apart.
-pub fn own_writes(namespace: &str) -> Vec<Write> {
-    let mut writes = written(namespace);
-    writes.retain(|write| write.resource != "events");
+pub fn own_writes(namespace: &str) -> Vec<Asked> {
+    let mut writes = own_requests(namespace);
+    writes.retain(|asked| asked.writes() && asked.resource != "events");
     writes
 }
 
 /// How many Events the operator wrote in a namespace.
 pub fn own_events(namespace: &str) -> usize {
-    written(namespace).iter().filter(|write| write.resource == "events").count()
+    own_requests(namespace).iter().filter(|asked| asked.writes() && asked.resource == "events").count()
 }
 
 /// Waits until the operator has written nothing in a namespace for as long as `quiet`; gives the writes so far.
 ///
 /// Fails if it still writes after `patience`. What is waited for here is a time by definition.
-pub async fn until_quiet(namespace: &str, quiet: Duration, patience: Duration) -> Vec<Write> {
+pub async fn until_quiet(namespace: &str, quiet: Duration, patience: Duration) -> Vec<Asked> {
     let started = Timestamp::now();
     loop {
         let writes = own_writes(namespace);
@@ -52,25 +58,26 @@ pub async fn until_quiet(namespace: &str, quiet: Duration, patience: Duration) -
     }
 }
 
-/// Writes as people read them, one a line.
-pub fn list(writes: &[Write]) -> String {
-    let lines = writes
+/// Requests as people read them, one a line.
+pub fn list(requests: &[Asked]) -> String {
+    let lines = requests
         .iter()
-        .map(|Write { at, verb, resource, name, code }| format!("\n  {at} {verb} {resource} {name} ({code})"));
+        .map(|Asked { at, verb, resource, name, code }| format!("\n  {at} {verb} {resource} {name} ({code})"));
     lines.collect()
 }
 
-fn written(namespace: &str) -> Vec<Write> {
+/// Every request by the operator in a namespace, oldest first. What it watches in all namespaces is in none.
+pub fn own_requests(namespace: &str) -> Vec<Asked> {
     let user = format!("system:serviceaccount:{}:", operator::NAMESPACE);
     let path = PathBuf::from(command::run(&mut command::script("e2e/cluster/cluster", &["audit-log"])));
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     // Most lines are of others: only those that may be meant are parsed. The last one may be half written.
     let mine = lines.filter(|line| line.contains(namespace) && line.contains(&user));
-    let mut writes: Vec<Write> =
-        mine.filter_map(|line| serde_json::from_str::<Line>(&line).ok()?.write(namespace, &user)).collect();
-    writes.sort_by_key(|write| write.at);
-    writes
+    let mut requests: Vec<Asked> =
+        mine.filter_map(|line| serde_json::from_str::<Line>(&line).ok()?.asked(namespace, &user)).collect();
+    requests.sort_by_key(|asked| asked.at);
+    requests
 }
 
 #[derive(Deserialize)]
@@ -103,14 +110,13 @@ struct ResponseStatus {
 }
 
 impl Line {
-    fn write(self, namespace: &str, user: &str) -> Option<Write> {
+    fn asked(self, namespace: &str, user: &str) -> Option<Asked> {
         let of = self.object_ref?;
-        let writes = matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection");
-        if !writes || !self.user.username.starts_with(user) || of.namespace.as_deref() != Some(namespace) {
+        if !self.user.username.starts_with(user) || of.namespace.as_deref() != Some(namespace) {
             return None;
         }
         let resource = of.subresource.map_or_else(|| of.resource.clone(), |part| format!("{}/{part}", of.resource));
         let code = self.response_status.map_or(0, |status| status.code);
-        Some(Write { at: self.stage_timestamp, verb: self.verb, resource, name: of.name.unwrap_or_default(), code })
+        Some(Asked { at: self.stage_timestamp, verb: self.verb, resource, name: of.name.unwrap_or_default(), code })
     }
 }

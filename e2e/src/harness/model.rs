@@ -130,6 +130,13 @@ impl ModelDraft<'_> {
         self
     }
 
+    /// Gives a request up after this many seconds.
+    #[must_use]
+    pub fn giving_up_after(mut self, seconds: u64) -> Self {
+        self.model.spec.timeout = Some(std::time::Duration::from_secs(seconds).into());
+        self
+    }
+
     /// Is at another URL.
     #[must_use]
     pub fn at(mut self, base_url: &str) -> Self {

@@ -7,7 +7,8 @@ use kube::{Api, ResourceExt};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::cluster::Cluster;
-use super::pods::is_ready;
+use super::pods::{PORT, is_ready};
+use super::proxy;
 use super::wait::{eventually, until};
 
 /// The operator's namespace, as `hack/install` has it.
@@ -61,6 +62,12 @@ pub async fn until_rolled_out(cluster: &Cluster) {
         })
     };
     until(&api, RELEASE, "the operator to be rolled out", rolled_out).await;
+}
+
+/// What the operator answers on its HTTP port.
+pub async fn says(cluster: &Cluster, path: &str) -> String {
+    let service = proxy::Service::new(cluster.client.clone(), NAMESPACE, RELEASE, PORT);
+    eventually("the operator to answer", async || service.text(path).await).await
 }
 
 /// The address of the operator's Service: reachable from the node of the local cluster.

@@ -29,11 +29,20 @@ impl Service {
         self.send(Method::POST, path).await
     }
 
+    pub(super) async fn text(&self, path: &str) -> Result<String, String> {
+        self.ask(Method::GET, path).await
+    }
+
     async fn send<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, String> {
+        let text = self.ask(method, path).await?;
+        serde_json::from_str(&text).map_err(|error| format!("{path}: {error}: {text}"))
+    }
+
+    async fn ask(&self, method: Method, path: &str) -> Result<String, String> {
         let uri = format!("{}{path}", self.base);
-        let request =
-            Request::builder().method(method).uri(&uri).body(Vec::new()).map_err(|error| error.to_string())?;
-        match tokio::time::timeout(ANSWER, self.client.request(request)).await {
+        let request = Request::builder().method(method).uri(&uri).body(Vec::new());
+        let request = request.map_err(|error| error.to_string())?;
+        match tokio::time::timeout(ANSWER, self.client.request_text(request)).await {
             Ok(answer) => answer.map_err(|error| format!("{uri}: {error}")),
             Err(_) => Err(format!("{uri}: no answer in {ANSWER:?}")),
         }

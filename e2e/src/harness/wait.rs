@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// How long anything may take on a busy machine before a story gives up.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(3);
 
 /// How often something that cannot be watched is asked for.
 const PULSE: Duration = Duration::from_millis(100);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bloomery_e2e::harness::audit::{self, Write};
+use bloomery_e2e::harness::audit::{self, Asked};
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{cluster, figure, operator, refund_of, story};
 
@@ -35,7 +35,7 @@ async fn a_skill_and_a_job_cost_few_writes_and_then_none() {
         shop.refunded_once("A-17").await;
 
         let writes = audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
-        let (of_job, of_skill): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_of_a_job);
+        let (of_job, of_skill): (Vec<Asked>, Vec<Asked>) = writes.into_iter().partition(is_of_a_job);
         let events = audit::own_events(&tenant.namespace) - events_before;
         let operator = Process::of(&operator::ready_pod(&tenant.cluster).await, operator::PROGRAM).await.resident_kib();
         figure("own writes for a Skill and the memory claim (at most 17)", of_skill.len());
@@ -53,8 +53,8 @@ async fn a_skill_and_a_job_cost_few_writes_and_then_none() {
     .await;
 }
 
-fn is_of_a_job(write: &Write) -> bool {
-    matches!(write.resource.as_str(), "pods" | "skilljobs" | "skilljobs/status")
+fn is_of_a_job(asked: &Asked) -> bool {
+    matches!(asked.resource.as_str(), "pods" | "skilljobs" | "skilljobs/status")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]

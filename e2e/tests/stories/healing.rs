@@ -74,18 +74,21 @@ async fn a_model_that_cannot_be_reached_is_named_until_it_can() {
 async fn a_model_in_trouble_is_asked_again() {
     let troubled = refund_of("A-17")
         .fault(0, json!({"status": 429, "retryAfter": 2}))
+        .fault(0, json!({"hang": true}))
         .fault(1, json!({"garbage": true}))
         .fault(2, json!({"status": 500}))
+        .fault(3, json!({"errorInside": true}))
         .fault(3, json!({"empty": true}));
     story(async |tenant| {
         let shop = tenant.shop(&[troubled]).await;
+        tenant.model("default").giving_up_after(5).await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
         healed(&job).await;
         shop.refunded_once("A-17").await;
         let asked = shop.model.asked_by(&job.uid).await;
-        let twice: Vec<u64> = asked.by_position.values().copied().collect();
-        assert_eq!(twice, [2, 2, 2, 2], "each turn failed once: {asked:?}");
+        let times: Vec<u64> = asked.by_position.values().copied().collect();
+        assert_eq!(times, [3, 2, 2, 3], "asked again after each fault, and no more: {asked:?}");
     })
     .await;
 }

@@ -21,5 +21,6 @@ mod memory;
 mod refund;
 mod reports;
 mod revisions;
+mod rights;
 mod tenants;
 mod upgrade;

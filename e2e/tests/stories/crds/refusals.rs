@@ -16,64 +16,61 @@ async fn refuses_each(door: &Door, whole: &Value, cases: Vec<(&str, &str, Value)
 
 #[tokio::test]
 async fn a_bad_skill_is_refused_with_the_path_of_the_field() {
-    let container = json!({"image": "orders"});
-    let service = json!({"name": "orders", "port": 8080});
-    let engine = |engine: Value| json!({"engine": engine});
-    let limits = |limits: Value| json!({"engine": {"limits": limits}});
+    let contract = |fields: [&str; 2]| json!({"outputContract": {"requiredFields": fields}});
+    let tools = |policy: Value| json!({"policy": {"tools": policy}});
     story(async |tenant| {
         let cases = vec![
-            ("spec.mcpServer", "exactly one of container", json!({"mcpServer": {}})),
-            (
-                "spec.mcpServer",
-                "exactly one of container",
-                json!({"mcpServer": {"container": container, "service": service}}),
-            ),
-            ("spec.mcpServer.container.image", "at least 1", json!({"mcpServer": {"container": {"image": ""}}})),
-            (
-                "spec.mcpServer.container.port",
-                "less than or equal to 65535",
-                json!({"mcpServer": {"container": {"image": "i", "port": 70_000}}}),
-            ),
-            (
-                "spec.mcpServer.container.path",
-                "should match",
-                json!({"mcpServer": {"container": {"image": "i", "path": "mcp?x"}}}),
-            ),
-            (
-                "spec.mcpServer.service.name",
-                "should match",
-                json!({"mcpServer": {"service": {"name": "other.namespace", "port": 80}}}),
-            ),
-            (
-                "spec.mcpServer.service.port",
-                "greater than or equal to 1",
-                json!({"mcpServer": {"service": {"name": "orders", "port": 0}}}),
-            ),
-            (
-                "spec.outputContract.requiredFields[1]",
-                "Duplicate value",
-                json!({"outputContract": {"requiredFields": ["order_id", "order_id"]}}),
-            ),
+            ("spec.outputContract.requiredFields[1]", "Duplicate value", contract(["order_id", "order_id"])),
             ("spec.tools[1]", "Duplicate value", json!({"tools": [{"name": "a"}, {"name": "a"}]})),
-            ("spec.policy.tools.blocked[1]", "Duplicate value", json!({"policy": {"tools": {"blocked": ["a", "a"]}}})),
-            ("spec.policy.tools.allowed[0]", "should match", json!({"policy": {"tools": {"allowed": ["a*b"]}}})),
+            ("spec.policy.tools.blocked[1]", "Duplicate value", tools(json!({"blocked": ["a", "a"]}))),
+            ("spec.policy.tools.allowed[0]", "should match", tools(json!({"allowed": ["a*b"]}))),
             ("spec.role.persona", "plain text, without {{", json!({"role": {"persona": "Docs: {{resources.docs}}"}})),
             ("spec.problem.statement", "at least 1", json!({"problem": {"statement": ""}})),
             ("spec.problem", "Required value", json!({"problem": null})),
+            ("spec.version", "greater than or equal to 1", json!({"version": 0})),
+            ("spec.version", "less than or equal to 2.147483647e+09", json!({"version": 202_601_011_200_u64})),
+        ];
+        refuses_each(&tenant.skills(), &skill(), cases).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_with_a_bad_server_is_refused_with_the_path_of_the_field() {
+    let server = |server: Value| json!({"mcpServer": server});
+    let container = |port: u32, path: &str| server(json!({"container": {"image": "i", "port": port, "path": path}}));
+    let service = |name: &str, port: u32| server(json!({"service": {"name": name, "port": port}}));
+    let both = server(json!({"container": {"image": "orders"}, "service": {"name": "orders", "port": 8080}}));
+    story(async |tenant| {
+        let cases = vec![
+            ("spec.mcpServer", "exactly one of container", server(json!({}))),
+            ("spec.mcpServer", "exactly one of container", both),
+            ("spec.mcpServer.container.image", "at least 1", server(json!({"container": {"image": ""}}))),
+            ("spec.mcpServer.container.port", "less than or equal to 65535", container(70_000, "/mcp")),
+            ("spec.mcpServer.container.path", "should match", container(80, "mcp?x")),
+            ("spec.mcpServer.service.name", "should match", service("other.namespace", 80)),
+            ("spec.mcpServer.service.port", "greater than or equal to 1", service("orders", 0)),
+        ];
+        refuses_each(&tenant.skills(), &skill(), cases).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_with_a_bad_engine_is_refused_with_the_path_of_the_field() {
+    let engine = |engine: Value| json!({"engine": engine});
+    let limits = |limits: Value| engine(json!({"limits": limits}));
+    let gate = |retries: u32| engine(json!({"finalizationGate": {"maxRetries": retries}}));
+    story(async |tenant| {
+        let cases = vec![
+            ("spec.engine.model", "should match", engine(json!({"model": "Fast_1"}))),
             ("spec.engine.temperature", "less than or equal to 2", engine(json!({"temperature": 2.5}))),
             ("spec.engine.temperature", "greater than or equal to 0", engine(json!({"temperature": -0.1}))),
-            (
-                "spec.engine.finalizationGate.maxRetries",
-                "less than or equal to 5",
-                engine(json!({"finalizationGate": {"maxRetries": 6}})),
-            ),
+            ("spec.engine.finalizationGate.maxRetries", "less than or equal to 5", gate(6)),
             ("spec.engine.limits.steps", "greater than or equal to 1", limits(json!({"steps": 0}))),
             ("spec.engine.limits.toolCalls", "greater than or equal to 1", limits(json!({"toolCalls": 0}))),
             ("spec.engine.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),
             ("spec.engine.limits.duration", "should match", limits(json!({"duration": "0s"}))),
-            ("spec.version", "greater than or equal to 1", json!({"version": 0})),
-            ("spec.version", "less than or equal to 2.147483647e+09", json!({"version": 202_601_011_200_u64})),
-            ("spec.engine.model", "should match", engine(json!({"model": "Fast_1"}))),
         ];
         refuses_each(&tenant.skills(), &skill(), cases).await;
     })

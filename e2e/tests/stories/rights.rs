@@ -1,0 +1,54 @@
+//! What the operator may do, what it does of that, and what it shows of itself.
+
+use bloomery_e2e::harness::audit::{self, Asked};
+use bloomery_e2e::harness::{cluster, operator, refund_of, story};
+
+#[tokio::test]
+async fn the_operator_asks_for_nothing_that_it_may_not_have() {
+    story(async |tenant| {
+        if !cluster::is_local_or_says("the audit log") {
+            return;
+        }
+        let conversations = [refund_of("A-17")];
+        let model = tenant.model("default").with_key_from("llm", "token");
+        tokio::join!(tenant.ledger(), tenant.model_server(&conversations), model.into_future());
+        tenant.secret("llm", "token", "a key that the model does not ask for").await;
+        tenant.skill("cs-tier-1").await;
+        tenant.job("refund").await.succeeded().await;
+        tenant.skill("cs-tier-1").with(|spec| spec.mcp_server = None).await.ready().await;
+
+        let asked = audit::own_requests(&tenant.namespace);
+        let (refused, granted): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(|asked| asked.code == 403);
+        assert_eq!(audit::list(&refused), "", "the chart grants all that the operator needs");
+        let of = |resources: &[&str]| {
+            let found = granted.iter().filter(|asked| resources.contains(&asked.resource.as_str()));
+            audit::list(&found.cloned().collect::<Vec<_>>())
+        };
+        assert_ne!(of(&["pods"]), "", "the log shows what the operator does");
+        let never = ["secrets", "pods/log", "pods/exec", "pods/portforward", "pods/proxy", "services/proxy"];
+        assert_eq!(of(&never), "", "the operator reads no Secret, and connects to nothing of a tenant");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_operator_says_how_it_is() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await;
+        tenant.job("refund").await.succeeded().await;
+        shop.refunded_once("A-17").await;
+        operator::says(&tenant.cluster, "/healthz").await;
+        operator::says(&tenant.cluster, "/readyz").await;
+        let metrics = operator::says(&tenant.cluster, "/metrics").await;
+        for shown in [
+            "bloomery_jobs{phase=\"Succeeded\"}",
+            "bloomery_reconciles_total{controller=\"skill\"",
+            "bloomery_reconciles_total{controller=\"job\"",
+            "bloomery_leader 1",
+        ] {
+            assert!(metrics.contains(shown), "`{shown}` should be shown:\n{metrics}");
+        }
+    })
+    .await;
+}
