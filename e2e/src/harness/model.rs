@@ -100,6 +100,15 @@ impl ModelServer {
         let _: Value = eventually("the model server to answer", async || self.service.post(&path).await).await;
     }
 
+    /// Waits until a turn of a Job's conversation was asked for so often.
+    pub async fn until_asked(&self, job_uid: &str, turn: usize, times: u64) {
+        eventually(&format!("turn {turn} to be asked for {times} times"), async || {
+            let asked = self.asked_by(job_uid).await;
+            if asked.by_position.get(&turn).is_some_and(|so_far| *so_far >= times) { Ok(()) } else { Err(asked) }
+        })
+        .await;
+    }
+
     /// What was asked in the conversation of a Job.
     pub async fn asked_by(&self, job_uid: &str) -> UserRequests {
         let requests: Requests =

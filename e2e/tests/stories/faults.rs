@@ -23,6 +23,8 @@ async fn thinking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
 /// The Job goes on in a second attempt, to the same end: each effect once, nothing asked for again that was answered.
 async fn goes_on_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
     job.until("a second attempt", |status| status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)).await;
+    // It has claimed the log: an answer that the first one still gets counts for nothing.
+    shop.model.until_asked(&job.uid, 3, 2).await;
     shop.model.release("thinking").await;
     let status = job.succeeded().await;
     let attempt = status.attempt.expect("a Job that ran has an attempt");
@@ -32,7 +34,7 @@ async fn goes_on_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
     for turn in 0..3 {
         assert_eq!(asked.by_position.get(&turn), Some(&1), "turn {turn} was answered and logged before: {asked:?}");
     }
-    assert_eq!(asked.answered, 4, "{asked:?}");
+    assert!((4..=5).contains(&asked.answered), "the last turn at most twice: {asked:?}");
     let usage = status.usage.expect("a Job has spent something");
     assert_eq!((usage.llm_calls.plan, usage.tool_calls), (5, 3), "a request that was lost counts");
 }
