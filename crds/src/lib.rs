@@ -4,6 +4,7 @@
 //! (`docs/architecture.md` has the directions).
 
 pub mod canonical;
+pub mod condition;
 pub mod conditions;
 pub mod limits;
 pub mod names;
