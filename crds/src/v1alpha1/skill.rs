@@ -83,6 +83,9 @@ pub struct SkillSpec {
     /// The rules that gates enforce.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
+    /// What an answer must contain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_contract: Option<OutputContract>,
     /// What an answer is checked against besides the goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
