@@ -37,7 +37,8 @@ impl Tenant {
     }
 
     fn refunds(&self) -> SkillSpec {
-        let reads = |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), idempotent: None };
+        let reads =
+            |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), ..ToolDeclaration::default() };
         SkillSpec {
             display_name: Some("CS: Tier 1".to_owned()),
             version: Some(1),
@@ -49,12 +50,16 @@ impl Tenant {
                 name: Some("Support Agent".to_owned()),
                 persona: Some("You help with orders.".to_owned()),
             }),
+            intents: None,
+            resources: Vec::new(),
             mcp_server: Some(McpServer { container: Some(self.orders()), service: None }),
             tools: vec![reads("verify_identity"), reads("check_eligibility"), reads("track_order")],
             policy: None,
             output_contract: Some(OutputContract {
                 required_fields: ["order_id", "status", "next_steps"].map(str::to_owned).to_vec(),
+                schema: None,
             }),
+            acceptance_criteria: Vec::new(),
             engine: None,
         }
     }
@@ -89,7 +94,7 @@ impl SkillDraft<'_> {
     #[must_use]
     pub fn blocking(self, tool: &str) -> Self {
         let tools = ToolPolicy { allowed: None, blocked: vec![tool.to_owned()] };
-        self.with(|spec| spec.policy = Some(Policy { tools: Some(tools) }))
+        self.with(|spec| spec.policy = Some(Policy { tools: Some(tools), ..Policy::default() }))
     }
 
     /// Takes its tools from a Service of the tenant.

@@ -4,6 +4,7 @@
 
 mod messages;
 
+use bloomery_crds::v1alpha1::Stage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,6 +16,9 @@ use super::request::Request;
 pub struct Violation {
     /// Whose request it was: its `user` field, or `anonymous`.
     pub user: String,
+    /// The stage that asked.
+    #[serde(default)]
+    pub stage: Stage,
     /// The turn that it asked for.
     pub turn: usize,
     /// What was broken.
