@@ -1,10 +1,14 @@
 //! What the tests of this crate share.
 
+pub(crate) mod failing;
 pub(crate) mod faulty;
+pub(crate) mod frozen;
 pub(crate) mod model_server;
 pub(crate) mod operator;
 pub(crate) mod shop;
 pub(crate) mod stand;
+pub(crate) mod twelve_steps;
+pub(crate) mod volatile;
 
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;

@@ -2,21 +2,35 @@
 
 use super::*;
 use crate::fixture::model_server::Answer;
+use crate::fixture::operator::Taken;
 use crate::fixture::shop::Refund;
 use crate::fixture::stand::{Stand, refund};
 use crate::log::files::Disk;
 use crate::printer::Format;
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::End;
 use bloomery_crds::run::KeyFile;
 use std::fs;
 
+mod crashed;
+mod frozen;
 mod killed;
+mod replayed;
 mod stopped;
+mod storage;
+mod twelve;
 
 fn outcome(stand: &Stand, attempt: u32) -> OutcomeCode {
     stand.termination(attempt).outcome.unwrap().code
+}
+
+/// Runs an attempt; gives the time in it that its log does not call work.
+async fn idle_in(stand: &Stand) -> Duration {
+    let began = std::time::Instant::now();
+    assert_eq!(stand.run(1).await, Exit::Finished);
+    let worked = stand.log().iter().map(|entry| entry.stamp.elapsed_ms).sum();
+    began.elapsed().saturating_sub(Duration::from_millis(worked))
 }
 
 #[tokio::test]
@@ -112,11 +126,35 @@ async fn a_call_that_nobody_knows_about_ends_the_job() {
 async fn an_mcp_server_that_comes_late_is_waited_for_and_said_so() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     *stand.shop.unlisted.lock().unwrap() = 1;
-    stand.run(1).await;
+    // The first pause is 250 ms at least.
+    assert!(idle_in(&stand).await >= Duration::from_millis(250));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
     let waited = Waiting::McpUnavailable { message: "connection refused".into() };
     assert!(stand.reports().iter().any(|taken| taken.report.waiting.as_ref() == Some(&waited)));
     assert_eq!(stand.reports().last().unwrap().report.waiting, None);
+}
+
+#[tokio::test]
+async fn a_busy_model_is_waited_for_and_that_is_no_work() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    *stand.model.busy.lock().unwrap() = 1;
+    assert!(idle_in(&stand).await >= Duration::from_secs(1));
+    assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
+    let waited = |taken: &Taken| matches!(taken.report.waiting, Some(Waiting::ModelUnavailable { .. }));
+    assert!(stand.reports().iter().any(waited));
+    assert_eq!(stand.reports().last().unwrap().report.waiting, None);
+}
+
+#[tokio::test]
+async fn a_model_is_waited_for_as_long_as_anything_else() {
+    let stand = Stand::new(refund(), Refund::Answers).await.impatient();
+    *stand.model.busy.lock().unwrap() = u32::MAX;
+    stand.run(1).await;
+    let Outcome { code, message } = stand.termination(1).outcome.unwrap();
+    assert_eq!(code, OutcomeCode::ModelUnavailable);
+    let model = format!("The Model `default` (gpt-5 at {})", stand.model.url);
+    assert!(message.starts_with(&format!("{model} answered HTTP 503: busy. It was tried once in ")), "{message}");
+    assert_eq!(stand.model.asked().len(), 1);
 }
 
 #[tokio::test]
@@ -126,7 +164,10 @@ async fn an_mcp_server_that_never_answers_ends_the_job() {
     stand.run(1).await;
     let outcome = stand.termination(1).outcome.unwrap();
     assert_eq!(outcome.code, OutcomeCode::McpUnavailable);
-    assert!(outcome.message.contains("connection refused"), "{}", outcome.message);
+    assert_eq!(
+        outcome.message,
+        "Connection refused. It was waited for 0 s. Mend the Skill's mcpServer, and make the Job anew."
+    );
 }
 
 #[tokio::test]
@@ -154,7 +195,11 @@ async fn a_key_that_never_comes_ends_the_job_and_is_named() {
     stand.run(1).await;
     let outcome = stand.termination(1).outcome.unwrap();
     assert_eq!(outcome.code, OutcomeCode::ModelUnavailable);
-    assert!(outcome.message.contains("`token` of the Secret `llm`"), "{}", outcome.message);
+    assert_eq!(
+        outcome.message,
+        "The model needs the key `token` of the Secret `llm`, which is missing or empty. It was waited for 0 s. Put it \
+         there, and make the Job anew."
+    );
 }
 
 #[tokio::test]

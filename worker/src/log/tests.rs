@@ -264,13 +264,13 @@ impl Files for ObjectStore {
 #[case("exclusive creation", "exclusive creation of files")]
 #[case("exclusive hard links", "exclusive hard links")]
 #[case("hard links", "no hard links")]
-#[case("read-only", "NotWritable")]
+#[case("read-only", "VolumeReadOnly")]
 fn a_volume_that_cannot_keep_a_log_is_refused_with_the_remedy(#[case] lacks: &'static str, #[case] says: &str) {
     let memory = tempfile::tempdir().unwrap();
     let error = Store::open(ObjectStore(lacks), memory.path(), "k-1", "uid-1").err().unwrap().to_string();
     assert!(error.contains(says), "{error}");
     assert!(error.contains(&*memory.path().to_string_lossy()), "{error}");
-    assert!(error.contains("Use a volume") || error.contains("fsGroup"), "{error}");
+    assert!(error.contains("Use a volume") || error.contains("Mount it writable"), "{error}");
 }
 
 #[rstest]

@@ -13,8 +13,8 @@ use std::time::Duration;
 /// How much of a refusal is read, in bytes. More says no more.
 const MAX_BODY: usize = 64 * 1024;
 
-/// Reads a refusal. `longest` bounds the pause that the server can ask for.
-pub(super) async fn read(response: Response, key: &Key, longest: Duration) -> Trouble {
+/// Reads a refusal.
+pub(super) async fn read(response: Response, key: &Key) -> Trouble {
     let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let asked = header(RETRY_AFTER).and_then(|value| retry_after::parse(value, Timestamp::now()));
@@ -23,10 +23,10 @@ pub(super) async fn read(response: Response, key: &Key, longest: Duration) -> Tr
     let body = String::from_utf8_lossy(&body);
     let refusal = Refusal {
         status,
-        asked: asked.map(|pause| pause.min(longest)),
+        asked,
         location: location.as_deref(),
         too_long: is_too_long(&body),
-        says: key.quote(&said(&body)),
+        says: key.quote(&said(&body)).trim_end_matches('.').to_owned(),
     };
     refusal.sort()
 }
@@ -50,9 +50,7 @@ impl Refusal<'_> {
         let slow = self.asked.map_or(Pace::Slow, Pace::Asked);
         let passing = |pace, message| Trouble::Passing { pace, message };
         match status {
-            401 | 403 => {
-                passing(slow, format!("{answered}. Check its key: a new one in the Secret counts without a restart"))
-            }
+            401 | 403 => passing(slow, format!("{answered}. Check the key in its Secret")),
             402 => passing(slow, format!("{answered}. Check the account that pays for it")),
             404 => passing(slow, format!("{answered}. Check the Model's baseUrl and its model's name")),
             429 => passing(brisk, format!("limits the rate of requests: it {answered}")),

@@ -22,8 +22,13 @@ impl Schema {
             jsonschema::options()
                 .with_pattern_options(PatternOptions::regex())
                 .build(schema)
-                .map_err(|error| format!("the schema that the server gave cannot be used: {error}"))
+                .map_err(|error| format!("the schema cannot be used: {error}"))
         }))
+    }
+
+    /// Why the schema cannot be used, or nothing where it can.
+    pub fn unusable(&self) -> Option<&str> {
+        self.0.as_ref().err().map(String::as_str)
     }
 
     /// The first thing that is wrong with arguments, or nothing.
@@ -45,15 +50,15 @@ impl Schema {
 fn bounded(schema: &Value) -> Result<(), String> {
     let depth = depth(schema);
     if depth > MAX_DEPTH {
-        return Err(format!("the schema that the server gave is nested {depth} deep, more than {MAX_DEPTH}"));
+        return Err(format!("the schema is nested {depth} deep, more than {MAX_DEPTH}"));
     }
     let bytes = schema.to_string().len();
     if bytes > MAX_BYTES {
-        return Err(format!("the schema that the server gave has {bytes} bytes, more than {MAX_BYTES}"));
+        return Err(format!("the schema has {bytes} bytes, more than {MAX_BYTES}"));
     }
     let mut parts = 0;
     count(schema, schema, MAX_DEPTH, &mut parts).ok_or_else(|| {
-        format!("the schema that the server gave has more than {MAX_PARTS} parts, its references followed, or refers to itself")
+        format!("the schema has more than {MAX_PARTS} parts, its references followed, or refers to itself")
     })
 }
 

@@ -1,8 +1,9 @@
 //! When a conversation ends, and what people are told.
 
 use super::calls;
-use crate::conversation::{CallState, Conversation, Settlement};
-use crate::event::{Event, ModelFailure, WholeResult};
+use super::finalizing::wants_polish;
+use crate::conversation::{CallState, Conversation, MAX_BARREN, Settlement, Stall};
+use crate::event::{Event, ModelFailure, Polish, WholeResult};
 use crate::gate::{feedback, finalization};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 
@@ -11,22 +12,24 @@ pub(super) fn due(conversation: &Conversation) -> Option<Vec<Event>> {
     indeterminate(conversation).or_else(|| ended(conversation).map(|event| vec![event]))
 }
 
-/// The limit that forbids another request to the model.
-pub(super) fn spent(conversation: &Conversation) -> Option<Event> {
-    let limits = &conversation.run().limits;
-    let budget = conversation.budget();
-    if budget.answers() >= limits.steps {
-        let message = format!("the model has answered {} times, which is all that limits.steps allows", limits.steps);
-        return Some(Event::LimitHit { code: OutcomeCode::StepLimit, message });
-    }
-    let needed = budget.tokens().saturating_add(budget.reserve());
-    (needed > limits.tokens).then(|| Event::LimitHit {
+/// The limit of steps, where it forbids another request of the main loop.
+pub(super) fn steps_spent(conversation: &Conversation) -> Option<Event> {
+    let limit = conversation.run().limits.steps;
+    (conversation.budget().answers() >= limit).then(|| Event::LimitHit {
+        code: OutcomeCode::StepLimit,
+        message: format!("the model has answered {limit} times, which is all that limits.steps allows"),
+    })
+}
+
+/// The limit of tokens, where it forbids a request that sets aside `reserve`.
+pub(super) fn tokens_spent(conversation: &Conversation, reserve: u64) -> Option<Event> {
+    let limit = conversation.run().limits.tokens;
+    let spent = conversation.budget().tokens();
+    (spent.saturating_add(reserve) > limit).then(|| Event::LimitHit {
         code: OutcomeCode::TokenLimit,
         message: format!(
-            "{} tokens are spent and the next request needs about {}: together more than the {} of limits.tokens",
-            budget.tokens(),
-            budget.reserve(),
-            limits.tokens
+            "{spent} tokens are spent and the next request needs about {reserve}: together more than the {limit} of \
+             limits.tokens"
         ),
     })
 }
@@ -50,10 +53,8 @@ fn ended(conversation: &Conversation) -> Option<Event> {
     if conversation.calls().iter().any(|call| call.is_under_way(conversation)) {
         return None;
     }
-    if conversation.is_stalled_start() {
-        let message =
-            "Workers of this Job started again and again without getting any further. Their pods' logs say why.";
-        return Some(finished(conversation, OutcomeCode::CrashLoop, message));
+    if let Some(stall) = conversation.stall() {
+        return Some(finished(conversation, OutcomeCode::CrashLoop, &stall_sentence(stall)));
     }
     if let Some((code, message)) = conversation.limit() {
         let message = format!("A budget is spent: {message}. Raise it in the Skill, or ask for less in one Job.");
@@ -73,14 +74,15 @@ fn ended(conversation: &Conversation) -> Option<Event> {
 fn finalized(conversation: &Conversation) -> Option<Event> {
     let finalizing = conversation.finalization();
     if finalizing.passed() {
-        return Some(finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
+        return (!wants_polish(conversation))
+            .then(|| finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
     }
-    let why = finalizing.given_up()?;
+    let (code, why) = finalizing.given_up()?;
     let faults = finalizing.attempts().last().map(feedback::told).unwrap_or_default();
     let message = format!(
         "No answer passed the finalization gate: {why}. The latest faults: {faults}. The draft is in result, unverified."
     );
-    Some(finished(conversation, OutcomeCode::GateFailed, &message))
+    Some(finished(conversation, code, &message))
 }
 
 fn over_limit(conversation: &Conversation) -> Option<Event> {
@@ -102,10 +104,25 @@ fn over_limit(conversation: &Conversation) -> Option<Event> {
     })
 }
 
+fn stall_sentence(stall: Stall) -> String {
+    match stall {
+        Stall::Crashes => {
+            "Workers of this Job started again and again without getting any further. Their pods' logs say why."
+                .to_owned()
+        }
+        Stall::Drains => format!(
+            "{MAX_BARREN} pods of this Job in a row were drained or lost before they had got any further. Their logs \
+             say what they waited for. Mend that, or what drains them, and make the Job anew."
+        ),
+    }
+}
+
 fn model_sentence(kind: ModelFailure, message: &str) -> String {
     match kind {
         ModelFailure::Unavailable => format!("The model did not answer: {message}"),
-        ModelFailure::Unreadable => format!("The model gave no answer that can be read, again and again: {message}"),
+        ModelFailure::Unreadable | ModelFailure::Misread => {
+            format!("The model gave no answer that can be read, again and again: {message}")
+        }
     }
 }
 
@@ -117,6 +134,10 @@ fn finished(conversation: &Conversation, code: OutcomeCode, message: &str) -> Ev
 }
 
 fn draft(conversation: &Conversation, verified: bool) -> Option<WholeResult> {
-    let draft = conversation.finalization().draft()?;
-    Some(finalization::result(draft, conversation, verified))
+    let finalizing = conversation.finalization();
+    let result = finalization::result(finalizing.draft()?, conversation, verified);
+    Some(match finalizing.polish() {
+        Some(Polish::Polished(text)) if verified => WholeResult { text: text.clone(), polished: true, ..result },
+        Some(Polish::Polished(_) | Polish::Kept(_)) | None => result,
+    })
 }

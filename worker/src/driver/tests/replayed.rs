@@ -1,0 +1,51 @@
+//! A replay decides nothing again and calls nothing (`design.md`, invariant 10).
+
+use super::twelve::parse;
+use super::*;
+use crate::fixture::SOURCE;
+use crate::inputs::Inputs;
+use crate::log::{Store, claim};
+use bloomery_engine::line::{Chain, Entry};
+
+fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {
+    let mut conversation = Conversation::new(run);
+    log.iter().for_each(|entry| conversation.apply(entry));
+    conversation
+}
+
+#[tokio::test]
+async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
+    let stand = Stand::of_twelve_steps().await;
+    stand.run(1).await;
+    let log = parse(&stand.lines(&Disk));
+    let run = Inputs::read(&stand.args(1)).unwrap().run();
+    let mut live = Conversation::new(run.clone());
+    for (at, entry) in log.iter().enumerate() {
+        let replayed = fold(run.clone(), &log[..at]);
+        assert_eq!(step::next(&replayed), step::next(&live), "before event {}", at + 1);
+        // What the engine decides by itself is what the log says that it decided.
+        if let Step::Record(events) = step::next(&replayed)
+            && entry.event.name() != "epoch.started"
+        {
+            assert_eq!(events.first(), Some(&entry.event), "event {}", at + 1);
+        }
+        live.apply(entry);
+    }
+    let reported = stand.reports().pop().unwrap().report.projection;
+    assert_eq!(project(&fold(run, &log), reported.log.clone()), reported);
+}
+
+#[tokio::test]
+async fn a_claim_reads_the_whole_log_and_calls_nobody() {
+    let stand = Stand::of_twelve_steps().await;
+    stand.run(1).await;
+    let (asked, effects, reports) = (stand.model.asked().len(), stand.shop.effects(), stand.reports().len());
+    let inputs = Inputs::read(&stand.args(2)).unwrap();
+    let mut conversation = Conversation::new(inputs.run());
+    let store = Store::open(Disk, &stand.memory(), "k-1", "uid-2").unwrap();
+    let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2).await.unwrap();
+    assert_eq!(conversation.epoch(), 2);
+    assert_eq!(conversation.outcome().unwrap().code, OutcomeCode::Succeeded);
+    assert_eq!(project(&conversation, claimed.log.position()).usage, stand.reports().pop().unwrap().report.projection.usage);
+    assert_eq!((stand.model.asked().len(), stand.shop.effects(), stand.reports().len()), (asked, effects, reports));
+}
