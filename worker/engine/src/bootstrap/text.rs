@@ -19,8 +19,8 @@ pub struct TextGuardrails {
 
 /// Parts the rules that stay text: never before always, each as long as there is room for it.
 ///
-/// A rule that is too long for what is left goes over, and a shorter one after it may still find room: one long rule must
-/// not push out all others.
+/// A rule that is too long for what is left goes over, and a shorter one after it may still find room: one long rule
+/// must not push out all others.
 pub fn part(rules: &[Rule]) -> TextGuardrails {
     let mut parted = TextGuardrails::default();
     let mut left = MAX_TOKENS;
@@ -37,11 +37,12 @@ pub fn part(rules: &[Rule]) -> TextGuardrails {
     parted
 }
 
-/// About how many tokens a rule takes: one for four characters, begun ones counted. English text measures a little less
-/// with the tokenizers of the large providers; scripts of other kinds measure more, and are then counted by bytes.
+/// About how many tokens a rule takes: one for four bytes, a begun one counted.
+///
+/// English measures a little less with the tokenizers of the large providers; other scripts have more bytes to a
+/// character, as they have more tokens to it.
 pub fn estimated_tokens(text: &str) -> usize {
-    let bytes = if text.is_ascii() { text.len() } else { text.len().max(text.chars().count() * 2) };
-    bytes.div_ceil(4)
+    text.len().div_ceil(4)
 }
 
 #[cfg(test)]

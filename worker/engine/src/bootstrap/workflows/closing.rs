@@ -42,7 +42,7 @@ pub enum Refusal {
     },
     /// Only the result of an earlier step can show that a step does not apply.
     #[error(
-        "event {evidence} is not the result of an earlier step of the workflow, which alone can show that {step:?} does not apply"
+        "event {evidence} is not the result of an earlier step, which alone can show that {step:?} does not apply"
     )]
     NotFromEarlierStep {
         /// The step.
