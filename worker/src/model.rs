@@ -5,12 +5,14 @@
 //! is handed back at once, since the engine counts those.
 
 mod answer;
+mod clients;
 mod key;
 mod refusal;
 mod request;
 mod retry_after;
 mod trouble;
 
+pub use clients::Clients;
 pub use key::SecretMissing;
 
 use crate::backoff::Backoff;

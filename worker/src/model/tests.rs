@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bloomery_crds::run::KeyFile;
-use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_crds::v1alpha1::{ModelProvider, Stage};
 use bloomery_engine::turn::Turn;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -107,6 +107,7 @@ fn endpoint(base_url: &str) -> ModelEndpoint {
         model: "gpt-5".into(),
         base_url: base_url.into(),
         timeout_seconds: 30,
+        context_window: 128_000,
         api_key: None,
     }
 }
@@ -145,7 +146,15 @@ fn unheard() -> Waits<'static> {
 }
 
 fn request(turns: &[Turn]) -> ModelRequest<'_> {
-    ModelRequest { system: "Be kind.", turns, tools: &[], temperature: None, reserve: 0 }
+    ModelRequest {
+        stage: Stage::Plan,
+        model: "default",
+        system: "Be kind.".into(),
+        turns: turns.into(),
+        tools: &[],
+        temperature: None,
+        reserve: 0,
+    }
 }
 
 fn unavailable(message: &str) -> Waiting {
