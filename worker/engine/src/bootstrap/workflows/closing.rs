@@ -41,9 +41,7 @@ pub enum Refusal {
         evidence: u64,
     },
     /// Only the result of an earlier step can show that a step does not apply.
-    #[error(
-        "event {evidence} is not the result of an earlier step, which alone can show that {step:?} does not apply"
-    )]
+    #[error("event {evidence} is not the result of an earlier step, which alone can show that {step:?} does not apply")]
     NotFromEarlierStep {
         /// The step.
         step: String,
