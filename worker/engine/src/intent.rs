@@ -109,7 +109,7 @@ fn checked(intent: &Intent, entities: Map<String, Value>) -> Result<Map<String, 
                 bounded(&name, 64),
                 match intent.entities.iter().map(|entity| entity.name.as_str()).collect::<Vec<_>>().as_slice() {
                     [] => "none".to_owned(),
-                    names => names.join(", "),
+                    several => several.join(", "),
                 }
             )
         })?;
