@@ -25,7 +25,7 @@ mod schema;
 
 pub use finding::{Finding, Severity};
 pub use import::{Imported, Options, import};
-pub use manifest::{Checked, Form, form, manifest};
+pub use manifest::{Checked, Form, form, manifest, name_fault};
 pub use node::{Node, locate};
 pub use reader::{Document, Documents, MAX_BYTES, MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES, documents};
 

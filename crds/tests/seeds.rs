@@ -67,7 +67,7 @@ fn the_skills_of_seed_000_lack_a_problem_and_nothing_else(#[case] text: &str) {
 
 /// Where the first field stands: a field that is missing is missing there.
 fn first(text: &str) -> String {
-    let line = text.lines().take_while(|line| line.starts_with('#')).count() + 1;
+    let line = text.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count() + 1;
     format!("{line}:1")
 }
 
@@ -122,11 +122,8 @@ mod what_the_author_must_define {
     #[test]
     fn problem_statement_is_required() {
         assert_eq!(whole().spec.problem.statement, "Help customers track orders and process refunds");
-        assert_eq!(
-            errors(&without("  statement:")),
-            ["5:3: error: problem.statement: is required, and is missing"]
-        );
-        assert_eq!(errors(&without("problem:")), ["6:1: error: problem: is required, and is missing"]);
+        assert_eq!(errors(&without("  statement:")), ["5:3: error: problem.statement: is required, and is missing"]);
+        assert_eq!(errors(&without("problem:")), ["4:1: error: problem: is required, and is missing"]);
     }
 
     #[test]
@@ -145,10 +142,7 @@ mod what_the_author_must_define {
     #[test]
     fn intents_supported_is_required_where_there_are_intents() {
         assert_eq!(whole().spec.intents.unwrap().supported[0].id, "intent_refund");
-        assert_eq!(
-            errors(&without("  supported:")),
-            ["18:3: error: intents.supported: is required, and is missing"]
-        );
+        assert_eq!(errors(&without("  supported:")), ["18:3: error: intents.supported: is required, and is missing"]);
         assert_eq!(
             errors(&without("  supported:").replace("intents:", "intents:\n  supported: []")),
             ["18:14: error: intents.supported: must not be empty"]
@@ -175,7 +169,7 @@ mod what_the_author_must_define {
     fn tools_need_a_name_and_their_inputs_a_type() {
         assert_eq!(whole().spec.tools[0].inputs[1].name, "amount");
         let nameless = WHOLE.replace("  - name: process_refund\n    description", "  - description");
-        assert_eq!(errors(&nameless), ["40:5: error: tools[0].name: is required, and is missing"]);
+        assert_eq!(errors(&nameless), ["36:5: error: tools[0].name: is required, and is missing"]);
         let typeless = WHOLE.replace("      - name: amount\n        type: number\n", "      - name: amount\n");
         assert_eq!(errors(&typeless), ["46:9: error: tools[0].inputs[1].type: is required, and is missing"]);
     }

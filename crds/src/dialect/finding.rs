@@ -1,6 +1,6 @@
 //! What was found in a document, and where.
 
-use super::node::Place;
+use super::node::{Path, Place};
 use serde::Serialize;
 use std::fmt;
 
@@ -55,6 +55,11 @@ impl Finding {
     /// A warning at `place`.
     pub(super) fn warning(place: &Place, message: impl Into<String>) -> Self {
         Self::at(place, Severity::Warning, message)
+    }
+
+    /// An error of a file as a whole.
+    pub fn of_file(message: impl Into<String>) -> Self {
+        Self::error(&Place { line: 1, column: 1, path: Path::default() }, message)
     }
 
     /// Says what to do.

@@ -162,8 +162,8 @@ fn metadata(node: &Node, findings: &mut Vec<Finding>) {
     findings.extend(fault.map(|fault| Finding::at(&name.place, Severity::Error, fault)));
 }
 
-/// Why a text is no name of an object of ours.
-pub(super) fn name_fault(name: &str) -> Option<String> {
+/// Why a text is no name of an object of ours, as the end of a sentence (`it ...`); nothing where it is one.
+pub fn name_fault(name: &str) -> Option<String> {
     let pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$";
     if name.len() > MAX_NAME {
         return Some(format!("has {} characters, and at most {MAX_NAME} are taken", name.chars().count()));

@@ -22,7 +22,10 @@ pub(super) enum Value {
     Bool(bool),
     Number(Number),
     /// Text; `plain` without quotes.
-    Text { text: String, plain: bool },
+    Text {
+        text: String,
+        plain: bool,
+    },
     List(Vec<Node>),
     Map(Vec<Entry>),
 }

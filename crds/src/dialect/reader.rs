@@ -29,6 +29,13 @@ pub struct Document {
     pub(super) is_faulty: bool,
 }
 
+impl Document {
+    /// An error of the document as a whole.
+    pub fn error(&self, message: impl Into<String>) -> Finding {
+        Finding::error(&self.root.place, message)
+    }
+}
+
 /// What an input holds.
 #[derive(Debug, Default)]
 pub struct Documents {
@@ -42,7 +49,7 @@ pub struct Documents {
 pub fn documents(bytes: &[u8]) -> Documents {
     let whole = |message: String, hint: &str| Documents {
         documents: Vec::new(),
-        findings: vec![Finding::error(&Place { line: 1, column: 1, path: Path::default() }, message).hint(hint)],
+        findings: vec![Finding::of_file(message).hint(hint)],
     };
     if bytes.len() > MAX_BYTES {
         let message = format!("the input has {} bytes, and at most {MAX_BYTES} are read", bytes.len());
@@ -117,7 +124,10 @@ impl<'t> Reader<'t> {
                 Ok((Event::DocumentStart(..), span)) => {
                     begun += 1;
                     if begun > MAX_DOCUMENTS {
-                        self.error(&span, format!("there are more than {MAX_DOCUMENTS} documents: the rest is not read"));
+                        self.error(
+                            &span,
+                            format!("there are more than {MAX_DOCUMENTS} documents: the rest is not read"),
+                        );
                         break;
                     }
                 }
@@ -286,7 +296,10 @@ impl<'t> Reader<'t> {
         let place = Place { line: marker.line(), column: marker.col() + 1, path: Path::default() };
         let message = format!("this is no YAML: {}", bounded(&error.info(), 256));
         let mut finding = Finding::at(&place, Severity::Error, message);
-        if matches!(error.kind(), ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation) {
+        if matches!(
+            error.kind(),
+            ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation
+        ) {
             finding = finding.hint("indent with spaces: YAML takes no tabs");
         }
         self.found.findings.push(finding);

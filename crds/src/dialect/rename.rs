@@ -89,7 +89,9 @@ impl Renamer<'_> {
                 self.findings.push(Finding::error(&entry.place, message));
                 continue;
             }
-            let Some(property) = schema.properties.as_ref().and_then(|properties| properties.get(*name)) else { continue };
+            let Some(property) = schema.properties.as_ref().and_then(|properties| properties.get(*name)) else {
+                continue;
+            };
             let node = self.value(&entry.node, property, &joined(at, name));
             fields.push(Entry { name: (*name).clone(), place: entry.place.clone(), node });
         }

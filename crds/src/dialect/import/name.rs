@@ -21,10 +21,12 @@ pub(super) fn of_skill(
         let place = source.place.of_missing("id");
         if options.nameless {
             findings.push(
-                Finding::warning(&place, "is missing: the Skill has no name").hint("`bloomery import` needs one: add an id, or give --name"),
+                Finding::warning(&place, "is missing: the Skill has no name")
+                    .hint("`bloomery import` needs one: add an id, or give --name"),
             );
         } else {
-            findings.push(Finding::error(&place, "is missing: the Skill needs a name").hint("add an id, or give --name"));
+            findings
+                .push(Finding::error(&place, "is missing: the Skill needs a name").hint("add an id, or give --name"));
         }
         return None;
     };
@@ -39,7 +41,10 @@ pub(super) fn of_skill(
         return None;
     }
     if label != text {
-        findings.push(Finding::warning(&id.node.place, format!("is written as {label:?}: {} is no name of an object", quoted(text))));
+        findings.push(Finding::warning(
+            &id.node.place,
+            format!("is written as {label:?}: {} is no name of an object", quoted(text)),
+        ));
     }
     Some(label)
 }

@@ -65,15 +65,21 @@ pub(super) fn what_is_missing(source: &Node, findings: &mut Vec<Finding>) {
     let says = |name: &str| source.get(name).is_some_and(|node| node.value != Value::Null);
     if !says("intents") {
         findings.push(
-            Finding::warning(&source.place.of_missing("intents.supported"), "is missing: every goal is taken as it is")
-                .hint("declare the intents that the Skill serves, so that others are refused"),
+            Finding::warning(
+                &source.place.of_missing("intents").of_missing("supported"),
+                "is missing: every goal is taken as it is",
+            )
+            .hint("declare the intents that the Skill serves, so that others are refused"),
         );
     }
     // Seed 000: where there is an MCP server, the tools are its to say.
     if !says("tools") && !says("mcp_server") {
         findings.push(
-            Finding::warning(&source.place.of_missing("tools"), "are missing, and so is mcp_server: the agent can only talk")
-                .hint("declare mcp_server, and the tools that policies speak of"),
+            Finding::warning(
+                &source.place.of_missing("tools"),
+                "is missing, and so is mcp_server: the agent can only talk",
+            )
+            .hint("declare mcp_server, and the tools that policies speak of"),
         );
     }
 }

@@ -25,7 +25,11 @@ pub(super) fn of_text(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
         faults.push(format!("has {length} characters, and at most {max} are taken"));
     }
     if schema.min_length.is_some_and(|min| length < min) {
-        faults.push(if length == 0 { "must not be empty".to_owned() } else { format!("is too short: {}", quoted(text)) });
+        faults.push(if length == 0 {
+            "must not be empty".to_owned()
+        } else {
+            format!("is too short: {}", quoted(text))
+        });
         return faults;
     }
     if let Some(pattern) = schema.pattern.as_deref()
