@@ -53,6 +53,12 @@ use std::collections::BTreeMap;
         priority = "1"
     ),
     printcolumn(
+        name = "Held",
+        type_ = "string",
+        json_path = ".status.waitingFor.call.tool",
+        priority = "1"
+    ),
+    printcolumn(
         name = "Why",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
