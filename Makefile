@@ -28,6 +28,10 @@ test-fast: ## Tests that need no cluster
 e2e: cluster-up images ## Stories on a real cluster; FILTER=<name> picks some
 	@$(STEP) "stories on the cluster" hack/e2e $(FILTER)
 
+.PHONY: bench
+bench: ## The engine's numbers, each to a floor of the same run; ONLY=<section> picks some
+	@$(STEP) "bench" hack/bench $(ONLY)
+
 .PHONY: lint
 lint: ## Formatting, clippy, licences, generated files, scripts, chart, spelling
 	@$(STEP) "rustfmt" cargo fmt --all --check
@@ -38,6 +42,10 @@ lint: ## Formatting, clippy, licences, generated files, scripts, chart, spelling
 	@$(STEP) "each library alone" hack/check-alone
 	@$(STEP) "CRDs as committed" hack/crds --check
 	@$(STEP) "chart" hack/lint-chart
+
+.PHONY: fuzz
+fuzz: ## Throw inputs at each fuzz target for 60 s; hack/fuzz <target> <seconds> picks one
+	@$(STEP) "fuzz" hack/fuzz
 
 .PHONY: fmt
 fmt: ## Format the Rust sources

@@ -44,6 +44,11 @@ impl Tally {
     }
 }
 
+/// What a document says must not speak to the terminal, or begin a line.
+fn plain(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
 /// One line a finding, and one more where there is something to do about it.
 pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
     let bold = Style::new().bold();
@@ -54,10 +59,11 @@ pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
             Severity::Warning => AnsiColor::Yellow.on_default().bold(),
         };
         let Finding { line, column, severity, path, message, hint } = finding;
-        let path = if path.is_empty() { String::new() } else { format!("{path}: ") };
+        let path = if path.is_empty() { String::new() } else { format!("{}: ", plain(path)) };
+        let (file, message) = (plain(file), plain(message));
         writeln!(out, "{bold}{file}:{line}:{column}:{bold:#} {colour}{severity}:{colour:#} {path}{message}")?;
         if let Some(hint) = hint {
-            writeln!(out, "    {help}help:{help:#} {hint}")?;
+            writeln!(out, "    {help}help:{help:#} {}", plain(hint))?;
         }
     }
     Ok(())
@@ -67,4 +73,25 @@ pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
 pub fn json(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, findings)?;
     writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Located, Tally, text};
+    use bloomery_crds::dialect::Finding;
+
+    #[test]
+    fn a_message_stays_on_its_line_and_colours_nothing() {
+        let finding = Finding::of_file("odd \u{1b}[31m and\nlong");
+        let mut out = Vec::new();
+        text(&mut out, &[Located { file: "a.yaml".to_owned(), finding }]).unwrap();
+        let plain = anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string();
+        assert!(plain.ends_with("error: odd \\u{1b}[31m and\\nlong\n"), "{plain:?}");
+    }
+
+    #[test]
+    fn the_tally_in_words() {
+        assert_eq!(Tally::default().words(), "nothing is wrong");
+        assert_eq!(Tally { errors: 2, warnings: 1 }.words(), "2 errors, 1 warning");
+    }
 }

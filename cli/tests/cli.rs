@@ -112,7 +112,7 @@ fn wrong_usage_is_2() {
         &["import"],
         &["import", "x", "--name", "No Name"],
         &["import", "x", "--namespace", "-"],
-        &["lin"],
+        &["lints"],
     ] {
         assert_eq!(bloomery(args, b"").status.code(), Some(2), "{args:?}");
     }

@@ -90,3 +90,22 @@ impl Inputs {
 fn text(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::shop::Refund;
+    use crate::fixture::stand::Stand;
+    use bloomery_crds::v1alpha1::FinalizationGate;
+
+    #[tokio::test]
+    async fn a_stage_without_its_model_is_refused_before_anything_begins() {
+        let mut stand = Stand::new(Vec::new(), Refund::Answers).await;
+        let inputs = Inputs::read(&stand.args(1)).unwrap();
+        assert_eq!(inputs.run().context_window, 128_000);
+        let gate = FinalizationGate { model: Some("fast".into()), ..FinalizationGate::default() };
+        stand.skill.engine.get_or_insert_default().finalization_gate = Some(gate);
+        let error = Inputs::read(&stand.args(2)).unwrap_err().to_string();
+        assert_eq!(error, "the Job's part has no Model `fast`, which the Skill names");
+    }
+}

@@ -1,10 +1,13 @@
 //! From bytes to trees: YAML with bounds, by the events of the parser that serde-saphyr stands on.
 
+mod open;
+
 use super::finding::{Finding, Severity};
 use super::node::{Entry, Node, Path, Place, Value};
 use super::scalar;
 use crate::text::bounded;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use open::{Content, Key, Open, usable_key};
 use std::collections::HashMap;
 
 /// The largest input, in bytes. An object in a cluster is smaller by far.
@@ -35,6 +38,9 @@ impl Document {
         Finding::error(&self.root.place, message)
     }
 }
+
+/// How many faults of its YAML are told of an input: the path of each may be long.
+const MAX_FAULTS: usize = 500;
 
 /// What an input holds.
 #[derive(Debug, Default)]
@@ -71,23 +77,6 @@ fn not_utf8(bytes: &[u8], at: usize) -> Finding {
     let place = Place { line, column, path: Path::default() };
     let byte = bytes.get(at).copied().unwrap_or_default();
     Finding::error(&place, format!("the byte 0x{byte:02X} is not UTF-8")).hint("save the file as UTF-8")
-}
-
-/// A list or map that is still open.
-struct Open {
-    place: Place,
-    content: Content,
-}
-
-enum Content {
-    List(Vec<Node>),
-    Map { entries: Vec<Entry>, seen: HashMap<String, usize>, key: Option<Key> },
-}
-
-/// What a map's value will be put under; a key that cannot be used has no name.
-struct Key {
-    name: Option<String>,
-    place: Place,
 }
 
 struct Reader<'t> {
@@ -151,17 +140,15 @@ impl<'t> Reader<'t> {
 
     /// Takes one event; false where the input is too large to go on.
     fn take(&mut self, event: Event<'t>, span: &Span) -> bool {
-        if matches!(event, Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..)) {
-            self.nodes += 1;
-            if self.nodes > MAX_NODES || self.open.len() >= MAX_DEPTH {
-                let limit = if self.nodes > MAX_NODES {
-                    format!("there are more than {MAX_NODES} values")
-                } else {
-                    format!("lists and objects are nested deeper than {MAX_DEPTH}")
-                };
-                self.error(span, format!("{limit}: the rest is not read"));
-                return false;
-            }
+        let begins = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
+        self.nodes += usize::from(begins || matches!(event, Event::Scalar(..)));
+        if self.nodes > MAX_NODES {
+            self.error(span, format!("there are more than {MAX_NODES} values: the rest is not read"));
+            return false;
+        }
+        if begins && self.open.len() >= MAX_DEPTH {
+            self.error(span, format!("lists and objects are nested deeper than {MAX_DEPTH}: the rest is not read"));
+            return false;
         }
         match event {
             Event::Scalar(text, style, _, tag) => self.scalar(&text, style, tag.as_deref(), span),
@@ -216,8 +203,11 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Names a fault in what can be read; beyond [`MAX_FAULTS`] they only count.
     fn fault(&mut self, finding: Finding) {
-        self.found.findings.push(finding);
+        if self.found.findings.len() < MAX_FAULTS {
+            self.found.findings.push(finding);
+        }
         self.is_faulty = true;
     }
 
@@ -304,20 +294,4 @@ impl<'t> Reader<'t> {
         }
         self.found.findings.push(finding);
     }
-}
-
-/// The key that a node is, and why it is none that can be used.
-fn usable_key(node: Node, map: &Place, seen: &mut HashMap<String, usize>) -> (Key, Option<Finding>) {
-    let Value::Text { text, .. } = &node.value else {
-        let fault = Finding::error(&node.place, format!("a key must be text, and this is {}", node.kind()));
-        return (Key { name: None, place: node.place }, Some(fault));
-    };
-    let place = Place { path: map.path.name(text), ..node.place };
-    if let Some(line) = seen.get(text) {
-        let fault = Finding::error(&place, format!("the key stands twice, first on line {line}"))
-            .hint("keep one of the two: readers of YAML do not agree which of them counts");
-        return (Key { name: None, place }, Some(fault));
-    }
-    seen.insert(text.clone(), place.line);
-    (Key { name: Some(text.clone()), place }, None)
 }

@@ -45,7 +45,7 @@ fn every_fault_of_a_dialect_file_at_once() {
         br#"id: 1st skill
 name: 42
 problem:
-  statment: Help customers
+  statements: Help customers
   goals: Reduce response time
 mcp_server: "ftp://host/x"
 intents:
@@ -53,18 +53,18 @@ intents:
     - id: refund
       entities:
         - name: order_id
-          type: strng
+          type: str
           required: "yes"
     - id: refund
   out_of_domain:
     action: reject
-    mesage: No
+    messages: No
 tools:
   - name: process_refund
     output: {type: object}
     policy:
       allowed: sometimes
-      requires_aproval: always
+      requires_approvals: always
   - process_refund
 policy:
   guardrail: []
@@ -125,7 +125,7 @@ fn what_yaml_can_say_and_is_refused(#[case] text: &str, #[case] expected: &str) 
 
 #[test]
 fn what_was_refused_is_checked_on_and_never_used() {
-    let text = "id: x\nproblem: {statement: a}\nproblem: {statement: b}\nengin: {}\n";
+    let text = "id: x\nproblem: {statement: a}\nproblem: {statement: b}\nengines: {}\n";
     let read = documents(text.as_bytes());
     assert_eq!(read.findings.len(), 1);
     let imported = import(&read.documents[0], &Options::default());
@@ -157,7 +157,7 @@ fn deep_nesting_is_refused(#[case] text: String) {
 
 #[test]
 fn as_deep_as_is_read() {
-    let text = format!("{}{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
+    let text = format!("{}a{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
     assert_eq!(documents(text.as_bytes()).findings, []);
 }
 
@@ -303,7 +303,7 @@ fn is_stable(text: &str) {
 }
 
 fn word() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-z]{1,8}", "yes|on|010|1_0|0x1F|1e3|null|~|true", "\\PC{0,12}", "[ -~]{0,20}"]
+    prop_oneof!["[a-z]{1,8}", "yes|on|010|1_0|0x1F|1e3|null|~|true", "\\PC{0,12}", "[ -~]{0,20}", "[a-z .\n]{100,300}"]
 }
 
 proptest! {

@@ -13,12 +13,9 @@ use super::script::Turn;
 pub(super) const ALL: [Stage; 4] = [Stage::Intent, Stage::Plan, Stage::Finalization, Stage::Polish];
 
 /// How the system prompts of the stages begin.
-const BEGINNINGS: [(&str, Stage); 6] = [
-    ("# Stage: intent", Stage::Intent),
+const BEGINNINGS: [(&str, Stage); 3] = [
     ("You find out what a person wants of an agent.", Stage::Intent),
-    ("# Stage: finalization", Stage::Finalization),
     ("You are a finalization gate.", Stage::Finalization),
-    ("# Stage: polish", Stage::Polish),
     ("You are a reply formatter.", Stage::Polish),
 ];
 
@@ -46,7 +43,8 @@ pub(super) fn default(stage: Stage, request: &Request) -> Option<Turn> {
         Stage::Plan => None,
         Stage::Intent => answer(first_intent(request).to_string()),
         Stage::Finalization => answer(json!({ "passed": true, "score": 1.0, "reasons": [] }).to_string()),
-        Stage::Polish => answer(unpolished(request)),
+        // Word for word: there is nothing that could be lost.
+        Stage::Polish => answer(asked(request)),
     }
 }
 
@@ -76,11 +74,6 @@ fn entity_in(goal: &str, is_text: bool) -> Option<Value> {
         return words.find(|word| word.contains(|c: char| c.is_ascii_digit())).map(Value::from);
     }
     words.find_map(|word| serde_json::from_str(word).ok().filter(Value::is_number))
-}
-
-/// The text that a polisher was given.
-fn unpolished(request: &Request) -> String {
-    asked(request)
 }
 
 /// The data in the first message of the user, else all of it.

@@ -1,6 +1,7 @@
 //! The system prompt. Rendered once, stored in `conversation.opened`, and never rendered again.
 
 use crate::conversation::Conversation;
+use crate::run::Run;
 use bloomery_crds::persona;
 
 /// Renders the system prompt of a Skill.
@@ -14,8 +15,8 @@ pub fn system(conversation: &Conversation) -> Result<String, String> {
     let name = skill.role.as_ref().and_then(|role| role.name.as_deref());
     let title = name.or(skill.display_name.as_deref()).unwrap_or(&run.skill_name);
     parts.push(format!("You are {title}."));
-    if let Some(persona) = skill.role.as_ref().and_then(|role| role.persona.as_deref()) {
-        parts.push(persona::render(persona, &persona::values(&run.resources))?.trim().to_owned());
+    if let Some(persona) = persona(run)? {
+        parts.push(persona);
     }
     parts.push(format!("# Problem\n{}", skill.problem.statement.trim()));
     if !skill.problem.goals.is_empty() {
@@ -31,6 +32,16 @@ pub fn system(conversation: &Conversation) -> Result<String, String> {
         parts.push(format!("{CONTRACT}\n{}", list(&contract.required_fields)));
     }
     Ok(parts.join("\n\n"))
+}
+
+/// The Skill's persona, with what the Job binds.
+///
+/// # Errors
+/// If it cannot be rendered.
+pub fn persona(run: &Run) -> Result<Option<String>, String> {
+    let template = run.skill.role.as_ref().and_then(|role| role.persona.as_deref());
+    let rendered = template.map(|template| persona::render(template, &persona::values(&run.resources)));
+    Ok(rendered.transpose()?.map(|persona| persona.trim().to_owned()))
 }
 
 fn workflows(conversation: &Conversation) -> Option<String> {

@@ -58,3 +58,82 @@ pub(super) fn offloaded(result: &Offload<'_>, focus: &FocusCache, files: &impl F
 fn bytes(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::focus::BUDGET;
+    use crate::log::files::Disk;
+    use bloomery_crds::Digest;
+    use bloomery_engine::event::CallId;
+    use bloomery_engine::tool::ToolSource;
+
+    fn id() -> CallId {
+        CallId::new(7, 0)
+    }
+
+    fn completed(text: &str) -> Event {
+        Event::ToolCompleted { call: id(), text: text.to_owned() }
+    }
+
+    fn asked(tool: &str, arguments: &str, focus: &FocusCache) -> Event {
+        let (id, key) = (id(), Digest::of_bytes(b""));
+        let source = ToolSource::Core;
+        core(&ToolCall { id: &id, tool, arguments, key, idempotent: true, read_only: true, source }, focus, &Disk)
+    }
+
+    #[test]
+    fn a_large_answer_is_kept_before_it_is_recorded_and_read_by_its_handle() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let text = "row\n".repeat(INLINE_BYTES);
+        let Event::ResultOffloaded { handle, bytes, excerpt, .. } = kept(completed(&text), &focus, &Disk) else {
+            panic!("not put aside")
+        };
+        assert_eq!(usize::try_from(bytes).unwrap(), text.len());
+        assert!(excerpt.len() < INLINE_BYTES && excerpt.contains(handle.as_str()), "{excerpt}");
+        let answer = asked(FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}"), &focus);
+        let read = format!("row\n\n[bytes 0 to 4 of {bytes}; go on with offset 4]");
+        assert_eq!(answer, Event::ToolCompleted { call: id(), text: read });
+    }
+
+    #[test]
+    fn an_answer_that_fits_stands_as_it_is() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let text = "x".repeat(INLINE_BYTES);
+        assert_eq!(kept(completed(&text), &focus, &Disk), completed(&text));
+        assert!(!focus.dir().exists());
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_kept_has_happened_all_the_same() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
+        let Event::ToolCompleted { text, .. } = kept(completed(&"x".repeat(2 * INLINE_BYTES)), &focus, &Disk) else {
+            panic!("no outcome")
+        };
+        assert!(text.len() <= INLINE_BYTES && text.ends_with("the rest could not be kept]"), "{}", text.len());
+        assert!(offloaded(&Offload { call: &id(), text: "x" }, &focus, &Disk).is_err());
+    }
+
+    #[test]
+    fn a_long_error_is_cut() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let failed = Event::ToolFailed { call: id(), text: "x".repeat(2 * INLINE_BYTES) };
+        let Event::ToolFailed { text, .. } = kept(failed, &focus, &Disk) else { panic!("not failed") };
+        assert!(text.len() <= INLINE_BYTES);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_a_tool_error() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let handle = Digest::of_bytes(b"gone");
+        let gone = asked(FOCUS_READ, &format!("{{\"handle\":\"{handle}\"}}"), &focus);
+        assert!(matches!(gone, Event::ToolFailed { text, .. } if text.contains("not kept any more")));
+        let unknown = asked("use_skill", "{}", &focus);
+        assert!(matches!(unknown, Event::ToolFailed { text, .. } if text.contains("no tool use_skill")));
+    }
+}

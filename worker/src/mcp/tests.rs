@@ -1,6 +1,7 @@
 //! The client against real servers on sockets: those that rmcp makes, in every era, and rude ones of our own.
 
 mod genuine;
+mod hostile;
 mod listing;
 mod rude;
 mod wrong;

@@ -465,3 +465,25 @@ fn a_url_that_is_none_is_refused() {
     }
     assert!(Client::new(&endpoint("https://models.example/v1"), "uid-1", Patience::of(PLENTY)).is_ok());
 }
+
+#[tokio::test]
+async fn each_model_is_asked_by_its_name() {
+    let (server, url) = Server::start([completion("Judged")]).await;
+    let models = [
+        ModelEndpoint { base_url: "http://127.0.0.1:1".into(), ..endpoint(&url) },
+        ModelEndpoint { name: "fast".into(), model: "gpt-5-mini".into(), ..endpoint(&url) },
+    ];
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let clients = Clients::new(&models, "uid-1", &patience(Duration::ZERO)).unwrap();
+    let ask = async |model: &'static str| {
+        let request = ModelRequest { model, ..request(&[]) };
+        clients.complete(&request, PLENTY, &unheard()).await
+    };
+    assert_eq!(ask("fast").await.unwrap().text, "Judged");
+    let body: Value = serde_json::from_slice(&server.asked()[0].1).unwrap();
+    assert_eq!(body["model"], "gpt-5-mini");
+    let unknown = ask("other").await.unwrap_err();
+    assert_eq!(unknown.kind, ModelFailure::Unavailable);
+    assert!(unknown.message.contains("`other`"), "{unknown}");
+    assert_eq!(clients.missing("other"), None);
+}

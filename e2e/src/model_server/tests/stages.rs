@@ -15,7 +15,7 @@ fn of(system: &str, user: &str) -> Value {
 }
 
 fn gate(draft: &str) -> Value {
-    of("# Stage: finalization\nRule on it.", &format!("Job goal: Refund order A-17\n{draft}"))
+    of("You are a finalization gate. Rule on it.", &format!("Job goal: Refund order A-17\n{draft}"))
 }
 
 async fn said(model: &Running, body: &Value) -> String {
@@ -35,7 +35,8 @@ async fn a_stage_without_a_script_is_answered_as_a_willing_model_would() {
     let intent = json!({"intent": "track", "entities": {"order_id": "A-17", "amount": 12.5}});
     assert_eq!(json_said(&model, &of(INTENT, goal)).await, intent);
     assert_eq!(json_said(&model, &gate("draft")).await, json!({"passed": true, "score": 1.0, "reasons": []}));
-    let polish = of("# Stage: polish\nFormat.", "<answer id=\"0f\">\nDone.\n\nIt is <b>.\n</answer id=\"0f\">");
+    let polish =
+        of("You are a reply formatter. Format.", "<answer id=\"0f\">\nDone.\n\nIt is <b>.\n</answer id=\"0f\">");
     assert_eq!(said(&model, &polish).await, "Done.\n\nIt is <b>.");
 }
 
@@ -85,17 +86,10 @@ async fn a_stage_is_answered_in_the_order_of_its_different_requests() {
 #[tokio::test]
 async fn a_stage_that_does_not_say_the_goal_is_of_the_conversation_that_its_job_is_in() {
     let model = model(SCRIPTED).await;
-    let polish = of("# Stage: polish\nFormat.", "Done.");
+    let polish = of("You are a reply formatter. Format.", "Done.");
     assert_eq!(said(&model, &polish).await, "Done.", "nobody knows yet which conversation it is");
     assert_eq!(ask(&model, &request(&[])).await.0, 200);
-    let other = of("# Stage: polish\nFormat.", "Done. Or B-2?");
-    assert_eq!(said(&model, &other).await, "Done. Or B-2?", "the second of this stage");
-    let mut fresh = polish.clone();
-    fresh["user"] = json!("job-2");
-    let mut plan = request(&[]);
-    plan["user"] = json!("job-2");
-    assert_eq!(ask(&model, &plan).await.0, 200);
-    assert_eq!(said(&model, &fresh).await, "Polished.");
+    assert_eq!(said(&model, &polish).await, "Polished.");
 }
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+mod stages;
+
 use super::fixture::{Reply, Tools, World, asks, good_answer, listed, run, says};
 use super::{Conversation, Settlement, Stall, fix_catalogue};
 use crate::event::{Answer, Event, ModelFailure};

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
     let names = tools(spec).into_iter().collect();
     let rules = compiled(spec, &names);
-    let mut findings: Vec<Finding> = rules.iter().flat_map(|(path, rule)| of_rule(path, rule, &names)).collect();
+    let mut findings: Vec<Finding> = rules.iter().filter_map(|(path, rule)| of_rule(path, rule, &names)).collect();
     findings.extend(rules.iter().filter_map(|(path, rule)| of_threshold(path, rule, spec)));
     findings.extend(without_room(&rules));
     findings
@@ -29,9 +29,9 @@ fn compiled(spec: &SkillSpec, names: &BTreeSet<&str>) -> Vec<(String, Rule)> {
 
 fn of_rule(path: &str, rule: &Rule, names: &BTreeSet<&str>) -> Option<Finding> {
     if let Some(lint) = &rule.lint {
-        let last =
+        let mut words =
             rule.text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_'));
-        let near = last.filter_map(|word| bloomery_crds::nearest::nearest(word, names.iter().copied())).next();
+        let near = words.find_map(|word| bloomery_crds::nearest::nearest(word, names.iter().copied()));
         let finding = Finding::warning(path, format!("{:?} is not enforced: {lint}", rule.text));
         return Some(match near {
             Some(near) => finding.hint(format!("did you mean the tool {near:?}?")),

@@ -59,7 +59,7 @@ fn count(text: &str, value: &str) -> usize {
     let stands_alone = |at: usize| {
         let before = text.get(..at).and_then(|text| text.chars().next_back());
         let after = text.get(at + value.len()..).and_then(|text| text.chars().next());
-        !(first && is_word(before)) && !(last && is_word(after))
+        !(first && is_word(before) || last && is_word(after))
     };
     text.match_indices(value).filter(|(at, _)| stands_alone(*at)).count()
 }

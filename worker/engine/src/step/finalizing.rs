@@ -5,7 +5,7 @@ use crate::conversation::Conversation;
 use crate::event::{Event, ModelFailure, Polish};
 use crate::gate::finalization::{self, Ruled};
 use crate::gate::judge;
-use crate::polish;
+use crate::{polish, prompt};
 use bloomery_crds::v1alpha1::Stage;
 
 /// The next step of an answer, or nothing where none waits.
@@ -38,9 +38,9 @@ fn polishing(conversation: &Conversation) -> Option<Step<'_>> {
     let finalizing = conversation.finalization();
     let result = finalization::result(finalizing.draft()?, conversation, true);
     let Some(polished) = finalizing.polishing() else {
-        let run = conversation.run();
-        let persona = run.skill.role.as_ref().and_then(|role| role.persona.as_deref());
-        let ask = polish::prompt(persona.unwrap_or("a helpful assistant"), &result.text);
+        // It was rendered when the conversation was opened, so it can be now.
+        let persona = prompt::persona(conversation.run()).ok().flatten();
+        let ask = polish::prompt(persona.as_deref().unwrap_or("A helpful assistant"), &result.text);
         return Some(asking::stage(conversation, Stage::Polish, ask, None));
     };
     let polish = match polish::keeps_content(&result.text, polished, &result.fields) {

@@ -1,7 +1,7 @@
 //! The power goes at every operation on files, and with it what was not synced (`engine.md`, section 7).
 
-use super::twelve::{answers, assert_allowed, assert_kept, assert_sound, ends_within, parse};
 use super::*;
+use crate::fixture::sound::{answers, assert_allowed, assert_kept, ends_within, parse};
 use crate::fixture::twelve_steps::ANSWERS;
 use crate::fixture::volatile::{Crash, Keeps, Volatile};
 use bloomery_engine::line::Entry;
@@ -48,7 +48,7 @@ async fn whatever_a_power_loss_takes_the_run_ends_as_without_it(
         assert_eq!(stand.run_with(2, disk.clone(), Stop::default()).await.unwrap(), Exit::Finished, "{crash:?}");
         let lines = stand.lines(&disk);
         assert_eq!(lines[..left.len()], left, "{crash:?}: the prefix has changed");
-        assert_sound(&stand, &disk, &undisturbed);
+        stand.assert_sound(&disk, &undisturbed);
         if ends_within(&left_log).as_deref() == Some("refund") {
             within += 1;
             assert_eq!(outcome(&stand, 2), OutcomeCode::ToolIndeterminate, "{crash:?}");

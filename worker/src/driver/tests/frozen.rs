@@ -1,8 +1,8 @@
 //! Attempts that are frozen just before a link or just after it, and let go in every order (`engine.md`, section 7).
 
-use super::twelve::{assert_allowed, assert_sound, parse, tool_of};
 use super::*;
-use crate::fixture::frozen::{Frozen, When};
+use crate::fixture::frozen::{Frozen, Held, When};
+use crate::fixture::sound::{assert_allowed, parse, tool_of};
 use crate::fixture::stand;
 use crate::log::files::Files;
 use bloomery_engine::line::Entry;
@@ -50,12 +50,12 @@ fn undisturbed(stand: &mut Stand) -> (Vec<Entry>, u32) {
 fn run(stand: &Stand, freezes: &[(u32, When)], order: &[usize]) {
     let frozen: Vec<Frozen> = freezes.iter().map(|(link, when)| Frozen::at(*link, *when)).collect();
     thread::scope(|scope| {
+        let _held = Held(&frozen);
         let mut attempts = Vec::new();
         for (number, files) in (1..).zip(&frozen) {
             attempts.push(Some(scope.spawn(move || {
-                let exit = runtime().block_on(stand.run_with(number, files.clone(), Stop::default()));
-                files.over();
-                exit.unwrap()
+                let _running = files.runs();
+                runtime().block_on(stand.run_with(number, files.clone(), Stop::default())).unwrap()
             })));
             files.until_frozen();
         }
@@ -79,7 +79,7 @@ fn two_attempts_frozen_at_any_link_and_let_go_in_any_order_do_each_thing_once(
             for order in [[0, 1], [1, 0]] {
                 clear(&mut stand);
                 run(&stand, &[(link, first), second], &order);
-                assert_sound(&stand, &Disk, &undisturbed);
+                stand.assert_sound(&Disk, &undisturbed);
             }
         }
     });
@@ -101,7 +101,7 @@ fn three_attempts_frozen_at_a_claim_or_an_effect_and_let_go_in_any_order_do_each
                 clear(&mut stand);
                 // The second is frozen at its claim, the third behind it.
                 run(&stand, &[(link, first), (1, second), (2, third)], &order);
-                assert_sound(&stand, &Disk, &undisturbed);
+                stand.assert_sound(&Disk, &undisturbed);
             }
         }
     });

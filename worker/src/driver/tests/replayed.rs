@@ -1,8 +1,8 @@
 //! A replay decides nothing again and calls nothing (`design.md`, invariant 10).
 
-use super::twelve::parse;
 use super::*;
 use crate::fixture::SOURCE;
+use crate::fixture::sound::parse;
 use crate::inputs::Inputs;
 use crate::log::{Store, claim};
 use bloomery_engine::line::{Chain, Entry};
@@ -18,16 +18,26 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
     let stand = Stand::of_twelve_steps().await;
     stand.run(1).await;
     let log = parse(&stand.lines(&Disk));
+    // All of it is there that the run is made for.
+    for name in ["result.offloaded", "gate.ruled", "reply.polished", "tool.started"] {
+        assert!(log.iter().any(|entry| entry.event.name() == name), "{name}");
+    }
     let run = Inputs::read(&stand.args(1)).unwrap().run();
     let mut live = Conversation::new(run.clone());
+    let mut decided = Vec::new().into_iter();
     for (at, entry) in log.iter().enumerate() {
         let replayed = fold(run.clone(), &log[..at]);
         assert_eq!(step::next(&replayed), step::next(&live), "before event {}", at + 1);
         // What the engine decides by itself is what the log says that it decided.
-        if let Step::Record(events) = step::next(&replayed)
+        // Several events may be decided at once; the step is asked for again when all of them are recorded.
+        if decided.len() == 0
             && entry.event.name() != "epoch.started"
+            && let Step::Record(events) = step::next(&replayed)
         {
-            assert_eq!(events.first(), Some(&entry.event), "event {}", at + 1);
+            decided = events.into_iter();
+        }
+        if let Some(event) = decided.next() {
+            assert_eq!(event, entry.event, "event {}", at + 1);
         }
         live.apply(entry);
     }
@@ -46,6 +56,9 @@ async fn a_claim_reads_the_whole_log_and_calls_nobody() {
     let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2).await.unwrap();
     assert_eq!(conversation.epoch(), 2);
     assert_eq!(conversation.outcome().unwrap().code, OutcomeCode::Succeeded);
-    assert_eq!(project(&conversation, claimed.log.position()).usage, stand.reports().pop().unwrap().report.projection.usage);
+    assert_eq!(
+        project(&conversation, claimed.log.position()).usage,
+        stand.reports().pop().unwrap().report.projection.usage
+    );
     assert_eq!((stand.model.asked().len(), stand.shop.effects(), stand.reports().len()), (asked, effects, reports));
 }

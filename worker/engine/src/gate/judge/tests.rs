@@ -34,7 +34,7 @@ fn what_a_skill_does_not_say_is_no_section() {
 }
 
 /// The answer that 002 shows, with the fields that a case changes.
-fn answer(changed: Value) -> String {
+fn answer(changed: &Value) -> String {
     let mut answer =
         json!({"passed": true, "score": 0.9, "reasons": [], "missing_fields": [], "suggested_action": null});
     for (name, value) in changed.as_object().unwrap() {
@@ -61,7 +61,7 @@ fn finalization_gate_pass_and_fail(
     #[case] passed: bool,
     #[case] action: Option<SuggestedAction>,
 ) {
-    let attempt = read(&answer(changed)).unwrap();
+    let attempt = read(&answer(&changed)).unwrap();
     assert_eq!((attempt.passed, attempt.suggested_action), (passed, action));
     assert_eq!(attempt.score, Some(0.9));
     assert!(attempt.passed || !attempt.reasons.is_empty());
@@ -69,18 +69,18 @@ fn finalization_gate_pass_and_fail(
 
 #[rstest]
 #[case::prose("It passes.")]
-#[case::an_unknown_code(&answer(json!({"passed": false, "reasons": [{"code": "TOO_LONG", "detail": "x"}]})))]
-#[case::a_code_in_lower_case(&answer(json!({"passed": false, "reasons": [{"code": "goal_not_met", "detail": "x"}]})))]
-#[case::an_unknown_action(&answer(json!({"suggested_action": "RETRY"})))]
-#[case::passed_as_a_word(&answer(json!({"passed": "true"})))]
+#[case::an_unknown_code(&answer(&json!({"passed": false, "reasons": [{"code": "TOO_LONG", "detail": "x"}]})))]
+#[case::a_code_in_lower_case(&answer(&json!({"passed": false, "reasons": [{"code": "goal_not_met", "detail": "x"}]})))]
+#[case::an_unknown_action(&answer(&json!({"suggested_action": "RETRY"})))]
+#[case::passed_as_a_word(&answer(&json!({"passed": "true"})))]
 #[case::no_ruling("{\"score\": 1.0}")]
-#[case::a_score_above_one(&answer(json!({"score": 1.5})))]
-#[case::a_score_below_zero(&answer(json!({"score": -0.1})))]
-#[case::a_score_in_words(&answer(json!({"score": "high"})))]
-#[case::a_field_that_nobody_reads(&answer(json!({"missing": ["status"]})))]
-#[case::a_reason_that_is_a_word(&answer(json!({"reasons": ["GUARDRAIL_VIOLATED"]})))]
-#[case::failed_without_a_reason(&answer(json!({"passed": false})))]
-#[case::passed_and_the_goal_is_not_met(&answer(json!({"reasons": [{"code": "GOAL_NOT_MET", "detail": "x"}]})))]
+#[case::a_score_above_one(&answer(&json!({"score": 1.5})))]
+#[case::a_score_below_zero(&answer(&json!({"score": -0.1})))]
+#[case::a_score_in_words(&answer(&json!({"score": "high"})))]
+#[case::a_field_that_nobody_reads(&answer(&json!({"missing": ["status"]})))]
+#[case::a_reason_that_is_a_word(&answer(&json!({"reasons": ["GUARDRAIL_VIOLATED"]})))]
+#[case::failed_without_a_reason(&answer(&json!({"passed": false})))]
+#[case::passed_and_the_goal_is_not_met(&answer(&json!({"reasons": [{"code": "GOAL_NOT_MET", "detail": "x"}]})))]
 #[case::two_names_for_one_field("{\"passed\": true, \"missing_fields\": [], \"missingFields\": [\"status\"]}")]
 #[case::two_rulings("{\"passed\": false, \"passed\": true}")]
 fn an_unreadable_ruling_is_no_ruling(#[case] text: &str) {
@@ -105,7 +105,7 @@ fn both_spellings_are_read(#[case] text: &str) {
 fn lists_are_cut_to_what_status_takes_and_the_gravest_reason_stays() {
     let mut reasons = vec![json!({"code": "TONE_MISMATCH", "detail": "é".repeat(500)}); 20];
     reasons.push(json!({"code": "GUARDRAIL_VIOLATED"}));
-    let attempt = read(&answer(json!({"reasons": reasons, "missing_fields": vec!["x".repeat(200); 100]}))).unwrap();
+    let attempt = read(&answer(&json!({"reasons": reasons, "missing_fields": vec!["x".repeat(200); 100]}))).unwrap();
     assert!(!attempt.passed);
     assert_eq!(attempt.reasons.len(), 8);
     assert_eq!(attempt.reasons[0].code, FinalizationCode::GuardrailViolated);
@@ -127,7 +127,7 @@ proptest! {
     ) {
         let names = ["GOAL_NOT_MET", "GUARDRAIL_VIOLATED", "MISSING_REQUIRED_FIELD", "OUTPUT_INCOMPLETE", "TONE_MISMATCH"];
         let reasons: Vec<Value> = codes.iter().map(|at| json!({"code": names[*at], "detail": "x"})).collect();
-        if let Ok(attempt) = read(&answer(json!({"passed": passed, "reasons": reasons, "missing_fields": missing}))) {
+        if let Ok(attempt) = read(&answer(&json!({"passed": passed, "reasons": reasons, "missing_fields": missing}))) {
             prop_assert!(!attempt.passed || (passed && missing.is_empty() && codes.iter().all(|at| *at == 4)));
         }
     }
