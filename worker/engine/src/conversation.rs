@@ -1,5 +1,6 @@
 //! The state of a conversation: a fold of its events, and of nothing else.
 
+mod barren;
 mod budget;
 mod calls;
 mod finalizing;
@@ -9,6 +10,7 @@ pub(crate) mod fixture;
 mod tests;
 mod view;
 
+pub use barren::{MAX_BARREN, Stall};
 pub use budget::Budget;
 pub use calls::{Call, CallState, Settlement};
 pub use finalizing::{Draft, Finalizing};
@@ -20,14 +22,12 @@ use crate::line::Entry;
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool};
 use crate::turn::Turn;
+use barren::Barren;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{PreTool, Ruling, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How many epochs in a row may bring nothing new before the worker calls it a crash loop.
-const BARREN_EPOCHS: u32 = 3;
 
 /// How often a failed answer may go back to the loop where the Skill says nothing (seed 002, section 3.1).
 const DEFAULT_RETRIES: u32 = 2;
@@ -42,7 +42,7 @@ pub struct Conversation {
     events: u64,
     epoch: u64,
     attempt: u32,
-    barren_epochs: u32,
+    barren: Barren,
     tools: Option<Vec<CatalogueTool>>,
     visible: Vec<CatalogueTool>,
     schemas: BTreeMap<String, Schema>,
@@ -74,7 +74,7 @@ impl Conversation {
             events: 0,
             epoch: 0,
             attempt: 0,
-            barren_epochs: 0,
+            barren: Barren::default(),
             tools: None,
             visible: Vec::new(),
             schemas: BTreeMap::new(),
@@ -98,9 +98,7 @@ impl Conversation {
     pub fn apply(&mut self, entry: &Entry) {
         self.events = entry.seq;
         self.budget.work(entry.stamp.elapsed_ms);
-        if !matches!(entry.event, Event::EpochStarted { .. }) {
-            self.barren_epochs = 0;
-        }
+        self.barren.apply(&entry.event);
         match &entry.event {
             Event::EpochStarted { epoch, attempt } => self.epoch_started(*epoch, *attempt),
             Event::CatalogueFixed { tools } => self.catalogue_fixed(tools),
@@ -127,7 +125,6 @@ impl Conversation {
     fn epoch_started(&mut self, epoch: u64, attempt: u32) {
         self.epoch = epoch;
         self.attempt = attempt;
-        self.barren_epochs += 1;
         self.parked = None;
         // Patience is an epoch's own: what another pod could not reach, this one may.
         self.model_failure = None;

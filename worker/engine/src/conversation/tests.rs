@@ -1,5 +1,5 @@
-use super::fixture::{Reply, Tools, World, asks, good_answer, run, says};
-use super::{Conversation, Settlement};
+use super::fixture::{Reply, Tools, World, asks, good_answer, listed, run, says};
+use super::{Conversation, Settlement, Stall, fix_catalogue};
 use crate::event::{Answer, Event, ModelFailure};
 use crate::line::Chain;
 use crate::projection::project;
@@ -7,6 +7,7 @@ use crate::run::Run;
 use crate::step::{Step, next};
 use crate::turn::Turn;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, Verdict};
 use rstest::rstest;
 use serde_json::json;
@@ -306,13 +307,49 @@ fn epochs_that_bring_nothing_end_as_a_crash_loop() {
     let whole = ended(run(), refund(), ALL_WELL);
     let mut world = whole.resumed_from(5);
     for epoch in 3..5 {
-        assert!(!world.conversation.is_stalled_start());
+        assert_eq!(world.conversation.stall(), None);
         world.record(Event::EpochStarted { epoch, attempt: 9 });
     }
-    assert!(!world.conversation.is_stalled_start());
+    assert_eq!(world.conversation.stall(), None);
     world.record(Event::EpochStarted { epoch: 5, attempt: 9 });
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::CrashLoop);
+}
+
+#[test]
+fn epochs_that_only_park_end_too_and_much_later() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    // The epoch that it begins with brings nothing either.
+    let mut world = whole.resumed_from(5);
+    for epoch in 3..23 {
+        assert_eq!(world.conversation.stall(), None, "epoch {epoch}");
+        world.record(Event::Parked { reason: ParkReason::Drain });
+        world.record(Event::EpochStarted { epoch, attempt: 9 });
+    }
+    assert_eq!(world.conversation.stall(), Some(Stall::Drains));
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::CrashLoop);
+    let message = &world.conversation.outcome().unwrap().message;
+    assert!(message.contains("20 pods") && message.contains("drain"), "{message}");
+}
+
+#[test]
+fn a_drain_is_no_crash_and_progress_begins_both_counts_anew() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    let start = |world: &mut World, epochs: std::ops::RangeInclusive<u64>| {
+        for epoch in epochs {
+            world.record(Event::EpochStarted { epoch, attempt: 9 });
+        }
+    };
+    start(&mut world, 2..=3);
+    world.record(Event::Parked { reason: ParkReason::Drain });
+    start(&mut world, 4..=6);
+    assert_eq!(world.conversation.stall(), None, "three crashes since the drain, and no fourth start");
+    world.record(fix_catalogue(&run(), listed()));
+    start(&mut world, 7..=9);
+    assert_eq!(world.conversation.stall(), None);
+    start(&mut world, 10..=10);
+    assert_eq!(world.conversation.stall(), Some(Stall::Crashes));
 }
 
 #[test]
@@ -368,7 +405,7 @@ fn a_lost_effect_is_told_even_where_workers_crash_again_and_again() {
     for epoch in 3..7 {
         world.record(Event::EpochStarted { epoch, attempt: 9 });
     }
-    assert!(world.conversation.is_stalled_start());
+    assert_eq!(world.conversation.stall(), Some(Stall::Crashes));
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::ToolIndeterminate);
 }

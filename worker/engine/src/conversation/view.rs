@@ -1,6 +1,6 @@
 //! What the gates, the loop and the projections read of a conversation.
 
-use super::{BARREN_EPOCHS, Budget, Call, Conversation, DEFAULT_RETRIES, Finalizing, calls};
+use super::{Budget, Call, Conversation, DEFAULT_RETRIES, Finalizing, Stall, calls};
 use crate::event::{ModelFailure, WholeResult};
 use crate::gate::schema::Schema;
 use crate::run::Run;
@@ -31,9 +31,9 @@ impl Conversation {
         self.attempt
     }
 
-    /// Whether epochs start again and again without getting any further.
-    pub fn is_stalled_start(&self) -> bool {
-        self.barren_epochs > BARREN_EPOCHS
+    /// Why no further worker is to be started, where epochs begin again and again without getting any further.
+    pub fn stall(&self) -> Option<Stall> {
+        self.barren.stall()
     }
 
     /// Whether the tools are fixed.

@@ -1,7 +1,7 @@
 //! When a conversation ends, and what people are told.
 
 use super::calls;
-use crate::conversation::{CallState, Conversation, Settlement};
+use crate::conversation::{CallState, Conversation, MAX_BARREN, Settlement, Stall};
 use crate::event::{Event, ModelFailure, WholeResult};
 use crate::gate::{feedback, finalization};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
@@ -50,10 +50,8 @@ fn ended(conversation: &Conversation) -> Option<Event> {
     if conversation.calls().iter().any(|call| call.is_under_way(conversation)) {
         return None;
     }
-    if conversation.is_stalled_start() {
-        let message =
-            "Workers of this Job started again and again without getting any further. Their pods' logs say why.";
-        return Some(finished(conversation, OutcomeCode::CrashLoop, message));
+    if let Some(stall) = conversation.stall() {
+        return Some(finished(conversation, OutcomeCode::CrashLoop, &stall_sentence(stall)));
     }
     if let Some((code, message)) = conversation.limit() {
         let message = format!("A budget is spent: {message}. Raise it in the Skill, or ask for less in one Job.");
@@ -100,6 +98,19 @@ fn over_limit(conversation: &Conversation) -> Option<Event> {
         code: OutcomeCode::ToolCallLimit,
         message: format!("{} tool calls were made, which is all that limits.toolCalls allows", limits.tool_calls),
     })
+}
+
+fn stall_sentence(stall: Stall) -> String {
+    match stall {
+        Stall::Crashes => {
+            "Workers of this Job started again and again without getting any further. Their pods' logs say why."
+                .to_owned()
+        }
+        Stall::Drains => format!(
+            "{MAX_BARREN} pods of this Job in a row were drained or lost before they had got any further. Their logs \
+             say what they waited for. Mend that, or what drains them, and make the Job anew."
+        ),
+    }
 }
 
 fn model_sentence(kind: ModelFailure, message: &str) -> String {

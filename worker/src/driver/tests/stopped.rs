@@ -119,3 +119,18 @@ async fn starts_that_get_nowhere_end_as_a_crash_loop() {
     assert_eq!(stand.run(4).await, Exit::Finished);
     assert_eq!(outcome(&stand, 4), OutcomeCode::CrashLoop);
 }
+
+#[tokio::test]
+async fn a_job_whose_pods_are_drained_before_they_get_anywhere_ends_too() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    *stand.shop.unlisted.lock().unwrap() = u32::MAX;
+    for attempt in 1..=20 {
+        let stop = Stop::default();
+        stop.ask(Why::Drain);
+        assert_eq!(stand.run_with(attempt, Disk, stop).await.unwrap(), Exit::Parked(ParkReason::Drain));
+    }
+    assert_eq!(stand.run(21).await, Exit::Finished);
+    let outcome = stand.termination(21).outcome.unwrap();
+    assert_eq!(outcome.code, OutcomeCode::CrashLoop);
+    assert!(outcome.message.contains("drain"), "{}", outcome.message);
+}
