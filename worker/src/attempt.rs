@@ -56,14 +56,15 @@ async fn prepare_and_run(args: &RunArgs) -> Result<Exit, Error> {
     let stop = Stop::default();
     stop.listen().map_err(Error::Signals)?;
     let part = &inputs.part;
-    let model = model::Client::new(&part.model, &part.job.uid, model::Patience::default())?;
+    let outside = Duration::from_secs(args.patience);
+    let model = model::Client::new(&part.model, &part.job.uid, model::Patience::of(outside))?;
     let tools = inputs.revision.mcp.as_ref().map(mcp::Client::new).transpose()?;
     let host = Host {
         files: Disk,
         model: &model,
         tools: &tools,
         printer: Printer::new(args.log_format, Box::new(std::io::stdout())),
-        patience: Patience { outside: Duration::from_secs(args.patience), ..Patience::default() },
+        patience: Patience::of(outside),
         stop,
     };
     let exit = attempt(args, &inputs, host).await;

@@ -12,6 +12,7 @@ pub use journal::Journal;
 use crate::log::{self, files::Files};
 use crate::report::Reporter;
 use crate::stop::{Stop, Why};
+use crate::waits::Waits;
 use bloomery_crds::report::{ParkReason, Projection, Waiting};
 use bloomery_engine::line::Entry;
 use bloomery_engine::projection::project;
@@ -26,15 +27,10 @@ pub trait Model {
     /// Looked up anew each time, so that it heals without a restart.
     fn missing(&self) -> Option<Waiting>;
 
-    /// Asks until there is an answer, the client's patience is over, or `within` has passed; gives
-    /// [`Event::ModelAnswered`] or [`Event::ModelFailed`]. `waiting` is told what the client waits for between
-    /// two tries, and `None` when it is over. Dropping the future drops the request.
-    fn complete(
-        &self,
-        request: &ModelRequest<'_>,
-        within: Duration,
-        waiting: &(dyn Fn(Option<Waiting>) + Sync),
-    ) -> impl Future<Output = Event>;
+    /// Asks until there is an answer, the client's patience is over, or `within` was spent in requests; gives
+    /// [`Event::ModelAnswered`] or [`Event::ModelFailed`]. Pauses between tries are made through `waits`, and are no
+    /// work. Dropping the future drops the request.
+    fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> impl Future<Output = Event>;
 }
 
 /// The Skill's tools, as the driver needs them. `Option<mcp::Client>` is the real one.
@@ -58,10 +54,11 @@ pub struct Patience {
     pub grace: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Self {
+impl Patience {
+    /// Waits so long for what a person can mend.
+    pub fn of(outside: Duration) -> Self {
         Self {
-            outside: Duration::from_mins(3),
+            outside,
             tool: crate::mcp::CALL_TIMEOUT,
             // The pod has 60 s: the rest is for the log and the report.
             grace: Duration::from_secs(50),

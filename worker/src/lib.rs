@@ -16,6 +16,7 @@ pub mod report;
 pub mod settings;
 pub mod skill_file;
 pub mod stop;
+pub mod waits;
 
 #[cfg(test)]
 mod fixture;

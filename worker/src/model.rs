@@ -15,6 +15,7 @@ pub use key::SecretMissing;
 
 use crate::backoff::Backoff;
 use crate::http;
+use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::text::bounded;
@@ -39,7 +40,8 @@ const IDLE: Duration = Duration::from_secs(50);
 /// How long and how often the client tries.
 #[derive(Debug, Clone)]
 pub struct Patience {
-    /// How long one question may be tried, pauses included. A request under way is not cut short by it.
+    /// How long a model that gives no answer is asked again, from its first failure on. A request under way is not cut
+    /// short by it.
     pub whole: Duration,
     /// The pauses after what passes by itself: rate limits, overload, a lost connection.
     pub brisk: Backoff,
@@ -47,19 +49,17 @@ pub struct Patience {
     pub slow: Backoff,
     /// The pauses while a key is not there: looking costs a read of a file.
     pub missing: Backoff,
-    /// The longest pause that a server can ask for.
-    pub longest_asked: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Self {
-        let (seconds, minutes) = (Duration::from_secs, Duration::from_mins);
+impl Patience {
+    /// Asks again for so long.
+    pub fn of(whole: Duration) -> Self {
+        let seconds = Duration::from_secs;
         Self {
-            whole: minutes(10),
+            whole,
             brisk: Backoff::new(seconds(1), seconds(30)),
-            slow: Backoff::new(seconds(5), minutes(1)),
+            slow: Backoff::new(seconds(5), seconds(60)),
             missing: Backoff::new(seconds(1), seconds(5)),
-            longest_asked: minutes(5),
         }
     }
 }
@@ -107,10 +107,10 @@ impl Client {
         }
     }
 
-    /// Asks until there is an answer, patience is over or `within` has passed.
+    /// Asks until there is an answer, patience is over or `within` was spent in requests; pauses do not count.
     ///
-    /// `waiting` is told what is waited for before each pause, and `None` once that is over. Dropping the future
-    /// drops the request.
+    /// `waits` is told what is waited for before each pause; the question is over when this returns. Dropping the
+    /// future drops the request.
     ///
     /// # Errors
     /// [`ModelFailure::Unreadable`] for an answer that cannot be read; [`ModelFailure::Unavailable`] where asking
@@ -119,38 +119,33 @@ impl Client {
         &self,
         request: &ModelRequest<'_>,
         within: Duration,
-        waiting: &(dyn Fn(Option<Waiting>) + Sync),
+        waits: &Waits<'_>,
     ) -> Result<Answer, Failure> {
         let body = request::body(&self.endpoint.model, &self.user, request).map_err(|error| {
             self.failure(ModelFailure::Unavailable, &format!("cannot be asked: the request cannot be written: {error}"))
         })?;
-        let mut tries = Tries::new(self.patience.clone(), within);
-        let outcome = loop {
-            let trouble = match self.attempt(&body, tries.remaining()).await {
-                Ok(answer) => break Ok(answer),
+        let mut tries = Tries::new(self.patience.clone(), within, Instant::now());
+        loop {
+            let trouble = match self.attempt(&body, tries.remaining(Instant::now(), waits.idle())).await {
+                Ok(answer) => return Ok(answer),
                 Err(trouble) => trouble,
             };
             let (pace, message) = match trouble {
-                Trouble::Unreadable { message } => break Err(self.failure(ModelFailure::Unreadable, &message)),
-                Trouble::Refused { message } => break Err(self.failure(ModelFailure::Unavailable, &message)),
+                Trouble::Unreadable { message } => return Err(self.failure(ModelFailure::Unreadable, &message)),
+                Trouble::Refused { message } => return Err(self.failure(ModelFailure::Unavailable, &message)),
                 Trouble::Missing(ref missing) => (Pace::Missing, missing.to_string()),
                 Trouble::Passing { pace, ref message } => (pace, message.clone()),
             };
-            let Some(pause) = tries.pause(pace) else {
-                break Err(self.failure(ModelFailure::Unavailable, &format!("{message}; tried {tries}")));
+            let Some(pause) = tries.pause(pace, Instant::now(), waits.idle()) else {
+                return Err(self.failure(ModelFailure::Unavailable, &format!("{message}; tried {tries}")));
             };
             tracing::warn!(model = self.endpoint.name, pause = ?pause, "{message}");
-            waiting(Some(match trouble {
+            let waiting = match trouble {
                 Trouble::Missing(missing) => missing.into(),
                 _ => Waiting::ModelUnavailable { message: self.sentence(&message) },
-            }));
-            tries.told = true;
-            tokio::time::sleep(pause).await;
-        };
-        if tries.told {
-            waiting(None);
+            };
+            waits.pause(waiting, pause).await;
         }
-        outcome
     }
 
     async fn attempt(&self, body: &Bytes, remaining: Duration) -> Result<Answer, Trouble> {
@@ -163,7 +158,7 @@ impl Client {
         }
         let response = request.send().await.map_err(|error| trouble::transport(&error, timeout))?;
         if !response.status().is_success() {
-            return Err(refusal::read(response, &key, self.patience.longest_asked).await);
+            return Err(refusal::read(response, &key).await);
         }
         let body = http::read_bounded(response, MAX_ANSWER).await.map_err(|error| trouble::body(&error))?;
         answer::read(&body).map_err(|unreadable| Trouble::Unreadable { message: unreadable.sentence(&key) })
@@ -182,36 +177,35 @@ impl Client {
 /// The tries of one question, and the time that is left for them.
 struct Tries {
     patience: Patience,
+    within: Duration,
     began: Instant,
-    until: Instant,
-    deadline: Instant,
+    failed: Option<Instant>,
     count: u32,
-    told: bool,
 }
 
 impl Tries {
-    fn new(patience: Patience, within: Duration) -> Self {
-        let began = Instant::now();
-        let deadline = began + within;
-        Self { until: deadline.min(began + patience.whole), patience, began, deadline, count: 0, told: false }
+    fn new(patience: Patience, within: Duration, now: Instant) -> Self {
+        Self { patience, within, began: now, failed: None, count: 0 }
     }
 
-    fn remaining(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+    /// What is left for requests, where for so long none was under way.
+    fn remaining(&self, now: Instant, idle: Duration) -> Duration {
+        self.within.saturating_sub(now.saturating_duration_since(self.began).saturating_sub(idle))
     }
 
     /// How long to pause before the next try; none where it was the last. A pause that would outlast the
     /// patience is shortened to it: one more try at its end costs nothing.
-    fn pause(&mut self, pace: Pace) -> Option<Duration> {
+    fn pause(&mut self, pace: Pace, now: Instant, idle: Duration) -> Option<Duration> {
         self.count += 1;
-        let left = self.until.saturating_duration_since(Instant::now());
+        let waited = now.saturating_duration_since(*self.failed.get_or_insert(now));
+        let left = self.patience.whole.saturating_sub(waited);
         let pause = match pace {
             Pace::Brisk => self.patience.brisk.pause(),
             Pace::Slow => self.patience.slow.pause(),
             Pace::Missing => self.patience.missing.pause(),
             Pace::Asked(pause) => pause.max(self.patience.brisk.pause()),
         };
-        (!left.is_zero()).then(|| pause.min(left))
+        (!left.is_zero() && !self.remaining(now, idle).is_zero()).then(|| pause.min(left))
     }
 }
 

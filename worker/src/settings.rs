@@ -51,8 +51,8 @@ pub struct RunArgs {
     /// How events are printed to stdout.
     #[arg(long, value_enum, default_value_t)]
     pub log_format: Format,
-    /// How many seconds an MCP server that does not answer, or a missing key, is waited for. With the last try it must
-    /// fit into the 300 s that the pod has beyond the Job's duration.
+    /// How many seconds a model or an MCP server that gives no answer, or a missing key, is waited for. With the last
+    /// try it must fit into the 300 s that the pod has beyond the Job's duration.
     #[arg(long, default_value_t = 180)]
     pub patience: u64,
 }

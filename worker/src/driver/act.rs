@@ -6,6 +6,7 @@
 use super::wait::{self, Waited};
 use super::{Journal, Model, Tools, World};
 use crate::log::{Error, files::Files};
+use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
 use bloomery_engine::conversation::fix_catalogue;
@@ -72,17 +73,20 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         }
         let requested = self.durably_begin(Event::ModelRequested { reserve: request.reserve })?;
         let (asked, remaining) = (Instant::now(), self.remaining());
-        let waiting = |what| reporter.waiting(what);
+        let tell = |what| reporter.waiting(Some(what));
+        let waits = Waits::new(&tell);
         let event = tokio::select! {
             // Its reserve counts as spent, and another attempt asks again.
             _ = stop.wait() => None,
-            event = model.complete(&request, remaining, &waiting) => Some(event),
-        };
-        let event = match event {
-            Some(Event::ModelFailed { .. }) if asked.elapsed() >= remaining => Some(self.out_of_time()),
-            other => other,
+            event = model.complete(&request, remaining, &waits) => Some(event),
         };
         reporter.waiting(None);
+        let worked = asked.elapsed().saturating_sub(waits.idle());
+        self.journal.waited(waits.idle());
+        let event = match event {
+            Some(Event::ModelFailed { .. }) if worked >= remaining => Some(self.out_of_time()),
+            other => other,
+        };
         let mut entries = vec![requested];
         if let Some(event) = event {
             entries.push(self.journal.append(event)?);

@@ -3,6 +3,7 @@
 use super::{Model, Tools};
 use crate::mcp::{self, CallOutcome};
 use crate::model;
+use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
@@ -18,13 +19,8 @@ impl Model for model::Client {
         Self::missing(self)
     }
 
-    async fn complete(
-        &self,
-        request: &ModelRequest<'_>,
-        within: Duration,
-        waiting: &(dyn Fn(Option<Waiting>) + Sync),
-    ) -> Event {
-        match Self::complete(self, request, within, waiting).await {
+    async fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> Event {
+        match Self::complete(self, request, within, waits).await {
             Ok(answer) => Event::ModelAnswered { answer },
             Err(model::Failure { kind, message }) => Event::ModelFailed { kind, message },
         }

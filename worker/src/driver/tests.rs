@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::model_server::Answer;
+use crate::fixture::operator::Taken;
 use crate::fixture::shop::Refund;
 use crate::fixture::stand::{Stand, refund};
 use crate::log::files::Disk;
@@ -17,6 +18,14 @@ mod stopped;
 
 fn outcome(stand: &Stand, attempt: u32) -> OutcomeCode {
     stand.termination(attempt).outcome.unwrap().code
+}
+
+/// Runs an attempt; gives the time in it that its log does not call work.
+async fn idle_in(stand: &Stand) -> Duration {
+    let began = std::time::Instant::now();
+    assert_eq!(stand.run(1).await, Exit::Finished);
+    let worked = stand.log().iter().map(|entry| entry.stamp.elapsed_ms).sum();
+    began.elapsed().saturating_sub(Duration::from_millis(worked))
 }
 
 #[tokio::test]
@@ -112,11 +121,32 @@ async fn a_call_that_nobody_knows_about_ends_the_job() {
 async fn an_mcp_server_that_comes_late_is_waited_for_and_said_so() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     *stand.shop.unlisted.lock().unwrap() = 1;
-    stand.run(1).await;
+    // The first pause is 250 ms at least.
+    assert!(idle_in(&stand).await >= Duration::from_millis(250));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
     let waited = Waiting::McpUnavailable { message: "connection refused".into() };
     assert!(stand.reports().iter().any(|taken| taken.report.waiting.as_ref() == Some(&waited)));
     assert_eq!(stand.reports().last().unwrap().report.waiting, None);
+}
+
+#[tokio::test]
+async fn a_busy_model_is_waited_for_and_that_is_no_work() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    *stand.model.busy.lock().unwrap() = 1;
+    assert!(idle_in(&stand).await >= Duration::from_secs(1));
+    assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
+    let waited = |taken: &Taken| matches!(taken.report.waiting, Some(Waiting::ModelUnavailable { .. }));
+    assert!(stand.reports().iter().any(waited));
+    assert_eq!(stand.reports().last().unwrap().report.waiting, None);
+}
+
+#[tokio::test]
+async fn a_model_is_waited_for_as_long_as_anything_else() {
+    let stand = Stand::new(refund(), Refund::Answers).await.impatient();
+    *stand.model.busy.lock().unwrap() = u32::MAX;
+    stand.run(1).await;
+    assert_eq!(outcome(&stand, 1), OutcomeCode::ModelUnavailable);
+    assert_eq!(stand.model.asked().len(), 1);
 }
 
 #[tokio::test]

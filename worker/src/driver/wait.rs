@@ -25,20 +25,21 @@ where
     W: Future<Output = Result<R, Waiting>>,
 {
     let began = Instant::now();
-    let mut in_vain = Duration::ZERO;
     let mut said: Option<String> = None;
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let waited = loop {
+        // What was before the try that succeeds was in vain, pauses included.
+        let before = began.elapsed();
         let waiting = tokio::select! {
-            _ = world.stop.wait() => break Waited::Stopped,
+            _ = world.stop.wait() => break (Waited::Stopped, began.elapsed()),
             tried = attempt() => match tried {
-                Ok(done) => break Waited::Over(done),
+                Ok(done) => break (Waited::Over(done), before),
                 Err(waiting) => waiting,
             },
         };
-        in_vain = began.elapsed();
+        let in_vain = began.elapsed();
         if in_vain >= world.patience.outside {
-            break Waited::GivenUp(given_up(&waiting, in_vain));
+            break (Waited::GivenUp(given_up(&waiting, in_vain)), in_vain);
         }
         let why = sentence(&waiting);
         if said.as_ref() != Some(&why) {
@@ -47,12 +48,12 @@ where
         }
         world.reporter.waiting(Some(waiting));
         tokio::select! {
-            _ = world.stop.wait() => break Waited::Stopped,
+            _ = world.stop.wait() => break (Waited::Stopped, began.elapsed()),
             () = tokio::time::sleep(backoff.pause()) => {}
         }
     };
     world.reporter.waiting(None);
-    (waited, in_vain)
+    waited
 }
 
 fn given_up(waiting: &Waiting, after: Duration) -> Event {

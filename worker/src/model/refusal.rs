@@ -13,8 +13,8 @@ use std::time::Duration;
 /// How much of a refusal is read, in bytes. More says no more.
 const MAX_BODY: usize = 64 * 1024;
 
-/// Reads a refusal. `longest` bounds the pause that the server can ask for.
-pub(super) async fn read(response: Response, key: &Key, longest: Duration) -> Trouble {
+/// Reads a refusal.
+pub(super) async fn read(response: Response, key: &Key) -> Trouble {
     let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let asked = header(RETRY_AFTER).and_then(|value| retry_after::parse(value, Timestamp::now()));
@@ -23,7 +23,7 @@ pub(super) async fn read(response: Response, key: &Key, longest: Duration) -> Tr
     let body = String::from_utf8_lossy(&body);
     let refusal = Refusal {
         status,
-        asked: asked.map(|pause| pause.min(longest)),
+        asked,
         location: location.as_deref(),
         too_long: is_too_long(&body),
         says: key.quote(&said(&body)),

@@ -114,7 +114,7 @@ fn endpoint(base_url: &str) -> ModelEndpoint {
 /// Pauses that a test can wait for; `whole` is how long the client tries.
 fn patience(whole: Duration) -> Patience {
     let pause = || Backoff::new(Duration::from_millis(1), Duration::from_millis(2));
-    Patience { whole, brisk: pause(), slow: pause(), missing: pause(), longest_asked: PLENTY }
+    Patience { whole, brisk: pause(), slow: pause(), missing: pause() }
 }
 
 fn client_of(endpoint: &ModelEndpoint, patience: Patience) -> Client {
@@ -128,12 +128,20 @@ fn client(base_url: &str) -> Client {
 }
 
 /// Asks, and tells what the client said it was waiting for.
-async fn ask(client: &Client) -> (Result<Answer, Failure>, Vec<Option<Waiting>>) {
-    let turns = [Turn::User("Refund A-17".into())];
+async fn ask(client: &Client) -> (Result<Answer, Failure>, Vec<Waiting>) {
     let told = Mutex::new(Vec::new());
-    let waiting = |what| told.lock().unwrap().push(what);
-    let outcome = client.complete(&request(&turns), PLENTY, &waiting).await;
+    let tell = |what| told.lock().unwrap().push(what);
+    let outcome = ask_within(client, PLENTY, &Waits::new(&tell)).await;
     (outcome, told.into_inner().unwrap())
+}
+
+async fn ask_within(client: &Client, within: Duration, waits: &Waits<'_>) -> Result<Answer, Failure> {
+    client.complete(&request(&[Turn::User("Refund A-17".into())]), within, waits).await
+}
+
+/// Nobody listens.
+fn unheard() -> Waits<'static> {
+    Waits::new(&|_| {})
 }
 
 fn request(turns: &[Turn]) -> ModelRequest<'_> {
@@ -171,17 +179,13 @@ async fn what_passes_is_tried_again_until_it_has_passed() {
     let (outcome, told) = ask(&client(&url)).await;
     assert_eq!(outcome.unwrap().text, "Done");
     assert_eq!(server.times(), 6);
-    assert_eq!(told.len(), 6, "{told:?}");
+    assert_eq!(told.len(), 5, "{told:?}");
     let model = format!("the Model `default` (gpt-5 at {url})");
-    assert_eq!(
-        told[0],
-        Some(unavailable(&format!("{model} limits the rate of requests: it answered HTTP 429: slow down")))
-    );
-    assert_eq!(told[1], Some(unavailable(&format!("{model} answered HTTP 500"))));
-    assert_eq!(told[2], Some(unavailable(&format!("{model} answered HTTP 529: Overloaded"))));
-    let Some(Waiting::ModelUnavailable { message }) = &told[3] else { panic!("{:?}", told[3]) };
+    assert_eq!(told[0], unavailable(&format!("{model} limits the rate of requests: it answered HTTP 429: slow down")));
+    assert_eq!(told[1], unavailable(&format!("{model} answered HTTP 500")));
+    assert_eq!(told[2], unavailable(&format!("{model} answered HTTP 529: Overloaded")));
+    let Waiting::ModelUnavailable { message } = &told[3] else { panic!("{:?}", told[3]) };
     assert!(message.contains("did not finish: the answer was cut off"), "{message}");
-    assert_eq!(told[5], None, "healed");
     let bodies: Vec<_> = server.asked().into_iter().map(|(_, body)| body).collect();
     assert!(bodies.iter().all(|body| body == &bodies[0]));
 }
@@ -204,29 +208,57 @@ async fn a_pause_that_the_server_asks_for_is_kept() {
 }
 
 #[tokio::test]
+async fn the_time_of_a_pause_is_told_apart_from_that_of_requests() {
+    let busy = Act::Say(429, vec![("retry-after", "0.2".into())], String::new());
+    let (_server, url) = Server::start([busy, completion("Done")]).await;
+    let waits = unheard();
+    assert!(ask_within(&client(&url), PLENTY, &waits).await.is_ok());
+    assert!(waits.idle() >= Duration::from_millis(200), "{:?}", waits.idle());
+}
+
+#[test]
+fn pauses_take_nothing_of_the_time_for_requests() {
+    let (began, seconds) = (Instant::now(), Duration::from_secs);
+    let mut tries = Tries::new(patience(seconds(3600)), seconds(10), began);
+    // 4 s in a request, then a pause.
+    assert_eq!(tries.pause(Pace::Asked(seconds(60)), began + seconds(4), Duration::ZERO), Some(seconds(60)));
+    assert_eq!(tries.remaining(began + seconds(64), seconds(60)), seconds(6));
+    assert_eq!(tries.pause(Pace::Asked(seconds(60)), began + seconds(65), seconds(60)), Some(seconds(60)));
+    assert_eq!(tries.remaining(began + seconds(125), seconds(120)), seconds(5));
+    assert_eq!(tries.pause(Pace::Brisk, began + seconds(130), seconds(120)), None, "no time is left for a request");
+}
+
+#[test]
+fn patience_begins_where_the_model_first_failed() {
+    let (began, seconds) = (Instant::now(), Duration::from_secs);
+    let mut tries = Tries::new(patience(seconds(60)), seconds(3600), began);
+    // A request that hung for longer than the patience is asked again all the same.
+    let failed = began + seconds(120);
+    assert_eq!(tries.pause(Pace::Asked(seconds(3600)), failed, Duration::ZERO), Some(seconds(60)));
+    assert_eq!(tries.pause(Pace::Brisk, failed + seconds(60), seconds(60)), None);
+}
+
+#[tokio::test]
 async fn patience_ends_with_the_last_reason() {
     let (server, url) = Server::start([say(503, "down")]).await;
     let (outcome, told) = ask(&client_of(&endpoint(&url), patience(Duration::from_millis(20)))).await;
     let failure = outcome.unwrap_err();
     assert_eq!(failure.kind, ModelFailure::Unavailable);
     assert!(failure.message.contains("answered HTTP 503: down; tried "), "{failure}");
-    assert_eq!(told.last(), Some(&None));
-    assert_eq!(told.len(), server.times());
+    assert_eq!(told.len(), server.times() - 1);
 }
 
 #[tokio::test]
 async fn the_time_that_is_left_ends_the_tries_too() {
     let (_server, url) = Server::start([say(503, "down")]).await;
-    let turns = [Turn::User("Hi".into())];
-    let failure = client(&url).complete(&request(&turns), Duration::from_millis(20), &|_| {}).await.unwrap_err();
+    let failure = ask_within(&client(&url), Duration::from_millis(20), &unheard()).await.unwrap_err();
     assert_eq!(failure.kind, ModelFailure::Unavailable);
 }
 
 #[tokio::test]
 async fn a_server_that_hangs_is_given_up() {
     let (server, url) = Server::start([Act::Hang]).await;
-    let turns = [Turn::User("Hi".into())];
-    let failure = client(&url).complete(&request(&turns), Duration::from_millis(100), &|_| {}).await.unwrap_err();
+    let failure = ask_within(&client(&url), Duration::from_millis(100), &unheard()).await.unwrap_err();
     assert_eq!(failure.kind, ModelFailure::Unavailable);
     assert!(failure.message.contains("did not answer within"), "{failure}");
     assert_eq!(server.times(), 1);
@@ -310,21 +342,19 @@ async fn a_key_that_is_mended_heals_without_a_restart() {
     let refusal = r#"{"error":{"message":"Incorrect API key provided: sk-wrong."}}"#;
     let (server, url) = Server::start([say(401, refusal), completion("Done")]).await;
     let (client, _dir, path) = with_key(&url, Some("sk-wrong\n"));
-    let turns = [Turn::User("Hi".into())];
     let told = Mutex::new(Vec::new());
-    let mend = |what: Option<Waiting>| {
+    let mend = |what: Waiting| {
         std::fs::write(&path, "sk-right\n").unwrap();
         told.lock().unwrap().push(what);
     };
-    let answer = client.complete(&request(&turns), PLENTY, &mend).await.unwrap();
+    let answer = ask_within(&client, PLENTY, &Waits::new(&mend)).await.unwrap();
     assert_eq!(answer.text, "Done");
     let keys: Vec<_> = server.asked().iter().map(|(headers, _)| headers[header::AUTHORIZATION].clone()).collect();
     assert_eq!(keys, ["Bearer sk-wrong", "Bearer sk-right"]);
     let told = told.into_inner().unwrap();
-    let Some(Waiting::ModelUnavailable { message }) = &told[0] else { panic!("{told:?}") };
+    let [Waiting::ModelUnavailable { message }] = &told[..] else { panic!("{told:?}") };
     assert!(message.contains("Incorrect API key provided: [redacted]"), "{message}");
     assert!(!message.contains("sk-wrong"), "{message}");
-    assert_eq!(told[1..], [None]);
 }
 
 #[tokio::test]
@@ -332,8 +362,7 @@ async fn a_key_in_an_answer_that_cannot_be_read_is_told_to_nobody() {
     for body in [r#""Incorrect API key sk-secret-of-ours""#, r#"{"choices":"bad key sk-secret-of-ours"}"#] {
         let (_server, url) = Server::start([say(200, body)]).await;
         let (client, _dir, _path) = with_key(&url, Some("sk-secret-of-ours\n"));
-        let turns = [Turn::User("Hi".into())];
-        let failure = client.complete(&request(&turns), PLENTY, &|_| {}).await.unwrap_err();
+        let failure = ask(&client).await.0.unwrap_err();
         assert!(!failure.message.contains("sk-secret"), "{failure}");
     }
 }
@@ -344,14 +373,13 @@ async fn a_key_that_is_not_there_is_waited_for_and_nothing_is_asked_without_it()
     let (client, _dir, path) = with_key(&url, None);
     let missing = Waiting::SecretMissing { name: "llm".into(), key: "token".into() };
     assert_eq!(client.missing(), Some(missing.clone()));
-    let turns = [Turn::User("Hi".into())];
     let told = Mutex::new(Vec::new());
-    let put = |what: Option<Waiting>| {
+    let put = |what: Waiting| {
         std::fs::write(&path, "sk-late").unwrap();
         told.lock().unwrap().push(what);
     };
-    assert!(client.complete(&request(&turns), PLENTY, &put).await.is_ok());
-    assert_eq!(told.into_inner().unwrap(), [Some(missing), None]);
+    assert!(ask_within(&client, PLENTY, &Waits::new(&put)).await.is_ok());
+    assert_eq!(told.into_inner().unwrap(), [missing]);
     assert_eq!(server.times(), 1);
     assert_eq!(client.missing(), None);
 }
@@ -372,12 +400,12 @@ async fn successive_requests_share_their_bytes() {
     let (server, url) = Server::start([say(200, asking.to_string()), completion("Done")]).await;
     let client = client(&url);
     let mut turns = vec![Turn::User("Refund A-17".into())];
-    let answer = client.complete(&request(&turns), PLENTY, &|_| {}).await.unwrap();
+    let answer = client.complete(&request(&turns), PLENTY, &unheard()).await.unwrap();
     // As the engine has it after a restart: from the log.
     let answer: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
     turns.push(Turn::Assistant(answer.message));
     turns.push(Turn::ToolResult { id: "c1".into(), text: "paid".into() });
-    client.complete(&request(&turns), PLENTY, &|_| {}).await.unwrap();
+    client.complete(&request(&turns), PLENTY, &unheard()).await.unwrap();
     let [(_, first), (_, second)] = server.asked().try_into().unwrap();
     let history = first.strip_suffix(b"]}").unwrap();
     assert!(second.starts_with(history) && second[history.len()] == b',');
@@ -420,8 +448,8 @@ async fn dropping_the_future_drops_the_request() {
 fn a_url_that_is_none_is_refused() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     for url in ["", "models.example", "ftp://models.example"] {
-        let error = Client::new(&endpoint(url), "uid-1", Patience::default()).unwrap_err();
+        let error = Client::new(&endpoint(url), "uid-1", Patience::of(PLENTY)).unwrap_err();
         assert!(error.to_string().contains("is not an http or https URL"), "{error}");
     }
-    assert!(Client::new(&endpoint("https://models.example/v1"), "uid-1", Patience::default()).is_ok());
+    assert!(Client::new(&endpoint("https://models.example/v1"), "uid-1", Patience::of(PLENTY)).is_ok());
 }
