@@ -13,6 +13,7 @@ pub mod model;
 pub mod printer;
 pub mod record;
 pub mod report;
+pub mod sentence;
 pub mod settings;
 pub mod skill_file;
 pub mod stop;

@@ -56,7 +56,7 @@ pub enum ListError {
     },
 }
 
-/// What came of a call. The text is for the model.
+/// What came of a call. The text is for the model; that of a call without an answer goes into a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallOutcome {
     /// The server has answered.
@@ -187,11 +187,7 @@ impl Client {
     }
 
     fn indeterminate(&self, why: &str) -> CallOutcome {
-        let text = format!(
-            "The call was sent to {}, and no answer came: {why}. Nobody knows whether it took effect.",
-            self.url
-        );
-        CallOutcome::Indeterminate { text }
+        CallOutcome::Indeterminate { text: format!("the MCP server at {} was asked, and {why}", self.url) }
     }
 }
 

@@ -15,6 +15,7 @@ pub use key::SecretMissing;
 
 use crate::backoff::Backoff;
 use crate::http;
+use crate::sentence::sentence;
 use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::ModelEndpoint;
@@ -31,8 +32,8 @@ use trouble::{Pace, Trouble};
 /// The largest answer that is read, in bytes.
 pub const MAX_ANSWER: usize = 2 * 1024 * 1024;
 
-/// The longest sentence about a failure, in bytes: it becomes an event and a condition.
-const MAX_SENTENCE: usize = 1024;
+/// The longest clause about a failure, in bytes: it becomes an event, a condition and most of an outcome.
+const MAX_CLAUSE: usize = 896;
 
 /// How long a connection is kept: load balancers in front of providers keep theirs for 60 s and longer.
 const IDLE: Duration = Duration::from_secs(50);
@@ -64,7 +65,7 @@ impl Patience {
     }
 }
 
-/// Why there is no answer, in a sentence that holds no key and is bounded.
+/// Why there is no answer, in sentences that hold no key and are bounded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -137,12 +138,13 @@ impl Client {
                 Trouble::Passing { pace, ref message } => (pace, message.clone()),
             };
             let Some(pause) = tries.pause(pace, Instant::now(), waits.idle()) else {
-                return Err(self.failure(ModelFailure::Unavailable, &format!("{message}; tried {tries}")));
+                let Failure { kind, message } = self.failure(ModelFailure::Unavailable, &message);
+                return Err(Failure { kind, message: format!("{message} It was tried {tries}.") });
             };
             tracing::warn!(model = self.endpoint.name, pause = ?pause, "{message}");
             let waiting = match trouble {
                 Trouble::Missing(missing) => missing.into(),
-                _ => Waiting::ModelUnavailable { message: self.sentence(&message) },
+                _ => Waiting::ModelUnavailable { message: self.clause(&message) },
             };
             waits.pause(waiting, pause).await;
         }
@@ -165,12 +167,13 @@ impl Client {
     }
 
     fn failure(&self, kind: ModelFailure, message: &str) -> Failure {
-        Failure { kind, message: self.sentence(message) }
+        Failure { kind, message: sentence(&self.clause(message)) }
     }
 
-    fn sentence(&self, message: &str) -> String {
+    /// What happened to which Model: `message` goes on from its name.
+    fn clause(&self, message: &str) -> String {
         let ModelEndpoint { name, model, base_url, .. } = &self.endpoint;
-        bounded(&format!("the Model `{name}` ({model} at {base_url}) {message}"), MAX_SENTENCE)
+        bounded(&format!("the Model `{name}` ({model} at {base_url}) {message}"), MAX_CLAUSE)
     }
 }
 

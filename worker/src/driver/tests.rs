@@ -8,7 +8,7 @@ use crate::fixture::stand::{Stand, refund};
 use crate::log::files::Disk;
 use crate::printer::Format;
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::End;
 use bloomery_crds::run::KeyFile;
 use std::fs;
@@ -145,7 +145,10 @@ async fn a_model_is_waited_for_as_long_as_anything_else() {
     let stand = Stand::new(refund(), Refund::Answers).await.impatient();
     *stand.model.busy.lock().unwrap() = u32::MAX;
     stand.run(1).await;
-    assert_eq!(outcome(&stand, 1), OutcomeCode::ModelUnavailable);
+    let Outcome { code, message } = stand.termination(1).outcome.unwrap();
+    assert_eq!(code, OutcomeCode::ModelUnavailable);
+    let model = format!("The Model `default` (gpt-5 at {})", stand.model.url);
+    assert!(message.starts_with(&format!("{model} answered HTTP 503: busy. It was tried once in ")), "{message}");
     assert_eq!(stand.model.asked().len(), 1);
 }
 
@@ -156,7 +159,10 @@ async fn an_mcp_server_that_never_answers_ends_the_job() {
     stand.run(1).await;
     let outcome = stand.termination(1).outcome.unwrap();
     assert_eq!(outcome.code, OutcomeCode::McpUnavailable);
-    assert!(outcome.message.contains("connection refused"), "{}", outcome.message);
+    assert_eq!(
+        outcome.message,
+        "Connection refused. It was waited for 0 s. Mend the Skill's mcpServer, and make the Job anew."
+    );
 }
 
 #[tokio::test]
@@ -184,7 +190,11 @@ async fn a_key_that_never_comes_ends_the_job_and_is_named() {
     stand.run(1).await;
     let outcome = stand.termination(1).outcome.unwrap();
     assert_eq!(outcome.code, OutcomeCode::ModelUnavailable);
-    assert!(outcome.message.contains("`token` of the Secret `llm`"), "{}", outcome.message);
+    assert_eq!(
+        outcome.message,
+        "The model needs the key `token` of the Secret `llm`, which is missing or empty. It was waited for 0 s. Put it \
+         there, and make the Job anew."
+    );
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::backoff::Backoff;
+use crate::sentence::sentence;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
 use bloomery_engine::{Event, step};
@@ -41,7 +42,7 @@ where
         if in_vain >= world.patience.outside {
             break (Waited::GivenUp(given_up(&waiting, in_vain)), in_vain);
         }
-        let why = sentence(&waiting);
+        let why = told(&waiting);
         if said.as_ref() != Some(&why) {
             tracing::warn!("{why} It is waited for.");
             said = Some(why);
@@ -57,19 +58,21 @@ where
 }
 
 fn given_up(waiting: &Waiting, after: Duration) -> Event {
-    let code = match waiting {
-        Waiting::McpUnavailable { .. } => OutcomeCode::McpUnavailable,
-        Waiting::SecretMissing { .. } | Waiting::ModelUnavailable { .. } => OutcomeCode::ModelUnavailable,
+    let (code, remedy) = match waiting {
+        Waiting::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, "Mend the Skill's mcpServer"),
+        Waiting::SecretMissing { .. } => (OutcomeCode::ModelUnavailable, "Put it there"),
+        Waiting::ModelUnavailable { .. } => (OutcomeCode::ModelUnavailable, "Mend the Model"),
     };
-    step::unavailable(code, format!("{} It was waited for {} s.", sentence(waiting), after.as_secs()))
+    let (what, seconds) = (told(waiting), after.as_secs());
+    step::unavailable(code, format!("{what} It was waited for {seconds} s. {remedy}, and make the Job anew."))
 }
 
-fn sentence(waiting: &Waiting) -> String {
+/// What is waited for. A client's message says itself who does not answer.
+fn told(waiting: &Waiting) -> String {
     match waiting {
         Waiting::SecretMissing { name, key } => {
-            format!("The model needs the key `{key}` of the Secret `{name}`, which is missing or empty: put it there.")
+            format!("The model needs the key `{key}` of the Secret `{name}`, which is missing or empty.")
         }
-        Waiting::McpUnavailable { message } => format!("The Skill's tools cannot be listed: {message}."),
-        Waiting::ModelUnavailable { message } => format!("The model does not answer: {message}."),
+        Waiting::McpUnavailable { message } | Waiting::ModelUnavailable { message } => sentence(message),
     }
 }

@@ -211,7 +211,7 @@ fn unanswered(error: &reqwest::Error) -> Error {
     if error.is_connect() {
         Error::Unsent(format!("it cannot be reached: {}", cause(error)))
     } else {
-        Error::Broken(cause(error))
+        Error::Broken(format!("the connection broke: {}", cause(error)))
     }
 }
 

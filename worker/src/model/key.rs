@@ -12,7 +12,7 @@ const MAX_QUOTE: usize = 300;
 
 /// A key of a Secret that is not there, or is empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("needs the key `{key}` of the Secret `{name}`, which is missing or empty: put it there, no restart is needed")]
+#[error("needs the key `{key}` of the Secret `{name}`, which is missing or empty: put it there")]
 pub struct SecretMissing {
     /// Name of the Secret.
     pub name: String,

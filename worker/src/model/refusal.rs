@@ -26,7 +26,7 @@ pub(super) async fn read(response: Response, key: &Key) -> Trouble {
         asked,
         location: location.as_deref(),
         too_long: is_too_long(&body),
-        says: key.quote(&said(&body)),
+        says: key.quote(&said(&body)).trim_end_matches('.').to_owned(),
     };
     refusal.sort()
 }
@@ -50,9 +50,7 @@ impl Refusal<'_> {
         let slow = self.asked.map_or(Pace::Slow, Pace::Asked);
         let passing = |pace, message| Trouble::Passing { pace, message };
         match status {
-            401 | 403 => {
-                passing(slow, format!("{answered}. Check its key: a new one in the Secret counts without a restart"))
-            }
+            401 | 403 => passing(slow, format!("{answered}. Check the key in its Secret")),
             402 => passing(slow, format!("{answered}. Check the account that pays for it")),
             404 => passing(slow, format!("{answered}. Check the Model's baseUrl and its model's name")),
             429 => passing(brisk, format!("limits the rate of requests: it {answered}")),

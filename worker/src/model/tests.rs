@@ -244,7 +244,8 @@ async fn patience_ends_with_the_last_reason() {
     let (outcome, told) = ask(&client_of(&endpoint(&url), patience(Duration::from_millis(20)))).await;
     let failure = outcome.unwrap_err();
     assert_eq!(failure.kind, ModelFailure::Unavailable);
-    assert!(failure.message.contains("answered HTTP 503: down; tried "), "{failure}");
+    let what = format!("The Model `default` (gpt-5 at {url}) answered HTTP 503: down. It was tried ");
+    assert!(failure.message.starts_with(&what) && failure.message.ends_with(" s."), "{failure}");
     assert_eq!(told.len(), server.times() - 1);
 }
 
@@ -271,7 +272,7 @@ async fn a_server_that_is_not_there_is_told_by_its_name() {
     drop(listener);
     let (outcome, told) = ask(&client_of(&endpoint(&url), patience(Duration::from_millis(10)))).await;
     let failure = outcome.unwrap_err();
-    assert!(failure.message.contains("the Model `default`"), "{failure}");
+    assert!(failure.message.starts_with("The Model `default` "), "{failure}");
     assert!(failure.message.contains("cannot be reached: Connection refused"), "{failure}");
     assert!(told.len() > 1);
 }
@@ -307,6 +308,7 @@ async fn an_answer_that_cannot_be_read_is_handed_back_at_once() {
         let (outcome, told) = ask(&client(&url)).await;
         let failure = outcome.unwrap_err();
         assert_eq!(failure.kind, ModelFailure::Unreadable);
+        assert!(failure.message.starts_with("The Model `default` ") && failure.message.ends_with('.'), "{failure}");
         assert!(failure.message.contains(reason), "{failure}");
         assert!(failure.message.len() < 600);
         assert_eq!((server.times(), told.len()), (1, 0));
@@ -353,7 +355,8 @@ async fn a_key_that_is_mended_heals_without_a_restart() {
     assert_eq!(keys, ["Bearer sk-wrong", "Bearer sk-right"]);
     let told = told.into_inner().unwrap();
     let [Waiting::ModelUnavailable { message }] = &told[..] else { panic!("{told:?}") };
-    assert!(message.contains("Incorrect API key provided: [redacted]"), "{message}");
+    let told = "answered HTTP 401: Incorrect API key provided: [redacted]. Check the key in its Secret";
+    assert!(message.ends_with(told), "{message}");
     assert!(!message.contains("sk-wrong"), "{message}");
 }
 

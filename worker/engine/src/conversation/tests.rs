@@ -295,10 +295,11 @@ fn unreadable_answers_are_asked_for_again_and_then_given_up() {
     for _ in 0..3 {
         assert!(matches!(next(&world.conversation), Step::CallModel(_)));
         world.record(Event::ModelRequested { reserve: 5000 });
-        world.record(Event::ModelFailed { kind: ModelFailure::Unreadable, message: "not JSON".into() });
+        world.record(Event::ModelFailed { kind: ModelFailure::Unreadable, message: "The Model gave no JSON.".into() });
     }
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::ModelUnavailable);
+    assert_eq!(world.conversation.outcome().unwrap().message, "The Model gave no JSON. It did so 3 times in a row.");
     assert_eq!(world.conversation.budget().tokens(), 15_000, "what was reserved counts as spent");
 }
 

@@ -1,7 +1,7 @@
 //! When a conversation ends, and what people are told.
 
 use super::calls;
-use crate::conversation::{CallState, Conversation, MAX_BARREN, Settlement, Stall};
+use crate::conversation::{CallState, Conversation, MAX_BARREN, MAX_UNREADABLE, Settlement, Stall};
 use crate::event::{Event, ModelFailure, WholeResult};
 use crate::gate::{feedback, finalization};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
@@ -113,10 +113,11 @@ fn stall_sentence(stall: Stall) -> String {
     }
 }
 
+/// The client's message says itself which Model, and what it did.
 fn model_sentence(kind: ModelFailure, message: &str) -> String {
     match kind {
-        ModelFailure::Unavailable => format!("The model did not answer: {message}"),
-        ModelFailure::Unreadable => format!("The model gave no answer that can be read, again and again: {message}"),
+        ModelFailure::Unavailable => message.to_owned(),
+        ModelFailure::Unreadable => format!("{message} It did so {MAX_UNREADABLE} times in a row."),
     }
 }
 

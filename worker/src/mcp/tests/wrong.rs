@@ -60,7 +60,7 @@ async fn what_proves_nothing_is_indeterminate(#[case] act: fn(&Value) -> Respons
     for times in 1..=2 {
         let outcome = call(&client, "refund", "{}").await;
         let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
-        assert!(text.starts_with(&format!("The call was sent to {url}, and no answer came: ")), "{text}");
+        assert!(text.starts_with(&format!("the MCP server at {url} was asked, and ")), "{text}");
         assert!(text.contains(why), "{text}");
         // Sent once; and the next one finds a session again.
         assert_eq!(server.times("tools/call"), times);
