@@ -76,6 +76,14 @@ impl Turn {
         self
     }
 
+    /// Claims to have cost so many tokens.
+    #[must_use]
+    pub fn costing(mut self, prompt_tokens: u64, completion_tokens: u64) -> Self {
+        let usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens});
+        self.0.as_object_mut().expect("a turn is an object").insert("usage".to_owned(), usage);
+        self
+    }
+
     /// Is given only if the last tool result contains `part`.
     #[must_use]
     pub fn after_result(self, part: &str) -> Self {

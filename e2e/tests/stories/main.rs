@@ -17,6 +17,7 @@ mod crds;
 mod deletion;
 mod faults;
 mod healing;
+mod limits;
 mod memory;
 mod refund;
 mod reports;

@@ -3,9 +3,7 @@
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::result_digest;
-use bloomery_crds::v1alpha1::{
-    FinalizationCode, GateReason, Gates, JobStatus, LogPosition, SkillStatus, SuggestedAction, Verdict,
-};
+use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, Gates, JobStatus, SkillStatus, SuggestedAction, Verdict};
 use bloomery_e2e::harness::{Turn, call, cluster, conversation, machine, refund_of, say, story};
 use serde_json::json;
 
@@ -169,24 +167,6 @@ async fn an_answer_that_never_fits_is_handed_to_a_person() {
         let draft = status.result.expect("the draft stands in the result");
         assert!(!draft.verified, "{draft:?}");
         assert!(conditions::is_true(&status.conditions, ConditionType::Stalled), "{:#?}", status.conditions);
-        shop.model.found_no_fault().await;
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_job_ends_at_its_limit() {
-    use bloomery_crds::v1alpha1::Limits;
-    story(async |tenant| {
-        let shop = tenant.shop(&[refund_of("A-17")]).await;
-        tenant.skill("cs-tier-1").await;
-        let limits = Limits { steps: Some(2), ..Limits::default() };
-        let job = tenant.job("short").limits(limits).await;
-        let status = job.ended(OutcomeCode::StepLimit).await;
-        assert_eq!(status.usage.map(|usage| usage.llm_calls.plan), Some(2));
-        let LogPosition { events, .. } = status.log.expect("a Job that ran has a log");
-        assert!(events > 0);
-        assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
         shop.model.found_no_fault().await;
     })
     .await;

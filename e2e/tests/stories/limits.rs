@@ -1,0 +1,109 @@
+//! Jobs that end because they must not go on: each budget has its code and its sentence, and a person has to see it.
+
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::v1alpha1::{JobStatus, Limits, LogPosition};
+use bloomery_e2e::harness::{JobHandle, Turn, call, conversation, refund_of, story};
+use serde_json::json;
+
+/// The Job has ended so, in a sentence that names all of `parts`, and kstatus calls it stalled for the same reason.
+async fn stalled(job: &JobHandle<'_>, code: OutcomeCode, parts: &[&str]) -> JobStatus {
+    let status = job.ended(code).await;
+    let message = status.outcome.as_ref().map(|outcome| outcome.message.clone()).unwrap_or_default();
+    for part in parts {
+        assert!(message.contains(part), "`{part}` should be said in: {message}");
+    }
+    let conditions = &status.conditions;
+    let condition = conditions::find(conditions, ConditionType::Stalled).expect("a Job that failed is stalled");
+    assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "Failed"), "{conditions:#?}");
+    assert!(condition.message.contains(&message), "the outcome should be said in: {}", condition.message);
+    let ready = conditions::find(conditions, ConditionType::Ready).expect("a Job is ready or not");
+    assert_eq!(ready.status, "False", "{conditions:#?}");
+    assert!(conditions::find(conditions, ConditionType::Reconciling).is_none(), "{conditions:#?}");
+    status
+}
+
+#[tokio::test]
+async fn a_job_ends_at_its_steps() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("short").limits(Limits { steps: Some(2), ..Limits::default() }).await;
+        let status = stalled(&job, OutcomeCode::StepLimit, &["answered 2 times", "limits.steps"]).await;
+        assert_eq!(status.usage.map(|usage| usage.llm_calls.plan), Some(2));
+        let LogPosition { events, .. } = status.log.expect("a Job that ran has a log");
+        assert!(events > 0);
+        assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_ends_at_its_tool_calls() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("short").limits(Limits { tool_calls: Some(2), ..Limits::default() }).await;
+        let status = stalled(&job, OutcomeCode::ToolCallLimit, &["2 tool calls", "limits.toolCalls"]).await;
+        let gate = status.gates.expect("gates have an outcome").pre_tool;
+        assert_eq!((gate.allowed, gate.denied), (2, 1));
+        assert_eq!(status.usage.map(|usage| (usage.tool_calls, usage.llm_calls.plan)), Some((2, 3)));
+        assert_eq!(shop.ledger.summary().await.effects, 0, "the refund was one too many");
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_ends_at_its_tokens() {
+    let dear = call("check_eligibility", json!({"order_id": "A-17"})).costing(49_000, 500);
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", [dear, Turn::answer("A-17")])]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("dear").limits(Limits { tokens: Some(50_000), ..Limits::default() }).await;
+        let parts = ["49500 tokens are spent", "50000 of limits.tokens"];
+        let status = stalled(&job, OutcomeCode::TokenLimit, &parts).await;
+        let usage = status.usage.expect("a Job has spent something");
+        assert_eq!((usage.input_tokens, usage.output_tokens), (49_000, 500));
+        assert_eq!(usage.llm_calls.plan, 1, "what may not be spent is not asked for");
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_ends_at_its_duration() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17").hold(2, "for ever")]).await;
+        tenant.skill("cs-tier-1").await.ready().await;
+        let duration = Some(std::time::Duration::from_secs(5).into());
+        let job = tenant.job("slow").limits(Limits { duration, ..Limits::default() }).await;
+        let status = stalled(&job, OutcomeCode::DurationLimit, &["5 s of work", "limits.duration"]).await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "it ends itself, before its pod is ended");
+        assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_whose_model_repeats_one_failing_call_is_stuck() {
+    let again = || call("process_refund", json!({"order_id": "B-2", "amount": 1.0}));
+    let turns = [
+        again(),
+        again().after_result("the return window is over"),
+        again().after_result("failed 2 times"),
+        Turn::answer("B-2"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("B-2", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("stuck").goal("Refund order B-2").await;
+        let status = stalled(&job, OutcomeCode::Stuck, &["process_refund", "kept failing"]).await;
+        assert_eq!(status.usage.map(|usage| (usage.tool_calls, usage.llm_calls.plan)), Some((3, 3)));
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
