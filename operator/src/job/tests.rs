@@ -220,6 +220,16 @@ async fn a_pod_that_the_cache_does_not_know_yet_is_not_taken_for_gone() {
 }
 
 #[tokio::test]
+async fn a_pod_whose_owners_were_removed_is_not_taken_for_gone() {
+    let api = tenant();
+    look(&api).await.unwrap();
+    api.change(POD_1, |pod| pod["metadata"]["ownerReferences"] = Value::Null);
+    api.writes();
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
 async fn a_pod_whose_labels_were_removed_is_not_taken_for_gone() {
     let api = tenant();
     let context = api.operator().await;
