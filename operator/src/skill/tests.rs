@@ -123,6 +123,28 @@ async fn what_somebody_else_has_is_neither_taken_nor_deleted() {
 }
 
 #[tokio::test]
+async fn what_somebody_else_makes_in_the_same_moment_is_not_taken_over() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::with_container());
+    // As little as an object can be: it contradicts nothing that is wanted of it.
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"namespace": "acme", "name": "orders-mcp", "uid": "foreign"},
+    });
+    api.meanwhile(ACCOUNT, foreign);
+    let skill = serde_json::from_value(api.get(SKILL)).unwrap();
+    let error = reconcile(skill, api.operator().await).await.unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+    writes(&api);
+    look(&api).await;
+    let found = writes(&api);
+    assert!(!found.iter().any(|write| write.ends_with(ACCOUNT)), "{found:?}");
+    assert_eq!(reason(&api, ConditionType::McpAvailable), "NameTaken");
+    let metadata = &api.get(ACCOUNT)["metadata"];
+    assert_eq!((&metadata["uid"], &metadata["ownerReferences"]), (&json!("foreign"), &Value::Null));
+}
+
+#[tokio::test]
 async fn a_memory_claim_that_is_there_is_used_as_it_is() {
     let api = FakeApi::default();
     let claim = json!({
