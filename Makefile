@@ -29,7 +29,10 @@ e2e: cluster-up images ## Stories on a real cluster; FILTER=<name> picks some
 	@$(STEP) "stories on the cluster" hack/e2e $(FILTER)
 
 .PHONY: lint
-lint: ## Formatting, clippy, licences, generated files, scripts, chart, spelling
+lint: lint-code lint-chart ## Formatting, clippy, licences, generated files, scripts, spelling, chart
+
+.PHONY: lint-code
+lint-code:
 	@$(STEP) "rustfmt" cargo fmt --all --check
 	@$(STEP) "shellcheck" hack/shellcheck
 	@$(STEP) "typos" hack/typos
@@ -37,6 +40,9 @@ lint: ## Formatting, clippy, licences, generated files, scripts, chart, spelling
 	@$(STEP) "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
 	@$(STEP) "each library alone" hack/check-alone
 	@$(STEP) "CRDs as committed" hack/crds --check
+
+.PHONY: lint-chart
+lint-chart:
 	@$(STEP) "chart" hack/lint-chart
 
 .PHONY: fmt

@@ -54,7 +54,8 @@ impl LeaseApi {
     }
 
     async fn read(&self, times: usize) {
-        self.reads.subscribe().wait_for(|reads| *reads >= times).await.unwrap();
+        let mut reads = self.reads.subscribe();
+        tokio::time::timeout(PATIENCE, reads.wait_for(|reads| *reads >= times)).await.unwrap().unwrap();
     }
 }
 
