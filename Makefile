@@ -33,7 +33,10 @@ bench: ## The engine's numbers, each to a floor of the same run; ONLY=<section> 
 	@$(STEP) "bench" hack/bench $(ONLY)
 
 .PHONY: lint
-lint: ## Formatting, clippy, licences, generated files, scripts, chart, spelling
+lint: lint-code lint-chart ## Formatting, clippy, licences, generated files, scripts, spelling, chart
+
+.PHONY: lint-code
+lint-code:
 	@$(STEP) "rustfmt" cargo fmt --all --check
 	@$(STEP) "shellcheck" hack/shellcheck
 	@$(STEP) "typos" hack/typos
@@ -41,6 +44,9 @@ lint: ## Formatting, clippy, licences, generated files, scripts, chart, spelling
 	@$(STEP) "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
 	@$(STEP) "each library alone" hack/check-alone
 	@$(STEP) "CRDs as committed" hack/crds --check
+
+.PHONY: lint-chart
+lint-chart:
 	@$(STEP) "chart" hack/lint-chart
 
 .PHONY: fuzz

@@ -71,6 +71,8 @@ pub enum Reason {
     ModelUnavailable,
     /// A Secret, or a key of it, does not exist.
     SecretMissing,
+    /// Workers could not report: the report endpoint has no certificate that they may trust.
+    ReportUnavailable,
     /// The run document is larger than a pod may carry.
     TooLarge,
     /// The pod was made and has not reported yet.

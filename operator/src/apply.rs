@@ -30,6 +30,11 @@ use std::sync::Arc;
 /// a port, say. Apply cannot take another one's item away, so the object is made anew.
 const IN_THE_WAY: &str = "Duplicate value";
 
+/// A version that no object has: applied with it, an object is made, or refused as a conflict where there is one.
+/// A plain apply would take over what somebody else made since it was asked for; and a create would count as an
+/// update of ours, whose fields no later apply can remove.
+const NEW: &str = "1";
+
 /// What can be applied: any namespaced object that is known at compile time.
 pub trait Object:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
@@ -112,6 +117,7 @@ impl Applier {
         let mut body = json(wanted, &target.what)?;
         sign(&mut body);
         let Some(known) = known else {
+            demand(&mut body, "resourceVersion", NEW);
             return self.send(&target, &body, /* force */ false).await;
         };
         if let Some(verdict) = target.claim(&known.metadata) {
@@ -127,9 +133,7 @@ impl Applier {
             return Ok(Applied::Stands);
         }
         // Fails where the object was made anew in between, rather than taking over what is there now.
-        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.insert("uid".to_owned(), Value::String(uid));
-        }
+        demand(&mut body, "uid", &uid);
         let applied = self.send(&target, &body, /* force */ true).await?;
         if matches!(&applied, Applied::Refused(why) if why.contains(IN_THE_WAY)) && known.was_applied(&body) {
             self.delete::<K>(&known.metadata).await?;
@@ -265,6 +269,13 @@ fn sign(body: &mut Value) {
     let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
     if let Some(annotations) = annotations.as_object_mut() {
         annotations.insert(ANNOTATION_APPLIED.to_owned(), Value::String(digest.short(16).to_owned()));
+    }
+}
+
+/// Makes an apply fail unless what is there has this value in its metadata.
+fn demand(body: &mut Value, field: &str, value: &str) {
+    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert(field.to_owned(), Value::String(value.to_owned()));
     }
 }
 

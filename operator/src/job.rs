@@ -44,6 +44,10 @@ use tokio_util::sync::CancellationToken;
 /// How many Jobs are worked on at the same time: each is a few requests to the API server.
 const CONCURRENCY: u16 = 32;
 
+/// How long Jobs are not looked at while the CA of the report endpoint is not known: it is read, or made, in the
+/// first moments of a leader, and a Job that comes before it would be told to wait, with two writes for nothing.
+const CA_PATIENCE: Duration = Duration::from_secs(10);
+
 /// What the controller knows beside the context.
 #[derive(Debug, Default)]
 struct Memory {
@@ -53,6 +57,11 @@ struct Memory {
 
 /// Runs the Job controller until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
+    tokio::select! {
+        () = context.report_trust.known() => {}
+        () = tokio::time::sleep(CA_PATIENCE) => {}
+        () = shutdown.cancelled() => return,
+    }
     let memory = Arc::new(Memory::default());
     let controller = Controller {
         name: "job",

@@ -2,8 +2,9 @@
 
 use crate::metrics::Metrics;
 use crate::settings::Settings;
-use kube::Client;
-use kube_lease_manager::{LeaseManager, LeaseManagerBuilder};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client};
+use kube_lease_manager::{LeaseManager, LeaseManagerBuilder, LeaseManagerError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -17,6 +18,9 @@ const GRACE_SECONDS: u64 = 5;
 
 /// How long a request for the lease may take: a leader that cannot renew knows it before another one takes over.
 pub const REQUEST_LIMIT: Duration = Duration::from_secs(4);
+
+/// How often the lease of another replica is looked at: one that is given back is taken over at once.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The pause after an error.
 const RETRY: Duration = Duration::from_secs(1);
@@ -94,22 +98,51 @@ pub async fn compete(
     }
 }
 
-async fn term(
-    client: &Client,
-    settings: &Settings,
-    tell: &impl Fn(bool),
-) -> Result<(), kube_lease_manager::LeaseManagerError> {
-    let manager = manager(client.clone(), settings).await?;
+async fn term(client: &Client, settings: &Settings, tell: &impl Fn(bool)) -> Result<(), LeaseManagerError> {
     loop {
-        tell(manager.changed().await?);
+        let manager = gained(client, settings).await?;
+        tell(true);
+        while manager.changed().await? {}
+        tell(false);
     }
 }
 
-async fn give_back(client: Client, settings: &Settings) -> Result<(), kube_lease_manager::LeaseManagerError> {
+/// Waits until this replica holds the lease.
+///
+/// A manager that has seen the lease of another one sleeps until that would run out, and never learns that it was
+/// given back: each rollout would be without a leader for so long. So the lease is looked at beside it, and a new
+/// manager begins with what is true now.
+async fn gained(client: &Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
+    loop {
+        let manager = manager(client.clone(), settings).await?;
+        let leads = tokio::select! {
+            leads = manager.changed() => leads?,
+            () = freed(client, settings) => false,
+        };
+        if leads {
+            return Ok(manager);
+        }
+    }
+}
+
+/// Waits until nobody holds the lease.
+async fn freed(client: &Client, settings: &Settings) {
+    let api: Api<Lease> = Api::namespaced(client.clone(), &settings.pod_namespace);
+    loop {
+        tokio::time::sleep(LOOK).await;
+        // What cannot be read is not known to be free.
+        let Ok(lease) = api.get_opt(&settings.lease_name).await else { continue };
+        if lease.and_then(|lease| lease.spec?.holder_identity).is_none() {
+            return;
+        }
+    }
+}
+
+async fn give_back(client: Client, settings: &Settings) -> Result<(), LeaseManagerError> {
     manager(client, settings).await?.release().await
 }
 
-async fn manager(client: Client, settings: &Settings) -> Result<LeaseManager, kube_lease_manager::LeaseManagerError> {
+async fn manager(client: Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
     LeaseManagerBuilder::new(client, &settings.lease_name)
         .with_namespace(&settings.pod_namespace)
         .with_identity(&settings.pod_name)
@@ -121,17 +154,4 @@ async fn manager(client: Client, settings: &Settings) -> Result<LeaseManager, ku
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn who_waits_is_woken_by_gain_and_loss() {
-        let (teller, known) = Leadership::channel();
-        assert!(!known.is_leader());
-        teller.send_replace(true);
-        known.gained().await;
-        assert!(known.is_leader());
-        drop(teller);
-        known.lost().await;
-    }
-}
+mod tests;

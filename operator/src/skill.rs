@@ -8,7 +8,7 @@ mod status;
 mod tell;
 mod validate;
 
-use crate::caches::Caches;
+use crate::caches::{Caches, Guarded};
 use crate::context::Context;
 use crate::controller::{Controller, Wake, labelled, wakes};
 use crate::error::Error;
@@ -17,9 +17,9 @@ use bloomery_crds::v1alpha1::{Job, Skill};
 use futures::stream::BoxStream;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use kube::core::{DeserializeGuard, ResourceExt};
+use kube::core::ResourceExt;
 use kube::runtime::controller::Action;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -63,6 +63,7 @@ fn wake(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let skills = caches.skills.store();
     let same_namespace = skills.clone();
     let naming = skills.clone();
+    let jobs = caches.jobs.store().clone();
     vec![
         wakes(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
         wakes(caches.revisions.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
@@ -84,13 +85,16 @@ fn wake(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
             fetch::skills(&naming, namespace, |skill| fetch::concerns(skill, &name))
         }),
         // A Job that ended, or went, no longer holds its revision.
-        wakes(caches.jobs.changes(), skills, ended),
+        wakes(caches.jobs.changes(), skills, move |job| ended(&jobs, job)),
     ]
 }
 
-fn ended(job: &DeserializeGuard<Job>) -> Vec<Wake<Skill>> {
+/// The Skill of a Job that ended or is gone. One that was deleted at once never had a deletion timestamp, and
+/// may have a namesake by now.
+fn ended(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
     let Ok(read) = &job.0 else { return Vec::new() };
-    let unfinished = fetch::is_unfinished(read) && read.metadata.deletion_timestamp.is_none();
+    let is_there = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|there| there.uid() == job.uid());
+    let unfinished = is_there && fetch::is_unfinished(read) && read.metadata.deletion_timestamp.is_none();
     match (&read.metadata.namespace, unfinished) {
         (Some(namespace), false) => vec![ObjectRef::new(&read.spec.skill).within(namespace)],
         _ => Vec::new(),

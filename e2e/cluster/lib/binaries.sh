@@ -33,7 +33,7 @@ set_dir() {
   if [ "$1" = pause ]; then
     sum=$(cat "$CLUSTER_DIR/image/pause.c" "$CLUSTER_DIR/lib/images.sh" | key)
   else
-    sum=$({ cat "$CLUSTER_DIR/go/$1/go.mod" "$CLUSTER_DIR/go/$1/go.sum"; flags_of "$1"; uname -m; } | key)
+    sum=$({ cat "$CLUSTER_DIR/go/$1"/*; flags_of "$1"; uname -m; } | key)
   fi
   printf '%s/%s-%s' "$CACHE" "$1" "$sum"
 }
@@ -57,12 +57,13 @@ built_bin() {
 }
 
 build_go_set() {
-  local set=$1 out=$2 flags=() cgo=0
+  local set=$1 out=$2 flags=() cgo=0 what=tool
   type -P go >/dev/null || die "no go in PATH to build $set with"
   mapfile -t flags < <(flags_of "$set")
   if [ "$set" = runc ]; then cgo=1; build_packages; fi
   # "tool" stands for all tool directives of the go.mod.
-  (cd "$CLUSTER_DIR/go/$set" && CGO_ENABLED=$cgo GOWORK=off go build "${flags[@]}" -o "$out/" tool) >&2
+  if [ -e "$CLUSTER_DIR/go/$set/main.go" ]; then what=.; fi
+  (cd "$CLUSTER_DIR/go/$set" && CGO_ENABLED=$cgo GOWORK=off go build "${flags[@]}" -o "$out/" "$what") >&2
   # The last part of etcd's import path is "server".
   if [ "$set" = etcd ]; then mv "$out/server" "$out/etcd"; fi
 }

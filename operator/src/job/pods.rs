@@ -56,15 +56,13 @@ pub enum Life {
 impl WorkerPod {
     /// Reads a pod of the Job with this UID; none for a pod that is not its, or of no attempt.
     ///
-    /// The pod that is recorded is of the recorded attempt, whatever became of its labels: anybody may remove
-    /// those while it is at work.
+    /// The pod that is recorded is of the recorded attempt, whatever became of its labels and owners: anybody may
+    /// remove those while it is at work.
     pub fn read(pod: &Pod, job_uid: &str, recorded: Option<&Attempt>, now: Timestamp) -> Option<Self> {
-        if !owned::is_owned_by(&pod.metadata, job_uid) {
-            return None;
-        }
         let recorded = recorded.filter(|recorded| recorded.pod_uid.is_some() && recorded.pod_uid == pod.metadata.uid);
         let attempt = match recorded {
             Some(recorded) => recorded.number,
+            None if !owned::is_owned_by(&pod.metadata, job_uid) => return None,
             None => pod.metadata.labels.as_ref()?.get(names::LABEL_ATTEMPT)?.parse().ok()?,
         };
         let terminated = worker_status(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
@@ -75,7 +73,7 @@ impl WorkerPod {
             name: pod.metadata.name.clone()?,
             uid: pod.metadata.uid.clone()?,
             attempt,
-            watched: is_watched(pod, job_uid),
+            watched: is_watched(pod, attempt, job_uid),
             created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
             deleting: pod.metadata.deletion_timestamp.is_some(),
             message,
@@ -92,11 +90,11 @@ impl WorkerPod {
     }
 }
 
-/// Whether the cache holds the pod, and its changes wake the Job that it belongs to.
-fn is_watched(pod: &Pod, job_uid: &str) -> bool {
-    let owner = pod.metadata.owner_references.iter().flatten().find(|reference| reference.uid == job_uid);
+/// Whether the cache holds the pod, and its changes wake the Job that it is named after.
+fn is_watched(pod: &Pod, attempt: u32, job_uid: &str) -> bool {
     let job = pod.metadata.labels.as_ref().and_then(|labels| labels.get(names::LABEL_JOB));
-    owned::is_managed(&pod.metadata) && job.is_some() && job == owner.map(|owner| &owner.name)
+    let wakes = job.map(|job| names::worker_pod(job, attempt, job_uid));
+    owned::is_managed(&pod.metadata) && wakes.is_some() && wakes == pod.metadata.name
 }
 
 /// The status of the worker's container.

@@ -39,6 +39,9 @@ pub enum Started {
 /// Nothing tells when a namesake goes, or a quota is raised.
 const UNTOLD: SignedDuration = SignedDuration::from_secs(60);
 
+/// How soon the CA of the report endpoint is looked for again: nothing tells when there is one.
+const UNTRUSTED: SignedDuration = SignedDuration::from_secs(5);
+
 /// The operator will know better in a moment.
 const MOMENT: SignedDuration = SignedDuration::from_secs(1);
 
@@ -61,7 +64,9 @@ pub async fn start(context: &Context, interests: &Interests, seen: &Seen, attemp
         Err(wait) if stored.is_some() => return Ok(Started::Waits(wait, None)),
         Err(wait) => return Ok(without_revision(seen, &revision, wait)),
     };
-    let Some(trusted) = context.report_trust.bundle() else { return Ok(Started::Later(MOMENT)) };
+    let Some(trusted) = context.report_trust.bundle() else {
+        return Ok(Started::Waits(untrusted(context), Some(UNTRUSTED)));
+    };
     let inputs = match inputs(context, interests, seen, (attempt, revision, &compiled), trusted) {
         Ok(inputs) => inputs,
         Err(wait) => return Ok(unmet(seen, wait)),
@@ -198,6 +203,16 @@ fn made(pod: &Pod, inputs: &Inputs) -> Started {
             created: pod.metadata.creation_timestamp.clone(),
         }),
     }
+}
+
+fn untrusted(context: &Context) -> Wait {
+    let message = format!(
+        "the operator has no usable CA for its report endpoint, so no worker could report: the Job starts by itself \
+         once it has. If this lasts, whoever runs the operator finds the cause in its log; a Secret {}/{} without \
+         data is filled anew",
+        context.settings.pod_namespace, context.settings.report.ca_secret
+    );
+    Wait::new(Reason::ReportUnavailable, message)
 }
 
 fn taken(name: &str) -> Wait {

@@ -228,6 +228,43 @@ async fn a_held_call_ends_the_pod_and_starts_no_other() {
 }
 
 #[tokio::test]
+async fn what_the_operator_itself_misses_is_named_and_healed() {
+    let api = tenant();
+    let context = api.replica(/* leads */ true).await;
+    let job = || serde_json::from_value(api.get(JOB)).unwrap();
+    for _ in 0..2 {
+        let action = reconcile(job(), context.clone(), Arc::default()).await.unwrap();
+        assert_eq!(action, Action::requeue(Duration::from_secs(5)));
+        assert_eq!((&api.get(JOB)["status"]["phase"], reason(&api).as_str()), (&json!("Pending"), "ReportUnavailable"));
+    }
+    assert_eq!(api.writes(), [format!("status {JOB}")]);
+    context.report_trust.set("-----BEGIN CERTIFICATE-----\n".to_owned());
+    reconcile(job(), context, Arc::default()).await.unwrap();
+    assert_eq!(reason(&api), "Starting");
+}
+
+#[tokio::test]
+async fn jobs_are_not_looked_at_before_the_operator_is_ready_for_their_reports() {
+    let api = tenant();
+    let context = api.replica(/* leads */ true).await;
+    let shutdown = CancellationToken::new();
+    let running = tokio::spawn(run(context.clone(), shutdown.clone()));
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(api.writes(), [""; 0]);
+    context.report_trust.set("-----BEGIN CERTIFICATE-----\n".to_owned());
+    let mut writes = Vec::new();
+    while writes.len() < 2 {
+        tokio::task::yield_now().await;
+        writes.extend(api.writes());
+    }
+    assert_eq!(writes, [format!("create {POD_1}"), format!("status {JOB}")]);
+    shutdown.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_pod_of_somebody_else_is_left_alone() {
     let api = tenant();
     let mut foreign = stored(&ended_pod(1, 0, None));
@@ -268,6 +305,16 @@ async fn a_pod_that_the_cache_does_not_know_yet_is_not_taken_for_gone() {
     api.writes();
     let recorded: Job = serde_json::from_value(api.get(JOB)).unwrap();
     reconcile(recorded, context, Arc::default()).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_pod_whose_owners_were_removed_is_not_taken_for_gone() {
+    let api = tenant();
+    look(&api).await.unwrap();
+    api.change(POD_1, |pod| pod["metadata"]["ownerReferences"] = Value::Null);
+    api.writes();
+    look(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }
 

@@ -4,8 +4,10 @@ mod bounds;
 
 use super::auth::Caller;
 use super::refusal::Refusal;
+use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::{End, Report};
+use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Attempt, Job};
 
 /// What is to be thought of a report.
@@ -56,7 +58,8 @@ pub fn same_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
     Err(Refusal::Forbidden(format!("a pod of namespace {of} cannot report for a Job of {named}")))
 }
 
-/// Refuses a report that names its Job by no possible name, contradicts itself, or says more than a status holds.
+/// Refuses a report that names its Job by no possible name, contradicts itself, says more than a status holds, or
+/// would make lists of Jobs unreadable.
 pub fn check(report: &Report) -> Result<(), Refusal> {
     let job = &report.job;
     for (what, value) in [("namespace", &job.namespace), ("name", &job.name), ("UID", &job.uid)] {
@@ -64,6 +67,9 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
         if !is_dns_label(value) {
             return Err(Refusal::Invalid(format!("the {what} of the Job is not a DNS label")));
         }
+    }
+    if let Some(message) = too_deep(report) {
+        return Err(Refusal::Invalid(message));
     }
     let (phase, outcome) = (report.projection.phase, report.projection.outcome.as_ref());
     let ends_in = outcome.map(Outcome::phase);
@@ -83,6 +89,15 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
         }
         None => Ok(()),
     }
+}
+
+/// What is wrong with the fields of the answer, the one part of a report that may have any form.
+fn too_deep(report: &Report) -> Option<String> {
+    let fields = &report.projection.result.as_ref()?.fields;
+    let (name, levels) =
+        fields.iter().map(|(name, value)| (name, 1 + depth(value))).max_by_key(|(_, levels)| *levels)?;
+    let path = format!("projection.result.fields.{}", bounded(name, 64));
+    (levels > MAX_DEPTH).then(|| format!("{path} makes the fields {levels} levels deep: at most {MAX_DEPTH} are taken"))
 }
 
 /// Whether a text is a label of DNS as Kubernetes wants names to be (RFC 1123).

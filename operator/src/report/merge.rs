@@ -100,12 +100,8 @@ fn of_waiting(waiting: &Waiting) -> Health {
                 "the worker waits for the key {key} of the Secret {name}: make it, and the worker goes on by itself"
             ),
         ),
-        Waiting::McpUnavailable { message } => {
-            (Reason::McpUnavailable, format!("the worker waits for the Skill's MCP server: {message}"))
-        }
-        Waiting::ModelUnavailable { message } => {
-            (Reason::ModelUnavailable, format!("the worker waits for the model: {message}"))
-        }
+        Waiting::McpUnavailable { message } => (Reason::McpUnavailable, format!("the worker waits: {message}")),
+        Waiting::ModelUnavailable { message } => (Reason::ModelUnavailable, format!("the worker waits: {message}")),
     };
     Health::Reconciling(reason, message)
 }

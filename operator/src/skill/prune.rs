@@ -21,7 +21,7 @@ pub async fn prune(skill: &Skill, result: &AppliedSkill, fetched: &Fetched, appl
     for revision in superseded(uid, &result.revision_ref.name, fetched) {
         applier.delete::<ConfigMap>(revision).await?;
     }
-    if matches!(result.mcp, AppliedMcp::Own { .. }) {
+    if matches!(result.mcp, AppliedMcp::Own { .. }) || is_outlived(&result.revision_ref.name, fetched) {
         return Ok(());
     }
     if let Some(service) = own(uid, fetched.mcp_service.as_deref()) {
@@ -34,6 +34,12 @@ pub async fn prune(skill: &Skill, result: &AppliedSkill, fetched: &Fetched, appl
         applier.delete::<ServiceAccount>(account).await?;
     }
     Ok(())
+}
+
+/// Whether unfinished Jobs run on another revision than the current one: they call the MCP server of theirs. The
+/// end of each wakes the Skill.
+fn is_outlived(current: &str, fetched: &Fetched) -> bool {
+    fetched.revisions_in_use.iter().any(|name| name != current)
 }
 
 /// The metadata of an object that is there and the Skill's own.

@@ -1,10 +1,11 @@
 //! One look at a time, over an API server in memory; each operator starts anew, as after a crash.
 
-use super::{fixtures, reconcile};
+use super::{ended, fixtures, reconcile};
+use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
 use bloomery_crds::conditions::{ConditionType, find};
 use bloomery_crds::names::ANNOTATION_APPLIED;
-use bloomery_crds::v1alpha1::Skill;
+use bloomery_crds::v1alpha1::{Job, Skill};
 use kube::runtime::controller::Action;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -122,6 +123,28 @@ async fn what_somebody_else_has_is_neither_taken_nor_deleted() {
 }
 
 #[tokio::test]
+async fn what_somebody_else_makes_in_the_same_moment_is_not_taken_over() {
+    let api = FakeApi::default();
+    put(&api, &fixtures::with_container());
+    // As little as an object can be: it contradicts nothing that is wanted of it.
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"namespace": "acme", "name": "orders-mcp", "uid": "foreign"},
+    });
+    api.meanwhile(ACCOUNT, foreign);
+    let skill = serde_json::from_value(api.get(SKILL)).unwrap();
+    let error = reconcile(skill, api.operator().await).await.unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+    writes(&api);
+    look(&api).await;
+    let found = writes(&api);
+    assert!(!found.iter().any(|write| write.ends_with(ACCOUNT)), "{found:?}");
+    assert_eq!(reason(&api, ConditionType::McpAvailable), "NameTaken");
+    let metadata = &api.get(ACCOUNT)["metadata"];
+    assert_eq!((&metadata["uid"], &metadata["ownerReferences"]), (&json!("foreign"), &Value::Null));
+}
+
+#[tokio::test]
 async fn a_memory_claim_that_is_there_is_used_as_it_is() {
     let api = FakeApi::default();
     let claim = json!({
@@ -152,18 +175,59 @@ async fn a_server_that_the_skill_no_longer_has_is_deleted() {
 }
 
 #[tokio::test]
+async fn a_server_stays_for_the_job_that_runs_on_the_revision_with_it() {
+    let api = provisioned(&fixtures::with_container()).await;
+    let first = api.get(SKILL)["status"]["revision"].clone();
+    api.put(JOB, job_on(&first));
+    put(&api, &fixtures::without_server());
+    look(&api).await;
+    assert_eq!(deletions(&api), [""; 0]);
+    api.change(JOB, |job| job["status"]["phase"] = json!("Succeeded"));
+    look(&api).await;
+    assert_eq!(deletions(&api), [ACCOUNT, SERVICE, DEPLOYMENT].map(|gone| format!("delete {gone}")));
+}
+
+#[tokio::test]
+async fn the_end_of_a_job_wakes_its_skill_and_so_does_its_deletion() {
+    let api = provisioned(&fixtures::without_server()).await;
+    let revision = api.get(SKILL)["status"]["revision"].clone();
+    api.put(JOB, job_on(&revision));
+    let context = api.operator().await;
+    let jobs = context.caches.jobs.store();
+    let read = |job: Value| serde_json::from_value::<Guarded<Job>>(job).unwrap();
+    assert_eq!(ended(jobs, &read(job_on(&revision))), []);
+    let mut finished = job_on(&revision);
+    finished["status"]["phase"] = json!("Failed");
+    assert_eq!(ended(jobs, &read(finished)).len(), 1);
+    for (field, value) in [("name", "another"), ("uid", "of a namesake made later")] {
+        let mut gone = job_on(&revision);
+        gone["metadata"][field] = json!(value);
+        assert_eq!(ended(jobs, &read(gone)).len(), 1, "the cache no longer has it");
+    }
+}
+
+/// What was deleted since the last time that writes were asked for.
+fn deletions(api: &FakeApi) -> Vec<String> {
+    writes(api).into_iter().filter(|write| write.starts_with("delete")).collect()
+}
+
+/// An unfinished Job on this revision.
+fn job_on(revision: &Value) -> Value {
+    json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+        "metadata": {"namespace": "acme", "name": "refund", "uid": "u-job"},
+        "spec": {"skill": "orders", "goal": "Refund"},
+        "status": {"phase": "Running", "skillRevision": revision},
+    })
+}
+
+#[tokio::test]
 async fn an_earlier_revision_stays_for_the_job_that_runs_on_it() {
     let mut skill = fixtures::without_server();
     let api = provisioned(&skill).await;
     let revision = |api: &FakeApi| api.get(SKILL)["status"]["revision"].clone();
     let first = revision(&api);
-    let job = json!({
-        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
-        "metadata": {"namespace": "acme", "name": "refund", "uid": "u-job"},
-        "spec": {"skill": "orders", "goal": "Refund"},
-        "status": {"phase": "Running", "skillRevision": first},
-    });
-    api.put(JOB, job);
+    api.put(JOB, job_on(&first));
     for version in 1..6 {
         let status = serde_json::from_value(api.get(SKILL)["status"].clone()).unwrap();
         skill.status = Some(status);
@@ -173,7 +237,7 @@ async fn an_earlier_revision_stays_for_the_job_that_runs_on_it() {
     }
     let path = format!("/api/v1/namespaces/acme/configmaps/{}", first["name"].as_str().unwrap());
     assert_eq!(api.get(&path)["metadata"]["name"], first["name"]);
-    assert_eq!(writes(&api).iter().filter(|write| write.starts_with("delete")).count(), 2);
+    assert_eq!(deletions(&api).len(), 2);
     api.change(JOB, |job| job["status"]["phase"] = json!("Succeeded"));
     look(&api).await;
     assert_eq!(api.writes(), [format!("delete {path}")]);

@@ -135,6 +135,19 @@ fn a_live_pod_without_its_labels_never_gets_a_twin() {
 }
 
 #[test]
+fn a_live_pod_without_its_owner_never_gets_a_twin_and_still_goes_in_the_end() {
+    let mut orphan = pod(1, "Running");
+    orphan.metadata.owner_references = None;
+    let decision = decide_at(1000, &status(1, Phase::Running), std::slice::from_ref(&orphan), false);
+    assert_eq!((decision.act, decision.again), (Act::Observe(None), None), "its labels still tell of it");
+    let mut ended = status(1, Phase::Succeeded);
+    ended.completion_time = Some(Time(at(1000)));
+    let deleted: Vec<String> =
+        decide_at(1180, &ended, &[orphan], false).delete.into_iter().map(|pod| pod.uid).collect();
+    assert_eq!(deleted, [pod_uid(1)]);
+}
+
+#[test]
 fn a_deleted_skill_ends_only_jobs_that_had_a_revision() {
     let running = decide_at(5, &status(1, Phase::Running), &[pod(1, "Running")], true);
     assert_eq!(word(&running.act), "end SkillDeleted");

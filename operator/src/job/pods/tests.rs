@@ -1,7 +1,7 @@
 use super::*;
-use crate::job::fixtures::{UID, at, container, ended_pod, message, pod, pod_uid};
+use crate::job::fixtures::{UID, at, container, ended_pod, message, pod, pod_uid, status};
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::report::End;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateRunning, ContainerStateWaiting, PodCondition, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -112,4 +112,10 @@ fn a_pod_of_another_owner_is_none_of_ours() {
     let mut unlabelled = pod(1, "Running");
     unlabelled.metadata.labels = None;
     assert_eq!(WorkerPod::read(&unlabelled, UID, None, at(0)), None);
+    let recorded = status(1, Phase::Running).attempt;
+    let mut copy = pod(1, "Running");
+    copy.metadata.owner_references = None;
+    assert!(WorkerPod::read(&copy, UID, recorded.as_ref(), at(0)).is_some());
+    copy.metadata.uid = Some("another pod of that name".into());
+    assert_eq!(WorkerPod::read(&copy, UID, recorded.as_ref(), at(0)), None);
 }

@@ -2,7 +2,9 @@ use super::*;
 use crate::job::fixtures::{UID, job, pod_uid, report, status};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::JobResult;
 use rstest::rstest;
+use serde_json::{Map, Value, json};
 
 fn caller(pod_uid: &str) -> Caller {
     Caller { namespace: "acme".into(), pod_uid: pod_uid.into() }
@@ -88,4 +90,22 @@ fn more_than_a_status_holds_is_refused() {
     let mut report = report(1, 1, 1, Phase::Running);
     report.projection.remarks = vec!["r".repeat(257)];
     assert!(matches!(check(&report), Err(Refusal::Invalid(why)) if why.contains("a remark")));
+}
+
+#[rstest]
+#[case::as_deep_as_a_worker_may(MAX_DEPTH, true)]
+#[case::deeper(MAX_DEPTH + 1, false)]
+fn fields_that_would_make_lists_unreadable_are_refused(#[case] levels: usize, #[case] fits: bool) {
+    // The fields are one level, and each array another one.
+    let nested = (1..levels).fold(Value::Null, |inner, _| json!([inner]));
+    let fields = Map::from_iter([("flat".to_owned(), json!("A-17")), ("order".to_owned(), nested)]);
+    assert_eq!(depth(&Value::Object(fields.clone())), levels);
+    let mut report = report(1, 1, 1, Phase::Running);
+    report.projection.result = Some(JobResult { fields, ..JobResult::default() });
+    let checked = check(&report);
+    assert_eq!(checked.is_ok(), fits);
+    if let Err(refusal) = checked {
+        assert_eq!(refusal.status().as_u16(), 422);
+        assert!(refusal.to_string().starts_with("projection.result.fields.order "), "{refusal}");
+    }
 }
