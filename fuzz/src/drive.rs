@@ -90,8 +90,10 @@ impl Driven {
 
     /// Answers the request to a model that comes next, if one does.
     pub fn answer(&mut self, answer: Answer) {
-        let Step::CallModel(request) = next(&self.conversation) else { return };
-        let asked = Event::ModelRequested { reserve: request.reserve, stage: request.stage };
+        let asked = match next(&self.conversation) {
+            Step::CallModel(request) => Event::ModelRequested { reserve: request.reserve, stage: request.stage },
+            _ => return,
+        };
         self.record(asked, at());
         self.record(Event::ModelAnswered { answer }, at());
         self.go_on();

@@ -73,7 +73,7 @@ fn what_is_no_line_of_this_version_is_unreadable(#[case] line: String) {
 #[case::objects("{\"a\":")]
 #[case::in_the_data("{\"type\":\"model.answered\",\"data\":{\"answer\":{\"message\":[")]
 fn nesting_without_an_end_is_unreadable(#[case] opening: &'static str) {
-    let read = || {
+    let read = move || {
         let inner = opening.chars().last().unwrap().to_string();
         for line in [opening.repeat(200_000), format!("{opening}{}", inner.repeat(1_000_000))] {
             assert!(Chain::new("/test").read(&line).is_err());
@@ -92,7 +92,7 @@ proptest! {
         prop_assume!(lines[line][at] != to);
         lines[line][at] = to;
         let lines: Vec<_> = lines.iter().map(|line| String::from_utf8_lossy(line)).collect();
-        prop_assert!(read(lines.iter().map(AsRef::as_ref)).is_err());
+        prop_assert!(read(lines.iter().map(|line| &**line)).is_err());
     }
 
     #[test]

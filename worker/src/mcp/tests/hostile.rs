@@ -104,8 +104,8 @@ fn only_an_object_that_answers_this_call_is_its_result() {
         let server = {
             let next = next.clone();
             Rude::calls(move |request| {
-                let (said, as_events) = &*next.lock().unwrap();
-                said.response(request, *as_events)
+                let (said, as_events) = next.lock().unwrap().clone();
+                said.response(request, as_events)
             })
         };
         (client(&server.start().await), server)

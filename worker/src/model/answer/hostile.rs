@@ -18,7 +18,7 @@ fn body(message: &str) -> String {
 #[case::of_what_nobody_reads("{\"choices\":[],\"x\":")]
 #[case::of_the_error("{\"error\":")]
 fn nesting_without_an_end_cannot_be_read(#[case] beginning: &'static str) {
-    let read_all = || {
+    let read_all = move || {
         for part in ["[", "{\"a\":", "[{\"a\":"] {
             let body = format!("{beginning}{}", part.repeat(super::super::MAX_ANSWER / 2 / part.len()));
             assert!(read(body.as_bytes()).is_err());

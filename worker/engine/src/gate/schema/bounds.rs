@@ -19,7 +19,7 @@ const MAX_PARTS: usize = 10_000;
 /// What all compiled patterns of a schema may take, in bytes: this, and so much for each byte of the schema. A line of
 /// pattern can stand for megabytes, and a server may list hundreds of schemas.
 const PATTERN_BYTES: usize = 128 * 1024;
-const PATTERN_BYTES_PER_BYTE: usize = 64;
+const PATTERN_BYTES_PER_BYTE: usize = 128;
 
 /// What is known of a schema that is within the bounds.
 #[derive(Debug)]
