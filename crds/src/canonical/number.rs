@@ -1,6 +1,7 @@
 //! The check that every number of a JSON text survives reading and writing.
 
 use super::Error;
+use serde_json::Number;
 
 /// Checks each number token of a text that is known to be valid JSON.
 pub(super) fn check(text: &str) -> Result<(), Error> {
@@ -43,10 +44,10 @@ fn is_exact(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
         return token != "-0" && (token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok());
     }
-    match token.parse::<f64>() {
-        Ok(float) if float.is_finite() => decimal(token) == decimal(&format!("{float:e}")),
-        _ => false,
-    }
+    // As it will be written: of two shortest forms that are as near (...362.62 and ...362.63 are), the standard library
+    // writes another than `serde_json` does.
+    let written = token.parse::<f64>().ok().and_then(Number::from_f64);
+    written.is_some_and(|number| decimal(token) == decimal(&number.to_string()))
 }
 
 /// The value of a decimal literal as (negative, significant digits, exponent of the last digit): equal
