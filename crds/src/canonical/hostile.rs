@@ -43,11 +43,10 @@ fn one_meaning_has_one_digest(#[case] one: &str, #[case] other: &str) {
 
 /// Halfway between two numbers of as many digits: whichever is written must be the one that is read.
 #[rstest]
-#[case(250_704_378_937_362.625)]
-#[case(-250_704_378_937_362.625)]
+#[case(2_005_635_031_498_901.0 / 8.0)]
+#[case(-2_005_635_031_498_901.0 / 8.0)]
 #[case(5e-324)]
 #[case(f64::MAX)]
-#[case(9_007_199_254_740_993.0)]
 fn a_number_that_we_write_is_one_that_we_read(#[case] float: f64) {
     let value = json!({ "amount": float });
     assert_eq!(parse(&to_string(&value)), Ok(value));
