@@ -1,6 +1,7 @@
 //! The check that every number of a JSON text survives reading and writing.
 
 use super::Error;
+use serde_json::Number;
 
 /// Checks each number token of a text that is known to be valid JSON.
 pub(super) fn check(text: &str) -> Result<(), Error> {
@@ -39,13 +40,15 @@ fn number_token(from: &str) -> &str {
     from.get(..end).unwrap_or(from)
 }
 
+/// Whether the number is written again as it is read. Of two shortest forms that are equally near, such as ...62 and
+/// ...63 for ...625, only the one that is written counts.
 fn is_exact(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
         return token != "-0" && (token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok());
     }
     match token.parse::<f64>() {
-        Ok(float) if float.is_finite() => decimal(token) == decimal(&format!("{float:e}")),
-        _ => false,
+        Ok(float) => Number::from_f64(float).is_some_and(|written| decimal(token) == decimal(&written.to_string())),
+        Err(_) => false,
     }
 }
 
