@@ -1,4 +1,4 @@
-//! Which Kubernetes Events a Job gets: its start, its first loss, its end. At most three (`design.md`, section 7).
+//! Which Kubernetes Events a Job gets: its start, its first move to another pod, its end. At most three (`design.md`, section 7).
 
 use super::apply::Applied;
 use super::fetch::Seen;
@@ -18,6 +18,10 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied) {
         Applied::Started(made, Some(lost)) if made.attempt == 2 => {
             Telling::warning(Reason::BackOff, format!("{}; the Job goes on in the pod {}", lost.message, made.pod))
         }
+        Applied::Started(made, None) if made.attempt == 2 => Telling::normal(
+            Reason::Starting,
+            format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
+        ),
         Applied::Ended(end) => return tell_end(context, &seen.job, &end.outcome).await,
         Applied::Started(..) | Applied::Nothing | Applied::Observed(_) | Applied::Paused(_) | Applied::Waiting(..) => {
             return;
