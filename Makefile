@@ -28,6 +28,10 @@ test-fast: ## Tests that need no cluster
 e2e: cluster-up images ## Stories on a real cluster; FILTER=<name> picks some
 	@$(STEP) "stories on the cluster" hack/e2e $(FILTER)
 
+.PHONY: bench
+bench: ## The engine's numbers, each to a floor of the same run; ONLY=<section> picks some
+	@$(STEP) "bench" hack/bench $(ONLY)
+
 .PHONY: lint
 lint: lint-code lint-chart ## Formatting, clippy, licences, generated files, scripts, spelling, chart
 
@@ -44,6 +48,10 @@ lint-code:
 .PHONY: lint-chart
 lint-chart:
 	@$(STEP) "chart" hack/lint-chart
+
+.PHONY: fuzz
+fuzz: ## Throw inputs at each fuzz target for 60 s; hack/fuzz <target> <seconds> picks one
+	@$(STEP) "fuzz" hack/fuzz
 
 .PHONY: fmt
 fmt: ## Format the Rust sources

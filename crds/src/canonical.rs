@@ -3,6 +3,8 @@
 //! Keys are sorted by code point, integers of 64 bits stay exact, floats are printed shortest. RFC 8785 maps
 //! every number to a double, so 9007199254740993 and ...992 would share one digest: two orders, one approval.
 
+#[cfg(test)]
+mod hostile;
 mod number;
 mod strict;
 

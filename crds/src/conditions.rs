@@ -18,6 +18,8 @@ pub enum ConditionType {
     MemoryReady,
     /// The MCP server can be reached.
     McpAvailable,
+    /// Whether all of the Skill holds as it is written, for a Job; present where it does not.
+    SkillAsWritten,
     /// Whether the last pod's end was reported, or only read from its termination message.
     Reported,
 }
@@ -99,6 +101,16 @@ pub enum Reason {
     Succeeded,
     /// The Job failed; the outcome says why.
     Failed,
+    /// The goal is none that the Skill serves; the outcome says what it serves.
+    OutOfDomain,
+    /// A call waits until a person has decided.
+    AwaitingApproval,
+    /// What the Job binds does not fit what the Skill declares; the message names every fault.
+    ResourcesInvalid,
+    /// Something that the Job binds does not exist yet.
+    ResourceNotFound,
+    /// The worker found that something of the Skill does not hold as it is written; the message says what.
+    Differs,
     /// A person has to take the Job over; the outcome says why.
     Escalated,
 }

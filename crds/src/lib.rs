@@ -4,11 +4,16 @@
 //! (`docs/architecture.md` has the directions).
 
 pub mod canonical;
+pub mod condition;
 pub mod conditions;
+pub mod dialect;
 pub mod limits;
 pub mod names;
+pub mod nearest;
 pub mod outcome;
+pub mod persona;
 pub mod report;
+pub mod resources;
 pub mod run;
 pub mod text;
 pub mod v1alpha1;

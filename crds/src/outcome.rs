@@ -1,5 +1,6 @@
 //! How a Job ends, and what each stage of it is called.
 
+use crate::v1alpha1::OutOfDomainAction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumIter, EnumString, IntoStaticStr};
@@ -30,12 +31,16 @@ pub enum Phase {
     Starting,
     /// The worker works through the goal.
     Running,
+    /// A call waits until a person has decided; no pod runs.
+    AwaitingApproval,
     /// The model gave an answer, which the finalization gate rules on.
     Finalizing,
     /// The goal was reached and the answer passed its gates.
     Succeeded,
     /// A limit, a fault or a deletion ended the Job.
     Failed,
+    /// The goal is none that the Skill serves.
+    Refused,
     /// The engine would not decide, and a person has to.
     Escalated,
 }
@@ -44,8 +49,13 @@ impl Phase {
     /// Whether the Job has ended.
     pub fn is_terminal(self) -> bool {
         match self {
-            Self::Succeeded | Self::Failed | Self::Escalated => true,
-            Self::Pending | Self::Queued | Self::Starting | Self::Running | Self::Finalizing => false,
+            Self::Succeeded | Self::Failed | Self::Refused | Self::Escalated => true,
+            Self::Pending
+            | Self::Queued
+            | Self::Starting
+            | Self::Running
+            | Self::AwaitingApproval
+            | Self::Finalizing => false,
         }
     }
 }
@@ -93,25 +103,10 @@ pub enum OutcomeCode {
     GateFailed,
     /// A call with effect was sent, and nobody knows whether it happened.
     ToolIndeterminate,
-}
-
-impl OutcomeCode {
-    /// The phase in which a Job with this outcome rests.
-    pub fn phase(self) -> Phase {
-        match self {
-            Self::Succeeded => Phase::Succeeded,
-            Self::StepLimit
-            | Self::ToolCallLimit
-            | Self::TokenLimit
-            | Self::DurationLimit
-            | Self::Stuck
-            | Self::CrashLoop
-            | Self::McpUnavailable
-            | Self::ModelUnavailable
-            | Self::SkillDeleted => Phase::Failed,
-            Self::GateFailed | Self::ToolIndeterminate => Phase::Escalated,
-        }
-    }
+    /// The Job cannot go on without an answer that only a person has.
+    UserNeeded,
+    /// The goal is none of the Skill's intents; `action` says what the Skill does then.
+    OutOfDomain,
 }
 
 /// The end of a Job: a typed reason and a sentence for people.
@@ -120,6 +115,9 @@ impl OutcomeCode {
 pub struct Outcome {
     /// The typed reason.
     pub code: OutcomeCode,
+    /// What the Skill does with a goal that is none of its intents; only with `OutOfDomain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<OutOfDomainAction>,
     /// What happened and what to do about it.
     #[schemars(length(max = 1024))]
     pub message: String,
@@ -131,7 +129,34 @@ impl Outcome {
 
     /// Makes an outcome, bounding its sentence.
     pub fn new(code: OutcomeCode, message: impl AsRef<str>) -> Self {
-        Self { code, message: crate::text::bounded(message.as_ref(), Self::MAX_MESSAGE) }
+        Self { code, action: None, message: crate::text::bounded(message.as_ref(), Self::MAX_MESSAGE) }
+    }
+
+    /// Makes the outcome of a goal that is none of the Skill's intents.
+    pub fn out_of_domain(action: OutOfDomainAction, message: impl AsRef<str>) -> Self {
+        Self { action: Some(action), ..Self::new(OutcomeCode::OutOfDomain, message) }
+    }
+
+    /// The phase in which a Job with this outcome rests. Out of domain without an action is refused: nobody is
+    /// told to take over who was not named.
+    pub fn phase(&self) -> Phase {
+        match self.code {
+            OutcomeCode::Succeeded => Phase::Succeeded,
+            OutcomeCode::StepLimit
+            | OutcomeCode::ToolCallLimit
+            | OutcomeCode::TokenLimit
+            | OutcomeCode::DurationLimit
+            | OutcomeCode::Stuck
+            | OutcomeCode::CrashLoop
+            | OutcomeCode::McpUnavailable
+            | OutcomeCode::ModelUnavailable
+            | OutcomeCode::SkillDeleted => Phase::Failed,
+            OutcomeCode::GateFailed | OutcomeCode::ToolIndeterminate | OutcomeCode::UserNeeded => Phase::Escalated,
+            OutcomeCode::OutOfDomain => match self.action {
+                Some(OutOfDomainAction::Escalate) => Phase::Escalated,
+                Some(OutOfDomainAction::Redirect | OutOfDomainAction::Refuse) | None => Phase::Refused,
+            },
+        }
     }
 }
 
@@ -143,7 +168,7 @@ mod tests {
     #[test]
     fn every_outcome_rests_in_a_terminal_phase() {
         for code in OutcomeCode::iter() {
-            assert!(code.phase().is_terminal(), "{code}");
+            assert!(Outcome::new(code, "").phase().is_terminal(), "{code}");
         }
     }
 }

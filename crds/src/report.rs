@@ -4,7 +4,7 @@ use crate::canonical::Digest;
 use crate::outcome::{Outcome, Phase};
 use crate::run::JobIdentity;
 use crate::text::bounded;
-use crate::v1alpha1::{Gates, JobResult, LogPosition, Usage};
+use crate::v1alpha1::{Gates, JobResult, LogPosition, Usage, WaitingFor, WorkflowProgress};
 use serde::{Deserialize, Serialize};
 
 /// The path of the report endpoint.
@@ -50,11 +50,23 @@ pub struct Projection {
     pub result: Option<JobResult>,
     /// What each gate decided.
     pub gates: Gates,
+    /// How far the Skill's workflows are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workflows: Vec<WorkflowProgress>,
+    /// What a person has to do before the conversation can go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<WaitingFor>,
+    /// What of the Skill does not hold as it is written, a sentence each; at most [`MAX_REMARKS`] of at most 256 bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// What was spent.
     pub usage: Usage,
     /// How far the log is.
     pub log: LogPosition,
 }
+
+/// How many remarks a projection holds.
+pub const MAX_REMARKS: usize = 8;
 
 /// Something outside that a worker waits for, bounded in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +108,8 @@ pub enum End {
 pub enum ParkReason {
     /// The pod was asked to stop: a drain, a preemption, a deletion.
     Drain,
+    /// A call waits until a person has decided.
+    Approval,
 }
 
 /// What the operator answers to every report.

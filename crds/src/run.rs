@@ -7,7 +7,7 @@
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
-use crate::v1alpha1::{ModelProvider, SkillSpec};
+use crate::v1alpha1::{ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub const MAX_JOB_PART: usize = 64 * 1024;
 
 /// The directory of a worker pod below which a slag's memory is mounted.
 pub const MEMORY_ROOT: &str = "/memory";
+
+/// The directory of a worker pod below which bound file systems are mounted, each under its name.
+pub const RESOURCES_ROOT: &str = "/resources";
 
 /// Why a part cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +90,11 @@ pub struct JobPart {
     pub goal: String,
     /// The budgets.
     pub limits: EffectiveLimits,
-    /// The model to call.
-    pub model: ModelEndpoint,
+    /// The models to call: that of the main loop first, the others where a stage has its own.
+    pub models: Vec<ModelEndpoint>,
+    /// What the Skill's resources are for this Job, in the order of the Skill.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<BoundResource>,
     /// Where to report.
     pub report: ReportEndpoint,
 }
@@ -119,6 +125,8 @@ pub struct ModelEndpoint {
     pub base_url: String,
     /// How long one request may take.
     pub timeout_seconds: u64,
+    /// How many tokens it takes in all.
+    pub context_window: u64,
     /// The file that holds the key, where one is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<KeyFile>,
@@ -134,6 +142,36 @@ pub struct KeyFile {
     pub secret: String,
     /// The key in the Secret, for messages.
     pub key: String,
+}
+
+/// A resource of the Skill, as the Job binds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BoundResource {
+    /// The name that the Skill gives it.
+    pub name: String,
+    /// What kind of thing it is.
+    #[serde(rename = "type")]
+    pub kind: ResourceType,
+    /// What it is.
+    pub source: ResourceSource,
+}
+
+/// What a bound resource is. A secret value never stands in a run document: it is a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum ResourceSource {
+    /// A plain value: the URL of an API.
+    Value(String),
+    /// A secret value, in a file of the worker pod.
+    Secret(KeyFile),
+    /// A directory or a file that is mounted.
+    Mount {
+        /// Where.
+        path: String,
+        /// Whether nobody in the pod can change it.
+        read_only: bool,
+    },
 }
 
 /// Where a worker reports.

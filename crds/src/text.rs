@@ -10,9 +10,21 @@ pub fn bounded(text: &str, max: usize) -> String {
     format!("{}{MARK}", text.get(..end).unwrap_or_default())
 }
 
+/// Why a value is not one line of at most `max` bytes, as the end of a sentence (`it ...`); nothing where it is.
+/// The value itself is not told: it may be a secret in the wrong place.
+pub fn line_fault(value: &str, max: usize) -> Option<String> {
+    if value.len() > max {
+        return Some(format!("has {} bytes, and at most {max} are taken", value.len()));
+    }
+    if value.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
+        return Some("is more than one line".to_owned());
+    }
+    value.contains(char::is_control).then(|| "holds a control character".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bounded;
+    use super::{bounded, line_fault};
     use proptest::prelude::*;
 
     proptest! {
@@ -28,5 +40,14 @@ mod tests {
     fn leaves_short_texts_alone() {
         assert_eq!(bounded("ok", 3), "ok");
         assert_eq!(bounded("okay then", 6), "oka…");
+    }
+
+    #[test]
+    fn a_line_is_one_line_of_bounded_length_without_control_characters() {
+        assert_eq!(line_fault("https://docs.example.com/ä", 512), None);
+        for value in ["a\nb", "a\rb", "a\u{2028}b", "a\u{1b}[2J", "a\tb", "a\0"] {
+            assert!(line_fault(value, 512).is_some(), "{value:?}");
+        }
+        assert_eq!(line_fault("abcd", 3).unwrap(), "has 4 bytes, and at most 3 are taken");
     }
 }

@@ -8,12 +8,15 @@ mod skill;
 
 pub use definitions::definitions;
 pub use job::{
-    Attempt, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates, Job,
-    JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, PreTool, Ruling, SuggestedAction, Usage, Verdict,
+    Attempt, Binding, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode,
+    FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition,
+    PreTool, Ruling, SuggestedAction, Usage, Verdict, WaitingFor, WorkflowProgress,
 };
 pub use model::{Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub use shared::{Limits, SecretKeyRef, seconds};
 pub use skill::{
-    Engine, FinalizationGate, McpContainer, McpServer, McpService, OutputContract, Policy, Problem, RevisionRef, Role,
-    Skill, SkillSpec, SkillStatus, ToolDeclaration, ToolPolicy,
+    ApprovalAction, ApprovalRule, CallPolicy, Engine, Entity, FinalizationGate, Guardrails, Intent, Intents,
+    McpContainer, McpServer, McpService, OutOfDomain, OutOfDomainAction, OutputContract, Policy, Problem,
+    ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage,
+    ToolDeclaration, ToolInput, ToolPolicy, ValueType, When, Workflow,
 };

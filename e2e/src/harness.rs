@@ -42,7 +42,7 @@ pub use figures::figure;
 pub use job::{JobDraft, JobHandle};
 pub use ledger::Ledger;
 pub use model::{ModelDraft, ModelServer};
-pub use script::{Conversation, Turn, call, conversation, refund_of, say};
+pub use script::{Conversation, Turn, call, conversation, fails, refund_of, say};
 pub use shop::Shop;
 pub use skill::{SkillDraft, SkillHandle};
 pub use tenant::{Tenant, story};

@@ -11,8 +11,10 @@ mod check;
 mod control;
 mod desk;
 mod error;
+mod lookup;
 mod request;
 pub mod script;
+mod stage;
 #[cfg(test)]
 mod tests;
 mod v1;

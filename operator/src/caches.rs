@@ -38,8 +38,8 @@ pub struct Caches {
     pub deployments: Cache<Deployment>,
     /// All Services: those that are not ours with their ports only.
     pub services: Cache<Service>,
-    /// The memory claims of all tenants, ours or not.
-    pub memory_claims: Cache<PersistentVolumeClaim>,
+    /// All claims: the memory of each tenant whole, of others only whether they are there and who may mount them.
+    pub claims: Cache<PersistentVolumeClaim>,
     /// Pods of ours: workers, and those of MCP servers. Without environment, volumes and the Job's part.
     pub pods: Cache<Pod>,
 }
@@ -58,7 +58,6 @@ impl Caches {
             names::MANAGER,
             names::LABEL_COMPONENT
         ));
-        let claims = everything().fields(&format!("metadata.name={}", names::MEMORY_CLAIM));
         let mut feeds = Vec::new();
         let caches = Self {
             skills: cache(client, everything(), trim::metadata, &mut feeds),
@@ -68,7 +67,7 @@ impl Caches {
             service_accounts: cache(client, ours(), trim::metadata, &mut feeds),
             deployments: cache(client, ours(), trim::metadata, &mut feeds),
             services: cache(client, everything(), trim::service, &mut feeds),
-            memory_claims: cache(client, claims, trim::metadata, &mut feeds),
+            claims: cache(client, everything(), trim::claim, &mut feeds),
             pods: cache(client, ours(), trim::pod, &mut feeds),
         };
         (caches, futures::stream::select_all(feeds).boxed())
@@ -76,8 +75,7 @@ impl Caches {
 
     /// Waits until every cache has been filled once.
     pub async fn synced(&self) {
-        let Self { skills, jobs, models, revisions, service_accounts, deployments, services, memory_claims, pods } =
-            self;
+        let Self { skills, jobs, models, revisions, service_accounts, deployments, services, claims, pods } = self;
         tokio::join!(
             skills.synced(),
             jobs.synced(),
@@ -86,7 +84,7 @@ impl Caches {
             service_accounts.synced(),
             deployments.synced(),
             services.synced(),
-            memory_claims.synced(),
+            claims.synced(),
             pods.synced(),
         );
     }

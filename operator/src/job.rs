@@ -18,7 +18,7 @@ pub mod status;
 mod tell;
 pub mod validate;
 
-pub(crate) use tell::tell_end;
+pub(crate) use tell::{tell_end, tell_held};
 
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -29,7 +29,7 @@ use bloomery_crds::v1alpha1::{Job, JobStatus, Model, Skill};
 use fetch::Seen;
 use futures::stream::BoxStream;
 use interests::{Interest, Interests, Kind};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
@@ -92,8 +92,8 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     let stamp = Stamp { now: Time(now), generation: seen.job.metadata.generation };
     let next = status::next(&seen.status, &applied, &stamp);
     // API server
-    let again = write(&context, &memory.pace, &seen, next, again).await?;
-    tell::tell(&context, &seen, &applied).await;
+    let again = write(&context, &memory.pace, &seen, next.clone(), again).await?;
+    tell::tell(&context, &seen, &applied, &next).await;
     Ok(again.and_then(|again| Duration::try_from(again).ok()).map_or_else(Action::await_change, Action::requeue))
 }
 
@@ -146,6 +146,11 @@ fn sources(context: &Context, memory: &Arc<Memory>) -> Vec<BoxStream<'static, Wa
             caches.models.changes(),
             jobs,
             interested(memory, Kind::Model, |model: &Guarded<Model>| Some(model.name_any())),
+        ),
+        wakes(
+            caches.claims.changes(),
+            jobs,
+            interested(memory, Kind::Claim, |claim: &PersistentVolumeClaim| Some(claim.name_any())),
         ),
         wakes(
             caches.revisions.changes(),

@@ -12,6 +12,7 @@ pub mod events;
 pub mod health;
 pub mod job;
 pub mod leader;
+pub mod listing;
 pub mod logs;
 pub mod metrics;
 pub mod model;

@@ -74,8 +74,10 @@ fn wake(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
             let serves = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
             if serves { labelled(pod, names::LABEL_SKILL) } else { Vec::new() }
         }),
-        wakes(caches.memory_claims.changes(), skills, move |claim| {
-            fetch::skills(&same_namespace, claim.metadata.namespace.as_deref(), |_| true)
+        wakes(caches.claims.changes(), skills, move |claim| {
+            let is_memory = claim.name_any() == names::MEMORY_CLAIM;
+            let namespace = claim.metadata.namespace.as_deref();
+            if is_memory { fetch::skills(&same_namespace, namespace, |_| true) } else { Vec::new() }
         }),
         wakes(caches.services.changes(), skills, move |service| {
             let name = service.name_any();

@@ -1,6 +1,7 @@
 //! One attempt of one Job, from its inputs to its end.
 
 use crate::driver::{Driver, Exit, Journal, Model, Patience, Tools, World};
+use crate::focus::FocusCache;
 use crate::inputs::{self, Inputs};
 use crate::log::files::{Disk, Files};
 use crate::log::{self, Claimed, Store, claim};
@@ -57,11 +58,11 @@ async fn prepare_and_run(args: &RunArgs) -> Result<Exit, Error> {
     stop.listen().map_err(Error::Signals)?;
     let part = &inputs.part;
     let outside = Duration::from_secs(args.patience);
-    let model = model::Client::new(&part.model, &part.job.uid, model::Patience::of(outside))?;
+    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside))?;
     let tools = inputs.revision.mcp.as_ref().map(mcp::Client::new).transpose()?;
     let host = Host {
         files: Disk,
-        model: &model,
+        model: &models,
         tools: &tools,
         printer: Printer::new(args.log_format, Box::new(std::io::stdout())),
         patience: Patience::of(outside),
@@ -80,7 +81,7 @@ async fn prepare_and_run(args: &RunArgs) -> Result<Exit, Error> {
 pub struct Host<'a, M, T, F> {
     /// The file system that holds the memory.
     pub files: F,
-    /// The model.
+    /// The models.
     pub model: &'a M,
     /// The Skill's tools.
     pub tools: &'a T,
@@ -109,7 +110,8 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
         keep_skill(&claimed, args, inputs);
     }
     let reporter = start_reports(client, &claimed, &conversation, inputs, &stop);
-    let world = World { model, tools, reporter: &reporter, stop: &stop, patience };
+    let focus = FocusCache::new(&args.memory, &args.pod_uid, args.focus_cache_bytes);
+    let world = World { model, tools, reporter: &reporter, stop: &stop, focus: &focus, patience };
     let journal = Journal::new(claimed, printer, conversation.calls());
     let mut driver = Driver::new(conversation, journal, world);
     let exit = driver.run().await?;

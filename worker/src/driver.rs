@@ -5,10 +5,13 @@
 mod act;
 mod clients;
 mod journal;
+mod resources;
+mod results;
 mod wait;
 
 pub use journal::Journal;
 
+use crate::focus::FocusCache;
 use crate::log::{self, files::Files};
 use crate::report::Reporter;
 use crate::stop::{Stop, Why};
@@ -21,15 +24,15 @@ use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event, step};
 use std::time::Duration;
 
-/// A model, as the driver needs it. `model::Client` is the real one.
+/// The models of a Job, as the driver needs them. `model::Clients` is the real one.
 pub trait Model {
-    /// Says what is missing before the model can be asked at all: a key that is not in its Secret yet.
+    /// Says what is missing before the Model of this name can be asked at all: a key that is not in its Secret yet.
     /// Looked up anew each time, so that it heals without a restart.
-    fn missing(&self) -> Option<Waiting>;
+    fn missing(&self, model: &str) -> Option<Waiting>;
 
-    /// Asks until there is an answer, the client's patience is over, or `within` was spent in requests; gives
-    /// [`Event::ModelAnswered`] or [`Event::ModelFailed`]. Pauses between tries are made through `waits`, and are no
-    /// work. Dropping the future drops the request.
+    /// Asks the Model that the request names until there is an answer, the client's patience is over, or `within` was
+    /// spent in requests; gives [`Event::ModelAnswered`] or [`Event::ModelFailed`]. Pauses between tries are made
+    /// through `waits`, and are no work. Dropping the future drops the request.
     fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> impl Future<Output = Event>;
 }
 
@@ -77,6 +80,8 @@ pub struct World<'a, M, T> {
     pub reporter: &'a Reporter,
     /// The request to stop.
     pub stop: &'a Stop,
+    /// Where large results are kept.
+    pub focus: &'a FocusCache,
     /// How long to wait.
     pub patience: Patience,
 }
@@ -136,6 +141,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     async fn drive(&mut self) -> Result<Exit, log::Error> {
+        self.await_resources().await?;
         loop {
             // A signal that came while the log was written is heard before anything is begun.
             tokio::task::yield_now().await;
@@ -146,6 +152,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
                     journal.sync()?;
                     return Ok(Exit::Finished);
                 }
+                Step::Park(reason) => return self.park(reason),
                 begun => match world.stop.asked() {
                     Some(asked) => return self.leave(asked.why),
                     None => act::perform(begun, conversation, journal, world).await?,
@@ -160,14 +167,30 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         match why {
             // What is not durable yet belongs to nobody: the log is another's.
             Why::Superseded => Ok(Exit::Superseded),
-            Why::Drain => {
-                let reason = ParkReason::Drain;
-                let entries = self.journal.append_all(vec![Event::Parked { reason }])?;
-                self.journal.sync()?;
-                self.apply(&entries);
-                Ok(Exit::Parked(reason))
-            }
+            Why::Drain => self.park(ParkReason::Drain),
         }
+    }
+
+    /// Ends the pod with its log written.
+    fn park(&mut self, reason: ParkReason) -> Result<Exit, log::Error> {
+        let entries = self.journal.append_all(vec![Event::Parked { reason }])?;
+        self.journal.sync()?;
+        self.apply(&entries);
+        Ok(Exit::Parked(reason))
+    }
+
+    /// Waits until what the Job binds is there. Not where it is over, which needs nothing any more.
+    async fn await_resources(&mut self) -> Result<(), log::Error> {
+        if self.conversation.outcome().is_some() {
+            return Ok(());
+        }
+        let (event, time) = resources::there(&self.conversation.run().resources, &self.world).await;
+        self.journal.waited(time);
+        if let Some(event) = event {
+            let entries = self.journal.append_all(vec![event])?;
+            self.apply(&entries);
+        }
+        Ok(())
     }
 
     fn apply(&mut self, entries: &[Entry]) {

@@ -1,10 +1,15 @@
 //! What the tests of this crate share.
 
+pub(crate) mod failing;
 pub(crate) mod faulty;
+pub(crate) mod frozen;
 pub(crate) mod model_server;
 pub(crate) mod operator;
 pub(crate) mod shop;
+pub(crate) mod sound;
 pub(crate) mod stand;
+pub(crate) mod twelve_steps;
+pub(crate) mod volatile;
 
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
@@ -20,6 +25,8 @@ pub(crate) fn run() -> Run {
         revision: Digest::of_bytes(b"revision"),
         goal: "Refund order A-17".into(),
         limits: EffectiveLimits::DEFAULT,
+        resources: Vec::new(),
+        context_window: 128_000,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::settings::RunArgs;
 use bloomery_crds::run::{self, JobPart, Revision};
+use bloomery_crds::v1alpha1::{ModelSpec, Stage};
 use bloomery_engine::run::Run;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,9 @@ pub enum Error {
     /// A part of it is not what the operator wrote.
     #[error(transparent)]
     Part(#[from] run::Error),
+    /// A stage of the Skill has no model.
+    #[error("the Job's part has no Model `{0}`, which the Skill names")]
+    Model(String),
     /// The two parts do not belong together.
     #[error("the Job's part is for the revision {expected}, and the revision is {found}")]
     Revision {
@@ -49,6 +53,10 @@ impl Inputs {
         if part.revision != args.revision_digest {
             return Err(Error::Revision { expected: part.revision, found: args.revision_digest.clone() });
         }
+        let names = revision.spec.model_names();
+        if let Some(name) = names.iter().find(|name| !part.models.iter().any(|model| model.name == **name)) {
+            return Err(Error::Model((*name).to_owned()));
+        }
         Ok(Self { revision, part })
     }
 
@@ -61,7 +69,15 @@ impl Inputs {
             revision: self.part.revision.clone(),
             goal: self.part.goal.clone(),
             limits: self.part.limits,
+            resources: self.part.resources.clone(),
+            context_window: self.context_window(),
         }
+    }
+
+    fn context_window(&self) -> u64 {
+        let name = self.revision.spec.model_name(Stage::Plan);
+        let model = self.part.models.iter().find(|model| model.name == name);
+        model.map_or(ModelSpec::DEFAULT_CONTEXT_WINDOW, |model| model.context_window)
     }
 
     /// Names the conversation in its log.
@@ -73,4 +89,23 @@ impl Inputs {
 
 fn text(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::shop::Refund;
+    use crate::fixture::stand::Stand;
+    use bloomery_crds::v1alpha1::FinalizationGate;
+
+    #[tokio::test]
+    async fn a_stage_without_its_model_is_refused_before_anything_begins() {
+        let mut stand = Stand::new(Vec::new(), Refund::Answers).await;
+        let inputs = Inputs::read(&stand.args(1)).unwrap();
+        assert_eq!(inputs.run().context_window, 128_000);
+        let gate = FinalizationGate { model: Some("fast".into()), ..FinalizationGate::default() };
+        stand.skill.engine.get_or_insert_default().finalization_gate = Some(gate);
+        let error = Inputs::read(&stand.args(2)).unwrap_err().to_string();
+        assert_eq!(error, "the Job's part has no Model `fast`, which the Skill names");
+    }
 }

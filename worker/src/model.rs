@@ -5,12 +5,14 @@
 //! is handed back at once, since the engine counts those.
 
 mod answer;
+mod clients;
 mod key;
 mod refusal;
 mod request;
 mod retry_after;
 mod trouble;
 
+pub use clients::Clients;
 pub use key::SecretMissing;
 
 use crate::backoff::Backoff;
@@ -177,6 +179,18 @@ impl Client {
     fn clause(&self, message: &str) -> String {
         let ModelEndpoint { name, model, base_url, .. } = &self.endpoint;
         bounded(&format!("the Model `{name}` ({model} at {base_url}) {message}"), MAX_CLAUSE)
+    }
+}
+
+/// Reads the body of a successful response, for the fuzz targets: the rest of the client is IO.
+///
+/// # Errors
+/// The clause that the client makes of an answer that cannot be read.
+#[cfg(fuzzing)]
+pub fn read_answer(body: &[u8]) -> Result<Answer, String> {
+    match Key::read(None) {
+        Ok(key) => answer::read(body).map_err(|unreadable| unreadable.sentence(&key)),
+        Err(_) => Err(String::new()),
     }
 }
 

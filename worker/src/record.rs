@@ -5,8 +5,8 @@ use crate::log::files::{Files, replace};
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::Projection;
-use bloomery_crds::run::{JobIdentity, JobPart};
-use bloomery_crds::v1alpha1::{LogPosition, Usage};
+use bloomery_crds::run::{BoundResource, JobIdentity, JobPart};
+use bloomery_crds::v1alpha1::{DetectedIntent, LogPosition, Usage};
 use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,12 @@ pub struct Record {
     pub revision: Digest,
     /// What was to be reached.
     pub goal: String,
+    /// What the Job binds: a secret only by the Secret and the key that hold it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<BoundResource>,
+    /// Which intent the goal meant, where the Skill declares some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<DetectedIntent>,
     /// How it ended.
     pub outcome: Option<Outcome>,
     /// The answer or the draft.
@@ -51,6 +57,8 @@ impl Record {
             skill: run.skill_name.clone(),
             revision: run.revision.clone(),
             goal: run.goal.clone(),
+            resources: part.resources.clone(),
+            intent: projection.gates.intent,
             outcome: projection.outcome,
             result: conversation.result().cloned(),
             usage: projection.usage,

@@ -55,4 +55,7 @@ pub struct RunArgs {
     /// try it must fit into the 300 s that the pod has beyond the Job's duration.
     #[arg(long, default_value_t = 180)]
     pub patience: u64,
+    /// How many bytes the focus cache of the Skill's memory may take; the least recently used results go first.
+    #[arg(long, default_value_t = crate::focus::BUDGET)]
+    pub focus_cache_bytes: u64,
 }

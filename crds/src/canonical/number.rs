@@ -40,16 +40,14 @@ fn number_token(from: &str) -> &str {
     from.get(..end).unwrap_or(from)
 }
 
-/// Whether the number is written again as it is read. Of two shortest forms that are equally near, such as ...62 and
-/// ...63 for ...625, only the one that is written counts.
 fn is_exact(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
         return token != "-0" && (token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok());
     }
-    match token.parse::<f64>() {
-        Ok(float) => Number::from_f64(float).is_some_and(|written| decimal(token) == decimal(&written.to_string())),
-        Err(_) => false,
-    }
+    // As it will be written: of two shortest forms that are as near (...362.62 and ...362.63 are), the standard library
+    // writes another than `serde_json` does.
+    let written = token.parse::<f64>().ok().and_then(Number::from_f64);
+    written.is_some_and(|number| decimal(token) == decimal(&number.to_string()))
 }
 
 /// The value of a decimal literal as (negative, significant digits, exponent of the last digit): equal

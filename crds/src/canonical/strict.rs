@@ -12,7 +12,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
     serde_json::from_str::<Strict>(text).map(|strict| strict.0).map_err(|error| {
         let message = error.to_string();
         match message.strip_prefix(DUPLICATE).and_then(|rest| rest.split_once('\u{1}')) {
-            Some((key, _)) => Error::DuplicateKey(key.to_owned()),
+            Some((key, _)) => Error::DuplicateKey(crate::text::bounded(key, 64)),
             None => Error::Syntax(message),
         }
     })

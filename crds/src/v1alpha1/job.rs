@@ -1,16 +1,21 @@
 //! The kind `Job`: one conversation with a Skill.
 
+mod binding;
 mod rules;
 mod status;
 
+pub use binding::{Binding, ClaimBinding};
+
 pub use status::{
-    Attempt, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates, JobResult,
-    JobStatus, LlmCalls, LogPosition, PreTool, Ruling, SuggestedAction, Usage, Verdict,
+    Attempt, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason,
+    Gates, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, PreTool, Ruling, SuggestedAction, Usage, Verdict,
+    WaitingFor, WorkflowProgress,
 };
 
 use super::shared::Limits;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One conversation with a Skill: a goal that its agent works through in a pod of its own.
 ///
@@ -30,6 +35,12 @@ use serde::{Deserialize, Serialize};
     doc = "Job is one conversation with a Skill: a goal that its agent works through in a pod of its own.",
     category = "bloomery",
     printcolumn(name = "Skill", type_ = "string", json_path = ".spec.skill"),
+    printcolumn(
+        name = "Intent",
+        type_ = "string",
+        json_path = ".status.gates.intent.id",
+        priority = "1"
+    ),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Outcome", type_ = "string", json_path = ".status.outcome.code"),
     printcolumn(name = "Attempt", type_ = "integer", json_path = ".status.attempt.number"),
@@ -39,6 +50,12 @@ use serde::{Deserialize, Serialize};
         name = "Denied",
         type_ = "integer",
         json_path = ".status.gates.preTool.denied",
+        priority = "1"
+    ),
+    printcolumn(
+        name = "Held",
+        type_ = "string",
+        json_path = ".status.waitingFor.call.tool",
         priority = "1"
     ),
     printcolumn(
@@ -58,6 +75,7 @@ use serde::{Deserialize, Serialize};
 #[x_kube(
     validation = rules::skill_is_fixed(),
     validation = rules::goal_is_fixed(),
+    validation = rules::resources_are_fixed(),
     validation = rules::limits_only_fall("steps", "self.limits.steps <= oldSelf.limits.steps"),
     validation = rules::limits_only_fall("toolCalls", "self.limits.toolCalls <= oldSelf.limits.toolCalls"),
     validation = rules::limits_only_fall("tokens", "self.limits.tokens <= oldSelf.limits.tokens"),
@@ -71,6 +89,10 @@ pub struct JobSpec {
     #[schemars(length(min = 1, max = 8192))]
     #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say what is to be reached"))]
     pub goal: String,
+    /// What the Skill's resources are for this Job, by name. Fixed once set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 16))]
+    pub resources: BTreeMap<String, Binding>,
     /// Budgets of this Job. They may only lower the Skill's, and may only be lowered. A limit that is lowered while
     /// a pod runs counts from the Job's next attempt on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,6 +48,11 @@ pub struct ModelSpec {
     /// The key that requests carry. Leave it out for a server that asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<SecretRef>,
+    /// How many tokens the model takes in all, in and out. At 80 % of it older results of tools are put aside, and
+    /// the model can read them again. Default 128000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 8_192, max = 10_000_000))]
+    pub context_window: Option<u64>,
     /// How long one request may take, as `120s` or `2m`. Default 120s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
@@ -57,6 +62,9 @@ pub struct ModelSpec {
 impl ModelSpec {
     /// Seconds that one request may take where the Model says nothing.
     pub const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
+
+    /// Tokens that a model takes in all, where the Model says nothing.
+    pub const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
 }
 
 /// A wire protocol of language models.

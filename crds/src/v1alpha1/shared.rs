@@ -25,6 +25,11 @@ pub(super) fn duration_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": 20, "pattern": "^([1-9][0-9]{0,5}(h|m|s))+$" })
 }
 
+/// An object whose fields are not ours to know.
+pub(super) fn free_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
 /// The conditions of an object: one per type, as the API conventions have it.
 pub(super) fn conditions_schema(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({

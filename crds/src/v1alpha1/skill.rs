@@ -1,7 +1,20 @@
 //! The kind `Skill`: what an agent may do.
 
-use super::shared::{Limits, conditions_schema};
-use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
+mod engine;
+mod intents;
+mod mcp;
+mod policy;
+mod resource;
+mod tool;
+
+pub use engine::{Engine, FinalizationGate, OutputContract, ReplyPolisher, Stage};
+pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
+pub use mcp::{McpContainer, McpServer, McpService};
+pub use policy::{ApprovalAction, ApprovalRule, Guardrails, Policy, ToolPolicy, Workflow};
+pub use resource::{ResourceDeclaration, ResourceType};
+pub use tool::{CallPolicy, ToolDeclaration, ToolInput, ValueType, When};
+
+use super::shared::conditions_schema;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -50,6 +63,13 @@ pub struct SkillSpec {
     /// Who the agent is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
+    /// What people may want of the Skill. Without it every goal is taken as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intents: Option<Intents>,
+    /// What Jobs bind from outside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub resources: Vec<ResourceDeclaration>,
     /// The MCP server that brings the Skill's tools. Without one the agent answers without tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServer>,
@@ -60,12 +80,16 @@ pub struct SkillSpec {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
     )]
     pub tools: Vec<ToolDeclaration>,
-    /// The rules that the pre-tool gate enforces.
+    /// The rules that gates enforce.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
     /// What an answer must contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_contract: Option<OutputContract>,
+    /// What an answer is checked against besides the goal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
+    pub acceptance_criteria: Vec<String>,
     /// How the engine runs the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
@@ -92,169 +116,40 @@ pub struct Role {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub name: Option<String>,
-    /// The persona, as plain text. `{{` is refused: templates are not supported yet, and a template that
-    /// reaches the model as it stands would instruct it in a language of ours.
+    /// How the agent speaks and works. A template: `{{resources.<name>}}` is a declared resource as the Job binds it
+    /// (a file system is its mount path; a secret cannot be rendered); an optional one stands within
+    /// `{{#if resources.<name>}} ... {{else}} ... {{/if}}`, or `{{#unless ...}}`. Nothing else is a template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8192))]
-    #[x_kube(validation = Rule::new("!self.contains('{{')").message("templates are not supported yet: write the persona as plain text, without {{"))]
     pub persona: Option<String>,
 }
 
-/// The MCP server of a Skill: exactly one of `container` and `service`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("has(self.container) != has(self.service)").message("exactly one of container (the operator runs it) and service (it runs already) is needed"))]
-pub struct McpServer {
-    /// A server that the operator runs: one Deployment and Service for all Jobs of the Skill.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub container: Option<McpContainer>,
-    /// A Service of the same namespace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service: Option<McpService>,
-}
-
-/// An MCP server that the operator runs. It speaks streamable HTTP, and runs under the `restricted` Pod
-/// Security Standard: its image must run as a user other than root, on a read-only root file system.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct McpContainer {
-    /// The image.
-    #[schemars(length(min = 1, max = 1024))]
-    pub image: String,
-    /// Replaces the image's entry point.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 32), inner(length(max = 4096)))]
-    pub command: Vec<String>,
-    /// Arguments of the entry point.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = 4096)))]
-    pub args: Vec<String>,
-    /// The port that it listens on. Default 8080.
-    #[serde(default = "default_port")]
-    #[schemars(range(min = 1, max = 65_535))]
-    pub port: u16,
-    /// The path of its MCP endpoint. Default `/mcp`.
-    #[serde(default = "default_path")]
-    #[schemars(length(min = 1, max = 512), regex(pattern = r"^/[^?#\s]*$"))]
-    pub path: String,
-    /// Its environment, as in a pod. `valueFrom` hands it a secret that no worker sees.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
-    pub env: Vec<EnvVar>,
-    /// Its requests and limits, as in a pod.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourceRequirements>,
-}
-
-/// An MCP server that runs already, as a Service of the same namespace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct McpService {
-    /// Name of the Service.
-    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
-    pub name: String,
-    /// Port of the Service.
-    #[schemars(range(min = 1, max = 65_535))]
-    pub port: u16,
-    /// The path of the MCP endpoint. Default `/mcp`.
-    #[serde(default = "default_path")]
-    #[schemars(length(min = 1, max = 512), regex(pattern = r"^/[^?#\s]*$"))]
-    pub path: String,
-}
-
-fn default_port() -> u16 {
-    8080
-}
-
-fn default_path() -> String {
-    "/mcp".to_owned()
-}
-
-/// What the author says of a tool. A tool of which nothing is said has effects and is not repeatable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolDeclaration {
-    /// The tool's name, as the MCP server lists it.
-    #[schemars(length(min = 1, max = 128))]
-    pub name: String,
-    /// The tool changes nothing: its calls may run at once and be repeated. A server's own hint can take
-    /// this claim away, never give it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_only: Option<bool>,
-    /// Calling the tool again with the same call key has no further effect, so a call whose answer was lost
-    /// may be sent again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idempotent: Option<bool>,
-}
-
-/// The rules that the pre-tool gate enforces.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Policy {
-    /// Which tools may be seen and called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<ToolPolicy>,
-}
-
-/// Which of the Skill's tools may be seen and called. `blocked` wins.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolPolicy {
-    /// Names, or beginnings of names that end in `*`. Absent means every tool of the Skill's MCP server; an
-    /// empty list means none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
-    pub allowed: Option<Vec<String>>,
-    /// Names, or beginnings of names that end in `*`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 256), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
-    pub blocked: Vec<String>,
-}
-
-/// What an answer must contain.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OutputContract {
-    /// Fields that the answer's JSON block must have, each with a value that is not null or empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(min = 1, max = 128)), extend("x-kubernetes-list-type" = "set"))]
-    pub required_fields: Vec<String>,
-}
-
-/// How the engine runs the conversation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Engine {
-    /// The name of a Model in this namespace. Default `default`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
-    pub model: Option<String>,
-    /// The sampling temperature, 0 to 2. Without it the provider's own default holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0, max = 2.0))]
-    pub temperature: Option<f64>,
-    /// Budgets of each Job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Limits>,
-    /// The gate that an answer passes before it counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finalization_gate: Option<FinalizationGate>,
-}
-
-/// The gate that an answer passes before it counts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FinalizationGate {
-    /// How often a failed answer may go back to the loop. Each return must bring new evidence. Default 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 5))]
-    pub max_retries: Option<u32>,
-}
-
 impl SkillSpec {
-    /// The name of the Model that the Skill runs with.
-    pub fn model_name(&self) -> &str {
-        self.engine.as_ref().and_then(|engine| engine.model.as_deref()).unwrap_or("default")
+    /// The name of the Model that a stage runs with.
+    pub fn model_name(&self, stage: Stage) -> &str {
+        let engine = self.engine.as_ref();
+        let own = match stage {
+            Stage::Finalization => {
+                engine.and_then(|e| e.finalization_gate.as_ref()).and_then(|gate| gate.model.as_deref())
+            }
+            Stage::Polish => {
+                engine.and_then(|e| e.reply_polisher.as_ref()).and_then(|polisher| polisher.model.as_deref())
+            }
+            Stage::Intent | Stage::Plan => None,
+        };
+        own.or_else(|| engine.and_then(|engine| engine.model.as_deref())).unwrap_or("default")
+    }
+
+    /// Every Model that the Skill runs with, that of the main loop first.
+    pub fn model_names(&self) -> Vec<&str> {
+        let mut names = vec![self.model_name(Stage::Plan)];
+        for stage in [Stage::Finalization, Stage::Polish] {
+            let name = self.model_name(stage);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 }
 

@@ -1,5 +1,7 @@
 //! Jobs of a story.
 
+use std::collections::BTreeMap;
+
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
@@ -9,7 +11,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{ListParams, LogParams};
 
-use super::pods::write;
+use super::pods::{typed, write};
 use super::tenant::Tenant;
 use super::wait::{gone, says, until};
 
@@ -31,7 +33,12 @@ pub struct JobHandle<'t> {
 impl Tenant {
     /// A Job of the Skill `cs-tier-1`.
     pub fn job(&self, name: &str) -> JobDraft<'_> {
-        let spec = JobSpec { skill: "cs-tier-1".to_owned(), goal: "Refund order A-17".to_owned(), limits: None };
+        let spec = JobSpec {
+            skill: "cs-tier-1".to_owned(),
+            goal: "Refund order A-17".to_owned(),
+            resources: BTreeMap::new(),
+            limits: None,
+        };
         JobDraft { tenant: self, job: Job::new(name, spec) }
     }
 }
@@ -48,6 +55,13 @@ impl JobDraft<'_> {
     #[must_use]
     pub fn of(mut self, skill: &str) -> Self {
         skill.clone_into(&mut self.job.spec.skill);
+        self
+    }
+
+    /// Binds a resource of its Skill, in the words of the API.
+    #[must_use]
+    pub fn binding(mut self, name: &str, binding: serde_json::Value) -> Self {
+        self.job.spec.resources.insert(name.to_owned(), typed(binding));
         self
     }
 
@@ -97,7 +111,7 @@ impl JobHandle<'_> {
         let status = self.until(&format!("the end of the Job ({code})"), JobStatus::is_terminal).await;
         let outcome = status.outcome.as_ref().expect("a Job that has ended has an outcome");
         assert_eq!(outcome.code, code, "{}: {}", self.name, outcome.message);
-        assert_eq!(status.phase, Some(code.phase()), "{} rests in the phase of its outcome", self.name);
+        assert_eq!(status.phase, Some(outcome.phase()), "{} rests in the phase of its outcome", self.name);
         status
     }
 

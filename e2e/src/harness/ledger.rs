@@ -17,13 +17,18 @@ pub struct Ledger {
 }
 
 impl Tenant {
-    /// Runs a ledger with a claim of its own.
-    pub async fn ledger(&self) -> Ledger {
+    /// Makes a claim of a small volume.
+    pub async fn claim(&self, name: &str) {
         let claim: PersistentVolumeClaim = typed(json!({
-            "metadata": {"name": "ledger"},
+            "metadata": {"name": name},
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Mi"}}},
         }));
         self.create(claim).await;
+    }
+
+    /// Runs a ledger with a claim of its own.
+    pub async fn ledger(&self) -> Ledger {
+        self.claim("ledger").await;
         let volume = typed(json!({"name": "journal", "persistentVolumeClaim": {"claimName": "ledger"}}));
         let server = Server {
             name: "ledger",

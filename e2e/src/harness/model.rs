@@ -63,6 +63,7 @@ impl Tenant {
             model: "scripted".to_owned(),
             base_url: format!("http://model.{}.svc:{PORT}/v1", self.namespace),
             api_key: None,
+            context_window: None,
             timeout: None,
         };
         ModelDraft { tenant: self, model: Model::new(name, spec) }

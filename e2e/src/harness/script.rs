@@ -59,6 +59,64 @@ impl Conversation {
     }
 }
 
+impl Conversation {
+    /// Detects this intent, with these entities.
+    #[must_use]
+    pub fn intent(self, id: &str, entities: Value) -> Self {
+        self.stage("intent", json!({"json": {"intent": id, "entities": entities}}))
+    }
+
+    /// Finds that the goal is none of the Skill's intents.
+    #[must_use]
+    pub fn out_of_domain(self) -> Self {
+        self.stage("intent", json!({"json": {"intent": null}}))
+    }
+
+    /// Rules so on the next draft that the finalization gate is asked about.
+    #[must_use]
+    pub fn ruling(self, ruling: Value) -> Self {
+        self.stage("finalization", json!({ "json": ruling }))
+    }
+
+    /// Says the answer so when it is to be polished.
+    #[must_use]
+    pub fn polished(self, text: &str) -> Self {
+        self.stage("polish", json!({ "say": text }))
+    }
+
+    /// Adds an answer of a stage, in the words of the script.
+    #[must_use]
+    pub fn stage(mut self, stage: &str, answer: Value) -> Self {
+        let conversation = self.0.as_object_mut().expect("a conversation is an object");
+        let answers = conversation.entry(stage).or_insert(json!([]));
+        answers.as_array_mut().expect("answers are a list").push(answer);
+        self
+    }
+
+    /// Expects a text in the system prompt of the first turn.
+    #[must_use]
+    pub fn told(self, part: &str) -> Self {
+        self.expect_first("systemContains", json!(part))
+    }
+
+    /// Expects that no message of the first turn holds any of these texts.
+    #[must_use]
+    pub fn not_told(self, parts: &[&str]) -> Self {
+        self.expect_first("noMessageContains", json!(parts))
+    }
+
+    fn expect_first(mut self, what: &str, value: Value) -> Self {
+        let turn = self.0.get_mut("turns").and_then(|turns| turns.get_mut(0)).expect("there is a turn");
+        *turn = Turn(turn.take()).expect(what, value).0;
+        self
+    }
+}
+
+/// A ruling of the finalization gate that fails a draft.
+pub fn fails(code: &str, detail: &str, action: &str) -> Value {
+    json!({"passed": false, "score": 0.3, "reasons": [{"code": code, "detail": detail}], "suggested_action": action})
+}
+
 impl Turn {
     /// The answer that ends a refund, with the fields of the contract.
     pub fn answer(order: &str) -> Self {

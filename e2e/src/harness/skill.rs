@@ -1,5 +1,7 @@
 //! Skills of a story.
 
+mod tier_one;
+
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::v1alpha1::{
     McpContainer, McpServer, McpService, OutputContract, Policy, Problem, Role, Skill, SkillSpec, SkillStatus,
@@ -9,9 +11,10 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
+use serde_json::json;
 
 use super::cluster::image;
-use super::pods::PORT;
+use super::pods::{PORT, typed};
 use super::tenant::Tenant;
 use super::wait::{gone, says, until};
 
@@ -37,7 +40,8 @@ impl Tenant {
     }
 
     fn refunds(&self) -> SkillSpec {
-        let reads = |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), idempotent: None };
+        let reads =
+            |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), ..ToolDeclaration::default() };
         SkillSpec {
             display_name: Some("CS: Tier 1".to_owned()),
             version: Some(1),
@@ -49,12 +53,16 @@ impl Tenant {
                 name: Some("Support Agent".to_owned()),
                 persona: Some("You help with orders.".to_owned()),
             }),
+            intents: None,
+            resources: Vec::new(),
             mcp_server: Some(McpServer { container: Some(self.orders()), service: None }),
             tools: vec![reads("verify_identity"), reads("check_eligibility"), reads("track_order")],
             policy: None,
             output_contract: Some(OutputContract {
                 required_fields: ["order_id", "status", "next_steps"].map(str::to_owned).to_vec(),
+                schema: None,
             }),
+            acceptance_criteria: Vec::new(),
             engine: None,
         }
     }
@@ -78,6 +86,24 @@ impl Tenant {
 }
 
 impl SkillDraft<'_> {
+    /// Is all that the seed's `cs-tier-1` says (002, section 3.1): intents, guardrails, workflow, approvals, gate.
+    #[must_use]
+    pub fn tier_one(self) -> Self {
+        self.with(|spec| {
+            spec.problem = typed(json!({
+                "statement": "Help customers track orders and process refunds",
+                "goals": ["Reduce response time", "Increase satisfaction"],
+            }));
+            spec.role = Some(typed(json!({
+                "name": "Support Agent", "persona": "Friendly and empathetic customer support specialist",
+            })));
+            spec.intents = Some(typed(tier_one::intents()));
+            spec.tools.push(typed(tier_one::process_refund()));
+            spec.policy = Some(typed(tier_one::policy()));
+            spec.engine = Some(typed(json!({"finalizationGate": {"enabled": true, "maxRetries": 2}})));
+        })
+    }
+
     /// Changes the spec in a way that has no word of its own.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut SkillSpec)) -> Self {
@@ -89,7 +115,7 @@ impl SkillDraft<'_> {
     #[must_use]
     pub fn blocking(self, tool: &str) -> Self {
         let tools = ToolPolicy { allowed: None, blocked: vec![tool.to_owned()] };
-        self.with(|spec| spec.policy = Some(Policy { tools: Some(tools) }))
+        self.with(|spec| spec.policy = Some(Policy { tools: Some(tools), ..Policy::default() }))
     }
 
     /// Takes its tools from a Service of the tenant.

@@ -1,7 +1,9 @@
 //! The answer of a turn, on the wire.
 
+use bloomery_crds::v1alpha1::Stage;
 use serde_json::{Value, json};
 
+use super::desk::{Place, user};
 use super::request::Request;
 use super::script::{Turn, Usage};
 
@@ -9,8 +11,8 @@ use super::script::{Turn, Usage};
 ///
 /// The same request always gets the same bytes: a retry after a lost answer must not look like
 /// another answer.
-pub(super) fn completion(request: &Request, turn: &Turn) -> Value {
-    let position = request.turn();
+pub(super) fn completion(request: &Request, place: Place, turn: &Turn) -> Value {
+    let position = place.turn;
     let calls: Vec<Value> = turn
         .calls
         .iter()
@@ -23,15 +25,16 @@ pub(super) fn completion(request: &Request, turn: &Turn) -> Value {
             })
         })
         .collect();
+    let text = turn.text();
     let finish_reason = if calls.is_empty() { "stop" } else { "tool_calls" };
     let message = if calls.is_empty() {
-        json!({"role": "assistant", "content": turn.say, "refusal": null})
+        json!({"role": "assistant", "content": text, "refusal": null})
     } else {
-        json!({"role": "assistant", "content": turn.say, "tool_calls": calls, "refusal": null})
+        json!({"role": "assistant", "content": text, "tool_calls": calls, "refusal": null})
     };
     let usage = turn.usage.unwrap_or_else(|| estimate(request, &message));
     json!({
-        "id": format!("chatcmpl-{}-{position}", request.user.as_deref().unwrap_or("anonymous")),
+        "id": id(request, place),
         "object": "chat.completion",
         "created": 0,
         "model": request.model,
@@ -42,6 +45,13 @@ pub(super) fn completion(request: &Request, turn: &Turn) -> Value {
             "total_tokens": usage.prompt_tokens.saturating_add(usage.completion_tokens),
         },
     })
+}
+
+fn id(request: &Request, Place { stage, turn }: Place) -> String {
+    match stage {
+        Stage::Plan => format!("chatcmpl-{}-{turn}", user(request)),
+        other => format!("chatcmpl-{}-{other}-{turn}", user(request)),
+    }
 }
 
 /// Builds an answer without choices, as some servers give under load.

@@ -4,10 +4,11 @@
 
 mod messages;
 
+use bloomery_crds::v1alpha1::Stage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::request::Request;
+use super::request::{Request, role, text};
 
 /// One request that broke the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,9 @@ use super::request::Request;
 pub struct Violation {
     /// Whose request it was: its `user` field, or `anonymous`.
     pub user: String,
+    /// The stage that asked.
+    #[serde(default)]
+    pub stage: Stage,
     /// The turn that it asked for.
     pub turn: usize,
     /// What was broken.
@@ -103,7 +107,8 @@ fn check_tools(request: &Request, broken: &mut Vec<Broken>) {
 }
 
 fn check_prefix(request: &Request, earlier: &Earlier, broken: &mut Vec<Broken>) {
-    let same = earlier.messages.iter().zip(&request.messages).take_while(|(before, now)| before == now).count();
+    let pairs = earlier.messages.iter().zip(&request.messages);
+    let same = pairs.take_while(|(before, now)| before == now || is_put_aside(before, now)).count();
     if same < earlier.messages.len() {
         let sentence = format!(
             "messages[{same}] differs from the request before, which had {} messages; this one has {}",
@@ -115,6 +120,16 @@ fn check_prefix(request: &Request, earlier: &Earlier, broken: &mut Vec<Broken>) 
     if earlier.tools != request.tools {
         broken.push((Rule::SameTools, "`tools` differ from the request before".to_owned()));
     }
+}
+
+/// Whether a result gave way to an excerpt of it: the one change of a prefix that is meant.
+fn is_put_aside(before: &Value, now: &Value) -> bool {
+    let (whole, excerpt) = (text(before), text(now));
+    role(before) == Some("tool")
+        && role(now) == Some("tool")
+        && before.get("tool_call_id") == now.get("tool_call_id")
+        && excerpt.len() < whole.len()
+        && excerpt.contains("focus_read, handle sha256:")
 }
 
 /// What every provider takes as a name.

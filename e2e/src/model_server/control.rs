@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use bloomery_crds::v1alpha1::Stage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ pub struct Requests {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserRequests {
-    /// All requests.
+    /// All requests of the main loop.
     pub requests: u64,
     /// How many of them got the scripted answer.
     pub answered: u64,
@@ -41,6 +42,9 @@ pub struct UserRequests {
     pub positions: usize,
     /// How often each turn was asked for.
     pub by_position: BTreeMap<usize, u64>,
+    /// How often each of the other stages asked.
+    #[serde(default)]
+    pub by_stage: BTreeMap<Stage, u64>,
 }
 
 /// One request that waits at a hold.
@@ -50,6 +54,9 @@ pub struct Held {
     pub name: String,
     /// Whose request it is.
     pub user: String,
+    /// The stage that asks.
+    #[serde(default)]
+    pub stage: Stage,
     /// The turn that it asks for.
     pub turn: usize,
 }

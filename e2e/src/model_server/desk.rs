@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bloomery_crds::Digest;
+use bloomery_crds::v1alpha1::Stage;
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +14,7 @@ use super::control::{Held, Requests, UserRequests, Violations};
 use super::error::ApiError;
 use super::request::Request;
 use super::script::Times;
+use super::stage;
 
 /// The most violations that are kept; later ones are only counted.
 const KEPT_VIOLATIONS: usize = 1_000;
@@ -32,10 +36,23 @@ struct Notes {
     violations: Violations,
     requests: Requests,
     earlier: BTreeMap<String, Earlier>,
+    /// The different requests of each stage but the main loop.
+    asked: BTreeMap<(String, Stage), Vec<Digest>>,
+    /// Which conversation of the script a user is in.
+    conversations: BTreeMap<String, String>,
     served: BTreeMap<FaultPlace, u32>,
     released: BTreeSet<String>,
     held: BTreeMap<u64, Held>,
     next_held: u64,
+}
+
+/// Where a request stands in its conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The stage that asks.
+    pub(super) stage: Stage,
+    /// The answer that it asks for, of that stage.
+    pub(super) turn: usize,
 }
 
 /// The place of one fault: it is counted for each conversation of its own.
@@ -43,6 +60,7 @@ struct Notes {
 pub(super) struct FaultPlace {
     pub(super) user: String,
     pub(super) conversation: String,
+    pub(super) stage: Stage,
     pub(super) turn: usize,
     pub(super) index: usize,
 }
@@ -61,40 +79,56 @@ impl Desk {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request and holds it against the rules and the one before.
+    /// Notes a request and holds it against the rules and the one before; gives its place.
     ///
     /// # Errors
     /// It broke one: the error says all of them. Such a request is not what later ones are held
     /// against.
-    pub(super) fn receive(&self, request: &Request) -> Result<(), ApiError> {
+    pub(super) fn receive(&self, request: &Request) -> Result<Place, ApiError> {
         let mut notes = self.notes();
-        let turn = request.turn();
-        notes.requests.of(user(request)).ask(turn);
+        let place = notes.place(request);
+        notes.requests.of(user(request)).ask(place);
         notes.requests.total += 1;
-        let broken = check::check(request, notes.earlier.get(user(request)));
+        // Only the main loop has a history that grows: the other stages ask anew each time.
+        let earlier = notes.earlier.get(user(request)).filter(|_| place.stage == Stage::Plan);
+        let broken = check::check(request, earlier);
         if !broken.is_empty() {
-            return Err(notes.refuse(user(request), turn, broken));
+            return Err(notes.refuse(user(request), place, broken));
         }
-        if let Some(user) = &request.user {
+        if let Some(user) = request.user.as_ref().filter(|_| place.stage == Stage::Plan) {
             notes.earlier.insert(user.clone(), Earlier::of(request));
         }
-        Ok(())
+        Ok(place)
+    }
+
+    /// Returns the conversation of the script that this user is in, if it is known.
+    pub(super) fn conversation_of(&self, request: &Request) -> Option<String> {
+        self.notes().conversations.get(request.user.as_ref()?).cloned()
+    }
+
+    /// Notes which conversation of the script a user is in.
+    pub(super) fn is_in(&self, request: &Request, conversation: &str) {
+        if let Some(user) = &request.user {
+            self.notes().conversations.insert(user.clone(), conversation.to_owned());
+        }
     }
 
     /// Records a body that is no request.
     pub(super) fn refuse_unreadable(&self, why: String) -> ApiError {
         let mut notes = self.notes();
         notes.requests.total += 1;
-        notes.refuse(ANONYMOUS, 0, vec![(Rule::Readable, why)])
+        notes.refuse(ANONYMOUS, Place::default(), vec![(Rule::Readable, why)])
     }
 
     /// Records a request that the script has no answer for.
-    pub(super) fn refuse(&self, request: &Request, rule: Rule, why: String) -> ApiError {
-        self.notes().refuse(user(request), request.turn(), vec![(rule, why)])
+    pub(super) fn refuse(&self, request: &Request, place: Place, (rule, why): Broken) -> ApiError {
+        self.notes().refuse(user(request), place, vec![(rule, why)])
     }
 
-    pub(super) fn answered(&self, request: &Request) {
-        self.notes().requests.of(user(request)).answered += 1;
+    pub(super) fn answered(&self, request: &Request, place: Place) {
+        if place.stage == Stage::Plan {
+            self.notes().requests.of(user(request)).answered += 1;
+        }
     }
 
     /// Takes one serving of a fault; false once they are spent.
@@ -110,8 +144,9 @@ impl Desk {
     }
 
     /// Waits until the hold of this name is released; false when the server stops first.
-    pub(super) async fn hold(&self, name: &str, request: &Request) -> bool {
-        let held = Held { name: name.to_owned(), user: user(request).to_owned(), turn: request.turn() };
+    pub(super) async fn hold(&self, name: &str, request: &Request, place: Place) -> bool {
+        let Place { stage, turn } = place;
+        let held = Held { name: name.to_owned(), user: user(request).to_owned(), stage, turn };
         let _waiting = Waiting::enter(self, held);
         loop {
             // Listening begins before the look, so that a release between the two is not missed.
@@ -151,13 +186,29 @@ impl Desk {
 }
 
 impl Notes {
-    fn refuse(&mut self, user: &str, turn: usize, broken: Vec<Broken>) -> ApiError {
+    /// The main loop's place is the number of answers in its request. The other stages ask anew each time, so
+    /// theirs is the number of different requests before it: one that is repeated is where it was.
+    fn place(&mut self, request: &Request) -> Place {
+        let stage = stage::of(request);
+        if stage == Stage::Plan {
+            return Place { stage, turn: request.turn() };
+        }
+        let messages = Digest::of_value(&Value::Array(request.messages.clone()));
+        let asked = self.asked.entry((user(request).to_owned(), stage)).or_default();
+        let turn = asked.iter().position(|earlier| *earlier == messages).unwrap_or_else(|| {
+            asked.push(messages);
+            asked.len() - 1
+        });
+        Place { stage, turn }
+    }
+
+    fn refuse(&mut self, user: &str, Place { stage, turn }: Place, broken: Vec<Broken>) -> ApiError {
         let sentences: Vec<String> = broken.iter().map(|(_, message)| message.clone()).collect();
         for (rule, message) in broken {
-            tracing::warn!(user, turn, ?rule, message, "violation");
+            tracing::warn!(user, ?stage, turn, ?rule, message, "violation");
             self.violations.total += 1;
             if self.violations.violations.len() < KEPT_VIOLATIONS {
-                self.violations.violations.push(Violation { user: user.to_owned(), turn, rule, message });
+                self.violations.violations.push(Violation { user: user.to_owned(), stage, turn, rule, message });
             }
         }
         ApiError::bad_request(sentences.join("; "))
@@ -171,7 +222,11 @@ impl Requests {
 }
 
 impl UserRequests {
-    fn ask(&mut self, turn: usize) {
+    fn ask(&mut self, Place { stage, turn }: Place) {
+        if stage != Stage::Plan {
+            *self.by_stage.entry(stage).or_default() += 1;
+            return;
+        }
         self.requests += 1;
         *self.by_position.entry(turn).or_default() += 1;
         self.positions = self.by_position.len();

@@ -3,11 +3,13 @@
 mod fault;
 mod source;
 
+use bloomery_crds::v1alpha1::Stage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::fault::{Fault, FaultKind, Times};
 pub(super) use self::source::Source;
+use super::stage;
 
 /// A whole script, as written in YAML.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -29,8 +31,18 @@ pub struct Conversation {
     /// Which requests belong to it. Absent: all.
     #[serde(default, rename = "match")]
     pub matches: Match,
-    /// The answers: turn N answers a request that holds N assistant messages.
+    /// The answers of the main loop: turn N answers a request that holds N assistant messages.
+    #[serde(default)]
     pub turns: Vec<Turn>,
+    /// What intent detection is answered, in the order of its different requests.
+    #[serde(default)]
+    pub intent: Vec<Turn>,
+    /// What the finalization gate is answered, in the order of its different requests.
+    #[serde(default)]
+    pub finalization: Vec<Turn>,
+    /// What the reply polisher is answered, in the order of its different requests.
+    #[serde(default)]
+    pub polish: Vec<Turn>,
 }
 
 /// What a request must hold to belong to a conversation; what is left out matches everything.
@@ -57,6 +69,8 @@ pub struct Turn {
     pub expect: Expect,
     /// The text of the answer.
     pub say: Option<String>,
+    /// The text of the answer, as the JSON that it is.
+    pub json: Option<Value>,
     /// The tool calls of the answer.
     #[serde(default)]
     pub calls: Vec<Call>,
@@ -74,6 +88,9 @@ pub struct Expect {
     pub last_user_message_contains: Option<String>,
     /// A part of the system message.
     pub system_contains: Option<String>,
+    /// Texts that must stand in no message, such as the value of a secret.
+    #[serde(default)]
+    pub no_message_contains: Vec<String>,
     /// Tools that must be offered; others may be.
     #[serde(default)]
     pub tools_offered: Vec<String>,
@@ -119,23 +136,47 @@ impl Script {
 
     fn check(&self) -> Result<(), String> {
         for conversation in &self.conversations {
-            for (index, turn) in conversation.turns.iter().enumerate() {
-                turn.check().map_err(|why| format!("conversation `{}`, turn {index}: {why}", conversation.name))?;
+            for stage in stage::ALL {
+                for (position, turn) in conversation.answers(stage).iter().enumerate() {
+                    let place = stage::named(stage, position);
+                    turn.check().map_err(|why| format!("conversation `{}`, {place}: {why}", conversation.name))?;
+                }
             }
         }
         Ok(())
     }
 }
 
+impl Conversation {
+    /// Returns the answers of a stage.
+    pub(super) fn answers(&self, stage: Stage) -> &[Turn] {
+        match stage {
+            Stage::Intent => &self.intent,
+            Stage::Plan => &self.turns,
+            Stage::Finalization => &self.finalization,
+            Stage::Polish => &self.polish,
+        }
+    }
+}
+
 impl Turn {
     fn check(&self) -> Result<(), String> {
-        if self.say.is_none() && self.calls.is_empty() && !self.faults.iter().any(Fault::is_endless) {
-            return Err("it needs `say`, `calls`, or a fault that is served `times: always`".to_owned());
+        let empty = self.say.is_none() && self.json.is_none() && self.calls.is_empty();
+        if empty && !self.faults.iter().any(Fault::is_endless) {
+            return Err("it needs `say`, `json`, `calls`, or a fault that is served `times: always`".to_owned());
+        }
+        if self.say.is_some() && self.json.is_some() {
+            return Err("`say` and `json` exclude each other".to_owned());
         }
         match self.calls.iter().find(|call| call.arguments.is_some() && call.raw_arguments.is_some()) {
             Some(call) => Err(format!("call of `{}`: `arguments` and `rawArguments` exclude each other", call.name)),
             None => Ok(()),
         }
+    }
+
+    /// Returns the text of the answer.
+    pub(super) fn text(&self) -> Option<String> {
+        self.say.clone().or_else(|| self.json.as_ref().map(Value::to_string))
     }
 }
 

@@ -3,6 +3,7 @@
 mod faults;
 mod protocol;
 mod scripts;
+mod stages;
 
 use serde_json::{Value, json};
 

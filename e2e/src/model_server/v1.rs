@@ -14,10 +14,12 @@ use serde_json::{Value, json};
 use super::Key;
 use super::answer;
 use super::check::Rule;
-use super::desk::{Desk, FaultPlace, user};
+use super::desk::{Desk, FaultPlace, Place, user};
 use super::error::ApiError;
-use super::request::{Request, text};
-use super::script::{Conversation, Expect, Fault, FaultKind, Script, Source, Turn};
+use super::lookup;
+use super::request::Request;
+use super::script::{Fault, FaultKind, Script, Source, Turn};
+use super::stage;
 
 /// Conversations grow; a worker's history of many large results must fit.
 const BODY_LIMIT: usize = 32 << 20;
@@ -54,24 +56,38 @@ async fn complete(State(model): State<Model>, headers: HeaderMap, body: Bytes) -
     model.authenticate(&headers)?;
     let request: Request =
         serde_json::from_slice(&body).map_err(|error| model.desk.refuse_unreadable(error.to_string()))?;
-    model.desk.receive(&request)?;
+    let place = model.desk.receive(&request)?;
     let script = model.script()?;
     if !script.models.is_empty() && !script.models.contains(&request.model) {
         return Err(ApiError::unknown_model(&request.model));
     }
-    let (conversation, turn) =
-        find(&script, &request).map_err(|why| model.desk.refuse(&request, Rule::Scripted, why))?;
-    let place = format!("conversation `{}`, turn {}", conversation.name, request.turn());
-    expect(&turn.expect, &request)
-        .map_err(|why| model.desk.refuse(&request, Rule::Expected, format!("{place}: {why}")))?;
-    tracing::info!(user = user(&request), conversation = conversation.name, turn = request.turn(), "asked");
+    let known = model.desk.conversation_of(&request);
+    let found = lookup::find(&script, &request, place, known.as_deref())
+        .map_err(|why| model.desk.refuse(&request, place, (Rule::Scripted, why)))?;
+    let lookup::Found { conversation, turn } = found;
+    if !conversation.is_empty() {
+        model.desk.is_in(&request, conversation);
+    }
+    let named = stage::named(place.stage, place.turn);
+    lookup::expect(&turn.expect, &request).map_err(|why| {
+        let why = format!("conversation `{conversation}`, {named}: {why}");
+        model.desk.refuse(&request, place, (Rule::Expected, why))
+    })?;
+    tracing::info!(user = user(&request), conversation, place = named, "asked");
     for (index, fault) in turn.faults.iter().enumerate() {
-        if let Some(served) = model.fault(fault, index, (conversation, &request)).await? {
+        let at = FaultPlace {
+            user: user(&request).to_owned(),
+            conversation: conversation.to_owned(),
+            stage: place.stage,
+            turn: place.turn,
+            index,
+        };
+        if let Some(served) = model.fault(fault, at, &request).await? {
             return Ok(served);
         }
     }
-    model.desk.answered(&request);
-    Ok(Json(answer::completion(&request, turn)).into_response())
+    model.desk.answered(&request, place);
+    Ok(Json(answer::completion(&request, place, &turn)).into_response())
 }
 
 impl Model {
@@ -90,30 +106,20 @@ impl Model {
     }
 
     /// Serves a fault, if it is its turn; none: on to what comes after it.
-    async fn fault(
-        &self,
-        fault: &Fault,
-        index: usize,
-        (conversation, request): (&Conversation, &Request),
-    ) -> Result<Option<Response>, ApiError> {
+    async fn fault(&self, fault: &Fault, at: FaultPlace, request: &Request) -> Result<Option<Response>, ApiError> {
+        let place = Place { stage: at.stage, turn: at.turn };
         if let FaultKind::Hold(name) = &fault.kind {
-            let released = self.desk.hold(name, request).await;
+            let released = self.desk.hold(name, request, place).await;
             return if released { Ok(None) } else { Err(stopping()) };
         }
-        let place = FaultPlace {
-            user: user(request).to_owned(),
-            conversation: conversation.name.clone(),
-            turn: request.turn(),
-            index,
-        };
-        if !self.desk.take(place, fault.times) {
+        tracing::info!(user = at.user, conversation = at.conversation, kind = ?fault.kind, "fault");
+        if !self.desk.take(at, fault.times) {
             return Ok(None);
         }
-        tracing::info!(user = user(request), conversation = conversation.name, kind = ?fault.kind, "fault served");
-        self.serve(&fault.kind, request).await.map(Some)
+        self.serve(&fault.kind, request, place).await.map(Some)
     }
 
-    async fn serve(&self, kind: &FaultKind, request: &Request) -> Result<Response, ApiError> {
+    async fn serve(&self, kind: &FaultKind, request: &Request, place: Place) -> Result<Response, ApiError> {
         match kind {
             FaultKind::Status { status, retry_after } => {
                 let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -122,6 +128,10 @@ impl Model {
             FaultKind::Garbage => {
                 let json = [(header::CONTENT_TYPE, "application/json")];
                 Ok((json, "<html>upstream says hello</html>").into_response())
+            }
+            FaultKind::Say(text) => {
+                let turn = Turn { say: Some(text.clone()), ..Turn::default() };
+                Ok(Json(answer::completion(request, place, &turn)).into_response())
             }
             FaultKind::Empty => Ok(Json(answer::without_choices(request)).into_response()),
             FaultKind::ErrorInside => {
@@ -144,56 +154,4 @@ fn internal(error: &std::io::Error) -> ApiError {
 
 fn stopping() -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping.")
-}
-
-/// Finds the turn that a request asks for.
-fn find<'a>(script: &'a Script, request: &Request) -> Result<(&'a Conversation, &'a Turn), String> {
-    let goal = request.of_role("user").next().map(text).unwrap_or_default();
-    let system = request.system_text().unwrap_or_default();
-    let belongs = |conversation: &&Conversation| {
-        let wanted = &conversation.matches;
-        wanted.goal.as_ref().is_none_or(|part| goal.contains(part))
-            && wanted.system.as_ref().is_none_or(|part| system.contains(part))
-            && wanted.model.as_ref().is_none_or(|name| *name == request.model)
-    };
-    let conversation = script.conversations.iter().find(belongs).ok_or_else(|| {
-        format!("no conversation of the script matches the model `{}` and the goal `{goal}`", request.model)
-    })?;
-    let turn = conversation.turns.get(request.turn()).ok_or_else(|| {
-        let turns = conversation.turns.len();
-        format!("conversation `{}` has {turns} turns; turn {} was asked for", conversation.name, request.turn())
-    })?;
-    Ok((conversation, turn))
-}
-
-/// Says what a request lacks that its turn expects.
-fn expect(expect: &Expect, request: &Request) -> Result<(), String> {
-    let Expect {
-        last_tool_result_contains,
-        last_user_message_contains,
-        system_contains,
-        tools_offered,
-        tools_not_offered,
-    } = expect;
-    let texts = [
-        ("the last tool result", last_tool_result_contains, request.of_role("tool").next_back().map(text)),
-        ("the last user message", last_user_message_contains, request.of_role("user").next_back().map(text)),
-        ("the system message", system_contains, request.system_text()),
-    ];
-    for (what, part, text) in texts {
-        let Some(part) = part else { continue };
-        match text {
-            Some(text) if text.contains(part) => {}
-            Some(text) => return Err(format!("{what} should contain `{part}` and is `{text}`")),
-            None => return Err(format!("{what} should contain `{part}` and there is none")),
-        }
-    }
-    let offered: BTreeSet<&str> = request.tool_names().collect();
-    if let Some(name) = tools_offered.iter().find(|name| !offered.contains(name.as_str())) {
-        return Err(format!("`{name}` should be offered; offered are {offered:?}"));
-    }
-    match tools_not_offered.iter().find(|name| offered.contains(name.as_str())) {
-        Some(name) => Err(format!("`{name}` should not be offered; offered are {offered:?}")),
-        None => Ok(()),
-    }
 }

@@ -40,7 +40,8 @@ async fn a_refund_passes_every_gate() {
 }
 
 fn what_the_gates_said(status: &JobStatus) {
-    let Gates { pre_tool, finalization } = status.gates.clone().expect("gates have an outcome");
+    let Gates { intent, pre_tool, finalization } = status.gates.clone().expect("gates have an outcome");
+    assert_eq!(intent, None, "the Skill declares no intents");
     assert_eq!((pre_tool.allowed, pre_tool.denied), (3, 0));
     let ruled: Vec<(&str, Verdict)> =
         pre_tool.last.iter().map(|ruling| (ruling.tool.as_str(), ruling.verdict)).collect();

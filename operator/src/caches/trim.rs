@@ -1,7 +1,7 @@
 //! What the caches leave out: who managed which field, and what nobody here reads.
 
 use bloomery_crds::names;
-use k8s_openapi::api::core::v1::{Pod, Service, ServiceSpec};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
 
@@ -28,6 +28,26 @@ pub(super) fn service(service: &mut Service) {
     };
     service.spec =
         service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
+}
+
+/// Keeps of a claim that is not the tenant's memory only its name, whether it is on its way out, and who may mount it.
+pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
+    bookkeeping(&mut claim.metadata);
+    if claim.metadata.name.as_deref() == Some(names::MEMORY_CLAIM) {
+        return;
+    }
+    claim.status = None;
+    claim.metadata = ObjectMeta {
+        name: claim.metadata.name.take(),
+        namespace: claim.metadata.namespace.take(),
+        uid: claim.metadata.uid.take(),
+        deletion_timestamp: claim.metadata.deletion_timestamp.take(),
+        ..ObjectMeta::default()
+    };
+    claim.spec = claim.spec.take().map(|spec| PersistentVolumeClaimSpec {
+        access_modes: spec.access_modes,
+        ..PersistentVolumeClaimSpec::default()
+    });
 }
 
 /// Drops what a running pod never tells us: its environment, its volumes, its Job's part.
@@ -90,6 +110,22 @@ mod tests {
         assert_eq!(own["spec"]["clusterIP"], "10.0.0.1");
         assert_eq!(own["metadata"]["labels"]["app.kubernetes.io/managed-by"], "bloomery");
         assert!(own["metadata"]["managedFields"].is_null());
+    }
+
+    #[test]
+    fn of_a_claim_that_is_not_the_memory_little_stays() {
+        let object = |name: &str| {
+            json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "metadata": {"namespace": "acme", "name": name, "uid": "u", "annotations": {"a": "b"}, "labels": {"c": "d"}},
+                "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": "pv-1"},
+                "status": {"phase": "Bound"},
+            })
+        };
+        let bound = trimmed(claim, object("src"));
+        assert_eq!(bound["metadata"], json!({"namespace": "acme", "name": "src", "uid": "u"}));
+        assert_eq!((&bound["spec"], &bound["status"]), (&json!({"accessModes": ["ReadWriteOnce"]}), &Value::Null));
+        assert_eq!(trimmed(claim, object(names::MEMORY_CLAIM)), object(names::MEMORY_CLAIM));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::start::{self, Started};
 use super::status::{Made, Wait};
 use crate::context::Context;
 use crate::error::Error;
+use bloomery_crds::report::TerminationMessage;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::SignedDuration;
@@ -25,6 +26,8 @@ pub enum Applied {
     Waiting(Wait, Option<Lost>),
     /// A pod was made, or found where it had been made before.
     Started(Made, Option<Lost>),
+    /// A call waits for a person, and the pod ended.
+    Held(Box<TerminationMessage>),
     /// The Job is over.
     Ended(End),
 }
@@ -44,6 +47,7 @@ pub async fn apply(
         Act::Rest | Act::Hold => (Applied::Nothing, again),
         Act::Observe(problem) => (Applied::Observed(problem), again),
         Act::Pause(lost) => (Applied::Paused(lost), again),
+        Act::Held(message) => (Applied::Held(message), again),
         Act::End(end) => (Applied::Ended(end), again),
         Act::Start { attempt, after } => match start::start(context, interests, seen, attempt).await? {
             Started::Made(made) => (Applied::Started(made, after), again),

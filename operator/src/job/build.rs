@@ -1,16 +1,18 @@
 //! What is made for a Job: one pod an attempt, built of values.
 
+mod affinity;
+mod bound;
 mod part;
 mod paths;
 mod pod;
 mod volumes;
 
 pub use part::job_part;
-pub use paths::model_key;
+pub use paths::{key_file, resource as resource_path};
 pub use pod::{pod, revision_of};
 
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{JobIdentity, ModelEndpoint, ReportEndpoint};
+use bloomery_crds::run::{BoundResource, JobIdentity, ModelEndpoint, ReportEndpoint};
 use bloomery_crds::v1alpha1::RevisionRef;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
@@ -33,10 +35,36 @@ pub struct Inputs {
     pub limits: EffectiveLimits,
     /// Seconds of the duration that are left.
     pub remaining_seconds: u64,
-    /// The model to call.
-    pub model: ModelEndpoint,
+    /// The models to call, that of the main loop first.
+    pub models: Vec<ModelEndpoint>,
+    /// What the Job binds.
+    pub bound: Bound,
     /// Where to report.
     pub report: ReportEndpoint,
     /// Whether the memory can be mounted by one node at a time.
+    pub one_node: bool,
+}
+
+/// What a Job binds, resolved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// What the worker is told of, in the order of the Skill.
+    pub resources: Vec<BoundResource>,
+    /// The file systems among them, in the same order.
+    pub filesystems: Vec<Filesystem>,
+}
+
+/// A file system that a Job binds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filesystem {
+    /// The name of the resource.
+    pub name: String,
+    /// The claim.
+    pub claim: String,
+    /// The path within its volume; all of it where absent.
+    pub sub_path: Option<String>,
+    /// Whether nobody in the pod can change what is there.
+    pub read_only: bool,
+    /// Whether the claim can be mounted by one node at a time.
     pub one_node: bool,
 }

@@ -4,8 +4,8 @@ mod attempt;
 mod cleanup;
 
 use super::pods::{Life, Problem, WorkerPod};
-use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::report::TerminationMessage;
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -42,7 +42,7 @@ pub enum Act {
     Rest,
     /// Its pod lives: say what keeps it from its work, if anything does.
     Observe(Option<Problem>),
-    /// The pause after a lost attempt lasts on. Nothing is to be said.
+    /// The pause after a lost attempt lasts on, or a call waits for a person. Nothing is to be said.
     Hold,
     /// An attempt was lost: say so, and wait.
     Pause(Lost),
@@ -53,6 +53,8 @@ pub enum Act {
         /// Present where the attempt before ended without an outcome, and did not park.
         after: Option<Lost>,
     },
+    /// The worker parked because a call waits for a person, and only its pod says so.
+    Held(Box<TerminationMessage>),
     /// The Job is over.
     End(End),
 }
@@ -119,6 +121,12 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if facts.skill_gone {
         return (Act::End(skill_deleted()), None);
     }
+    if status.phase == Some(Phase::AwaitingApproval) {
+        return (Act::Hold, None);
+    }
+    if let Some(message) = pod.and_then(told_hold) {
+        return (Act::Held(Box::new(message.clone())), None);
+    }
     match pod {
         Some(pod) if let Life::Alive(problem) = &pod.life => (Act::Observe(problem.clone()), next_look(pod, facts.now)),
         pod => attempt::after(facts, recorded, pod),
@@ -130,6 +138,11 @@ fn told_end(pod: &WorkerPod) -> Option<End> {
     let message = pod.message.as_ref()?;
     let outcome = message.outcome.clone()?;
     Some(End { outcome, read_from: Some(Box::new(message.clone())) })
+}
+
+/// The message of a worker that parked because a call waits for a person: no pod is started for it.
+fn told_hold(pod: &WorkerPod) -> Option<&TerminationMessage> {
+    pod.message.as_ref().filter(|message| message.end == PodEnd::Parked(ParkReason::Approval))
 }
 
 fn skill_deleted() -> End {
@@ -153,7 +166,7 @@ fn next_look(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuration> {
 
 /// Whether the worker of the recorded attempt parked: its Job goes on in a new pod, at once.
 pub(crate) fn is_parked(status: &JobStatus, attempt: &Attempt) -> bool {
-    status.phase == Some(bloomery_crds::outcome::Phase::Queued) && attempt.ended.is_none()
+    status.phase == Some(Phase::Queued) && attempt.ended.is_none()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 pub(crate) mod api;
 
-use super::build::{self, Inputs};
+use super::build::{self, Bound, Filesystem, Inputs};
 use super::status::Stamp;
 use crate::settings::{PullPolicy, WorkerSettings};
 use bloomery_crds::Digest;
@@ -10,13 +10,15 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End, Projection, Report, TerminationMessage};
-use bloomery_crds::run::{JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint};
+use bloomery_crds::run::{BoundResource, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource};
 use bloomery_crds::v1alpha1::{
-    Attempt, Gates, Job, JobSpec, JobStatus, LogPosition, ModelProvider, RevisionRef, Usage,
+    Attempt, Gates, HeldCall, Job, JobSpec, JobStatus, LogPosition, ModelProvider, ResourceType, RevisionRef,
+    SecretKeyRef, Usage,
 };
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
 
 /// The UID of the Job.
 pub(crate) const UID: &str = "01234567-89ab-cdef-0123-456789abcdef";
@@ -38,7 +40,12 @@ pub(crate) fn revision() -> RevisionRef {
 
 /// The Job `refund`, as somebody made it.
 pub(crate) fn job() -> Job {
-    let spec = JobSpec { skill: "cs-tier-1".into(), goal: "Refund order A-17".into(), limits: None };
+    let spec = JobSpec {
+        limits: None,
+        resources: BTreeMap::new(),
+        skill: "cs-tier-1".into(),
+        goal: "Refund order A-17".into(),
+    };
     let mut job = Job::new("refund", spec);
     job.metadata.namespace = Some("acme".into());
     job.metadata.uid = Some(UID.into());
@@ -58,19 +65,69 @@ pub(crate) fn inputs() -> Inputs {
         revision: revision(),
         limits: EffectiveLimits { steps: 40, tool_calls: 90, tokens: 150_000, duration_seconds: 1200 },
         remaining_seconds: 1100,
-        model: ModelEndpoint {
-            name: "default".into(),
-            provider: ModelProvider::Openai,
-            model: "gpt-5-mini".into(),
-            base_url: "https://api.openai.com/v1".into(),
-            timeout_seconds: 120,
-            api_key: Some(KeyFile { path: build::model_key("token"), secret: "llm".into(), key: "token".into() }),
+        models: vec![
+            model("default", Some(key("llm", "token"))),
+            model("fast", Some(key("llm", "fast"))),
+            model("kind", Some(key("other", "token"))),
+        ],
+        bound: Bound {
+            resources: vec![
+                resource("codebase", ResourceType::Filesystem, mount("codebase", false)),
+                resource("docs", ResourceType::ApiEndpoint, ResourceSource::Value("https://docs.example.com".into())),
+                resource("ledger", ResourceType::ConnectionString, ResourceSource::Secret(key("ledger", "dsn"))),
+                resource("style", ResourceType::Filesystem, mount("style", true)),
+                resource("token", ResourceType::Credential, ResourceSource::Secret(key("other", "git"))),
+            ],
+            filesystems: vec![
+                Filesystem { sub_path: Some("app".into()), ..filesystem("codebase", "src", false) },
+                filesystem("style", "guides", true),
+            ],
         },
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
             ca: "-----BEGIN CERTIFICATE-----\n".into(),
         },
         one_node: true,
+    }
+}
+
+fn model(name: &str, api_key: Option<KeyFile>) -> ModelEndpoint {
+    ModelEndpoint {
+        name: name.into(),
+        provider: ModelProvider::Openai,
+        model: format!("gpt-5-{name}"),
+        base_url: "https://api.openai.com/v1".into(),
+        timeout_seconds: 120,
+        context_window: 64_000,
+        api_key,
+    }
+}
+
+fn key(name: &str, key: &str) -> KeyFile {
+    build::key_file(&SecretKeyRef { name: name.into(), key: key.into() })
+}
+
+fn resource(name: &str, kind: ResourceType, source: ResourceSource) -> BoundResource {
+    BoundResource { name: name.into(), kind, source }
+}
+
+fn mount(name: &str, read_only: bool) -> ResourceSource {
+    ResourceSource::Mount { path: build::resource_path(name), read_only }
+}
+
+/// A file system that a Job binds, of a claim that one node can mount.
+pub(crate) fn filesystem(name: &str, claim: &str, read_only: bool) -> Filesystem {
+    Filesystem { name: name.into(), claim: claim.into(), sub_path: None, read_only, one_node: true }
+}
+
+/// A call that waits for two people.
+pub(crate) fn held_call() -> HeldCall {
+    HeldCall {
+        id: "c-7".into(),
+        tool: "process_refund".into(),
+        digest: Digest::of_bytes(b"arguments"),
+        approvers: vec!["supervisor".into(), "finance".into()],
+        reason: "amount > 500 needs approval (spec.policy.approvals[0])".into(),
     }
 }
 
@@ -189,6 +246,9 @@ pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Rep
             outcome,
             result: None,
             gates: Gates::default(),
+            workflows: Vec::new(),
+            waiting_for: None,
+            remarks: Vec::new(),
             usage: Usage { tool_calls: u32::try_from(events).unwrap(), ..Usage::default() },
             log: log(events),
         },

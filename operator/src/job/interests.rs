@@ -1,4 +1,4 @@
-//! Which Jobs depend on which Skill and Model, so that a change wakes those and no others.
+//! Which Jobs depend on which Skill, Models and claims, so that a change wakes those and no others.
 
 use crate::controller::Wake;
 use bloomery_crds::v1alpha1::Job;
@@ -24,6 +24,8 @@ pub enum Kind {
     Skill,
     /// A Model.
     Model,
+    /// A `PersistentVolumeClaim` that the Job binds.
+    Claim,
 }
 
 impl Interest {

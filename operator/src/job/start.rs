@@ -69,7 +69,7 @@ pub async fn start(context: &Context, interests: &Interests, seen: &Seen, attemp
     };
     let inputs = match inputs(context, interests, seen, (attempt, revision, &compiled), trusted) {
         Ok(inputs) => inputs,
-        Err(wait) => return Ok(Started::Waits(wait, None)),
+        Err(wait) => return Ok(unmet(seen, wait)),
     };
     if !is_current(context, seen).await? {
         return Ok(Started::Later(MOMENT));
@@ -90,6 +90,23 @@ fn without_revision(seen: &Seen, revision: &RevisionRef, wait: Wait) -> Started 
     }
 }
 
+/// What becomes of a Job that cannot have a pod now.
+///
+/// Bindings that do not fit are healed by another Skill, as long as the Job has no revision. With one, both sides
+/// are immutable: only an operator with stricter rules than the one before finds that, and a person has to decide.
+fn unmet(seen: &Seen, wait: Wait) -> Started {
+    match &seen.status.skill_revision {
+        Some(revision) if wait.reason == Reason::ResourcesInvalid => {
+            let message = format!(
+                "what the Job binds does not fit the revision {} that it runs on: make another Job. {}",
+                revision.name, wait.message
+            );
+            Started::Over(End { outcome: Outcome::new(OutcomeCode::UserNeeded, message), read_from: None })
+        }
+        _ => Started::Waits(wait, None),
+    }
+}
+
 fn inputs(
     context: &Context,
     interests: &Interests,
@@ -98,9 +115,17 @@ fn inputs(
     trusted: String,
 ) -> Result<Inputs, Wait> {
     let Seen { job, namespace, name, uid, status, .. } = seen;
-    let model_name = compiled.spec.model_name();
-    interests.record(name, Interest::new(Kind::Model, namespace, model_name));
-    let model = validate::model(model_name, context.caches.models.get(namespace, model_name).as_deref())?;
+    let model_names = compiled.spec.model_names();
+    for model in &model_names {
+        interests.record(name, Interest::new(Kind::Model, namespace, model));
+    }
+    for claim in validate::claims(&job.spec.resources) {
+        interests.record(name, Interest::new(Kind::Claim, namespace, claim));
+    }
+    let bound = validate::resources(&compiled.spec.resources, &job.spec.resources, |name| {
+        context.caches.claims.get(namespace, name)
+    })?;
+    let models = validate::models(&model_names, |name| context.caches.models.get(namespace, name))?;
     let of_skill = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let limits = EffectiveLimits::resolve(of_skill, job.spec.limits.as_ref());
     let spent = status.usage.as_ref().map_or(0, |usage| usage.seconds);
@@ -115,9 +140,10 @@ fn inputs(
         revision,
         limits,
         remaining_seconds: limits.duration_seconds.saturating_sub(spent),
-        model,
+        models,
+        bound,
         report: ReportEndpoint { url: format!("{}{}", context.settings.report_url(), report::PATH), ca: trusted },
-        one_node: validate::is_of_one_node(context.caches.memory_claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
+        one_node: validate::is_of_one_node(context.caches.claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
     })
 }
 

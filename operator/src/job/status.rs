@@ -4,7 +4,7 @@
 
 mod words;
 
-pub use words::{at_work, of_outcome};
+pub use words::{at_work, of_outcome, of_remarks};
 
 use super::apply::Applied;
 use super::decide::{End, Lost};
@@ -63,6 +63,7 @@ pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus
         Applied::Paused(lost) => paused(standing, lost, stamp),
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
         Applied::Started(made, after) => starting(standing, made.clone(), after.as_ref(), stamp),
+        Applied::Held(message) => held(standing, message, stamp),
         Applied::Ended(end) => ended(standing, end, stamp),
     }
 }
@@ -148,27 +149,38 @@ fn is_of_a_pod(reason: Reason) -> bool {
     matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
 }
 
+/// A call waits for a person, and no report told it.
+fn held(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
+    let mut status = standing.clone();
+    status.phase = Some(Phase::AwaitingApproval);
+    carry(&mut status, message);
+    let mut seen = at_work(&status).observations();
+    seen.push(report_lost(&status, "that a call waits was read from its termination message, and the call is in"));
+    seen.extend(as_written(&status));
+    with_conditions(status, &seen, stamp)
+}
+
 /// The Job ended, and no report told it.
 fn ended(standing: &JobStatus, end: &End, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
-    let lost_report = end.read_from.as_deref().map(|message| {
+    let mut more: Vec<Observation> = as_written(&status).into_iter().collect();
+    if let Some(message) = end.read_from.as_deref() {
         carry(&mut status, message);
-        report_lost(&status)
-    });
-    finish(status, end.outcome.clone(), lost_report, stamp)
+        more.push(report_lost(&status, "the outcome was read from its termination message, the answer is in"));
+    }
+    finish(status, end.outcome.clone(), more, stamp)
 }
 
 /// Puts the outcome into a status, with the phase, the time and the conditions that belong to it.
-pub fn finish(mut status: JobStatus, outcome: Outcome, more: Option<Observation>, stamp: &Stamp) -> JobStatus {
-    let health = of_outcome(&outcome);
-    status.phase = Some(outcome.code.phase());
+pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, stamp: &Stamp) -> JobStatus {
+    let mut seen = of_outcome(&outcome).observations();
+    seen.extend(more);
+    status.phase = Some(outcome.phase());
     status.outcome = Some(outcome);
     status.completion_time = Some(stamp.now.clone());
-    status.observed_generation = stamp.generation;
-    let mut seen = health.observations();
-    seen.extend(more);
-    status.conditions = conditions::merge(&status.conditions, &seen, stamp.generation, &stamp.now);
-    status
+    // Whatever it was, nobody need do it any more.
+    status.waiting_for = None;
+    with_conditions(status, &seen, stamp)
 }
 
 /// Takes over what a termination message knows, where it knows more.
@@ -185,12 +197,10 @@ fn carry(status: &mut JobStatus, message: &TerminationMessage) {
     }
 }
 
-fn report_lost(status: &JobStatus) -> Observation {
+fn report_lost(status: &JobStatus, what: &str) -> Observation {
     let pod = status.attempt.as_ref().map_or("the worker", |attempt| &attempt.pod);
     let log = status.log.as_ref().map_or("the Skill's memory", |log| &log.path);
-    let message = format!(
-        "the last report of pod {pod} did not arrive: the outcome was read from its termination message, the answer is in {log}"
-    );
+    let message = format!("the last report of pod {pod} did not arrive: {what} {log}");
     Observation::fails(ConditionType::Reported, Reason::ReportLost, message)
 }
 
@@ -208,11 +218,24 @@ fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
     status
 }
 
-/// Puts the health of a Job that has not ended into its status.
-pub fn with_health(mut status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
+/// Puts the health of a Job that has not ended into its status. What its worker remarked on the Skill stands.
+pub fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
+    let mut seen = health.observations();
+    seen.extend(as_written(&status));
+    with_conditions(status, &seen, stamp)
+}
+
+/// Puts conditions into a status; those of ours that are not among them go.
+pub fn with_conditions(mut status: JobStatus, seen: &[Observation], stamp: &Stamp) -> JobStatus {
     status.observed_generation = stamp.generation;
-    status.conditions = conditions::merge(&status.conditions, &health.observations(), stamp.generation, &stamp.now);
+    status.conditions = conditions::merge(&status.conditions, seen, stamp.generation, &stamp.now);
     status
+}
+
+/// What stands of the worker's remarks on the Skill: only another report changes that.
+fn as_written(status: &JobStatus) -> Option<Observation> {
+    let standing = conditions::find(&status.conditions, ConditionType::SkillAsWritten)?;
+    Some(Observation::fails(ConditionType::SkillAsWritten, Reason::Differs, standing.message.clone()))
 }
 
 #[cfg(test)]

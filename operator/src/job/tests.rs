@@ -1,8 +1,9 @@
 //! One look at a time, over an API server in memory; each operator starts anew, as after a crash.
 
 use super::fixtures::api::FakeApi;
-use super::fixtures::{UID, ended_pod};
+use super::fixtures::{UID, ended_pod, message};
 use super::*;
+use bloomery_crds::report::{End as PodEnd, ParkReason};
 use bloomery_crds::run::{self, Revision};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
@@ -33,7 +34,10 @@ fn put_skill(api: &FakeApi) {
 }
 
 fn put_skill_of(api: &FakeApi, statement: &str, name: &str) {
-    let spec = json!({ "problem": { "statement": statement } });
+    put_skill_with(api, &json!({ "problem": { "statement": statement } }), name);
+}
+
+fn put_skill_with(api: &FakeApi, spec: &Value, name: &str) {
     let compiled = Revision {
         version: run::VERSION,
         skill: "cs-tier-1".into(),
@@ -44,7 +48,7 @@ fn put_skill_of(api: &FakeApi, statement: &str, name: &str) {
     let conditions = ["Accepted", "MemoryReady", "McpAvailable"].map(condition);
     let revision = json!({ "name": name, "digest": sealed.digest });
     let status = json!({ "observedGeneration": 1, "revision": revision, "conditions": conditions });
-    api.put(SKILL, resource("Skill", "cs-tier-1", &spec, &status));
+    api.put(SKILL, resource("Skill", "cs-tier-1", spec, &status));
     let stored = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "namespace": "acme", "name": name, "uid": "map-uid" },
@@ -136,6 +140,91 @@ async fn what_is_missing_is_named_and_healed() {
     put_model(&api);
     look(&api).await.unwrap();
     assert_eq!(reason(&api), "Starting");
+}
+
+/// A tenant whose Skill declares a file system, which the Job binds to the claim `src`.
+fn tenant_with_a_claim(declared: &Value) -> FakeApi {
+    let api = tenant();
+    put_skill_with(&api, &json!({ "problem": { "statement": "refunds" }, "resources": declared }), REVISION);
+    api.change(JOB, |job| {
+        job["spec"]["resources"] = json!({ "codebase": { "persistentVolumeClaim": { "claimName": "src" } } });
+    });
+    api
+}
+
+#[tokio::test]
+async fn a_claim_that_is_missing_is_named_and_healed_and_mounted() {
+    let api = tenant_with_a_claim(&json!([{ "name": "codebase", "type": "filesystem" }]));
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "ResourceNotFound");
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": { "namespace": "acme", "name": "src", "uid": "src" },
+        "spec": { "accessModes": ["ReadWriteMany"] },
+    });
+    api.put("/api/v1/namespaces/acme/persistentvolumeclaims/src", claim);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "Starting");
+    let volumes = api.get(POD_1)["spec"]["volumes"].clone();
+    let bound = volumes.as_array().unwrap().iter().find(|volume| volume["name"] == "claim-0").unwrap();
+    assert_eq!(bound["persistentVolumeClaim"], json!({ "claimName": "src", "readOnly": true }));
+}
+
+#[tokio::test]
+async fn a_binding_that_does_not_fit_waits_for_another_skill_until_the_job_has_a_revision() {
+    let api = tenant_with_a_claim(&json!([{ "name": "codebase", "type": "credential" }]));
+    look(&api).await.unwrap();
+    assert_eq!((reason(&api).as_str(), &api.get(JOB)["status"]["phase"]), ("ResourcesInvalid", &json!("Pending")));
+    let revision = api.get(SKILL)["status"]["revision"].clone();
+    let filesystem = json!([{ "name": "codebase", "type": "filesystem" }]);
+    put_skill_with(&api, &json!({ "problem": { "statement": "refunds" }, "resources": filesystem }), REVISION);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "ResourceNotFound", "what it binds fits, and is not there yet");
+    // Only an operator with stricter rules finds that: both sides are immutable.
+    let broken = tenant_with_a_claim(&json!([{ "name": "codebase", "type": "credential" }]));
+    let status =
+        json!({ "phase": "Queued", "skillRevision": revision, "attempt": { "number": 1, "pod": "refund-1-01234" } });
+    broken.change(JOB, |job| job["status"] = status);
+    look(&broken).await.unwrap();
+    let status = &broken.get(JOB)["status"];
+    assert_eq!((&status["phase"], &status["outcome"]["code"]), (&json!("Escalated"), &json!("UserNeeded")));
+    let message = status["outcome"]["message"].as_str().unwrap();
+    assert!(message.contains("spec.resources.codebase: ") && message.contains(REVISION), "{message}");
+}
+
+#[tokio::test]
+async fn every_model_of_the_skill_is_needed() {
+    let api = tenant();
+    let engine = json!({ "finalizationGate": { "model": "fast" } });
+    put_skill_with(&api, &json!({ "problem": { "statement": "refunds" }, "engine": engine }), REVISION);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "ModelNotFound");
+    let mut fast = api.get(MODEL);
+    fast["metadata"]["name"] = json!("fast");
+    api.put(&MODEL.replace("default", "fast"), fast);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "Starting");
+}
+
+#[tokio::test]
+async fn a_held_call_ends_the_pod_and_starts_no_other() {
+    let api = tenant();
+    look(&api).await.unwrap();
+    let told = message(1, PodEnd::Parked(ParkReason::Approval), None);
+    let mut ended = stored(&ended_pod(1, 0, Some(told)));
+    ended["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = json!("2020-01-01T00:00:00Z");
+    api.put(POD_1, ended);
+    api.change(JOB, |job| job["status"]["phase"] = json!("Running"));
+    api.writes();
+    look(&api).await.unwrap();
+    assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "AwaitingApproval"));
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("delete {POD_1}")]);
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
+    assert_eq!(api.get(JOB)["status"]["phase"], "AwaitingApproval");
+    api.remove(SKILL);
+    look(&api).await.unwrap();
+    assert_eq!(api.get(JOB)["status"]["outcome"]["code"], "SkillDeleted");
 }
 
 #[tokio::test]

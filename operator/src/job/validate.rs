@@ -1,14 +1,20 @@
 //! Whether what a pod needs is there, and what exactly it is: pure, each miss with what to do about it.
 
-use super::build::model_key;
+mod resources;
+
+pub use resources::{claims, resources};
+
+use super::build::key_file;
 use super::status::Wait;
 use crate::caches::Guarded;
+use crate::listing::{IN_A_CONDITION, listed};
 use bloomery_crds::conditions::{self, ConditionType, Reason};
-use bloomery_crds::run::{self, KeyFile, ModelEndpoint, Revision};
+use bloomery_crds::run::{self, ModelEndpoint, Revision};
 use bloomery_crds::v1alpha1::{Model, ModelSpec, RevisionRef, Skill, seconds};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::ResourceExt;
+use std::sync::Arc;
 
 /// What a Skill must have before the first pod of a Job of it starts, in this order. Waiting costs nothing; a pod
 /// that waits for an MCP server spends the Job's time.
@@ -81,11 +87,26 @@ pub fn revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Re
     })
 }
 
+/// The models that a worker calls, in the order of their names. What is wrong with any of them is told at once.
+pub fn models(names: &[&str], find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>) -> Result<Vec<ModelEndpoint>, Wait> {
+    let mut endpoints = Vec::new();
+    let mut unmet: Vec<Wait> = Vec::new();
+    for name in names {
+        match model(name, find(name).as_deref()) {
+            Ok(endpoint) => endpoints.push(endpoint),
+            Err(wait) => unmet.push(wait),
+        }
+    }
+    let Some(first) = unmet.first() else { return Ok(endpoints) };
+    let messages: Vec<&str> = unmet.iter().map(|wait| wait.message.as_str()).collect();
+    Err(Wait::new(first.reason, listed(&messages, IN_A_CONDITION)))
+}
+
 /// The model that a worker calls.
-pub fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
+fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
     let model = match model.map(|model| &model.0) {
         None => {
-            let message = format!("the Model {name} does not exist: make it, and the Job goes on by itself");
+            let message = format!("the Model {name} does not exist: make it, and the Job goes on by itself.");
             return Err(Wait::new(Reason::ModelNotFound, message));
         }
         Some(Err(error)) => {
@@ -103,25 +124,27 @@ pub fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint
 }
 
 fn endpoint(model: &Model) -> ModelEndpoint {
-    let ModelSpec { provider, model: provider_name, base_url, api_key, timeout } = &model.spec;
+    let ModelSpec { provider, model: provider_name, base_url, api_key, context_window, timeout } = &model.spec;
     ModelEndpoint {
         name: model.name_any(),
         provider: *provider,
         model: provider_name.clone(),
         base_url: base_url.clone(),
         timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, seconds),
-        api_key: api_key.as_ref().map(|key| KeyFile {
-            path: model_key(&key.secret_key_ref.key),
-            secret: key.secret_key_ref.name.clone(),
-            key: key.secret_key_ref.key.clone(),
-        }),
+        context_window: context_window.unwrap_or(ModelSpec::DEFAULT_CONTEXT_WINDOW),
+        api_key: api_key.as_ref().map(|key| key_file(&key.secret_key_ref)),
     }
 }
 
 /// Whether pods of this memory must share a node: what the claim itself allows counts, not what new ones are made of.
 pub fn is_of_one_node(claim: Option<&PersistentVolumeClaim>) -> bool {
+    !allows(claim, &["ReadWriteMany"])
+}
+
+/// Whether a claim may be mounted in one of these ways.
+fn allows(claim: Option<&PersistentVolumeClaim>, ways: &[&str]) -> bool {
     let modes = claim.and_then(|claim| claim.spec.as_ref()?.access_modes.as_ref());
-    modes.is_none_or(|modes| !modes.iter().any(|mode| mode == "ReadWriteMany"))
+    modes.into_iter().flatten().any(|mode| ways.contains(&mode.as_str()))
 }
 
 #[cfg(test)]

@@ -16,6 +16,10 @@ pub(super) fn count(metrics: &Metrics, before: &JobStatus, after: &JobStatus) {
     };
     add("preTool", &Verdict::Allow.to_string(), more(before.pre_tool.allowed, after.pre_tool.allowed));
     add("preTool", &Verdict::Deny.to_string(), more(before.pre_tool.denied, after.pre_tool.denied));
+    add("preTool", &Verdict::Hold.to_string(), more(before.pre_tool.held, after.pre_tool.held));
+    if let (None, Some(intent)) = (&before.intent, &after.intent) {
+        add("intent", if intent.out_of_domain { "OutOfDomain" } else { "Detected" }, 1);
+    }
     for attempt in after.finalization.attempts.iter().skip(before.finalization.attempts.len()) {
         add("finalization", if attempt.passed { "Pass" } else { "Fail" }, 1);
     }

@@ -1,8 +1,11 @@
 //! Whether a caller may report for a Job: pure, over what is recorded of it.
 
+mod bounds;
+
 use super::auth::Caller;
 use super::refusal::Refusal;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
+use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::{End, Report};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Attempt, Job};
@@ -55,8 +58,8 @@ pub fn same_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
     Err(Refusal::Forbidden(format!("a pod of namespace {of} cannot report for a Job of {named}")))
 }
 
-/// Refuses a report that names its Job by no possible name, contradicts itself, or would make lists of Jobs
-/// unreadable.
+/// Refuses a report that names its Job by no possible name, contradicts itself, says more than a status holds, or
+/// would make lists of Jobs unreadable.
 pub fn check(report: &Report) -> Result<(), Refusal> {
     let job = &report.job;
     for (what, value) in [("namespace", &job.namespace), ("name", &job.name), ("UID", &job.uid)] {
@@ -69,7 +72,7 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
         return Err(Refusal::Invalid(message));
     }
     let (phase, outcome) = (report.projection.phase, report.projection.outcome.as_ref());
-    let ends_in = outcome.map(|outcome| outcome.code.phase());
+    let ends_in = outcome.map(Outcome::phase);
     let contradiction = match (ends_in, &report.end) {
         (Some(end), _) if end != phase => {
             Some(format!("an outcome that rests in {end} does not go with the phase {phase}"))
@@ -79,7 +82,7 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
         (Some(_), Some(End::Parked(_))) => Some("a worker that parked has no outcome".to_owned()),
         _ => None,
     };
-    match contradiction {
+    match contradiction.or_else(|| bounds::fault(&report.projection)) {
         Some(message) => Err(Refusal::Invalid(message)),
         None if report.epoch == 0 || report.attempt == 0 => {
             Err(Refusal::Invalid("attempts and epochs are counted from 1".to_owned()))

@@ -1,9 +1,9 @@
 //! How a report changes a Job's status: pure, idempotent, and never backwards.
 
-use crate::job::status::{Stamp, at_work, finish, with_health};
+use crate::job::status::{Stamp, at_work, finish, of_remarks, with_conditions};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{End, Projection, Report, Waiting};
+use bloomery_crds::report::{End, ParkReason, Projection, Report, Waiting};
 use bloomery_crds::v1alpha1::JobStatus;
 
 /// What a report makes of a status.
@@ -57,32 +57,39 @@ fn is_news(standing: &JobStatus, report: &Report) -> bool {
 }
 
 fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
-    let Projection { phase, outcome, result, gates, usage, log } = &report.projection;
+    // Without `..`: what is added to the projection cannot be forgotten here.
+    let Projection { phase, outcome, result, gates, workflows, waiting_for, remarks, usage, log } = &report.projection;
     let mut status = standing.clone();
     status.result.clone_from(result);
     status.gates = Some(gates.clone());
+    status.workflows.clone_from(workflows);
+    status.waiting_for.clone_from(waiting_for);
     status.usage = Some(usage.clone());
     status.log = Some(log.clone());
     if let Some(attempt) = &mut status.attempt {
         attempt.epoch = Some(report.epoch);
         attempt.silent = None;
     }
+    let remarks = of_remarks(remarks);
     if let Some(outcome) = outcome {
-        return finish(status, outcome.clone(), None, stamp);
+        return finish(status, outcome.clone(), remarks.into_iter().collect(), stamp);
     }
-    if standing.phase == Some(Phase::Queued) {
+    let is_held = *phase == Phase::AwaitingApproval || report.end == Some(End::Parked(ParkReason::Approval));
+    if matches!(standing.phase, Some(Phase::Queued | Phase::AwaitingApproval)) && !is_held {
         // What comes after a worker parked, or was given up, does not bring it back to work.
         return status;
     }
     let parks = matches!(report.end, Some(End::Parked(_)));
     status.phase = Some(match phase {
+        _ if is_held => Phase::AwaitingApproval,
         _ if parks => Phase::Queued,
         Phase::Finalizing => Phase::Finalizing,
         _ => Phase::Running,
     });
-    let waiting = report.waiting.as_ref().filter(|_| !parks);
-    let health = waiting.map_or_else(|| at_work(&status), of_waiting);
-    with_health(status, health, stamp)
+    let waiting = report.waiting.as_ref().filter(|_| !parks && !is_held);
+    let mut seen = waiting.map_or_else(|| at_work(&status), of_waiting).observations();
+    seen.extend(remarks);
+    with_conditions(status, &seen, stamp)
 }
 
 fn of_waiting(waiting: &Waiting) -> Health {
@@ -102,9 +109,12 @@ fn of_waiting(waiting: &Waiting) -> Health {
 /// Whether a person would want to know now, and not with the next write.
 fn is_urgent(standing: &JobStatus, merged: &JobStatus) -> bool {
     let epoch = |status: &JobStatus| status.attempt.as_ref().and_then(|attempt| attempt.epoch);
+    let rests = |status: &JobStatus, phase| status.phase == Some(phase);
+    let turned = |phase| rests(standing, phase) != rests(merged, phase);
     merged.is_terminal()
         || epoch(standing) != epoch(merged)
-        || (merged.phase == Some(Phase::Queued)) != (standing.phase == Some(Phase::Queued))
+        || turned(Phase::Queued)
+        || turned(Phase::AwaitingApproval)
         || waits_for(standing) != waits_for(merged)
 }
 

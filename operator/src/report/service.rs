@@ -10,6 +10,7 @@ use crate::job::fetch::stored_pod;
 use crate::job::pace::Pace;
 use crate::job::status::Stamp;
 use crate::owned;
+use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -139,6 +140,8 @@ impl Service {
         super::count::count(&self.context.metrics, standing, merged);
         if let Some(outcome) = merged.outcome.as_ref().filter(|_| !standing.is_terminal()) {
             crate::job::tell_end(&self.context, job, outcome).await;
+        } else if merged.phase == Some(Phase::AwaitingApproval) && standing.phase != merged.phase {
+            crate::job::tell_held(&self.context, job, merged).await;
         }
     }
 }

@@ -49,7 +49,7 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> Fetched {
         .iter()
         .filter_map(|job| Some(job.0.as_ref().ok()?.status.as_ref()?.skill_revision.as_ref()?.name.clone()));
     Fetched {
-        memory_claim: caches.memory_claims.get(namespace, names::MEMORY_CLAIM),
+        memory_claim: caches.claims.get(namespace, names::MEMORY_CLAIM),
         worker_account: caches.service_accounts.get(namespace, &names::worker_service_account(name)),
         mcp_account: caches.service_accounts.get(namespace, mcp),
         mcp_deployment: caches.deployments.get(namespace, mcp),

@@ -22,6 +22,45 @@ pub fn without_server() -> Skill {
     skill(&Value::Null)
 }
 
+/// One that says everything that a Skill can say of stages, resources and rules.
+pub fn complete() -> Skill {
+    let mut whole = serde_json::to_value(without_server()).unwrap();
+    let more = json!({
+        "role": {"name": "Support Agent", "persona": "You help.{{#if resources.docs}} Docs: {{resources.docs}}{{/if}}"},
+        "intents": {
+            "supported": [
+                {"id": "refund", "examples": ["money back"], "entities": [{"name": "order_id", "type": "string", "required": true}]},
+                {"id": "track"},
+            ],
+            "outOfDomain": {"action": "redirect", "message": "I can only help with orders."},
+        },
+        "resources": [
+            {"name": "codebase", "type": "filesystem", "required": true},
+            {"name": "docs", "type": "api_endpoint"},
+            {"name": "ledger", "type": "connection_string"},
+        ],
+        "tools": [{
+            "name": "process_refund", "inputs": [{"name": "amount", "type": "number", "required": true}],
+            "policy": {"allowed": "conditional", "requiresApproval": "conditional", "condition": "amount > 500"},
+            "idempotent": true,
+        }],
+        "policy": {
+            "tools": {"blocked": ["delete_*"]},
+            "guardrails": {"never": ["Never use delete_customer"], "always": ["Always be kind"]},
+            "workflows": [{"name": "refund", "steps": ["verify", "process_refund"], "required": true, "intents": ["refund"]}],
+            "approvals": [{"toolId": "process_refund", "when": "amount > 900", "action": "require_approval", "approver": "supervisor"}],
+        },
+        "engine": {
+            "model": "large", "approver": "lead",
+            "finalizationGate": {"maxRetries": 1, "model": "fast"},
+            "replyPolisher": {"enabled": true, "model": "kind"},
+        },
+        "acceptanceCriteria": ["The order is named"],
+    });
+    whole["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(whole).unwrap()
+}
+
 fn skill(server: &Value) -> Skill {
     serde_json::from_value(json!({
         "apiVersion": "bloomery.dev/v1alpha1",

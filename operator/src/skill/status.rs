@@ -8,6 +8,7 @@ use super::apply::AppliedSkill;
 use super::fetch::Fetched;
 use super::validate::Invalid;
 use crate::apply::Applied;
+use crate::listing::{IN_A_CONDITION, listed};
 use bloomery_crds::conditions::{ConditionType, Health, Observation, Reason, merge};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Skill, SkillStatus};
@@ -87,8 +88,8 @@ fn health(findings: &[Finding]) -> Health {
 }
 
 fn refused(invalid: &Invalid) -> Finding {
-    let Invalid { field, message } = invalid;
-    Finding::stalls(ConditionType::Accepted, Reason::Invalid, format!("{field} {message}"))
+    let Invalid(faults) = invalid;
+    Finding::stalls(ConditionType::Accepted, Reason::Invalid, listed(faults, IN_A_CONDITION))
 }
 
 fn accepted(applied: &AppliedSkill, skill: &str) -> Finding {

@@ -3,6 +3,8 @@
 //! The CRD refuses what can be known from the object when it is applied. A Skill that was stored under an
 //! older CRD never met those rules, so what must not slip through is asked again here.
 
+mod spec;
+
 use crate::owned;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{McpContainer, McpServer, McpService, Skill, SkillSpec};
@@ -33,39 +35,45 @@ pub enum Mcp {
     Service(McpService),
 }
 
-/// Why a Skill cannot be built.
+/// Why a Skill cannot be built: every fault, each a sentence that begins with the path of its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid {
-    /// The field that is at fault.
-    pub field: &'static str,
-    /// What is wrong with it, and what to do.
-    pub message: String,
-}
+pub struct Invalid(pub Vec<String>);
 
-/// Resolves a Skill, or says which field is at fault.
+/// Resolves a Skill, or says which fields are at fault, all at once.
 pub fn validate(skill: &Skill) -> Result<Valid, Invalid> {
-    let refuse = |field, message: &str| Err(Invalid { field, message: message.to_owned() });
+    let mut faults = Vec::new();
     let name = skill.name_any();
     if name.len() > names::MAX_NAME {
-        return refuse("metadata.name", "is longer than 50 characters; make the Skill again under a shorter name");
+        faults
+            .push("metadata.name: is longer than 50 characters; make the Skill again under a shorter name.".to_owned());
     }
-    let persona = skill.spec.role.as_ref().and_then(|role| role.persona.as_deref());
-    if persona.is_some_and(|persona| persona.contains("{{")) {
-        return refuse("spec.role.persona", "templates are not supported yet: write plain text, without {{");
+    let identity = skill.namespace().zip(owned::owner(skill));
+    if identity.is_none() {
+        faults.push("metadata: has no namespace or UID; the API server gives every stored Skill both.".to_owned());
     }
-    let (Some(namespace), Some(owner)) = (skill.namespace(), owned::owner(skill)) else {
-        return refuse("metadata", "has no namespace or UID; the API server gives every stored Skill both");
-    };
-    let mcp = match skill.spec.mcp_server.clone() {
-        None => None,
-        Some(McpServer { container: Some(container), service: None }) => Some(Mcp::Container(container)),
-        Some(McpServer { container: None, service: Some(service) }) => Some(Mcp::Service(service)),
-        Some(_) => {
-            let what = "exactly one of container (the operator runs it) and service (it runs already) is needed";
-            return refuse("spec.mcpServer", what);
+    let mcp = mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    faults.extend(spec::faults(&skill.spec));
+    match identity {
+        Some((namespace, owner)) if faults.is_empty() => {
+            Ok(Valid { namespace, name, owner, spec: skill.spec.clone(), mcp })
         }
-    };
-    Ok(Valid { namespace, name, owner, spec: skill.spec.clone(), mcp })
+        _ => Err(Invalid(faults)),
+    }
+}
+
+fn mcp(server: Option<McpServer>) -> Result<Option<Mcp>, String> {
+    match server {
+        None => Ok(None),
+        Some(McpServer { container: Some(container), service: None }) => Ok(Some(Mcp::Container(container))),
+        Some(McpServer { container: None, service: Some(service) }) => Ok(Some(Mcp::Service(service))),
+        Some(_) => {
+            let what = "exactly one of container (the operator runs it) and service (it runs already) is needed.";
+            Err(format!("spec.mcpServer: {what}"))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -84,15 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_crd_let_pass_is_refused_by_field() {
-        let mut both = fixtures::with_container();
-        both.spec.mcp_server.as_mut().unwrap().service = fixtures::with_service().spec.mcp_server.unwrap().service;
-        assert_eq!(validate(&both).unwrap_err().field, "spec.mcpServer");
-        let mut template = fixtures::without_server();
-        template.spec.role.as_mut().unwrap().persona = Some("You are {{name}}".into());
-        assert_eq!(validate(&template).unwrap_err().field, "spec.role.persona");
-        let mut long = fixtures::without_server();
-        long.metadata.name = Some("o".repeat(51));
-        assert_eq!(validate(&long).unwrap_err().field, "metadata.name");
+    fn what_an_older_crd_let_pass_is_refused_by_field_and_all_at_once() {
+        let mut skill = fixtures::with_container();
+        skill.spec.mcp_server.as_mut().unwrap().service = fixtures::with_service().spec.mcp_server.unwrap().service;
+        skill.spec.role.as_mut().unwrap().persona = Some("You are {{name}}".into());
+        skill.metadata.name = Some("o".repeat(51));
+        let Invalid(faults) = validate(&skill).unwrap_err();
+        let fields: Vec<_> = faults.iter().map(|fault| fault.split([' ', ':']).next().unwrap()).collect();
+        assert_eq!(fields, ["metadata.name", "spec.mcpServer", "spec.role.persona"]);
     }
 }

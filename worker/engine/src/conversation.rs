@@ -2,10 +2,13 @@
 
 mod barren;
 mod budget;
+mod calling;
 mod calls;
 mod finalizing;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod intention;
+mod stages;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -14,10 +17,13 @@ pub use barren::{MAX_BARREN, Stall};
 pub use budget::Budget;
 pub use calls::{Call, CallState, Settlement};
 pub use finalizing::{Draft, Finalizing};
+pub use intention::Intention;
 
-use crate::event::{Answer, Arguments, CallId, Event, FinalRuling, ModelFailure, RulingReason, WholeResult};
+use crate::bootstrap::workflows::Status;
+use crate::event::{CallId, Event, ModelFailure, WholeResult};
+use crate::gate::catalogue;
+use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
-use crate::gate::{catalogue, feedback};
 use crate::line::Entry;
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool};
@@ -26,7 +32,7 @@ use barren::Barren;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::{PreTool, Ruling, Verdict};
+use bloomery_crds::v1alpha1::{HeldCall, PreTool, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a failed answer may go back to the loop where the Skill says nothing (seed 002, section 3.1).
@@ -46,9 +52,17 @@ pub struct Conversation {
     tools: Option<Vec<CatalogueTool>>,
     visible: Vec<CatalogueTool>,
     schemas: BTreeMap<String, Schema>,
+    rules: Rules,
+    resources_bound: bool,
     system: Option<String>,
+    asking: Stage,
+    intention: Intention,
     turns: Vec<Turn>,
+    /// Where the answers of calls stand in `turns`, until they are put aside.
+    results: BTreeMap<CallId, usize>,
+    swept_at: u32,
     calls: Vec<Call>,
+    held: Option<HeldCall>,
     budget: Budget,
     pre_tool: PreTool,
     evidence: BTreeSet<(String, Digest)>,
@@ -78,9 +92,16 @@ impl Conversation {
             tools: None,
             visible: Vec::new(),
             schemas: BTreeMap::new(),
+            rules: Rules::default(),
+            resources_bound: false,
             system: None,
+            asking: Stage::default(),
+            intention: Intention::default(),
             turns: Vec::new(),
+            results: BTreeMap::new(),
+            swept_at: 0,
             calls: Vec::new(),
+            held: None,
             budget: Budget::default(),
             pre_tool: PreTool::default(),
             evidence: BTreeSet::new(),
@@ -102,21 +123,27 @@ impl Conversation {
         match &entry.event {
             Event::EpochStarted { epoch, attempt } => self.epoch_started(*epoch, *attempt),
             Event::CatalogueFixed { tools } => self.catalogue_fixed(tools),
+            Event::ResourcesBound { .. } => self.resources_bound = true,
             Event::ConversationOpened { system, goal, .. } => self.opened(system, goal),
-            Event::ModelRequested { reserve } => self.budget.requested(*reserve),
+            Event::IntentDetected { intent, missing } => self.intent_detected(intent, missing),
+            Event::ModelRequested { reserve, stage } => self.model_requested(*reserve, *stage),
             Event::ModelAnswered { answer } => self.answered(entry.seq, answer),
             Event::ModelFailed { kind, message } => self.model_failed(*kind, message),
             Event::ToolRequested { call, arguments, .. } => self.requested(call, arguments),
             Event::ToolRuled { call, verdict, reasons } => self.ruled(call, *verdict, reasons),
-            Event::ToolSkipped { call, because } => {
-                self.settle(call, Settlement::Skipped, &calls::skipped_text(because));
-            }
+            Event::ToolHeld { held } => self.held = Some(held.clone()),
+            Event::ToolSkipped { call, because } => self.skipped(call, because),
             Event::ToolStarted { call } => self.started(call),
-            Event::ToolCompleted { call, text } => self.completed(call, text),
+            Event::ToolCompleted { call, text } => self.completed(entry.seq, call, text),
             Event::ToolFailed { call, text } => self.failed(call, text),
             Event::ToolIndeterminate { call, text } => self.indeterminate(call, text),
+            Event::ResultOffloaded { call, excerpt, .. } => self.offloaded(entry.seq, call, excerpt),
+            Event::SubgoalDone { step, evidence, not_applicable } => {
+                self.rules.workflows.closed(step, closed(*evidence, *not_applicable));
+            }
             Event::GateRuled { ruling } => self.gate_ruled(ruling),
-            Event::LimitHit { code, message } => self.limit = Some((*code, message.clone())),
+            Event::ReplyPolished { polish } => self.finalizing.polished(polish.clone()),
+            Event::LimitHit { code, message } => self.limit_hit(*code, message),
             Event::Parked { reason } => self.parked = Some(*reason),
             Event::Finished { outcome, result } => self.finished = Some((outcome.clone(), result.clone())),
         }
@@ -136,6 +163,7 @@ impl Conversation {
         self.schemas = tools.iter().map(|tool| (tool.alias.clone(), Schema::compile(&tool.input_schema))).collect();
         self.budget
             .read(self.visible.iter().map(|tool| tool.description.len() + tool.input_schema.to_string().len()).sum());
+        self.rules = Rules::compile(&self.run.skill, tools);
         self.tools = Some(tools.to_vec());
     }
 
@@ -145,137 +173,6 @@ impl Conversation {
         self.say(Turn::User(goal.to_owned()));
     }
 
-    fn answered(&mut self, seq: u64, answer: &Answer) {
-        self.unreadable = 0;
-        self.budget.answered(answer);
-        self.say(Turn::Assistant(answer.message.clone()));
-        if answer.calls.is_empty() {
-            self.finalizing.drafted(Draft { text: answer.text.clone(), cut: answer.cut });
-        } else {
-            let asked = answer.calls.iter().enumerate();
-            self.calls = asked.map(|(i, asked)| Call::asked(CallId::new(seq, i), asked, answer.cut)).collect();
-        }
-    }
-
-    fn model_failed(&mut self, kind: ModelFailure, message: &str) {
-        self.budget.abandon_request();
-        if kind == ModelFailure::Unreadable {
-            self.unreadable += 1;
-        }
-        if kind == ModelFailure::Unavailable || self.unreadable >= MAX_UNREADABLE {
-            self.model_failure = Some((kind, message.to_owned()));
-        }
-    }
-
-    fn requested(&mut self, id: &CallId, arguments: &Arguments) {
-        if let Some(call) = self.call_mut(id) {
-            call.arguments = Some(arguments.clone());
-        }
-    }
-
-    fn ruled(&mut self, id: &CallId, verdict: Verdict, reasons: &[RulingReason]) {
-        let Some(call) = self.call_mut(id) else { return };
-        let tool = call.tool.clone();
-        call.state = CallState::Ruled;
-        self.count_ruling(&tool, verdict, reasons);
-        if verdict == Verdict::Deny {
-            self.settle(id, Settlement::Denied, &calls::denied_text(reasons));
-        }
-    }
-
-    fn count_ruling(&mut self, tool: &str, verdict: Verdict, reasons: &[RulingReason]) {
-        match verdict {
-            Verdict::Allow => self.pre_tool.allowed += 1,
-            Verdict::Deny => self.pre_tool.denied += 1,
-        }
-        if self.pre_tool.last.len() == PreTool::LAST {
-            self.pre_tool.last.remove(0);
-        }
-        self.pre_tool.last.push(Ruling {
-            tool: bloomery_crds::text::bounded(tool, 128),
-            verdict,
-            rule: reasons.first().map(|reason| reason.layer),
-            reason: reasons.first().map(|reason| bloomery_crds::text::bounded(&reason.detail, 256)),
-        });
-    }
-
-    fn started(&mut self, id: &CallId) {
-        let epoch = self.epoch;
-        if let Some(call) = self.call_mut(id) {
-            call.state = CallState::Started { epoch };
-            call.tries += 1;
-        }
-    }
-
-    fn completed(&mut self, id: &CallId, text: &str) {
-        if let Some(key) = self.identity(id)
-            && self.evidence.insert(key)
-        {
-            self.finalizing.evidence_found();
-        }
-        self.settle(id, Settlement::Completed, text);
-    }
-
-    fn failed(&mut self, id: &CallId, text: &str) {
-        let identity = self.identity(id);
-        // Once an answer: the model could not know better when it asked for the same thing twice at once.
-        let again = self.calls.iter().any(|call| call.has_failed() && self.identity(&call.id) == identity);
-        let times = identity.map_or(1, |key| {
-            let times = self.failures.entry(key).or_default();
-            *times += u32::from(!again);
-            *times
-        });
-        self.settle(id, Settlement::Failed, &calls::failed_text(text, times));
-    }
-
-    fn indeterminate(&mut self, id: &CallId, text: &str) {
-        let (read_only, idempotent) = self.nature(id);
-        let Some(call) = self.call_mut(id) else { return };
-        if read_only {
-            call.tries += 1;
-        }
-        if (read_only || idempotent) && call.tries < calls::MAX_TRIES {
-            call.state = CallState::Retry;
-        } else if read_only {
-            self.settle(id, Settlement::Failed, &calls::failed_text(text, 1));
-        } else {
-            self.settle(id, Settlement::Indeterminate, text);
-        }
-    }
-
-    fn gate_ruled(&mut self, ruling: &FinalRuling) {
-        let retries = self.retries();
-        self.finalizing.ruled(ruling, retries);
-        match ruling {
-            FinalRuling::FormError(attempt) => self.say(Turn::User(feedback::form_feedback(attempt))),
-            FinalRuling::Attempt(attempt) if self.finalizing.goes_on() => {
-                self.say(Turn::User(feedback::attempt_feedback(attempt)));
-            }
-            FinalRuling::Attempt(_) | FinalRuling::NoNewEvidence => {}
-        }
-    }
-
-    /// Settles a call; with the last of its answer, all results join the history in the order of the calls.
-    fn settle(&mut self, id: &CallId, settlement: Settlement, text: &str) {
-        let Some(call) = self.call_mut(id) else { return };
-        call.state = CallState::Settled(settlement);
-        text.clone_into(&mut call.result);
-        if self.calls.iter().any(|call| !call.is_settled()) || settlement == Settlement::Indeterminate {
-            return;
-        }
-        let results: Vec<Turn> = self
-            .calls
-            .iter()
-            .map(|call| Turn::ToolResult { id: call.provider_id.clone(), text: call.result.clone() })
-            .collect();
-        for result in results {
-            self.say(result);
-        }
-        if !self.calls.iter().any(|call| call.state == CallState::Settled(Settlement::Indeterminate)) {
-            self.calls.clear();
-        }
-    }
-
     fn say(&mut self, turn: Turn) {
         self.budget.read(match &turn {
             Turn::User(text) | Turn::ToolResult { text, .. } => text.len(),
@@ -283,21 +180,8 @@ impl Conversation {
         });
         self.turns.push(turn);
     }
+}
 
-    fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
-        self.calls.iter_mut().find(|call| &call.id == id)
-    }
-
-    fn identity(&self, id: &CallId) -> Option<(String, Digest)> {
-        let call = self.calls.iter().find(|call| &call.id == id)?;
-        match call.arguments.as_ref()? {
-            Arguments::Canonical { digest, .. } => Some((call.tool.clone(), digest.clone())),
-            Arguments::Malformed { .. } => None,
-        }
-    }
-
-    fn nature(&self, id: &CallId) -> (bool, bool) {
-        let call = self.calls.iter().find(|call| &call.id == id);
-        call.and_then(|call| self.tool(&call.tool)).map_or((false, false), |tool| (tool.read_only, tool.idempotent))
-    }
+fn closed(evidence: u64, not_applicable: bool) -> Status {
+    if not_applicable { Status::NotApplicable { evidence } } else { Status::Done { evidence } }
 }

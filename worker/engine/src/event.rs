@@ -3,18 +3,23 @@
 //! The names and fields are a log format: a field is added with a default, never renamed, and a log that an
 //! earlier version wrote stays readable.
 
+mod answer;
+mod call;
 mod result;
+mod ruling;
 
+pub use answer::{Answer, AskedCall, ModelFailure};
+pub use call::{Arguments, CallId, RulingReason};
 pub use result::WholeResult;
+pub use ruling::{FinalRuling, Polish};
 
 use crate::tool::CatalogueTool;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::{FinalizationAttempt, GateReason, Verdict};
+use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, ResourceType, Stage, Verdict};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// One thing that happened. Serialised as `{"type": "tool.started", "data": {...}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
@@ -35,6 +40,23 @@ pub enum Event {
     CatalogueFixed {
         /// Every tool that the MCP server lists, hidden ones too.
         tools: Vec<CatalogueTool>,
+    },
+    /// What the Job binds is known, secrets by name only.
+    #[serde(rename = "resources.bound")]
+    #[strum(serialize = "resources.bound")]
+    ResourcesBound {
+        /// What is bound, in the order of the Skill.
+        resources: Vec<BoundName>,
+    },
+    /// It is known which intent the goal means.
+    #[serde(rename = "intent.detected")]
+    #[strum(serialize = "intent.detected")]
+    IntentDetected {
+        /// The intent, or that it is none of the Skill's.
+        intent: DetectedIntent,
+        /// Required entities that the goal does not name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<String>,
     },
     /// The conversation has its prompt; it is never rendered again.
     #[serde(rename = "conversation.opened")]
@@ -57,6 +79,9 @@ pub enum Event {
     ModelRequested {
         /// Tokens set aside: they count as spent until the answer says better.
         reserve: u64,
+        /// For which stage.
+        #[serde(default)]
+        stage: Stage,
     },
     /// The model has answered.
     #[serde(rename = "model.answered")]
@@ -96,6 +121,13 @@ pub enum Event {
         /// Every reason of that rank.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reasons: Vec<RulingReason>,
+    },
+    /// A call waits until a person has decided.
+    #[serde(rename = "tool.held")]
+    #[strum(serialize = "tool.held")]
+    ToolHeld {
+        /// The call, as the person is asked about it.
+        held: HeldCall,
     },
     /// A call is not made, because of one before it.
     #[serde(rename = "tool.skipped")]
@@ -140,12 +172,45 @@ pub enum Event {
         /// What is known.
         text: String,
     },
+    /// A result was put aside: the model sees an excerpt, and can read the rest by the handle. For a call that is
+    /// under way this is its answer; for an earlier one it takes the place of what stood in the history.
+    #[serde(rename = "result.offloaded")]
+    #[strum(serialize = "result.offloaded")]
+    ResultOffloaded {
+        /// Which call.
+        call: CallId,
+        /// Names the whole in the focus cache: the digest of its content.
+        handle: Digest,
+        /// How large the whole is.
+        bytes: u64,
+        /// What the model sees of it.
+        excerpt: String,
+    },
+    /// A step of a workflow that is no tool was closed.
+    #[serde(rename = "subgoal.done")]
+    #[strum(serialize = "subgoal.done")]
+    SubgoalDone {
+        /// The step's id, `sg_<workflow>_<n>`.
+        step: String,
+        /// The line of the log that shows it: a tool's answer.
+        evidence: u64,
+        /// It turned out not to apply.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        not_applicable: bool,
+    },
     /// The finalization gate has ruled on an answer.
     #[serde(rename = "gate.ruled")]
     #[strum(serialize = "gate.ruled")]
     GateRuled {
         /// What it said.
         ruling: FinalRuling,
+    },
+    /// The reply polisher is done with an answer that passed.
+    #[serde(rename = "reply.polished")]
+    #[strum(serialize = "reply.polished")]
+    ReplyPolished {
+        /// What became of it.
+        polish: Polish,
     },
     /// A budget is spent.
     #[serde(rename = "limit.hit")]
@@ -182,105 +247,16 @@ impl Event {
     }
 }
 
-/// A tool call, unique within a Job: the `seq` of the answer that asked for it, and its place in it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct CallId(pub String);
-
-impl CallId {
-    /// Names the call at `index` of the answer logged at `seq`.
-    pub fn new(seq: u64, index: usize) -> Self {
-        Self(format!("{seq}-{index}"))
-    }
-}
-
-impl std::fmt::Display for CallId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// What a model answered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Answer {
-    /// The provider's own message, kept whole so that its fields survive in the history.
-    pub message: Value,
-    /// What it says, without calls.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub text: String,
-    /// The tools that it asks for, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<AskedCall>,
-    /// Tokens sent, as the provider counts them; absent where it does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// Tokens answered, as the provider counts them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-    /// The answer was cut off at the provider's or the model's length limit.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cut: bool,
-}
-
-/// A tool call as the model asked for it.
+/// A resource that the Job binds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AskedCall {
-    /// The provider's id, which its history needs; not unique within a Job.
-    pub id: String,
-    /// The tool's name.
+pub struct BoundName {
+    /// The name that the Skill gives it.
     pub name: String,
-    /// The arguments as the model wrote them.
-    pub arguments: String,
-}
-
-/// Why there is no usable answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ModelFailure {
-    /// The provider answered something that cannot be read; it may be asked again.
-    Unreadable,
-    /// The provider did not answer, or refused, for as long as the worker was patient.
-    Unavailable,
-}
-
-/// The arguments of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Arguments {
-    /// What is ruled on and sent: canonical JSON of an object, and its digest.
-    Canonical {
-        /// The text.
-        text: String,
-        /// Its digest.
-        digest: Digest,
-    },
-    /// What the model wrote has no canonical form.
-    Malformed {
-        /// Why, for the model.
-        reason: String,
-    },
-}
-
-/// Why the pre-tool gate ruled as it did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RulingReason {
-    /// The layer.
-    pub layer: GateReason,
-    /// Why, for the model and for people.
-    pub detail: String,
-}
-
-/// What the finalization gate says of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum FinalRuling {
-    /// The form is wrong: asked once more, and no attempt is counted.
-    FormError(FinalizationAttempt),
-    /// An attempt, passed or failed.
-    Attempt(FinalizationAttempt),
-    /// The model came back from a failed attempt without new evidence.
-    NoNewEvidence,
+    /// What kind of thing it is.
+    #[serde(rename = "type")]
+    pub kind: ResourceType,
+    /// What prompts may say of it: a mount path, a URL. Never of a secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rendering: Option<String>,
 }

@@ -2,7 +2,10 @@
 
 pub mod answer;
 pub mod catalogue;
+pub mod core_tools;
 pub mod feedback;
 pub mod finalization;
+pub mod judge;
 pub mod pre_tool;
+pub mod rules;
 pub mod schema;

@@ -4,10 +4,17 @@
 //! ids come in with the events, so a replay decides nothing again and ends in the same state
 //! (`docs/architecture.md`; seed 004: "the conversation's state is a pure function of its applied events").
 
+pub mod ask;
+pub mod bootstrap;
+pub mod condition;
 pub mod conversation;
 pub mod event;
 pub mod gate;
+pub mod intent;
 pub mod line;
+pub mod lint;
+pub mod offload;
+pub mod polish;
 pub mod projection;
 pub mod prompt;
 pub mod run;

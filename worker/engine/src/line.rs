@@ -4,6 +4,9 @@
 //! the first): a line that is missing, moved or edited is found. Extension attributes are lower case, as the
 //! CloudEvents specification has it.
 
+#[cfg(test)]
+mod hostile;
+
 use crate::event::Event;
 use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::LogPosition;

@@ -2,6 +2,7 @@
 
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::run::BoundResource;
 use bloomery_crds::v1alpha1::SkillSpec;
 
 /// The inputs of a conversation, fixed for an attempt.
@@ -19,4 +20,8 @@ pub struct Run {
     pub goal: String,
     /// The budgets.
     pub limits: EffectiveLimits,
+    /// What the Skill's resources are, in the order of the Skill.
+    pub resources: Vec<BoundResource>,
+    /// How many tokens the model of the main loop takes in all.
+    pub context_window: u64,
 }

@@ -1,16 +1,21 @@
 //! The loop's one question: what is to be done next?
 
+mod asking;
 mod calls;
 mod ending;
+mod finalizing;
+mod opening;
 
 use crate::conversation::Conversation;
 use crate::event::{CallId, Event};
-use crate::gate::finalization;
-use crate::prompt;
-use crate::tool::CatalogueTool;
+use crate::offload::{self, Offload};
+use crate::tool::{CatalogueTool, ToolSource};
 use crate::turn::Turn;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::Stage;
+use std::borrow::Cow;
 
 /// What the shell has to do next. Deliberately exhaustive: a driver must handle every step.
 #[derive(Debug, PartialEq)]
@@ -23,6 +28,10 @@ pub enum Step<'a> {
     /// Record [`Event::ModelRequested`] with this reserve, make everything durable, ask the model, record
     /// [`Event::ModelAnswered`] or [`Event::ModelFailed`].
     CallModel(ModelRequest<'a>),
+    /// Keep each of these whole in the focus cache, durably; record [`Event::ResultOffloaded`] of each.
+    Offload(Vec<Offload<'a>>),
+    /// Record [`Event::Parked`], make everything durable, end the pod: a person has to decide something.
+    Park(ParkReason),
     /// Make everything durable, make all of these calls at once, record the outcome of each.
     RunReads(Vec<ToolCall<'a>>),
     /// Record [`Event::ToolStarted`], make everything durable, make the call, record its outcome, make that durable.
@@ -31,16 +40,20 @@ pub enum Step<'a> {
     Done(&'a Outcome),
 }
 
-/// A request to the model. Borrowed: the history is neither copied nor rendered anew.
+/// A request to a model. That of the main loop is borrowed: the history is neither copied nor rendered anew.
 #[derive(Debug, PartialEq)]
 pub struct ModelRequest<'a> {
+    /// The stage that asks.
+    pub stage: Stage,
+    /// The name of the Model that is asked.
+    pub model: &'a str,
     /// The system prompt.
-    pub system: &'a str,
+    pub system: Cow<'a, str>,
     /// The turns so far.
-    pub turns: &'a [Turn],
+    pub turns: Cow<'a, [Turn]>,
     /// The tools that the model sees.
     pub tools: &'a [CatalogueTool],
-    /// The sampling temperature, where the Skill sets one.
+    /// The sampling temperature, where there is one to set.
     pub temperature: Option<f64>,
     /// Tokens to set aside.
     pub reserve: u64,
@@ -61,6 +74,8 @@ pub struct ToolCall<'a> {
     pub idempotent: bool,
     /// Whether the call changes nothing.
     pub read_only: bool,
+    /// Who answers it.
+    pub source: ToolSource,
 }
 
 /// Says what is to be done next. Replaying the log leads to the same step.
@@ -74,37 +89,20 @@ pub fn next(conversation: &Conversation) -> Step<'_> {
     if !conversation.has_catalogue() {
         return Step::ListTools;
     }
-    let Some(system) = conversation.system() else { return Step::Record(vec![opened(conversation)]) };
-    if let Some(step) = calls::next(conversation) {
+    if let Some(step) = opening::next(conversation) {
         return step;
     }
-    if let Some(draft) = conversation.finalization().pending() {
-        return Step::Record(vec![Event::GateRuled { ruling: finalization::rule(draft, conversation) }]);
+    if let Some(step) = calls::next(conversation).or_else(|| finalizing::next(conversation)) {
+        return step;
     }
-    if let Some(limit) = ending::spent(conversation) {
-        return Step::Record(vec![limit]);
+    let sweep = offload::due(conversation);
+    if !sweep.is_empty() {
+        return Step::Offload(sweep);
     }
-    Step::CallModel(ModelRequest {
-        system,
-        turns: conversation.turns(),
-        tools: conversation.visible(),
-        temperature: conversation.run().skill.engine.as_ref().and_then(|engine| engine.temperature),
-        reserve: conversation.budget().reserve(),
-    })
+    asking::plan(conversation)
 }
 
 /// The end of a conversation whose worker cannot go on: what it needs does not answer.
 pub fn unavailable(code: OutcomeCode, message: impl AsRef<str>) -> Event {
     Event::Finished { outcome: Outcome::new(code, message), result: None }
-}
-
-fn opened(conversation: &Conversation) -> Event {
-    let run = conversation.run();
-    Event::ConversationOpened {
-        run_key: run.run_key.clone(),
-        revision: run.revision.clone(),
-        system: prompt::system(run),
-        goal: run.goal.clone(),
-        limits: run.limits,
-    }
 }

@@ -35,10 +35,32 @@ pub struct CatalogueTool {
     pub input_schema: Value,
     /// Digest of name, description and schema.
     pub digest: Digest,
+    /// Who answers calls of it.
+    #[serde(default, skip_serializing_if = "ToolSource::is_server")]
+    pub source: ToolSource,
     /// Declared by the Skill, and not denied by the server: calls change nothing.
     pub read_only: bool,
     /// Declared by the Skill: a call whose answer was lost may be sent again.
     pub idempotent: bool,
     /// Whether the model sees it.
     pub visible: bool,
+}
+
+/// Who answers calls of a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolSource {
+    /// The Skill's MCP server.
+    #[default]
+    Server,
+    /// The worker itself.
+    Core,
+}
+
+impl ToolSource {
+    // By reference, as serde asks it.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_server(&self) -> bool {
+        *self == Self::Server
+    }
 }

@@ -3,6 +3,7 @@
 //! The entries that an act gives are in the log and not applied yet: a step borrows from the conversation as
 //! long as it is performed.
 
+use super::results;
 use super::wait::{self, Waited};
 use super::{Journal, Model, Tools, World};
 use crate::log::{Error, files::Files};
@@ -11,8 +12,10 @@ use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
 use bloomery_engine::conversation::fix_catalogue;
 use bloomery_engine::line::Entry;
+use bloomery_engine::offload::Offload;
 use bloomery_engine::projection::project;
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
+use bloomery_engine::tool::ToolSource;
 use bloomery_engine::{Conversation, Event};
 use futures::StreamExt;
 use std::time::Duration;
@@ -30,8 +33,9 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
 ) -> Result<Vec<Entry>, Error> {
     let act = Act { conversation, journal, world };
     match step {
-        // The loop has done these two.
-        Step::Record(_) | Step::Done(_) => Ok(Vec::new()),
+        // The loop has done these.
+        Step::Record(_) | Step::Park(_) | Step::Done(_) => Ok(Vec::new()),
+        Step::Offload(results) => act.offload(&results),
         Step::ListTools => act.list_tools().await,
         Step::CallModel(request) => act.call_model(request).await,
         Step::RunReads(calls) => act.run_reads(&calls).await,
@@ -63,7 +67,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     async fn call_model(mut self, request: ModelRequest<'_>) -> Result<Vec<Entry>, Error> {
         let World { model, reporter, stop, .. } = self.world;
         // Before the reserve is spent: without a key nothing is asked.
-        let ready = || async move { model.missing().map_or(Ok(()), Err) };
+        let name = request.model;
+        let ready = || async move { model.missing(name).map_or(Ok(()), Err) };
         let (waited, time) = wait::until(ready, self.world).await;
         self.journal.waited(time);
         match waited {
@@ -71,7 +76,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             Waited::GivenUp(event) => return self.journal.append(event).map(|entry| vec![entry]),
             Waited::Over(()) => {}
         }
-        let requested = self.durably_begin(Event::ModelRequested { reserve: request.reserve })?;
+        let requested = self.durably_begin(Event::ModelRequested { reserve: request.reserve, stage: request.stage })?;
         let (asked, remaining) = (Instant::now(), self.remaining());
         let tell = |what| reporter.waiting(Some(what));
         let waits = Waits::new(&tell);
@@ -96,10 +101,17 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
 
     async fn run_reads(mut self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
         self.durable()?;
-        let World { tools, stop, patience, .. } = self.world;
+        let World { tools, stop, patience, focus, .. } = *self.world;
         let within = patience.tool.min(self.remaining());
+        let files = self.journal.files();
         let mut running = futures::stream::iter(calls.iter().enumerate())
-            .map(|(at, call)| async move { (at, tools.call(call, within).await) })
+            .map(|(at, call)| async move {
+                let outcome = match call.source {
+                    ToolSource::Server => tools.call(call, within).await,
+                    ToolSource::Core => results::core(call, focus, files),
+                };
+                (at, outcome)
+            })
             .buffer_unordered(READS_AT_ONCE);
         let mut outcomes = Vec::with_capacity(calls.len());
         loop {
@@ -114,7 +126,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         }
         drop(running);
         outcomes.sort_by_key(|(at, _)| *at);
-        self.journal.append_all(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+        let outcomes = outcomes.into_iter().map(|(_, outcome)| results::kept(outcome, focus, files)).collect();
+        self.journal.append_all(outcomes)
     }
 
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
@@ -132,9 +145,18 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
                 text: format!("the pod was asked to end, and no answer came within {} s", patience.grace.as_secs()),
             },
         };
+        let outcome = results::kept(outcome, self.world.focus, self.journal.files());
         let outcome = self.journal.append(outcome)?;
         self.journal.sync()?;
         Ok(vec![started, outcome])
+    }
+
+    /// Puts results aside: each is kept whole before anything says so.
+    fn offload(self, results: &[Offload<'_>]) -> Result<Vec<Entry>, Error> {
+        let (focus, files) = (self.world.focus, self.journal.files());
+        let offloaded: Result<Vec<Event>, Error> =
+            results.iter().map(|result| results::offloaded(result, focus, files)).collect();
+        self.journal.append_all(offloaded?)
     }
 
     /// Makes everything durable, and tells it.

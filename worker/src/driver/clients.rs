@@ -14,9 +14,9 @@ use std::time::Duration;
 /// What stands in a condition and an outcome must fit there, whatever a server says.
 const MAX_SENTENCE: usize = 512;
 
-impl Model for model::Client {
-    fn missing(&self) -> Option<Waiting> {
-        Self::missing(self)
+impl Model for model::Clients {
+    fn missing(&self, model: &str) -> Option<Waiting> {
+        Self::missing(self, model)
     }
 
     async fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> Event {

@@ -13,8 +13,12 @@ use bloomery_crds::report::End;
 use bloomery_crds::run::KeyFile;
 use std::fs;
 
+mod crashed;
+mod frozen;
 mod killed;
+mod replayed;
 mod stopped;
+mod storage;
 
 fn outcome(stand: &Stand, attempt: u32) -> OutcomeCode {
     stand.termination(attempt).outcome.unwrap().code
@@ -76,6 +80,8 @@ async fn each_act_is_preceded_by_what_must_be_durable() {
             "tool.started",
             "tool.completed",
             "model.requested",
+            "model.requested", // whether the answer may go out
+            "model.requested", // its polish
         ]
     );
 }
@@ -145,7 +151,7 @@ async fn a_model_is_waited_for_as_long_as_anything_else() {
     let stand = Stand::new(refund(), Refund::Answers).await.impatient();
     *stand.model.busy.lock().unwrap() = u32::MAX;
     stand.run(1).await;
-    let Outcome { code, message } = stand.termination(1).outcome.unwrap();
+    let Outcome { code, message, .. } = stand.termination(1).outcome.unwrap();
     assert_eq!(code, OutcomeCode::ModelUnavailable);
     let model = format!("The Model `default` (gpt-5 at {})", stand.model.url);
     assert!(message.starts_with(&format!("{model} answered HTTP 503: busy. It was tried once in ")), "{message}");
@@ -192,7 +198,7 @@ async fn a_key_that_never_comes_ends_the_job_and_is_named() {
     assert_eq!(outcome.code, OutcomeCode::ModelUnavailable);
     assert_eq!(
         outcome.message,
-        "The model needs the key `token` of the Secret `llm`, which is missing or empty. It was waited for 0 s. Put it \
+        "The key `token` of the Secret `llm` is needed, and it is missing or empty. It was waited for 0 s. Put it \
          there, and make the Job anew."
     );
 }

@@ -71,7 +71,7 @@ fn given_up(waiting: &Waiting, after: Duration) -> Event {
 fn told(waiting: &Waiting) -> String {
     match waiting {
         Waiting::SecretMissing { name, key } => {
-            format!("The model needs the key `{key}` of the Secret `{name}`, which is missing or empty.")
+            format!("The key `{key}` of the Secret `{name}` is needed, and it is missing or empty.")
         }
         Waiting::McpUnavailable { message } | Waiting::ModelUnavailable { message } => sentence(message),
     }

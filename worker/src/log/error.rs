@@ -19,6 +19,28 @@ pub enum Error {
         /// What the file system said.
         source: io::Error,
     },
+    /// The memory volume has no room left.
+    #[error(
+        "VolumeFull: there is no room left on the memory volume for {}: {source}. Make room on it, or enlarge the claim \
+         bloomery-memory; the Job goes on from its log with its next attempt", .path.display()
+    )]
+    Full {
+        /// What could not be written.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The memory volume cannot be written by anybody.
+    #[error(
+        "VolumeReadOnly: the memory volume is read-only at {}: {source}. Mount it writable; a file system that went \
+         read-only by itself has met an error of its disk, which the node's log tells", .path.display()
+    )]
+    ReadOnly {
+        /// What could not be written.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
     /// The memory volume lacks something that keeps the log from forking.
     #[error(
         "the memory volume at {} has no {what} ({detail}), so two workers could write one log. Use a volume that has \
@@ -70,12 +92,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Names a failed file operation; one that was refused for want of rights says how to mend it.
+    /// Names a failed file operation; one that a person can mend says how.
     pub(crate) fn of(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::NotWritable { dir: path.to_owned(), source }
-            }
+            io::ErrorKind::PermissionDenied => Self::NotWritable { dir: path.to_owned(), source },
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path: path.to_owned(), source },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path: path.to_owned(), source },
             _ => Self::Io { action, path: path.to_owned(), source },
         }
     }

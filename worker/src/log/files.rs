@@ -6,6 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 /// File operations with the guarantees that the log needs.
 pub trait Files {
@@ -31,9 +32,32 @@ pub trait Files {
     /// Reads a file whole.
     fn read(&self, file: &Path) -> io::Result<Vec<u8>>;
 
+    /// How large a file is, and when it was used last.
+    ///
+    /// This and [`Files::touch`] serve a cache, where nothing depends on them; a layer that leaves them out shows
+    /// what the file system of this machine has.
+    fn usage(&self, file: &Path) -> io::Result<Usage> {
+        let metadata = fs::metadata(file)?;
+        Ok(Usage { bytes: metadata.len(), used: metadata.modified()? })
+    }
+
+    /// Notes that a file was used now.
+    fn touch(&self, file: &Path) -> io::Result<()> {
+        File::options().append(true).open(file)?.set_modified(SystemTime::now())
+    }
+
     /// Lists the names in a directory. On a network file system the list may be older than what [`Files::read`]
     /// of a name finds.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+}
+
+/// How large a file is, and when it was used last.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    /// Its size.
+    pub bytes: u64,
+    /// When it was written, or touched.
+    pub used: SystemTime,
 }
 
 /// The file system of this machine.

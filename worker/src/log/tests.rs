@@ -224,6 +224,22 @@ async fn leftovers_of_others_are_ignored_and_own_ones_removed() {
     );
 }
 
+#[tokio::test]
+async fn a_clock_that_was_set_back_changes_nothing_but_what_people_read() {
+    let memory = tempfile::tempdir().unwrap();
+    let mut log = log_of(memory.path(), "uid-1").await;
+    for time in ["2026-01-01T00:00:00.000Z", "1999-12-31T23:59:59.999Z"] {
+        log.append(event(0), Stamp { time: time.into(), elapsed_ms: 7 }).unwrap();
+        log.sync().unwrap();
+    }
+    let mut conversation = Conversation::new(fixture::run());
+    let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
+    let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2).await.unwrap();
+    assert_eq!((claimed.entry.seq, conversation.epoch()), (4, 2));
+    // Work is measured by a clock that only goes on.
+    assert_eq!(conversation.budget().worked_ms(), 14);
+}
+
 /// A mount of an object store, in three makes.
 struct ObjectStore(&'static str);
 
@@ -264,13 +280,13 @@ impl Files for ObjectStore {
 #[case("exclusive creation", "exclusive creation of files")]
 #[case("exclusive hard links", "exclusive hard links")]
 #[case("hard links", "no hard links")]
-#[case("read-only", "NotWritable")]
+#[case("read-only", "VolumeReadOnly")]
 fn a_volume_that_cannot_keep_a_log_is_refused_with_the_remedy(#[case] lacks: &'static str, #[case] says: &str) {
     let memory = tempfile::tempdir().unwrap();
     let error = Store::open(ObjectStore(lacks), memory.path(), "k-1", "uid-1").err().unwrap().to_string();
     assert!(error.contains(says), "{error}");
     assert!(error.contains(&*memory.path().to_string_lossy()), "{error}");
-    assert!(error.contains("Use a volume") || error.contains("fsGroup"), "{error}");
+    assert!(error.contains("Use a volume") || error.contains("Mount it writable"), "{error}");
 }
 
 #[rstest]

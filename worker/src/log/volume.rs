@@ -19,17 +19,27 @@ pub(super) fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), 
     files.create(&probe, b"probe\n").map_err(|error| Error::of("create a file in", dir, error))?;
     let missing = |what, result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // It says nothing of what the volume can do, only of how it is now.
+        Err(error) if is_passing(&error) => Err(Error::of("try the volume at", dir, error)),
         Err(error) => Err(Error::Unsupported { dir: dir.to_owned(), what, detail: error.to_string() }),
         Ok(()) => Err(Error::Unsupported { dir: dir.to_owned(), what, detail: "a name was given twice".to_owned() }),
     };
     let checked = missing("exclusive creation of files", files.create(&probe, b"again\n")).and_then(|()| {
-        files.link(&probe, &second).map_err(|error| Error::Unsupported {
-            dir: dir.to_owned(),
-            what: "hard links",
-            detail: error.to_string(),
+        files.link(&probe, &second).map_err(|error| {
+            if is_passing(&error) {
+                Error::of("try the volume at", dir, error)
+            } else {
+                Error::Unsupported { dir: dir.to_owned(), what: "hard links", detail: error.to_string() }
+            }
         })?;
         missing("exclusive hard links", files.link(&probe, &second))
     });
     clear()?;
     checked
+}
+
+/// Whether an error is of the moment. `PermissionDenied` is not: it is what a file system without hard links says.
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StaleNetworkFileHandle, StorageFull, TimedOut};
+    matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StaleNetworkFileHandle | StorageFull | TimedOut)
 }

@@ -1,6 +1,7 @@
 //! The client against real servers on sockets: those that rmcp makes, in every era, and rude ones of our own.
 
 mod genuine;
+mod hostile;
 mod listing;
 mod rude;
 mod wrong;
@@ -8,6 +9,7 @@ mod wrong;
 use super::*;
 use bloomery_crds::Digest;
 use bloomery_engine::event::CallId;
+use bloomery_engine::tool::ToolSource;
 
 const PLENTY: Duration = Duration::from_secs(30);
 
@@ -26,7 +28,8 @@ async fn call(client: &Client, tool: &str, arguments: &str) -> CallOutcome {
 async fn call_within(client: &Client, tool: &str, arguments: &str, within: Duration) -> CallOutcome {
     let id = CallId::new(7, 0);
     let key = Digest::of_bytes(b"the key");
-    client.call(&ToolCall { id: &id, tool, arguments, key, idempotent: false, read_only: false }, within).await
+    let source = ToolSource::Server;
+    client.call(&ToolCall { id: &id, tool, arguments, key, idempotent: false, read_only: false, source }, within).await
 }
 
 fn completed(text: &str) -> CallOutcome {

@@ -2,8 +2,8 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
-/// The longest text of a result, in bytes.
-pub(super) const MAX_TEXT: usize = 64 * 1024;
+/// The longest text of a result, in bytes. The model sees an excerpt of a long one.
+pub(super) const MAX_TEXT: usize = super::MAX_BODY;
 
 /// The text of a result: its texts, else its structured content, and a note for whatever else it holds.
 pub(super) fn of(result: &CallToolResult) -> String {
@@ -100,7 +100,7 @@ mod tests {
     #[rstest]
     #[case("x", MAX_TEXT, MAX_TEXT)]
     #[case("x", MAX_TEXT + 1, MAX_TEXT)]
-    #[case("€", 100_000, MAX_TEXT)]
+    #[case("€", 400_000, MAX_TEXT)]
     fn a_text_is_bounded_and_says_how_much_is_left_out(#[case] of: &str, #[case] times: usize, #[case] max: usize) {
         let whole = of.repeat(times);
         let bounded = text(json!({"content": [{"type": "text", "text": whole}]}));

@@ -1,5 +1,8 @@
 //! Reading an answer: what the engine needs of it, and the message that goes back into the history.
 
+#[cfg(test)]
+mod hostile;
+
 use super::key::Key;
 use super::refusal::said;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Writes the body of a request.
 pub(super) fn body(model: &str, user: &str, request: &ModelRequest<'_>) -> serde_json::Result<Bytes> {
-    let ModelRequest { system, turns, tools, temperature, reserve: _ } = request;
+    let ModelRequest { system, turns, tools, temperature, stage: _, model: _, reserve: _ } = request;
     let body = Body {
         model,
         user,
@@ -90,6 +90,8 @@ enum Message<'a> {
 mod tests {
     use super::*;
     use bloomery_crds::Digest;
+    use bloomery_crds::v1alpha1::Stage;
+    use bloomery_engine::tool::ToolSource;
     use serde_json::json;
 
     fn tool() -> CatalogueTool {
@@ -99,6 +101,7 @@ mod tests {
             description: "Reads an order".into(),
             input_schema: json!({"type": "object", "properties": {"id": {"type": "string"}}}),
             digest: Digest::of_bytes(b"x"),
+            source: ToolSource::Server,
             read_only: true,
             idempotent: true,
             visible: true,
@@ -106,7 +109,15 @@ mod tests {
     }
 
     fn text(turns: &[Turn], tools: &[CatalogueTool], temperature: Option<f64>) -> String {
-        let request = ModelRequest { system: "Be kind.", turns, tools, temperature, reserve: 7 };
+        let request = ModelRequest {
+            stage: Stage::Plan,
+            model: "default",
+            system: "Be kind.".into(),
+            turns: turns.into(),
+            tools,
+            temperature,
+            reserve: 7,
+        };
         String::from_utf8(body("gpt-5", "uid-1", &request).unwrap().to_vec()).unwrap()
     }
 

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bloomery_crds::run::KeyFile;
-use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_crds::v1alpha1::{ModelProvider, Stage};
 use bloomery_engine::turn::Turn;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -107,6 +107,7 @@ fn endpoint(base_url: &str) -> ModelEndpoint {
         model: "gpt-5".into(),
         base_url: base_url.into(),
         timeout_seconds: 30,
+        context_window: 128_000,
         api_key: None,
     }
 }
@@ -145,7 +146,15 @@ fn unheard() -> Waits<'static> {
 }
 
 fn request(turns: &[Turn]) -> ModelRequest<'_> {
-    ModelRequest { system: "Be kind.", turns, tools: &[], temperature: None, reserve: 0 }
+    ModelRequest {
+        stage: Stage::Plan,
+        model: "default",
+        system: "Be kind.".into(),
+        turns: turns.into(),
+        tools: &[],
+        temperature: None,
+        reserve: 0,
+    }
 }
 
 fn unavailable(message: &str) -> Waiting {
@@ -458,4 +467,26 @@ fn a_url_that_is_none_is_refused() {
         assert!(error.to_string().contains("is not an http or https URL"), "{error}");
     }
     assert!(Client::new(&endpoint("https://models.example/v1"), "uid-1", Patience::of(PLENTY)).is_ok());
+}
+
+#[tokio::test]
+async fn each_model_is_asked_by_its_name() {
+    let (server, url) = Server::start([completion("Judged")]).await;
+    let models = [
+        ModelEndpoint { base_url: "http://127.0.0.1:1".into(), ..endpoint(&url) },
+        ModelEndpoint { name: "fast".into(), model: "gpt-5-mini".into(), ..endpoint(&url) },
+    ];
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let clients = Clients::new(&models, "uid-1", &patience(Duration::ZERO)).unwrap();
+    let ask = async |model: &'static str| {
+        let request = ModelRequest { model, ..request(&[]) };
+        clients.complete(&request, PLENTY, &unheard()).await
+    };
+    assert_eq!(ask("fast").await.unwrap().text, "Judged");
+    let body: Value = serde_json::from_slice(&server.asked()[0].1).unwrap();
+    assert_eq!(body["model"], "gpt-5-mini");
+    let unknown = ask("other").await.unwrap_err();
+    assert_eq!(unknown.kind, ModelFailure::Unavailable);
+    assert!(unknown.message.contains("`other`"), "{unknown}");
+    assert_eq!(clients.missing("other"), None);
 }

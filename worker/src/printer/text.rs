@@ -1,11 +1,12 @@
 //! An event as one line for people.
 
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::Verdict;
+use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
-use bloomery_engine::event::{Answer, Arguments, CallId, FinalRuling, RulingReason};
+use bloomery_engine::event::{Answer, Arguments, BoundName, CallId, FinalRuling, Polish, RulingReason};
 use bloomery_engine::line::Entry;
 use bloomery_engine::tool::CatalogueTool;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Which tool each call is of.
@@ -33,31 +34,90 @@ fn plain(text: &str) -> String {
 }
 
 fn gist(event: &Event, tools: &Tools) -> String {
+    match event {
+        Event::EpochStarted { epoch, attempt } => format!("epoch {epoch}, attempt {attempt}"),
+        Event::CatalogueFixed { tools } => catalogue(tools),
+        Event::ResourcesBound { resources } => resources_bound(resources),
+        Event::IntentDetected { intent, missing } => intent_detected(intent, missing),
+        Event::ConversationOpened { goal, .. } => format!("goal: {goal}"),
+        Event::ModelRequested { reserve, stage: Stage::Plan } => format!("{reserve} tokens reserved"),
+        Event::ModelRequested { reserve, stage } => format!("for {}, {reserve} tokens reserved", asked_for(*stage)),
+        Event::ModelAnswered { answer } => answered(answer),
+        Event::ModelFailed { message, .. } => message.clone(),
+        Event::ToolRequested { .. }
+        | Event::ToolRuled { .. }
+        | Event::ToolHeld { .. }
+        | Event::ToolSkipped { .. }
+        | Event::ToolStarted { .. }
+        | Event::ToolCompleted { .. }
+        | Event::ToolFailed { .. }
+        | Event::ToolIndeterminate { .. }
+        | Event::ResultOffloaded { .. } => of_call(event, tools),
+        Event::SubgoalDone { step, evidence, not_applicable } => {
+            let how = if *not_applicable { "does not apply" } else { "is done" };
+            format!("{step} {how}, as line {evidence} shows")
+        }
+        Event::GateRuled { ruling } => final_ruling(ruling),
+        Event::ReplyPolished { polish: Polish::Polished(text) } => text.clone(),
+        Event::ReplyPolished { polish: Polish::Kept(why) } => format!("the answer stands as it was: {why}"),
+        Event::LimitHit { code, message } => format!("{code}: {message}"),
+        Event::Parked { reason } => reason.to_string(),
+        Event::Finished { outcome, .. } => format!("{}: {}", outcome.code, outcome.message),
+    }
+}
+
+/// The gist of what happened to a call.
+fn of_call(event: &Event, tools: &Tools) -> String {
     let named = |call: &CallId| match tools.get(call) {
         Some(tool) => format!("{call} {tool}"),
         None => call.to_string(),
     };
     match event {
-        Event::EpochStarted { epoch, attempt } => format!("epoch {epoch}, attempt {attempt}"),
-        Event::CatalogueFixed { tools } => catalogue(tools),
-        Event::ConversationOpened { goal, .. } => format!("goal: {goal}"),
-        Event::ModelRequested { reserve } => format!("{reserve} tokens reserved"),
-        Event::ModelAnswered { answer } => answered(answer),
-        Event::ModelFailed { message, .. } => message.clone(),
-        Event::ToolRequested { call, arguments, .. } => match arguments {
-            Arguments::Canonical { text, .. } => format!("{} {text}", named(call)),
-            Arguments::Malformed { reason } => format!("{}: {reason}", named(call)),
-        },
+        Event::ToolRequested { call, arguments: Arguments::Canonical { text, .. }, .. } => {
+            format!("{} {text}", named(call))
+        }
+        Event::ToolRequested { call, arguments: Arguments::Malformed { reason }, .. } => {
+            format!("{}: {reason}", named(call))
+        }
         Event::ToolRuled { call, verdict, reasons } => format!("{}: {}", named(call), ruled(*verdict, reasons)),
+        Event::ToolHeld { held } => {
+            format!("{} {}, for {} to decide: {}", held.id, held.tool, held.approvers.join(" and "), held.reason)
+        }
         Event::ToolSkipped { call, because } => format!("{} because of {}", named(call), named(because)),
         Event::ToolStarted { call } => named(call),
         Event::ToolCompleted { call, text }
         | Event::ToolFailed { call, text }
         | Event::ToolIndeterminate { call, text } => format!("{}: {text}", named(call)),
-        Event::GateRuled { ruling } => final_ruling(ruling),
-        Event::LimitHit { code, message } => format!("{code}: {message}"),
-        Event::Parked { reason } => reason.to_string(),
-        Event::Finished { outcome, .. } => format!("{}: {}", outcome.code, outcome.message),
+        Event::ResultOffloaded { call, handle, bytes, .. } => {
+            format!("{}: {bytes} bytes are in the focus cache as {handle}", named(call))
+        }
+        // No event of a call.
+        _ => String::new(),
+    }
+}
+
+fn resources_bound(resources: &[BoundName]) -> String {
+    let named = |resource: &BoundName| match &resource.rendering {
+        Some(rendering) => format!("{} ({}) is {rendering}", resource.name, resource.kind),
+        None => format!("{} ({})", resource.name, resource.kind),
+    };
+    let named: Vec<String> = resources.iter().map(named).collect();
+    if named.is_empty() { "none".to_owned() } else { named.join(", ") }
+}
+
+fn intent_detected(intent: &DetectedIntent, missing: &[String]) -> String {
+    let Some(id) = intent.id.as_deref() else { return "none of the Skill's: out of domain".to_owned() };
+    let entities = Value::Object(intent.entities.clone());
+    let missing = if missing.is_empty() { String::new() } else { format!(", without {}", missing.join(", ")) };
+    format!("{id} {entities}{missing}")
+}
+
+fn asked_for(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Intent => "the intent",
+        Stage::Plan => "the next step",
+        Stage::Finalization => "a ruling on the answer",
+        Stage::Polish => "the persona's words",
     }
 }
 
@@ -80,9 +140,13 @@ fn ruled(verdict: Verdict, reasons: &[RulingReason]) -> String {
 
 fn final_ruling(ruling: &FinalRuling) -> String {
     let (what, attempt) = match ruling {
+        FinalRuling::Skipped => return "the Skill wants no model to rule".to_owned(),
         FinalRuling::NoNewEvidence => return "no new evidence since the failed attempt".to_owned(),
         FinalRuling::FormError(attempt) => ("form error", attempt),
-        FinalRuling::Attempt(attempt) if attempt.passed => return "passed".to_owned(),
+        FinalRuling::Attempt(attempt) if attempt.passed => {
+            let score = attempt.score.map(|score| format!(", score {score}")).unwrap_or_default();
+            return format!("passed{score}");
+        }
         FinalRuling::Attempt(attempt) => ("failed", attempt),
     };
     let reasons: Vec<String> =
@@ -93,6 +157,8 @@ fn final_ruling(ruling: &FinalRuling) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bloomery_crds::Digest;
+    use bloomery_crds::v1alpha1::{HeldCall, ResourceType};
     use bloomery_engine::line::Stamp;
 
     fn printed(event: Event) -> String {
@@ -111,6 +177,43 @@ mod tests {
             printed(Event::ToolStarted { call: CallId::new(14, 0) }),
             "2026-01-02T03:04:05.678Z   17 tool.started        14-0 check\n"
         );
+    }
+
+    #[test]
+    fn every_gate_says_what_it_found() {
+        let gist = |event: Event| printed(event).split_once("17 ").unwrap().1.trim_end().to_owned();
+        let intent = DetectedIntent {
+            id: Some("refund".into()),
+            entities: serde_json::from_str("{\"order_id\": \"A-17\"}").unwrap(),
+            out_of_domain: false,
+        };
+        let detected = Event::IntentDetected { intent, missing: vec!["amount".into()] };
+        assert_eq!(gist(detected), "intent.detected     refund {\"order_id\":\"A-17\"}, without amount");
+        let outside = DetectedIntent { out_of_domain: true, ..DetectedIntent::default() };
+        let detected = Event::IntentDetected { intent: outside, missing: Vec::new() };
+        assert_eq!(gist(detected), "intent.detected     none of the Skill's: out of domain");
+        let held = HeldCall {
+            id: "14-0".into(),
+            tool: "refund".into(),
+            digest: Digest::of_bytes(b""),
+            approvers: vec!["supervisor".into(), "finance".into()],
+            reason: "amount > 500".into(),
+        };
+        assert_eq!(
+            gist(Event::ToolHeld { held }),
+            "tool.held           14-0 refund, for supervisor and finance to decide: amount > 500"
+        );
+        let codebase =
+            BoundName { name: "src".into(), kind: ResourceType::Filesystem, rendering: Some("/resources/src".into()) };
+        let token = BoundName { name: "token".into(), kind: ResourceType::Credential, rendering: None };
+        assert_eq!(
+            gist(Event::ResourcesBound { resources: vec![codebase, token] }),
+            "resources.bound     src (filesystem) is /resources/src, token (credential)"
+        );
+        let done = Event::SubgoalDone { step: "greet".into(), evidence: 9, not_applicable: true };
+        assert_eq!(gist(done), "subgoal.done        greet does not apply, as line 9 shows");
+        let kept = Event::ReplyPolished { polish: Polish::Kept("the number 5 is lost".into()) };
+        assert_eq!(gist(kept), "reply.polished      the answer stands as it was: the number 5 is lost");
     }
 
     #[test]

@@ -58,8 +58,17 @@ mod tests {
 
     fn news(phase: Phase, events: u64) -> News {
         let log = LogPosition { path: "jobs/k".into(), events, head: Digest::of_bytes(b"") };
-        let projection =
-            Projection { phase, outcome: None, result: None, gates: Gates::default(), usage: Usage::default(), log };
+        let projection = Projection {
+            phase,
+            outcome: None,
+            result: None,
+            gates: Gates::default(),
+            workflows: Vec::new(),
+            waiting_for: None,
+            remarks: Vec::new(),
+            usage: Usage::default(),
+            log,
+        };
         News { projection, waiting: None, end: None }
     }
 

@@ -20,6 +20,9 @@ fn projection(events: u64) -> Projection {
         outcome: None,
         result: None,
         gates: Gates::default(),
+        workflows: Vec::new(),
+        waiting_for: None,
+        remarks: Vec::new(),
         usage: Usage::default(),
         log: LogPosition { path: "jobs/k-1".into(), events, head: Digest::of_bytes(b"") },
     }

@@ -8,7 +8,7 @@ use kube::core::Rule;
 /// A Job that has ended stays ended, whoever writes, and in the phase in which it ended.
 pub(super) fn terminal_is_final() -> Rule {
     Rule::new(
-        "!has(oldSelf.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Escalated']) \
+        "!has(oldSelf.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Refused', 'Escalated']) \
          || (has(self.status) && has(self.status.phase) && self.status.phase == oldSelf.status.phase)",
     )
     .message("a terminal phase is never left")
@@ -52,6 +52,15 @@ pub(super) fn skill_is_fixed() -> Rule {
 /// What a Job was asked is fixed: its goal.
 pub(super) fn goal_is_fixed() -> Rule {
     Rule::new("self.goal == oldSelf.goal").message("is fixed once a Job is made: make another Job").field_path(".goal")
+}
+
+/// What a Job was asked is fixed: what it binds.
+pub(super) fn resources_are_fixed() -> Rule {
+    Rule::new(
+        "has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources)",
+    )
+    .message("is fixed once a Job is made: make another Job")
+    .field_path(".resources")
 }
 
 /// A limit that was set can be lowered, never raised or removed.

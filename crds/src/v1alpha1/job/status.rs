@@ -35,6 +35,13 @@ pub struct JobStatus {
     /// What each gate decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<Gates>,
+    /// How far the Skill's workflows are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    pub workflows: Vec<WorkflowProgress>,
+    /// What the Job waits for a person to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<WaitingFor>,
     /// What the Job has spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -47,7 +54,8 @@ pub struct JobStatus {
     /// When the Job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
-    /// `Ready`, `Reconciling` or `Stalled`, and `Reported` where a report was lost.
+    /// `Ready`, `Reconciling` or `Stalled`; `Reported` where a report was lost, `SkillAsWritten` where a rule of the Skill
+    /// does not hold as it is written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
@@ -94,27 +102,45 @@ pub struct JobResult {
     pub text: String,
     /// The fields of the output contract, left out where they are larger than 4096 bytes.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    #[schemars(schema_with = "free_object")]
+    #[schemars(schema_with = "super::super::shared::free_object")]
     pub fields: Map<String, Value>,
     /// Digest of the whole answer in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// False for a draft that did not pass the finalization gate.
     pub verified: bool,
-}
-
-fn free_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+    /// Whether the reply polisher's words stand in `text`. False where it is off, or where it changed the content.
+    #[serde(default)]
+    pub polished: bool,
 }
 
 /// What each gate decided.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gates {
+    /// Which intent the goal means; absent where the Skill declares none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<DetectedIntent>,
     /// The gate before every tool call.
     pub pre_tool: PreTool,
     /// The gate before an answer counts.
     pub finalization: Finalization,
+}
+
+/// Which intent a goal means.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DetectedIntent {
+    /// The intent's id; absent for a goal that is none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub id: Option<String>,
+    /// The entities that the goal names, by name; left out where they are larger than 2048 bytes.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schemars(schema_with = "super::super::shared::free_object")]
+    pub entities: Map<String, Value>,
+    /// Whether the goal is none of the Skill's intents.
+    pub out_of_domain: bool,
 }
 
 /// What the pre-tool gate decided: whole counts, and the latest rulings.
@@ -125,6 +151,9 @@ pub struct PreTool {
     pub allowed: u32,
     /// How many calls were denied.
     pub denied: u32,
+    /// How many calls were held for a person.
+    #[serde(default)]
+    pub held: u32,
     /// The latest rulings, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
@@ -159,6 +188,8 @@ pub struct Ruling {
 pub enum Verdict {
     /// The call may be made.
     Allow,
+    /// The call waits for a person.
+    Hold,
     /// The call is not made, and the model is told why.
     Deny,
 }
@@ -170,8 +201,16 @@ pub enum GateReason {
     Catalogue,
     /// `policy.tools` does not allow the tool.
     Policy,
+    /// The tool's own `policy` does not allow the call, or wants it approved.
+    ToolPolicy,
+    /// A compiled guardrail.
+    Guardrail,
+    /// An earlier step of a required workflow is not done.
+    Workflow,
     /// The arguments have no canonical form, or do not fit the tool's schema.
     Schema,
+    /// `policy.approvals` wants the call approved.
+    Approval,
     /// A budget of the Job is spent.
     Limit,
 }
@@ -189,14 +228,21 @@ pub struct Finalization {
     pub attempts: Vec<FinalizationAttempt>,
     /// Whether an answer has passed.
     pub passed: bool,
+    /// Whether no model ruled, because the Skill's `engine.finalizationGate.enabled` is false.
+    #[serde(default)]
+    pub skipped: bool,
 }
 
 /// One ruling of the finalization gate on an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalizationAttempt {
     /// Whether the answer passed.
     pub passed: bool,
+    /// How good the model that ruled found it, 0 to 1; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub score: Option<f64>,
     /// What was wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
@@ -226,10 +272,16 @@ pub struct FinalizationReason {
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum FinalizationCode {
+    /// The goal, or a workflow that it needs, is not reached.
+    GoalNotMet,
+    /// A guardrail of the Skill was not kept.
+    GuardrailViolated,
     /// A field of the output contract is missing, null or empty.
     MissingRequiredField,
-    /// The answer has no JSON block that could be read.
+    /// The answer has no JSON block that could be read, or is not whole.
     OutputIncomplete,
+    /// The answer does not sound as the Skill wants it.
+    ToneMismatch,
 }
 
 /// What the model is asked to do after a failed attempt (seed 002, section 4.4).
@@ -239,6 +291,10 @@ pub enum FinalizationCode {
 pub enum SuggestedAction {
     /// Find out what is missing with a tool.
     ToolCall,
+    /// Ask the person.
+    ClarifyUser,
+    /// Say it otherwise.
+    Rewrite,
     /// A person has to take over.
     Escalate,
 }
@@ -264,8 +320,70 @@ pub struct Usage {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmCalls {
+    /// Calls that find out the intent.
+    #[serde(default)]
+    pub intent: u32,
     /// Calls of the main loop.
     pub plan: u32,
+    /// Calls of the finalization gate.
+    #[serde(default)]
+    pub finalization: u32,
+    /// Calls of the reply polisher.
+    #[serde(default)]
+    pub polish: u32,
+}
+
+/// How far a workflow of the Skill is. Steps are named as the Skill names them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowProgress {
+    /// The workflow.
+    #[schemars(length(max = 64))]
+    pub name: String,
+    /// Whether the answer counts only when it is complete.
+    pub required: bool,
+    /// Steps that are done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 64)))]
+    pub done: Vec<String>,
+    /// Steps that turned out not to apply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 64)))]
+    pub not_applicable: Vec<String>,
+    /// Steps that are open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(max = 64)))]
+    pub open: Vec<String>,
+}
+
+/// What a Job waits for a person to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingFor {
+    /// The call that a person has to approve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<HeldCall>,
+}
+
+/// A call that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldCall {
+    /// Its id in the log.
+    #[schemars(length(max = 64))]
+    pub id: String,
+    /// The tool.
+    #[schemars(length(max = 128))]
+    pub tool: String,
+    /// Digest of its canonical arguments.
+    pub digest: Digest,
+    /// Who has to approve.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), inner(length(max = 64)))]
+    pub approvers: Vec<String>,
+    /// Why it is held, for people.
+    #[schemars(length(max = 1024))]
+    pub reason: String,
 }
 
 /// How far a log has come.

@@ -24,6 +24,8 @@ pub enum FaultKind {
     },
     /// 200 with a body that is no JSON.
     Garbage,
+    /// 200 with this text instead of the answer: one that the engine cannot use.
+    Say(String),
     /// 200 without choices.
     Empty,
     /// 200 with an error object.
@@ -57,6 +59,7 @@ impl Fault {
 struct Written {
     status: Option<u16>,
     retry_after: Option<u64>,
+    say: Option<String>,
     #[serde(default)]
     garbage: bool,
     #[serde(default)]
@@ -73,7 +76,7 @@ impl TryFrom<Written> for Fault {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let Written { status, retry_after, garbage, empty, error_inside, hang, hold, times } = written;
+        let Written { status, retry_after, say, garbage, empty, error_inside, hang, hold, times } = written;
         if hold.is_some() && times.is_some() {
             return Err("fault: a `hold` is a gate and takes no `times`".to_owned());
         }
@@ -85,6 +88,7 @@ impl TryFrom<Written> for Fault {
         }
         let mut kinds = [
             status.map(|status| FaultKind::Status { status, retry_after }),
+            say.map(FaultKind::Say),
             garbage.then_some(FaultKind::Garbage),
             empty.then_some(FaultKind::Empty),
             error_inside.then_some(FaultKind::ErrorInside),
@@ -95,7 +99,10 @@ impl TryFrom<Written> for Fault {
         .flatten();
         match (kinds.next(), kinds.next()) {
             (Some(kind), None) => Ok(Self { kind, times: times.unwrap_or(Times::Count(1)) }),
-            _ => Err("fault: exactly one of `status`, `garbage`, `empty`, `errorInside`, `hang`, `hold`".to_owned()),
+            _ => {
+                Err("fault: exactly one of `status`, `say`, `garbage`, `empty`, `errorInside`, `hang`, `hold`"
+                    .to_owned())
+            }
         }
     }
 }

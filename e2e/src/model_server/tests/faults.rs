@@ -1,6 +1,7 @@
 //! What goes wrong before an answer, and holds.
 
 use super::*;
+use bloomery_crds::v1alpha1::Stage;
 
 fn with_faults(faults: &str) -> String {
     format!("conversations: [{{name: c, turns: [{{say: well, faults: [{faults}]}}]}}]")
@@ -90,7 +91,7 @@ async fn a_hold_waits_for_its_release_and_a_killed_client_leaves_it() {
 
     let killed = asking(&model);
     let held = until_held(&model, 1).await;
-    assert_eq!(held, [Held { name: "think".to_owned(), user: "job-1".to_owned(), turn: 0 }]);
+    assert_eq!(held, [Held { name: "think".to_owned(), user: "job-1".to_owned(), stage: Stage::Plan, turn: 0 }]);
     killed.abort();
     until_held(&model, 0).await;
 

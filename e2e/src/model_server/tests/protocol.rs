@@ -156,6 +156,15 @@ async fn a_grown_history_is_no_violation_and_one_that_forgets_is() {
 }
 
 #[tokio::test]
+async fn a_result_that_gave_way_to_its_excerpt_is_no_violation() {
+    let model = model(ANY).await;
+    let excerpt = format!("so\n[Read more of it with focus_read, handle sha256:{}.]", "0".repeat(64));
+    assert_eq!(ask(&model, &request(&[call("c1", "t"), result("c1", &"so ".repeat(100))])).await.0, 200);
+    assert_eq!(ask(&model, &request(&[call("c1", "t"), result("c1", &excerpt)])).await.0, 200);
+    assert_eq!(ask(&model, &request(&[call("c1", "t"), result("c1", "so")])).await.0, 400);
+}
+
+#[tokio::test]
 async fn the_order_of_keys_is_no_difference() {
     let model = model(ANY).await;
     let url = format!("{}/v1/chat/completions", model.url());

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use bloomery_e2e::harness::story;
 use serde_json::{Value, json};
 
-use super::{job, model};
+use super::{but, job, model};
 
 /// A row without what differs from run to run.
 fn steady(mut row: BTreeMap<String, Value>) -> Value {
@@ -21,7 +21,11 @@ async fn the_columns_of_a_job_say_how_it_is_going() {
             "outcome": {"code": "GateFailed", "message": "The answer did not pass."},
             "attempt": {"number": 2, "pod": "refund-2"},
             "usage": {"llmCalls": {"plan": 6}, "inputTokens": 10, "outputTokens": 20, "toolCalls": 4},
-            "gates": {"preTool": {"allowed": 3, "denied": 1}, "finalization": {"passed": false}},
+            "gates": {
+                "intent": {"id": "refund", "outOfDomain": false},
+                "preTool": {"allowed": 3, "denied": 1},
+                "finalization": {"passed": false},
+            },
             "conditions": [{
                 "type": "Ready", "status": "False", "reason": "Escalated", "message": "",
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -34,8 +38,25 @@ async fn the_columns_of_a_job_say_how_it_is_going() {
         });
         assert_eq!(steady(jobs.row("refund", false).await), narrow);
         let wide = jobs.row("refund", true).await;
-        assert_eq!(wide["Denied"], 1);
+        assert_eq!((&wide["Intent"], &wide["Denied"]), (&json!("refund"), &json!(1)));
         assert_eq!(wide["Goal"], "Refund order A-17");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_columns_of_a_held_job_say_for_what_it_waits() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        // A Skill that is not there, so that nobody else writes of the Job but that.
+        jobs.create("held", &but(job(), &json!({"skill": "absent"}))).await;
+        let call = json!({
+            "id": "c-7", "tool": "process_refund", "digest": format!("sha256:{}", "0".repeat(64)),
+            "approvers": ["supervisor"], "reason": "amount > 500",
+        });
+        let status = json!({"phase": "AwaitingApproval", "waitingFor": {"call": call}});
+        jobs.change_status("held", &status).await.expect("a status is taken");
+        assert_eq!(jobs.row("held", true).await["Held"], "process_refund");
     })
     .await;
 }

@@ -24,7 +24,8 @@ async fn a_bad_skill_is_refused_with_the_path_of_the_field() {
             ("spec.tools[1]", "Duplicate value", json!({"tools": [{"name": "a"}, {"name": "a"}]})),
             ("spec.policy.tools.blocked[1]", "Duplicate value", tools(json!({"blocked": ["a", "a"]}))),
             ("spec.policy.tools.allowed[0]", "should match", tools(json!({"allowed": ["a*b"]}))),
-            ("spec.role.persona", "plain text, without {{", json!({"role": {"persona": "Docs: {{resources.docs}}"}})),
+            ("spec.role.persona", "8192", json!({"role": {"persona": "x".repeat(8193)}})),
+            ("spec.acceptanceCriteria[0]", "at least 1", json!({"acceptanceCriteria": [""]})),
             ("spec.problem.statement", "at least 1", json!({"problem": {"statement": ""}})),
             ("spec.problem", "Required value", json!({"problem": null})),
             ("spec.version", "greater than or equal to 1", json!({"version": 0})),
@@ -57,6 +58,103 @@ async fn a_skill_with_a_bad_server_is_refused_with_the_path_of_the_field() {
 }
 
 #[tokio::test]
+async fn a_skill_with_bad_intents_is_refused_with_the_path_of_the_field() {
+    let supported = |intents: Value| json!({"intents": {"supported": intents}});
+    let entity = |entity: Value| supported(json!([{"id": "refund", "entities": [entity]}]));
+    let out = |out: Value| json!({"intents": {"supported": [{"id": "refund"}], "outOfDomain": out}});
+    let first = "spec.intents.supported[0]";
+    story(async |tenant| {
+        let (id, kind) = (format!("{first}.id"), format!("{first}.entities[0].type"));
+        let entities = format!("{first}.entities[1]");
+        let twice =
+            json!([{"id": "refund", "entities": [{"name": "a", "type": "string"}, {"name": "a", "type": "number"}]}]);
+        let cases = vec![
+            ("spec.intents.supported", "at least 1", supported(json!([]))),
+            ("spec.intents.supported[1]", "Duplicate value", supported(json!([{"id": "refund"}, {"id": "refund"}]))),
+            (id.as_str(), "should match", supported(json!([{"id": "re fund"}]))),
+            (
+                kind.as_str(),
+                "must be string, number, integer or boolean",
+                entity(json!({"name": "a", "type": "array"})),
+            ),
+            (kind.as_str(), "Unsupported value", entity(json!({"name": "a", "type": "date"}))),
+            (entities.as_str(), "Duplicate value", supported(twice)),
+            ("spec.intents.outOfDomain.action", "Unsupported value", out(json!({"action": "ignore"}))),
+            ("spec.intents.outOfDomain.action", "Required value", out(json!({"message": "No."}))),
+        ];
+        refuses_each(&tenant.skills(), &skill(), cases).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_with_bad_resources_or_tools_is_refused_with_the_path_of_the_field() {
+    let resource = |name: &str, kind: &str| json!({"resources": [{"name": name, "type": kind}]});
+    let twice = json!({"resources": [{"name": "a", "type": "credential"}, {"name": "a", "type": "filesystem"}]});
+    let tool = |more: Value| json!({"tools": [but(json!({"name": "process_refund"}), &more)]});
+    let policy = |policy: Value| tool(json!({"policy": policy}));
+    let inputs = json!({"inputs": [{"name": "amount", "type": "number"}, {"name": "amount", "type": "number"}]});
+    story(async |tenant| {
+        let cases = vec![
+            ("spec.resources[0].name", "should match", resource("Code-Base", "filesystem")),
+            ("spec.resources[0].type", "Unsupported value", resource("codebase", "volume")),
+            ("spec.resources[1]", "Duplicate value", twice),
+            ("spec.tools[0].inputs[1]", "Duplicate value", tool(inputs)),
+            (
+                "spec.tools[0].inputs[0].type",
+                "Unsupported value",
+                tool(json!({"inputs": [{"name": "a", "type": "money"}]})),
+            ),
+            ("spec.tools[0].policy.allowed", "Unsupported value", policy(json!({"allowed": "sometimes"}))),
+            (
+                "spec.tools[0].policy.condition",
+                "conditional needs a condition",
+                policy(json!({"allowed": "conditional"})),
+            ),
+            (
+                "spec.tools[0].policy.condition",
+                "conditional needs a condition",
+                policy(json!({"requiresApproval": "conditional"})),
+            ),
+            ("spec.tools[0].policy.condition", "1024", policy(json!({"condition": "a".repeat(1025)}))),
+        ];
+        refuses_each(&tenant.skills(), &skill(), cases).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skill_with_a_bad_policy_is_refused_with_the_path_of_the_field() {
+    let policy = |policy: Value| json!({"policy": policy});
+    let never = |never: Value| policy(json!({"guardrails": {"never": never}}));
+    let flow = |steps: Value, intents: Value| json!({"name": "refund", "steps": steps, "intents": intents});
+    let flows = |flows: Value| policy(json!({"workflows": flows}));
+    let approval = |more: Value| policy(json!({"approvals": [but(json!({"toolId": "process_refund"}), &more)]}));
+    story(async |tenant| {
+        let good = flow(json!(["verify"]), json!([]));
+        let cases = vec![
+            ("spec.policy.guardrails.never[0]", "at least 1", never(json!([""]))),
+            ("spec.policy.guardrails.never[0]", "512", never(json!(["x".repeat(513)]))),
+            ("spec.policy.guardrails.never", "64", never(json!(vec!["x"; 65]))),
+            ("spec.policy.workflows[1]", "Duplicate value", flows(json!([good, good]))),
+            ("spec.policy.workflows[0].steps", "at least 1", flows(json!([flow(json!([]), json!([]))]))),
+            ("spec.policy.workflows[0].steps", "16", flows(json!([flow(json!(vec!["s"; 17]), json!([]))]))),
+            (
+                "spec.policy.workflows[0].intents[1]",
+                "Duplicate value",
+                flows(json!([flow(json!(["s"]), json!(["a", "a"]))])),
+            ),
+            ("spec.policy.approvals[0].toolId", "Required value", policy(json!({"approvals": [{"when": "a > 1"}]}))),
+            ("spec.policy.approvals[0].action", "Unsupported value", approval(json!({"action": "allow"}))),
+            ("spec.policy.approvals[0].approver", "should match", approval(json!({"approver": "The Boss"}))),
+            ("spec.policy.approvals[0].when", "at least 1", approval(json!({"when": ""}))),
+        ];
+        refuses_each(&tenant.skills(), &skill(), cases).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_skill_with_a_bad_engine_is_refused_with_the_path_of_the_field() {
     let engine = |engine: Value| json!({"engine": engine});
     let limits = |limits: Value| engine(json!({"limits": limits}));
@@ -67,6 +165,13 @@ async fn a_skill_with_a_bad_engine_is_refused_with_the_path_of_the_field() {
             ("spec.engine.temperature", "less than or equal to 2", engine(json!({"temperature": 2.5}))),
             ("spec.engine.temperature", "greater than or equal to 0", engine(json!({"temperature": -0.1}))),
             ("spec.engine.finalizationGate.maxRetries", "less than or equal to 5", gate(6)),
+            (
+                "spec.engine.finalizationGate.model",
+                "should match",
+                engine(json!({"finalizationGate": {"model": "Fast_1"}})),
+            ),
+            ("spec.engine.replyPolisher.model", "should match", engine(json!({"replyPolisher": {"model": "Fast_1"}}))),
+            ("spec.engine.approver", "should match", engine(json!({"approver": "The Boss"}))),
             ("spec.engine.limits.steps", "greater than or equal to 1", limits(json!({"steps": 0}))),
             ("spec.engine.limits.toolCalls", "greater than or equal to 1", limits(json!({"toolCalls": 0}))),
             ("spec.engine.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),
@@ -100,6 +205,44 @@ async fn a_bad_job_is_refused_with_the_path_of_the_field() {
 }
 
 #[tokio::test]
+async fn a_job_with_bad_bindings_is_refused_with_the_path_of_the_field() {
+    let bind = |binding: Value| json!({"resources": {"docs": binding}});
+    let claim = |claim: Value| bind(json!({"persistentVolumeClaim": claim}));
+    let path = |path: &str| claim(json!({"claimName": "src", "subPath": path}));
+    let both = json!({"value": "https://docs.example.com", "secretKeyRef": {"name": "ci", "key": "token"}});
+    let many = (0..17).map(|at| (format!("r{at}"), json!({"value": "https://docs.example.com"})));
+    let many = json!({"resources": many.collect::<serde_json::Map<_, _>>()});
+    // A rule names the entry of a map in brackets, a schema with a dot.
+    let (ruled, bound) = ("spec.resources[docs]", "spec.resources.docs");
+    let (claim_name, sub_path) =
+        (format!("{ruled}.persistentVolumeClaim.claimName"), format!("{ruled}.persistentVolumeClaim.subPath"));
+    let (bad_name, bad_key, long) = (
+        format!("{bound}.persistentVolumeClaim.claimName"),
+        format!("{bound}.secretKeyRef.key"),
+        format!("{bound}.value"),
+    );
+    story(async |tenant| {
+        let cases = vec![
+            (ruled, "exactly one of value, secretKeyRef and persistentVolumeClaim", bind(json!({}))),
+            (ruled, "exactly one of value, secretKeyRef and persistentVolumeClaim", bind(both)),
+            (claim_name.as_str(), "is the tenant's memory", claim(json!({"claimName": "bloomery-memory"}))),
+            (sub_path.as_str(), "must stay within the volume", path("../other")),
+            (sub_path.as_str(), "must stay within the volume", path("app/../../other")),
+            (sub_path.as_str(), "must stay within the volume", path("/app")),
+            (bad_name.as_str(), "should match", claim(json!({"claimName": "Src"}))),
+            (bad_key.as_str(), "should match", bind(json!({"secretKeyRef": {"name": "ci", "key": "../token"}}))),
+            (long.as_str(), "512", bind(json!({"value": "x".repeat(513)}))),
+            ("spec.resources", "16", many),
+        ];
+        refuses_each(&tenant.jobs(), &job(), cases).await;
+        for good in ["app", "app/..hidden", "a..b/c"] {
+            tenant.jobs().takes("bound", &but(job(), &path(good))).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_bad_model_is_refused_with_the_path_of_the_field() {
     let key = |key: Value| json!({"apiKey": {"secretKeyRef": key}});
     story(async |tenant| {
@@ -117,6 +260,8 @@ async fn a_bad_model_is_refused_with_the_path_of_the_field() {
             ("spec.apiKey.secretKeyRef.key", "Required value", key(json!({"name": "llm"}))),
             ("spec.apiKey.secretKeyRef.key", "should match", key(json!({"name": "llm", "key": "../token"}))),
             ("spec.timeout", "should match", json!({"timeout": "0s"})),
+            ("spec.contextWindow", "greater than or equal to 8192", json!({"contextWindow": 8191})),
+            ("spec.contextWindow", "less than or equal to", json!({"contextWindow": 10_000_001})),
         ];
         refuses_each(&tenant.models(), &model(), cases).await;
     })
@@ -146,7 +291,11 @@ async fn explain_says_what_each_field_is_for() {
             ("skill", "what an agent may do"),
             ("skill.spec.mcpServer", "brings the Skill's tools"),
             ("skill.spec.policy.tools", "Which tools may be seen and called"),
+            ("skill.spec.intents", "What people may want of the Skill"),
+            ("skill.spec.policy.guardrails", "Rules in words"),
             ("sj", "one conversation with a Skill"),
+            ("sj.spec.resources", "What the Skill's resources are for this Job"),
+            ("sj.status.waitingFor", "waits for a person"),
             ("sj.spec.goal", "as a person would ask for it"),
             ("sj.status.gates.preTool", "The gate before every tool call"),
             ("model.spec.apiKey", "Leave it out for a server that asks for none"),

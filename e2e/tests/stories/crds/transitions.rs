@@ -45,6 +45,37 @@ async fn what_a_job_was_asked_is_fixed() {
 }
 
 #[tokio::test]
+async fn what_a_job_binds_is_fixed() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        let url = |url: &str| json!({"value": url});
+        let docs = json!({"docs": url("https://docs.example.com")});
+        // A Skill that is not there: nobody starts a worker.
+        let absent = but(job(), &json!({"skill": "absent"}));
+        jobs.create("unbound", &absent).await;
+        jobs.create("bound", &but(absent, &json!({"resources": docs}))).await;
+        let set =
+            async |name: &str, resources: &Value| jobs.change(name, &json!({"spec": {"resources": resources}})).await;
+        set("bound", &docs).await.expect("unchanged");
+        for (what, resources) in [
+            ("change", json!({"docs": url("https://elsewhere.example.com")})),
+            ("change of how", json!({"docs": {"value": null, "secretKeyRef": {"name": "ci", "key": "token"}}})),
+            ("one more", json!({"more": url("https://more.example.com")})),
+            ("one less", json!({"docs": null})),
+            ("removal", Value::Null),
+            ("removal and set", json!({"docs": null, "other": url("https://docs.example.com")})),
+        ] {
+            let sentence = set("bound", &resources).await.expect_err(what);
+            assert!(sentence.contains("spec.resources: "), "{what}: {sentence}");
+            assert!(sentence.contains("make another Job"), "{what}: {sentence}");
+        }
+        refused(set("unbound", &docs).await, "make another Job");
+        jobs.change("bound", &json!({"spec": {"limits": {"steps": 5}}})).await.expect("the rest may change");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn limits_of_a_job_only_fall() {
     story(async |tenant| {
         let jobs = tenant.jobs();
@@ -75,7 +106,7 @@ async fn limits_of_a_job_only_fall() {
 async fn a_terminal_phase_is_never_left() {
     story(async |tenant| {
         let jobs = ended_job(tenant).await;
-        for other in ["Running", "Pending", "Failed", "Escalated"] {
+        for other in ["Running", "Pending", "AwaitingApproval", "Failed", "Refused", "Escalated"] {
             refused(jobs.change_status("ended", &json!({"phase": other})).await, TERMINAL);
         }
         refused(jobs.remove_from_status("ended", "/status/phase").await, TERMINAL);
@@ -84,6 +115,9 @@ async fn a_terminal_phase_is_never_left() {
         jobs.change_status("ended", &json!({"phase": "Succeeded", "observedGeneration": 1}))
             .await
             .expect("the rest may change");
+        jobs.create("refused", &job()).await;
+        jobs.change_status("refused", &json!({"phase": "Refused"})).await.expect("a first status is taken");
+        refused(jobs.change_status("refused", &json!({"phase": "AwaitingApproval"})).await, TERMINAL);
     })
     .await;
 }

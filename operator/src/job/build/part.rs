@@ -15,14 +15,15 @@ pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
         revision: inputs.revision.digest.clone(),
         goal: inputs.goal.clone(),
         limits: inputs.limits,
-        model: inputs.model.clone(),
+        models: inputs.models.clone(),
+        resources: inputs.bound.resources.clone(),
         report: inputs.report.clone(),
     };
     let sealed = run::seal(&part)
         .map_err(|error| Wait::new(Reason::Invalid, format!("the run document cannot be written: {error}")))?;
     if sealed.text.len() > MAX_JOB_PART {
         let message = format!(
-            "the run document of this Job is {} bytes long, and a pod carries at most {MAX_JOB_PART}: make another Job with a shorter goal",
+            "the run document of this Job is {} bytes long, and a pod carries at most {MAX_JOB_PART}: make another Job with a shorter goal, or less bound to it",
             sealed.text.len()
         );
         return Err(Wait::new(Reason::TooLarge, message));
@@ -36,7 +37,7 @@ mod tests {
     use crate::job::fixtures::inputs;
 
     #[test]
-    fn names_the_job_its_revision_and_the_model() {
+    fn names_the_job_its_revision_its_models_and_what_it_binds() {
         let sealed = job_part(&inputs()).unwrap();
         insta::assert_snapshot!(sealed.text);
         run::open_job_part(&sealed.text, &sealed.digest).unwrap();

@@ -1,6 +1,7 @@
 //! Where a worker finds things in its pod.
 
-use bloomery_crds::run::{MEMORY_ROOT, REVISION_KEY};
+use bloomery_crds::run::{KeyFile, MEMORY_ROOT, RESOURCES_ROOT, REVISION_KEY};
+use bloomery_crds::v1alpha1::SecretKeyRef;
 
 /// The directory of the revision.
 pub(super) const REVISION_DIR: &str = "/etc/bloomery/revision";
@@ -11,8 +12,8 @@ pub(super) const JOB_DIR: &str = "/etc/bloomery/job";
 /// The file of the Job's part.
 pub(super) const JOB_FILE: &str = "part.json";
 
-/// The directory of the model's key.
-pub(super) const MODEL_DIR: &str = "/etc/bloomery/model";
+/// The directory below which Secrets are mounted, each under its name.
+const SECRETS_DIR: &str = "/etc/bloomery/secrets";
 
 /// The directory of the token that reports carry.
 pub(super) const TOKEN_DIR: &str = "/var/run/bloomery";
@@ -30,7 +31,18 @@ pub(super) fn memory(skill: &str) -> String {
     format!("{MEMORY_ROOT}/{skill}")
 }
 
-/// The file of a key of the model's Secret.
-pub fn model_key(key: &str) -> String {
-    format!("{MODEL_DIR}/{key}")
+/// The directory of a Secret. One that several things need is mounted once.
+pub(super) fn secret(name: &str) -> String {
+    format!("{SECRETS_DIR}/{name}")
+}
+
+/// Where the worker finds a key of a Secret.
+pub fn key_file(reference: &SecretKeyRef) -> KeyFile {
+    let SecretKeyRef { name, key } = reference;
+    KeyFile { path: format!("{}/{key}", secret(name)), secret: name.clone(), key: key.clone() }
+}
+
+/// The directory, or the file, of a bound file system.
+pub fn resource(name: &str) -> String {
+    format!("{RESOURCES_ROOT}/{name}")
 }

@@ -1,6 +1,6 @@
 //! The pod of one attempt.
 
-use super::{Inputs, paths, volumes};
+use super::{Inputs, affinity, paths, volumes};
 use crate::job::pods::WORKER;
 use crate::owned;
 use crate::settings::WorkerSettings;
@@ -8,10 +8,10 @@ use bloomery_crds::names;
 use bloomery_crds::run::Sealed;
 use bloomery_crds::v1alpha1::RevisionRef;
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodAffinity, PodAffinityTerm,
-    PodSecurityContext, PodSpec, SeccompProfile, SecurityContext,
+    Capabilities, Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSecurityContext, PodSpec,
+    SeccompProfile, SecurityContext,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::collections::BTreeMap;
 
 /// How long a pod may outlive the duration of its Job: to start, to park, to be heard.
@@ -44,6 +44,7 @@ fn metadata(inputs: &Inputs, part: &Sealed) -> ObjectMeta {
         (names::LABEL_ATTEMPT.to_owned(), inputs.attempt.to_string()),
         (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned()),
     ]);
+    labels.extend(affinity::labels(inputs));
     ObjectMeta {
         name: Some(names::worker_pod(&inputs.job.name, inputs.attempt, &inputs.job.uid)),
         namespace: Some(inputs.job.namespace.clone()),
@@ -75,7 +76,7 @@ fn spec(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
             seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
             ..PodSecurityContext::default()
         }),
-        affinity: inputs.one_node.then(beside_the_others),
+        affinity: affinity::affinity(inputs),
         containers: vec![container(inputs, settings, part)],
         volumes: Some(volumes::volumes(inputs)),
         ..PodSpec::default()
@@ -127,23 +128,6 @@ fn args(inputs: &Inputs, part: &Sealed) -> Vec<String> {
     ]
 }
 
-/// Demands the node of the other pods of the same memory, or the second one would hang in attaching the volume.
-/// The first one may go anywhere: a pod that matches its own term counts as its own company.
-fn beside_the_others() -> Affinity {
-    let labels = BTreeMap::from([(names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned())]);
-    Affinity {
-        pod_affinity: Some(PodAffinity {
-            required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
-                label_selector: Some(LabelSelector { match_labels: Some(labels), ..LabelSelector::default() }),
-                topology_key: "kubernetes.io/hostname".to_owned(),
-                ..PodAffinityTerm::default()
-            }]),
-            ..PodAffinity::default()
-        }),
-        ..Affinity::default()
-    }
-}
-
 /// The revision that a pod of ours was made with.
 pub fn revision_of(pod: &Pod) -> Option<RevisionRef> {
     let spec = pod.spec.as_ref()?;
@@ -157,8 +141,8 @@ pub fn revision_of(pod: &Pod) -> Option<RevisionRef> {
 mod tests {
     use super::super::part::job_part;
     use super::*;
+    use crate::job::build::Bound;
     use crate::job::fixtures::{inputs, worker_settings};
-    use bloomery_crds::run::KeyFile;
 
     fn built(inputs: &Inputs) -> Pod {
         pod(inputs, &worker_settings(), &job_part(inputs).unwrap())
@@ -174,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_memory_and_a_model_without_a_key_leave_out_what_they_do_not_need() {
-        let mut inputs = inputs();
-        inputs.one_node = false;
-        inputs.model.api_key = None;
-        let pod = built(&inputs);
-        let spec = pod.spec.as_ref().unwrap();
-        assert_eq!(spec.affinity, None);
-        assert!(!yaml(&pod).contains("/etc/bloomery/model"));
+    fn a_job_that_binds_nothing_and_calls_a_model_without_a_key_mounts_what_every_job_does() {
+        let mut inputs = Inputs { bound: Bound::default(), ..inputs() };
+        inputs.models.truncate(1);
+        inputs.models[0].api_key = None;
+        let spec = built(&inputs).spec.unwrap();
+        let names: Vec<_> = spec.volumes.iter().flatten().map(|volume| volume.name.as_str()).collect();
+        assert_eq!(names, ["revision", "job", "memory", "token", "tmp"]);
+        assert_eq!(spec.containers[0].volume_mounts.as_ref().unwrap().len(), names.len());
     }
 
     #[test]
@@ -200,13 +184,9 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_mounted_and_never_written() {
-        let mut inputs = inputs();
-        let path = super::paths::model_key("token");
-        inputs.model.api_key = Some(KeyFile { path, secret: "llm".into(), key: "token".into() });
-        let spec = built(&inputs).spec.unwrap();
+    fn nothing_is_in_the_environment_but_which_pod_it_is() {
+        let spec = built(&inputs()).spec.unwrap();
         let env: Vec<_> = spec.containers[0].env.iter().flatten().map(|env| env.name.as_str()).collect();
-        assert_eq!(env, ["POD_UID"]);
-        assert!(spec.volumes.unwrap().iter().any(|volume| volume.secret.is_some()));
+        assert_eq!((env, &spec.containers[0].env_from), (vec!["POD_UID"], &None));
     }
 }

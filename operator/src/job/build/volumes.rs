@@ -1,18 +1,17 @@
 //! What a worker pod mounts, and where.
 
-use super::{Inputs, paths};
+use super::{Inputs, bound, paths};
 use bloomery_crds::names;
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, DownwardAPIVolumeFile, DownwardAPIVolumeSource, EmptyDirVolumeSource, ObjectFieldSelector,
-    PersistentVolumeClaimVolumeSource, ProjectedVolumeSource, SecretVolumeSource, ServiceAccountTokenProjection,
-    Volume, VolumeMount, VolumeProjection,
+    PersistentVolumeClaimVolumeSource, ProjectedVolumeSource, ServiceAccountTokenProjection, Volume, VolumeMount,
+    VolumeProjection,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 const REVISION: &str = "revision";
 const JOB: &str = "job";
 const MEMORY: &str = "memory";
-const MODEL: &str = "model";
 const TOKEN: &str = "token";
 const SCRATCH: &str = "tmp";
 
@@ -47,15 +46,7 @@ pub(super) fn volumes(inputs: &Inputs) -> Vec<Volume> {
         Volume { projected: Some(token()), ..named(TOKEN) },
         Volume { empty_dir: Some(scratch), ..named(SCRATCH) },
     ];
-    volumes.extend(inputs.model.api_key.as_ref().map(|key| Volume {
-        // Whole and optional: the pod starts without it, and the worker names what is missing.
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(key.secret.clone()),
-            optional: Some(true),
-            ..SecretVolumeSource::default()
-        }),
-        ..named(MODEL)
-    }));
+    volumes.extend(bound::volumes(inputs));
     volumes
 }
 
@@ -93,7 +84,7 @@ pub(super) fn mounts(inputs: &Inputs) -> Vec<VolumeMount> {
         read_only(TOKEN, paths::TOKEN_DIR),
         scratch,
     ];
-    mounts.extend(inputs.model.api_key.as_ref().map(|_| read_only(MODEL, paths::MODEL_DIR)));
+    mounts.extend(bound::mounts(inputs));
     mounts
 }
 

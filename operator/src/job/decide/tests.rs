@@ -27,6 +27,10 @@ fn silent(mut status: JobStatus, silent: u32) -> JobStatus {
     status
 }
 
+fn held() -> TerminationMessage {
+    message(1, PodEnd::Parked(ParkReason::Approval), None)
+}
+
 fn parked() -> TerminationMessage {
     message(1, PodEnd::Parked(ParkReason::Drain), None)
 }
@@ -40,6 +44,7 @@ fn word(act: &Act) -> String {
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
         Act::Start { attempt, after: Some(lost) } => format!("start {attempt} silent={}", lost.silent),
+        Act::Held(_) => "held by message".into(),
         Act::End(end) => {
             format!("end {}{}", end.outcome.code, if end.read_from.is_some() { " by message" } else { "" })
         }
@@ -65,6 +70,11 @@ fn word(act: &Act) -> String {
 #[case::parked_by_report(status(1, Phase::Queued), vec![ended_pod(1, 10, None)], 10, "start 2")]
 #[case::parked_and_gone(status(1, Phase::Queued), vec![], 10, "start 2")]
 #[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], 10, "observe")]
+#[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], 11, "held by message")]
+#[case::held_by_report(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, None)], 5000, "hold")]
+#[case::held_by_both(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, Some(held()))], 11, "hold")]
+#[case::held_and_still_there(status(1, Phase::AwaitingApproval), vec![pod(1, "Running")], 11, "hold")]
+#[case::held_and_gone(status(1, Phase::AwaitingApproval), vec![], 5000, "hold")]
 #[case::superseded(
     status(1, Phase::Starting),
     vec![ended_pod(1, 10, Some(message(1, PodEnd::Superseded, None)))],
@@ -148,6 +158,18 @@ fn a_deleted_skill_ends_only_jobs_that_had_a_revision() {
 }
 
 #[test]
+fn the_pod_of_a_held_job_is_kept_for_its_log_and_then_goes() {
+    let held = status(1, Phase::AwaitingApproval);
+    let kept = decide_at(609, &held, &[ended_pod(1, 10, None)], false);
+    assert_eq!((kept.delete, kept.again), (vec![], Some(SignedDuration::from_secs(1))));
+    let gone = decide_at(610, &held, &[ended_pod(1, 10, None)], false);
+    assert_eq!(gone.delete, [Doomed { name: "refund-1-01234".into(), uid: pod_uid(1) }]);
+    let untold = decide_at(5000, &status(1, Phase::Running), &[ended_pod(1, 10, Some(self::held()))], false);
+    assert_eq!(untold.delete, [], "what only the pod says is written down first");
+    assert_eq!(word(&decide_at(11, &held, &[], true).act), "end SkillDeleted");
+}
+
+#[test]
 fn a_pod_made_again_of_the_same_text_keeps_its_attempt() {
     let mut copy = pod(1, "Running");
     copy.metadata.uid = Some("copy".into());
@@ -155,8 +177,9 @@ fn a_pod_made_again_of_the_same_text_keeps_its_attempt() {
 }
 
 fn terminal(code: OutcomeCode) -> JobStatus {
-    let mut status = status(1, code.phase());
-    status.outcome = Some(Outcome::new(code, "over"));
+    let outcome = Outcome::new(code, "over");
+    let mut status = status(1, outcome.phase());
+    status.outcome = Some(outcome);
     status.completion_time = Some(Time(at(10)));
     status
 }

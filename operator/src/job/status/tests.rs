@@ -1,8 +1,9 @@
 use super::*;
-use crate::job::fixtures::{at, job, log, message, pod_uid, revision, stamp, status};
+use crate::job::fixtures::{at, held_call, job, log, message, pod_uid, revision, stamp, status};
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::report::End as PodEnd;
-use bloomery_crds::v1alpha1::Usage;
+use bloomery_crds::report::{End as PodEnd, ParkReason};
+use bloomery_crds::v1alpha1::{OutOfDomainAction, Usage, WaitingFor};
+use rstest::rstest;
 
 fn made(attempt: u32) -> Made {
     Made {
@@ -104,6 +105,70 @@ fn a_message_never_takes_the_log_back() {
     let ended = next(&standing, &Applied::Ended(end), &stamp(50));
     assert_eq!((ended.log, ended.usage), (standing.log, standing.usage));
     assert_eq!(ended.attempt.unwrap().epoch, Some(5));
+}
+
+fn held() -> JobStatus {
+    let mut standing = status(1, Phase::AwaitingApproval);
+    standing.waiting_for = Some(WaitingFor { call: Some(held_call()) });
+    with_health(standing.clone(), at_work(&standing), &stamp(40))
+}
+
+#[test]
+fn a_hold_that_only_the_pod_told() {
+    let told = message(1, PodEnd::Parked(ParkReason::Approval), None);
+    let after = next(&status(1, Phase::Running), &Applied::Held(Box::new(told)), &stamp(50));
+    insta::assert_snapshot!(yaml(&after));
+    assert_eq!(next(&after, &Applied::Nothing, &stamp(90)), after);
+}
+
+#[test]
+fn a_hold_names_the_call_the_people_and_the_rules() {
+    let held = held();
+    assert_eq!(told(&held, ConditionType::Ready), ("False".into(), "AwaitingApproval".into()));
+    let message = &conditions::find(&held.conditions, ConditionType::Reconciling).unwrap().message;
+    for word in ["c-7", "process_refund", "supervisor and finance", "amount > 500", "delete the Job"] {
+        assert!(message.contains(word), "{word} is not in {message}");
+    }
+    let mut endless = held.clone();
+    let call = endless.waiting_for.as_mut().unwrap().call.as_mut().unwrap();
+    call.reason = "r".repeat(1024);
+    let Health::Reconciling(_, message) = at_work(&endless) else { panic!("it waits") };
+    assert!(message.find("delete the Job").unwrap() < 1024, "what to do comes before what may be cut");
+}
+
+#[test]
+fn a_job_that_ended_waits_for_nobody() {
+    let end = End { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
+    let ended = next(&held(), &Applied::Ended(end), &stamp(50));
+    assert_eq!((ended.phase, ended.waiting_for), (Some(Phase::Failed), None));
+}
+
+#[rstest]
+#[case(Outcome::out_of_domain(OutOfDomainAction::Redirect, "orders only"), Phase::Refused, "OutOfDomain")]
+#[case(Outcome::out_of_domain(OutOfDomainAction::Refuse, "orders only"), Phase::Refused, "OutOfDomain")]
+#[case(Outcome::out_of_domain(OutOfDomainAction::Escalate, "orders only"), Phase::Escalated, "Escalated")]
+#[case(Outcome::new(OutcomeCode::UserNeeded, "which order?"), Phase::Escalated, "Escalated")]
+#[case(Outcome::new(OutcomeCode::Stuck, "no way on"), Phase::Failed, "Failed")]
+fn an_end_that_is_none_people_wished_for_stalls(#[case] outcome: Outcome, #[case] phase: Phase, #[case] reason: &str) {
+    let message = outcome.message.clone();
+    let ended = next(&status(1, Phase::Running), &Applied::Ended(End { outcome, read_from: None }), &stamp(50));
+    assert_eq!(ended.phase, Some(phase));
+    assert_eq!(told(&ended, ConditionType::Stalled), ("True".into(), reason.into()));
+    let told = &conditions::find(&ended.conditions, ConditionType::Ready).unwrap().message;
+    assert!(told.contains(&message), "{told}");
+}
+
+#[test]
+fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
+    let mut standing = status(1, Phase::Running);
+    let remarks = of_remarks(&["The tool x is not offered.".to_owned()]).unwrap();
+    standing.conditions = conditions::merge(&[], &[remarks], Some(3), &Time(at(9)));
+    let end = End { outcome: Outcome::new(OutcomeCode::Stuck, "no way on"), read_from: None };
+    for applied in [Applied::Paused(lost(0)), Applied::Started(made(2), None), Applied::Ended(end)] {
+        let after = next(&standing, &applied, &stamp(50));
+        assert_eq!(told(&after, ConditionType::SkillAsWritten), ("False".into(), "Differs".into()), "{applied:?}");
+    }
+    assert_eq!(of_remarks(&[]), None);
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! What is said of a Job in each phase.
 
-use bloomery_crds::conditions::{Health, Reason};
+use crate::listing::{IN_A_CONDITION, listed};
+use bloomery_crds::conditions::{ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
-use bloomery_crds::v1alpha1::JobStatus;
+use bloomery_crds::v1alpha1::{HeldCall, JobStatus};
+
+/// What a person can do about a call that waits for one.
+const UNTIL: &str = "nobody can decide on it in this version: delete the Job to give the call up";
 
 /// What is said of a Job that has a pod, or had one that parked.
 pub fn at_work(status: &JobStatus) -> Health {
@@ -14,6 +18,7 @@ pub fn at_work(status: &JobStatus) -> Health {
         Some(Phase::Finalizing) => {
             (Reason::Finalizing, format!("attempt {number} gave an answer, which its gate rules on"))
         }
+        Some(Phase::AwaitingApproval) => (Reason::AwaitingApproval, held(status)),
         Some(Phase::Queued) => {
             (Reason::Parked, format!("attempt {number} parked with its log written, and goes on in a new pod"))
         }
@@ -25,9 +30,27 @@ pub fn at_work(status: &JobStatus) -> Health {
 /// What is said of a Job that has ended.
 pub fn of_outcome(outcome: &Outcome) -> Health {
     let message = format!("{}: {}", outcome.code, outcome.message);
-    match outcome.code.phase() {
+    match outcome.phase() {
         Phase::Succeeded => Health::Ready(Reason::Succeeded, outcome.message.clone()),
         Phase::Escalated => Health::Stalled(Reason::Escalated, message),
+        Phase::Refused => Health::Stalled(Reason::OutOfDomain, outcome.message.clone()),
         _ => Health::Stalled(Reason::Failed, message),
     }
+}
+
+/// What is said of a call that waits for a person: the tool, who has to approve, and the rules that hold it.
+fn held(status: &JobStatus) -> String {
+    let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
+    let Some(HeldCall { id, tool, approvers, reason, digest: _ }) = call else {
+        let log = status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path);
+        return format!("a call waits for a person, {log} says which; {UNTIL}");
+    };
+    let approvers = if approvers.is_empty() { "an approver".to_owned() } else { approvers.join(" and ") };
+    format!("the call {id} of {tool} waits for {approvers}; {UNTIL}; it is held because {reason}")
+}
+
+/// What a worker remarked on the Skill; none where all of it holds as it is written.
+pub fn of_remarks(remarks: &[String]) -> Option<Observation> {
+    let message = listed(remarks, IN_A_CONDITION);
+    (!remarks.is_empty()).then(|| Observation::fails(ConditionType::SkillAsWritten, Reason::Differs, message))
 }

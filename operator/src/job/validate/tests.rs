@@ -1,6 +1,6 @@
 use super::*;
 use crate::job::fixtures;
-use bloomery_crds::run::{Revision, seal};
+use bloomery_crds::run::{KeyFile, Revision, seal};
 use bloomery_crds::v1alpha1::SkillStatus;
 use kube::core::DeserializeGuard;
 use rstest::rstest;
@@ -99,11 +99,32 @@ fn a_model_is_told_as_the_worker_calls_it() {
         "provider": "openai", "model": "gpt-5-mini", "baseUrl": "https://x/v1", "timeout": "90s",
         "apiKey": { "secretKeyRef": { "name": "llm", "key": "token" } },
     });
-    let key = KeyFile { path: "/etc/bloomery/model/token".into(), secret: "llm".into(), key: "token".into() };
+    let key = KeyFile { path: "/etc/bloomery/secrets/llm/token".into(), secret: "llm".into(), key: "token".into() };
     let endpoint = model("fast", Some(&model_of(&spec, "True"))).unwrap();
     assert_eq!((endpoint.name.as_str(), endpoint.timeout_seconds, endpoint.api_key), ("fast", 90, Some(key)));
+    assert_eq!(endpoint.context_window, 128_000);
     assert_eq!(model("fast", Some(&model_of(&spec, "False"))).unwrap_err().reason, Reason::ModelNotReady);
     assert_eq!(model("fast", None).unwrap_err().reason, Reason::ModelNotFound);
+}
+
+#[test]
+fn every_model_is_told_in_order_or_every_one_that_is_missing_is_named() {
+    let spec = json!({ "provider": "openai", "model": "gpt", "baseUrl": "https://x/v1", "contextWindow": 9000 });
+    let named = |name: &str, status: &str| {
+        let mut model = model_of(&spec, status);
+        model.0.as_mut().unwrap().metadata.name = Some(name.to_owned());
+        Some(Arc::new(model))
+    };
+    let found = models(&["large", "fast"], |name| named(name, "True")).unwrap();
+    let told: Vec<_> = found.iter().map(|model| (model.name.as_str(), model.context_window)).collect();
+    assert_eq!(told, [("large", 9000), ("fast", 9000)]);
+    let wait = models(&["large", "fast", "kind"], |name| if name == "large" { named(name, "True") } else { None });
+    let wait = wait.unwrap_err();
+    assert_eq!(wait.reason, Reason::ModelNotFound);
+    assert!(wait.message.contains("Model fast") && wait.message.contains("Model kind"), "{}", wait.message);
+    let wait = models(&["large"], |name| named(name, "False")).unwrap_err();
+    assert_eq!(wait.reason, Reason::ModelNotReady);
+    assert!(wait.message.contains("Model large"), "{}", wait.message);
 }
 
 #[rstest]

@@ -53,6 +53,14 @@ fn a_pod_that_is_not_recorded_yet_comes_again() {
 #[case::at_work(Phase::Running, None, None, true)]
 #[case::ended(Phase::Succeeded, Some(OutcomeCode::Succeeded), Some(End::Finished), true)]
 #[case::parked(Phase::Running, None, Some(End::Parked(ParkReason::Drain)), true)]
+#[case::refused(Phase::Refused, Some(OutcomeCode::OutOfDomain), Some(End::Finished), true)]
+#[case::held(Phase::AwaitingApproval, None, Some(End::Parked(ParkReason::Approval)), true)]
+#[case::held_with_an_outcome(
+    Phase::Escalated,
+    Some(OutcomeCode::UserNeeded),
+    Some(End::Parked(ParkReason::Approval)),
+    false
+)]
 #[case::no_outcome(Phase::Succeeded, None, None, false)]
 #[case::another_outcome(Phase::Succeeded, Some(OutcomeCode::GateFailed), None, false)]
 #[case::early_outcome(Phase::Running, Some(OutcomeCode::Succeeded), None, false)]
@@ -75,6 +83,13 @@ fn contradictions_are_refused(
     assert_eq!(check(&report).is_ok(), fits);
     report.epoch = 0;
     assert!(check(&report).is_err());
+}
+
+#[test]
+fn more_than_a_status_holds_is_refused() {
+    let mut report = report(1, 1, 1, Phase::Running);
+    report.projection.remarks = vec!["r".repeat(257)];
+    assert!(matches!(check(&report), Err(Refusal::Invalid(why)) if why.contains("a remark")));
 }
 
 #[rstest]

@@ -1,6 +1,6 @@
 use super::*;
-use crate::job::fixtures::{report, stamp, status};
-use bloomery_crds::report::ParkReason;
+use crate::job::fixtures::{held_call, report, stamp, status};
+use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
 
 fn apply(standing: &JobStatus, report: &Report) -> JobStatus {
@@ -66,6 +66,76 @@ fn parking_queues_the_job_and_nothing_of_the_same_attempt_takes_it_back() {
     assert_eq!(apply(&parked, &report(1, 1, 6, Phase::Succeeded)).phase, Some(Phase::Succeeded));
 }
 
+/// A report of a worker that parks because a call is held.
+fn held(events: u64) -> Report {
+    let mut held = report(1, 1, events, Phase::AwaitingApproval);
+    held.projection.waiting_for = Some(WaitingFor { call: Some(held_call()) });
+    held.end = Some(End::Parked(ParkReason::Approval));
+    held
+}
+
+#[test]
+fn a_held_call_rests_the_job_and_nothing_takes_it_back() {
+    let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
+    assert!(is_now(&running, &held(7)));
+    let waiting = apply(&running, &held(7));
+    assert_eq!((waiting.phase, reason(&waiting).as_str()), (Some(Phase::AwaitingApproval), "AwaitingApproval"));
+    assert_eq!(waiting.waiting_for.as_ref().unwrap().call, Some(held_call()));
+    assert!(conditions::is_true(&waiting.conditions, ConditionType::Reconciling));
+    assert_eq!(merge(&waiting, &held(7), &stamp(99)), Merged::Nothing);
+    for late in [report(1, 1, 4, Phase::Running), report(1, 1, 9, Phase::Running)] {
+        assert_eq!(apply(&waiting, &late).phase, Some(Phase::AwaitingApproval));
+    }
+    // Said of the phase, of the end, or with a drain in between: the log holds the call.
+    let mut drained = held(7);
+    drained.end = Some(End::Parked(ParkReason::Drain));
+    let mut by_end = held(7);
+    by_end.projection.phase = Phase::Running;
+    for report in [drained, by_end, Report { end: None, ..held(7) }] {
+        assert_eq!(apply(&running, &report).phase, Some(Phase::AwaitingApproval));
+    }
+}
+
+#[test]
+fn all_of_a_projection_stands_in_the_status() {
+    let mut full = held(7);
+    full.projection.gates.intent = Some(DetectedIntent {
+        id: Some("refund".into()),
+        entities: serde_json::from_value(serde_json::json!({ "order_id": "A-17" })).unwrap(),
+        out_of_domain: false,
+    });
+    full.projection.gates.pre_tool.held = 1;
+    full.projection.workflows = vec![WorkflowProgress {
+        name: "refund".into(),
+        required: true,
+        done: vec!["verify_identity".into()],
+        not_applicable: vec!["check_stock".into()],
+        open: vec!["process_refund".into()],
+    }];
+    full.projection.remarks = vec![
+        "The guardrail \"Never use deleteFile\" names no tool: the model is asked to keep it.".into(),
+        "The server's schema of process_refund has no argument amount.".into(),
+    ];
+    full.projection.result = Some(JobResult { text: "Done.".into(), polished: true, ..JobResult::default() });
+    let merged = apply(&status(1, Phase::Starting), &full);
+    insta::assert_snapshot!(serde_yaml::to_string(&serde_json::to_value(merged).unwrap()).unwrap());
+}
+
+#[test]
+fn a_remark_that_is_taken_back_leaves_no_condition() {
+    let mut remarks = report(1, 1, 3, Phase::Running);
+    remarks.projection.remarks = vec!["x differs.".into()];
+    let told = apply(&status(1, Phase::Starting), &remarks);
+    let condition = conditions::find(&told.conditions, ConditionType::SkillAsWritten).unwrap();
+    assert_eq!((condition.status.as_str(), condition.message.as_str()), ("False", "x differs."));
+    let later = apply(&told, &report(1, 1, 4, Phase::Running));
+    assert_eq!(conditions::find(&later.conditions, ConditionType::SkillAsWritten), None);
+    let mut last = report(1, 1, 5, Phase::Succeeded);
+    last.projection.remarks = vec!["y differs.".into()];
+    let ended = apply(&later, &last);
+    assert!(conditions::find(&ended.conditions, ConditionType::SkillAsWritten).is_some());
+}
+
 #[test]
 fn what_a_worker_waits_for_is_told_when_it_begins_and_when_it_ends() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
@@ -106,10 +176,11 @@ fn reports() -> impl Strategy<Value = Vec<Report>> {
         // A log grows: later epochs have more events.
         places.into_iter().map(|(epoch, events)| (epoch, epoch * 100 + events)).collect::<Vec<_>>()
     });
-    (sorted, any::<bool>(), prop::collection::vec(any::<bool>(), 8)).prop_map(|(places, ends, finalizing)| {
+    let last_phases = prop::sample::select(vec![Phase::Running, Phase::Succeeded, Phase::AwaitingApproval]);
+    (sorted, last_phases, prop::collection::vec(any::<bool>(), 8)).prop_map(|(places, last_phase, finalizing)| {
         let last = places.len() - 1;
         let phase = |at: usize| match finalizing[at] {
-            _ if ends && at == last => Phase::Succeeded,
+            _ if at == last => last_phase,
             true => Phase::Finalizing,
             false => Phase::Running,
         };

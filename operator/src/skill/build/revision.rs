@@ -15,8 +15,8 @@ pub fn build_revision(skill: &Valid) -> Result<(ConfigMap, RevisionRef), Invalid
         spec: skill.spec.clone(),
         mcp: skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) }),
     };
-    let sealed = run::seal(&revision)
-        .map_err(|error| Invalid { field: "spec", message: format!("cannot be written as JSON: {error}") })?;
+    let sealed =
+        run::seal(&revision).map_err(|error| Invalid(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
     let name = names::revision(&skill.name, &sealed.digest);
     let config_map = ConfigMap {
         metadata: metadata(skill, name.clone(), "revision"),
@@ -73,5 +73,14 @@ mod tests {
         assert_ne!(built(&touched).1, built(&fixtures::with_service()).1);
         touched.spec.problem.statement = fixtures::with_service().spec.problem.statement;
         assert_eq!(built(&touched).1, built(&fixtures::with_service()).1);
+    }
+
+    #[test]
+    fn all_of_a_skill_is_in_its_revision() {
+        let skill = fixtures::complete();
+        let (config_map, reference) = built(&skill);
+        let text = &config_map.data.unwrap()[run::REVISION_KEY];
+        insta::assert_snapshot!("revision_complete", text);
+        assert_eq!(run::open_revision(text, &reference.digest).unwrap().spec, skill.spec);
     }
 }

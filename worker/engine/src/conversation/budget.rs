@@ -1,6 +1,7 @@
 //! What a conversation has spent (`engine.md`, section 5).
 
 use crate::event::Answer;
+use bloomery_crds::v1alpha1::{LlmCalls, Stage};
 
 /// Bytes of text that make a token, roughly: an estimate for what is not counted yet.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -11,7 +12,7 @@ const MAX_OUTPUT: u64 = 4096;
 /// Spent and reserved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Budget {
-    requests: u32,
+    requests: LlmCalls,
     answers: u32,
     input: u64,
     output: u64,
@@ -19,6 +20,7 @@ pub struct Budget {
     reserved: u64,
     forfeited: u64,
     prompt_bytes: u64,
+    prompt_tokens: u64,
     worked_ms: u64,
 }
 
@@ -31,14 +33,28 @@ impl Budget {
         self.prompt_bytes = self.prompt_bytes.saturating_add(bytes as u64);
     }
 
-    pub(super) fn requested(&mut self, reserve: u64) {
+    /// Text that the prompts hold no longer.
+    pub(super) fn put_aside(&mut self, bytes: usize) {
+        self.prompt_bytes = self.prompt_bytes.saturating_sub(bytes as u64);
+        self.prompt_tokens = 0;
+    }
+
+    pub(super) fn requested(&mut self, reserve: u64, stage: Stage) {
         self.abandon_request();
-        self.requests += 1;
+        match stage {
+            Stage::Intent => self.requests.intent += 1,
+            Stage::Plan => self.requests.plan += 1,
+            Stage::Finalization => self.requests.finalization += 1,
+            Stage::Polish => self.requests.polish += 1,
+        }
         self.reserved = reserve;
     }
 
-    pub(super) fn answered(&mut self, answer: &Answer) {
-        self.answers += 1;
+    pub(super) fn answered(&mut self, answer: &Answer, stage: Stage) {
+        if stage == Stage::Plan {
+            self.answers += 1;
+            self.prompt_tokens = answer.input_tokens.unwrap_or_default();
+        }
         let reserved = std::mem::take(&mut self.reserved);
         match (answer.input_tokens, answer.output_tokens) {
             (Some(input), Some(output)) => {
@@ -54,9 +70,19 @@ impl Budget {
         self.forfeited = self.forfeited.saturating_add(std::mem::take(&mut self.reserved));
     }
 
-    /// Tokens to set aside for the next request: the estimated input and the largest output.
+    /// Tokens to set aside for the next request of the main loop: the estimated input and the largest output.
     pub fn reserve(&self) -> u64 {
         (self.prompt_bytes / BYTES_PER_TOKEN).saturating_add(MAX_OUTPUT)
+    }
+
+    /// Tokens to set aside for a request of `bytes` bytes of text.
+    pub fn reserve_for(bytes: usize) -> u64 {
+        (bytes as u64 / BYTES_PER_TOKEN).saturating_add(MAX_OUTPUT)
+    }
+
+    /// Tokens that the next prompt of the main loop takes, by what the provider counted last or by estimate.
+    pub fn prompt_tokens(&self) -> u64 {
+        self.prompt_tokens.max(self.prompt_bytes / BYTES_PER_TOKEN)
     }
 
     /// Tokens spent, those set aside included.
@@ -64,12 +90,12 @@ impl Budget {
         self.input.saturating_add(self.output).saturating_add(self.forfeited).saturating_add(self.reserved)
     }
 
-    /// Requests to the model.
-    pub fn requests(&self) -> u32 {
-        self.requests
+    /// Requests to the model, by stage.
+    pub fn requests(&self) -> &LlmCalls {
+        &self.requests
     }
 
-    /// Answers of the model.
+    /// Answers of the model in the main loop.
     pub fn answers(&self) -> u32 {
         self.answers
     }

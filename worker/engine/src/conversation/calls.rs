@@ -38,6 +38,8 @@ pub enum CallState {
     Asked,
     /// The gate has allowed it.
     Ruled,
+    /// It waits until a person has decided.
+    Held,
     /// It was sent in this epoch, or is about to be.
     Started {
         /// The epoch.
@@ -102,6 +104,7 @@ impl Call {
             CallState::Settled(Settlement::Completed | Settlement::Skipped)
             | CallState::Asked
             | CallState::Ruled
+            | CallState::Held
             | CallState::Started { .. }
             | CallState::Retry => false,
         }
@@ -111,6 +114,11 @@ impl Call {
 pub(super) fn denied_text(reasons: &[RulingReason]) -> String {
     let why = reasons.iter().map(|reason| format!("{} ({})", reason.detail, reason.layer)).collect::<Vec<_>>();
     format!("Denied: {}. The call was not made.", why.join("; "))
+}
+
+/// The model names the line of the log where it closes a step that is no tool.
+pub(super) fn with_evidence(text: &str, seq: u64) -> String {
+    format!("{text}\n[evidence: {seq}]")
 }
 
 pub(super) fn skipped_text(because: &CallId) -> String {

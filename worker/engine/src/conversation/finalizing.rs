@@ -1,7 +1,11 @@
 //! How far a conversation is with its answer.
 
-use crate::event::FinalRuling;
-use bloomery_crds::v1alpha1::{Finalization, FinalizationAttempt};
+use crate::event::{FinalRuling, Polish};
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::v1alpha1::{Finalization, FinalizationAttempt, SuggestedAction};
+
+/// How often the model that rules on an answer may give no ruling that can be read.
+const MAX_MISREAD: u32 = 2;
 
 /// An answer that the gate has to rule on, or has ruled on last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,14 +23,32 @@ pub struct Finalizing {
     ruled: bool,
     form_errors: u32,
     attempts: Vec<FinalizationAttempt>,
+    skipped: bool,
+    judgement: Option<String>,
+    misread: u32,
+    complaint: Option<String>,
     awaits_evidence: bool,
-    given_up: Option<String>,
+    given_up: Option<(OutcomeCode, String)>,
+    polishing: Option<String>,
+    polish: Option<Polish>,
 }
 
 impl Finalizing {
     pub(super) fn drafted(&mut self, draft: Draft) {
         self.draft = Some(draft);
         self.ruled = false;
+        self.misread = 0;
+        self.complaint = None;
+    }
+
+    pub(super) fn judged(&mut self, text: &str) {
+        self.judgement = Some(text.to_owned());
+    }
+
+    pub(super) fn misread(&mut self, complaint: &str) {
+        self.judgement = None;
+        self.misread += 1;
+        self.complaint = Some(complaint.to_owned());
     }
 
     pub(super) fn evidence_found(&mut self) {
@@ -35,20 +57,50 @@ impl Finalizing {
 
     pub(super) fn ruled(&mut self, ruling: &FinalRuling, retries: u32) {
         self.ruled = true;
+        self.judgement = None;
         match ruling {
             FinalRuling::FormError(_) => self.form_errors += 1,
+            FinalRuling::Skipped => {
+                self.skipped = true;
+                self.attempts.push(FinalizationAttempt { passed: true, ..FinalizationAttempt::default() });
+            }
             FinalRuling::NoNewEvidence => {
-                self.given_up = Some("the model came back from a failed attempt without new evidence".to_owned());
+                let why = "the model came back from a failed attempt without new evidence".to_owned();
+                self.given_up = Some((OutcomeCode::GateFailed, why));
             }
             FinalRuling::Attempt(attempt) => {
                 self.attempts.push(attempt.clone());
-                let failed = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
-                if !attempt.passed && failed > retries {
-                    self.given_up = Some(format!("{failed} attempts failed, of {} that it may have", retries + 1));
-                }
+                self.given_up = if attempt.passed { None } else { self.end_of_attempts(attempt, retries) };
                 self.awaits_evidence = !attempt.passed;
             }
         }
+    }
+
+    fn end_of_attempts(&self, attempt: &FinalizationAttempt, retries: u32) -> Option<(OutcomeCode, String)> {
+        match attempt.suggested_action {
+            Some(SuggestedAction::Escalate) => {
+                Some((OutcomeCode::GateFailed, "the gate leaves the answer to a person".to_owned()))
+            }
+            Some(SuggestedAction::ClarifyUser) => {
+                Some((OutcomeCode::UserNeeded, "the gate needs an answer that only a person has".to_owned()))
+            }
+            Some(SuggestedAction::ToolCall | SuggestedAction::Rewrite) | None => {
+                let failed = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
+                (failed > retries).then(|| {
+                    let why = format!("{failed} attempts failed, of {} that it may have", retries + 1);
+                    (OutcomeCode::GateFailed, why)
+                })
+            }
+        }
+    }
+
+    pub(super) fn polish_answered(&mut self, text: &str) {
+        self.polishing = Some(text.to_owned());
+    }
+
+    pub(super) fn polished(&mut self, polish: Polish) {
+        self.polishing = None;
+        self.polish = Some(polish);
     }
 
     /// The draft that waits for its ruling.
@@ -59,6 +111,21 @@ impl Finalizing {
     /// The latest draft.
     pub fn draft(&self) -> Option<&Draft> {
         self.draft.as_ref()
+    }
+
+    /// What the model that rules said of the pending draft.
+    pub fn judgement(&self) -> Option<&str> {
+        self.judgement.as_deref()
+    }
+
+    /// What was wrong with its ruling before.
+    pub fn complaint(&self) -> Option<&str> {
+        self.complaint.as_deref()
+    }
+
+    /// Whether the model that rules is not asked again about the pending draft.
+    pub fn is_unjudgeable(&self) -> bool {
+        self.misread >= MAX_MISREAD
     }
 
     /// How often the form was sent back.
@@ -73,12 +140,22 @@ impl Finalizing {
 
     /// Whether an answer has passed.
     pub fn passed(&self) -> bool {
-        self.attempts.last().is_some_and(|attempt| attempt.passed)
+        self.ruled && self.attempts.last().is_some_and(|attempt| attempt.passed)
     }
 
-    /// Why no answer will pass any more.
-    pub fn given_up(&self) -> Option<&str> {
-        self.given_up.as_deref()
+    /// What the reply polisher said of the answer that passed.
+    pub fn polishing(&self) -> Option<&str> {
+        self.polishing.as_deref()
+    }
+
+    /// What became of the answer that passed, once the reply polisher is done with it.
+    pub fn polish(&self) -> Option<&Polish> {
+        self.polish.as_ref()
+    }
+
+    /// With which code and why no answer will pass any more.
+    pub fn given_up(&self) -> Option<(OutcomeCode, &str)> {
+        self.given_up.as_ref().map(|(code, why)| (*code, why.as_str()))
     }
 
     /// Whether the loop goes on after the latest ruling.
@@ -93,6 +170,11 @@ impl Finalizing {
 
     /// What stands in status.
     pub fn projection(&self) -> Finalization {
-        Finalization { form_errors: self.form_errors, attempts: self.attempts.clone(), passed: self.passed() }
+        Finalization {
+            form_errors: self.form_errors,
+            attempts: self.attempts.clone(),
+            passed: self.passed(),
+            skipped: self.skipped,
+        }
     }
 }

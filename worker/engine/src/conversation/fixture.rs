@@ -3,13 +3,15 @@
 use super::{Conversation, fix_catalogue};
 use crate::event::{Answer, AskedCall, Event};
 use crate::line::{Chain, Stamp};
+use crate::offload::{self, Offload};
 use crate::run::Run;
 use crate::step::{Step, next};
 use crate::tool::ListedTool;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_crds::v1alpha1::{SkillSpec, Stage};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// A Skill of the support desk, as seed 002 has it.
 pub(crate) fn skill() -> SkillSpec {
@@ -28,6 +30,7 @@ pub(crate) fn skill() -> SkillSpec {
         ],
         "policy": {"tools": {"blocked": ["delete_customer"]}},
         "outputContract": {"requiredFields": ["order_id", "status"]},
+        "engine": {"finalizationGate": {"enabled": false}, "replyPolisher": {"enabled": false}},
     }))
     .unwrap()
 }
@@ -40,7 +43,16 @@ pub(crate) fn run() -> Run {
         revision: Digest::of_bytes(b"revision"),
         goal: "Refund order A-17, it arrived broken".into(),
         limits: EffectiveLimits::DEFAULT,
+        resources: Vec::new(),
+        context_window: 128_000,
     }
+}
+
+/// A conversation whose prompt is rendered.
+pub(crate) fn opened() -> Conversation {
+    let mut world = World::new(run(), Vec::new(), |_, _| Reply::Completed("ok"));
+    world.play(4);
+    world.conversation
 }
 
 pub(crate) fn listed() -> Vec<ListedTool> {
@@ -113,6 +125,9 @@ pub(crate) struct World {
     pub(crate) asked: u32,
     chain: Chain,
     answers: Vec<Answer>,
+    /// What the stages beside the main loop are answered, in order, the last again and again; else with what lets
+    /// the Job go on.
+    pub(crate) stages: BTreeMap<Stage, Vec<&'static str>>,
     tools: Tools,
     run: Run,
 }
@@ -126,6 +141,7 @@ impl World {
             asked: 0,
             chain: Chain::new("/test"),
             answers,
+            stages: BTreeMap::new(),
             tools,
             run,
         };
@@ -160,12 +176,27 @@ impl World {
             Step::Record(events) => events,
             Step::ListTools => vec![fix_catalogue(&self.run, listed())],
             Step::CallModel(request) => {
-                let reserve = request.reserve;
-                // The script's position is in the history, so a resumed worker gets the same answer.
-                let position = self.conversation.budget().answers() as usize;
-                let answer = self.answers.get(position).cloned().unwrap_or_else(good_answer);
-                self.asked += 1;
-                vec![Event::ModelRequested { reserve }, Event::ModelAnswered { answer }]
+                let (reserve, stage) = (request.reserve, request.stage);
+                let answer = self.answer(stage);
+                self.asked += u32::from(stage == Stage::Plan);
+                vec![Event::ModelRequested { reserve, stage }, Event::ModelAnswered { answer }]
+            }
+            Step::Offload(results) => {
+                let offloaded = |result: Offload<'_>| {
+                    let handle = Digest::of_bytes(result.text.as_bytes());
+                    let excerpt = offload::excerpt(result.text, &handle);
+                    Event::ResultOffloaded {
+                        call: result.call.clone(),
+                        handle,
+                        bytes: result.text.len() as u64,
+                        excerpt,
+                    }
+                };
+                results.into_iter().map(offloaded).collect()
+            }
+            Step::Park(reason) => {
+                self.record(Event::Parked { reason });
+                return false;
             }
             Step::RunReads(calls) => {
                 let calls: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.to_owned())).collect();
@@ -182,6 +213,24 @@ impl World {
             self.record(event);
         }
         true
+    }
+
+    /// The script's position is in the history, so a resumed worker gets the same answer.
+    fn answer(&self, stage: Stage) -> Answer {
+        let budget = self.conversation.budget();
+        let asked = match stage {
+            Stage::Plan => return self.answers.get(budget.answers() as usize).cloned().unwrap_or_else(good_answer),
+            Stage::Intent => budget.requests().intent,
+            Stage::Finalization => budget.requests().finalization,
+            Stage::Polish => budget.requests().polish,
+        };
+        // A request whose answer was lost with its worker is made again.
+        let scripted =
+            self.stages.get(&stage).and_then(|answers| answers.get(asked as usize).or_else(|| answers.last()));
+        says(scripted.copied().unwrap_or(match stage {
+            Stage::Finalization => r#"{"passed": true, "score": 0.9, "reasons": [], "missing_fields": []}"#,
+            Stage::Plan | Stage::Intent | Stage::Polish => "Refunded.",
+        }))
     }
 
     fn outcome(&self, call: crate::event::CallId, tool: &str) -> Event {
@@ -202,6 +251,7 @@ impl World {
             asked: 0,
             chain: Chain::new("/test"),
             answers: self.answers.clone(),
+            stages: self.stages.clone(),
             tools: self.tools,
             run: self.run.clone(),
         };

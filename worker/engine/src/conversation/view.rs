@@ -1,14 +1,16 @@
 //! What the gates, the loop and the projections read of a conversation.
 
-use super::{Budget, Call, Conversation, DEFAULT_RETRIES, Finalizing, Stall, calls};
-use crate::event::{ModelFailure, WholeResult};
+use super::{Budget, Call, Conversation, DEFAULT_RETRIES, Finalizing, Intention, Stall, calls};
+use crate::event::{CallId, ModelFailure, WholeResult};
+use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
 use crate::run::Run;
 use crate::tool::CatalogueTool;
 use crate::turn::Turn;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::PreTool;
+use bloomery_crds::v1alpha1::{HeldCall, PreTool};
+use std::collections::BTreeMap;
 
 impl Conversation {
     /// What the conversation was told before it started.
@@ -54,6 +56,36 @@ impl Conversation {
     /// The compiled schema of a tool, by the name that the model uses.
     pub fn schema(&self, alias: &str) -> Option<&Schema> {
         self.schemas.get(alias)
+    }
+
+    /// The compiled rules of the Skill, once the tools are fixed.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Whether it is on record what the Job binds.
+    pub fn has_resources(&self) -> bool {
+        self.resources_bound
+    }
+
+    /// How far the intent is known.
+    pub fn intention(&self) -> &Intention {
+        &self.intention
+    }
+
+    /// The call that waits for a person.
+    pub fn held(&self) -> Option<&HeldCall> {
+        self.held.as_ref()
+    }
+
+    /// Where the answers of calls stand in the history, those that were put aside excepted.
+    pub fn results(&self) -> &BTreeMap<CallId, usize> {
+        &self.results
+    }
+
+    /// How many answers there were when older results were put aside last.
+    pub fn swept_at(&self) -> u32 {
+        self.swept_at
     }
 
     /// The system prompt, once the conversation is open.

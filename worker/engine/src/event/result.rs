@@ -15,6 +15,9 @@ pub struct WholeResult {
     pub fields: Map<String, Value>,
     /// Whether it passed the gate.
     pub verified: bool,
+    /// Whether the prose is the reply polisher's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub polished: bool,
 }
 
 impl WholeResult {
@@ -27,6 +30,7 @@ impl WholeResult {
             fields: if fits { self.fields.clone() } else { Map::new() },
             digest: Some(bloomery_crds::report::result_digest(&self.text, &self.fields)),
             verified: self.verified,
+            polished: self.polished,
         }
     }
 }

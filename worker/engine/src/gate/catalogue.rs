@@ -1,6 +1,7 @@
 //! Which tools a Job has: what the server lists, what the Skill says of it, what its policy lets the model see.
 
-use crate::tool::{CatalogueTool, ListedTool};
+use crate::gate::core_tools;
+use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::{SkillSpec, ToolPolicy};
@@ -16,6 +17,7 @@ const MAX_ALIAS: usize = 64;
 /// taken, nor one whose schema is nested too deep for a line of the log. A call of it is ruled as one of an
 /// unknown tool. The order is the server's, which keeps the provider's prompt cache warm.
 pub fn fix(skill: &SkillSpec, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
+    let listed: Vec<ListedTool> = listed.into_iter().filter(|tool| !core_tools::is_reserved(&tool.name)).collect();
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     for tool in &listed {
         *times.entry(tool.name.clone()).or_default() += 1;
@@ -30,14 +32,22 @@ pub fn fix(skill: &SkillSpec, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     for tool in &tools {
         *aliases.entry(tool.alias.clone()).or_default() += 1;
     }
-    tools.into_iter().filter(|tool| aliases.get(&tool.alias) == Some(&1)).collect()
+    let mut tools: Vec<CatalogueTool> = tools.into_iter().filter(|tool| aliases.get(&tool.alias) == Some(&1)).collect();
+    tools.extend(core_tools::offered(skill));
+    tools
+}
+
+/// Why `policy.tools` does not allow a core tool: they go only by `blocked` (seed 000).
+pub fn core_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
+    let pattern = policy?.blocked.iter().find(|pattern| matches(pattern, tool))?;
+    Some(format!("the Skill's policy.tools.blocked names {pattern:?}"))
 }
 
 /// Why `policy.tools` does not allow a tool, or nothing where it does. `blocked` wins; `allowed` absent is `*`.
 pub fn policy_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
     let policy = policy?;
-    if let Some(pattern) = policy.blocked.iter().find(|pattern| matches(pattern, tool)) {
-        return Some(format!("the Skill's policy.tools.blocked names {pattern:?}"));
+    if let Some(refusal) = core_refusal(Some(policy), tool) {
+        return Some(refusal);
     }
     let allowed = policy.allowed.as_ref()?;
     (!allowed.iter().any(|pattern| matches(pattern, tool)))
@@ -56,14 +66,20 @@ fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> Cata
         })),
         read_only,
         idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
+        source: ToolSource::Server,
         visible: policy_refusal(policy, &tool.name).is_none(),
+        description: if tool.description.is_empty() {
+            declared.and_then(|declared| declared.description.clone()).unwrap_or_default()
+        } else {
+            tool.description
+        },
         name: tool.name,
-        description: tool.description,
         input_schema: tool.input_schema,
     }
 }
 
-fn matches(pattern: &str, tool: &str) -> bool {
+/// Whether a name, or a beginning of names that ends in `*`, means a tool.
+pub(crate) fn matches(pattern: &str, tool: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => tool.starts_with(beginning),
         None => pattern == tool,
@@ -109,6 +125,24 @@ mod tests {
         }
     }
 
+    fn of_server(tools: Vec<CatalogueTool>) -> Vec<CatalogueTool> {
+        tools.into_iter().filter(|tool| tool.source == ToolSource::Server).collect()
+    }
+
+    #[test]
+    fn no_server_gets_the_calls_of_a_core_tool() {
+        let tools = fix(&fixture::skill(), vec![listed("focus_read", None), listed("ask_user", None)]);
+        assert_eq!(of_server(tools), []);
+    }
+
+    #[test]
+    fn what_the_author_says_of_a_tool_is_told_where_its_server_says_nothing() {
+        let mut skill = fixture::skill();
+        skill.tools[0].description = Some("Finds out who asks".into());
+        let tools = fix(&skill, vec![listed("verify_identity", None)]);
+        assert_eq!(tools[0].description, "Finds out who asks");
+    }
+
     #[test]
     fn only_the_skill_makes_a_tool_read_only_and_the_server_can_take_it_away() {
         let skill = fixture::skill();
@@ -120,13 +154,14 @@ mod tests {
                 listed("process_refund", Some(true)),
             ],
         );
+        let tools = of_server(tools);
         let read_only: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.read_only)).collect();
         assert_eq!(read_only, [("verify_identity", true), ("check_eligibility", false), ("process_refund", false)]);
     }
 
     #[test]
     fn a_name_listed_twice_is_no_tool() {
-        let tools = fix(&fixture::skill(), vec![listed("a", None), listed("b", None), listed("a", None)]);
+        let tools = of_server(fix(&fixture::skill(), vec![listed("a", None), listed("b", None), listed("a", None)]));
         assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["b"]);
     }
 
@@ -137,6 +172,7 @@ mod tests {
             &fixture::skill(),
             vec![listed("a.b", None), listed("a/b", None), listed("a_b", None), listed(&long, None)],
         );
+        let tools = of_server(tools);
         let aliases: std::collections::BTreeSet<_> = tools.iter().map(|tool| tool.alias.clone()).collect();
         assert_eq!(aliases.len(), 4);
         assert!(aliases.iter().all(|alias| is_plain(alias)), "{aliases:?}");

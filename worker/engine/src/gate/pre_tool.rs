@@ -3,8 +3,10 @@
 
 use crate::conversation::{Call, Conversation};
 use crate::event::{Arguments, RulingReason};
-use crate::gate::catalogue::policy_refusal;
-use bloomery_crds::v1alpha1::{GateReason, Verdict};
+use crate::gate::catalogue::{core_refusal, policy_refusal};
+use crate::tool::{CatalogueTool, ToolSource};
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{GateReason, HeldCall, Verdict};
 use serde_json::Value;
 
 /// What the gate says of a call.
@@ -16,59 +18,100 @@ pub struct Ruling {
     pub reasons: Vec<RulingReason>,
 }
 
-/// Rules on a call: catalogue -> `policy.tools` -> argument schema -> limits.
+/// What one layer has against a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    /// How strict it is: a hold or a denial.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: RulingReason,
+}
+
+impl Objection {
+    /// A denial.
+    pub fn deny(layer: GateReason, detail: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Deny, reason: RulingReason { layer, detail: detail.into(), approver: None } }
+    }
+
+    /// A hold, until `approver` has decided.
+    pub fn hold(layer: GateReason, detail: impl Into<String>, approver: &str) -> Self {
+        let reason = RulingReason { layer, detail: detail.into(), approver: Some(approver.to_owned()) };
+        Self { verdict: Verdict::Hold, reason }
+    }
+}
+
+/// Rules on a call: catalogue -> `policy.tools` -> the tool's own policy -> compiled guardrails -> workflows ->
+/// argument schema -> approvals -> limits.
 pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
-    let reasons: Vec<RulingReason> = [
-        catalogue(call, conversation),
-        policy(call, conversation),
-        arguments(call, conversation),
-        limits(conversation),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let verdict = if reasons.is_empty() { Verdict::Allow } else { Verdict::Deny };
-    Ruling { verdict, reasons }
-}
-
-fn reason(layer: GateReason, detail: impl Into<String>) -> RulingReason {
-    RulingReason { layer, detail: detail.into() }
-}
-
-fn catalogue(call: &Call, conversation: &Conversation) -> Option<RulingReason> {
-    conversation
-        .tool(&call.tool)
-        .is_none()
-        .then(|| reason(GateReason::Catalogue, format!("there is no tool {:?}", bounded_name(&call.tool))))
-}
-
-fn policy(call: &Call, conversation: &Conversation) -> Option<RulingReason> {
-    let tool = conversation.tool(&call.tool)?;
-    let policy = conversation.run().skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
-    policy_refusal(policy, &tool.name).map(|detail| reason(GateReason::Policy, detail))
-}
-
-fn arguments(call: &Call, conversation: &Conversation) -> Option<RulingReason> {
-    let detail = match &call.arguments {
-        None => Some("the call has no arguments on record".to_owned()),
-        Some(Arguments::Malformed { reason }) => Some(reason.clone()),
-        Some(Arguments::Canonical { text, .. }) => {
-            let schema = conversation.schema(&call.tool)?;
-            match serde_json::from_str::<Value>(text) {
-                Ok(value) => schema.fault(&value),
-                Err(error) => Some(error.to_string()),
-            }
-        }
+    let Some(tool) = conversation.tool(&call.tool) else {
+        let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
+        return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
     };
-    detail.map(|detail| reason(GateReason::Schema, detail))
+    let mut objections: Vec<Objection> = policy(tool, conversation).into_iter().collect();
+    let rules = conversation.rules();
+    let arguments = arguments(call);
+    if let Ok(arguments) = &arguments {
+        objections.extend(rules.of_tool(tool, arguments));
+        objections.extend(rules.guardrails(tool, arguments));
+    }
+    objections.extend(rules.order(tool));
+    let fault = match &arguments {
+        Ok(arguments) => conversation.schema(&call.tool).and_then(|schema| schema.fault(arguments)),
+        Err(why) => Some(why.clone()),
+    };
+    objections.extend(fault.map(|detail| Objection::deny(GateReason::Schema, detail)));
+    if let Ok(arguments) = &arguments {
+        objections.extend(rules.approvals(tool, arguments));
+    }
+    objections.extend(limits(conversation));
+    strictest(objections)
 }
 
-fn limits(conversation: &Conversation) -> Option<RulingReason> {
+/// What a person is asked about a call that is held.
+pub fn held(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
+    if ruling.verdict != Verdict::Hold {
+        return None;
+    }
+    let Some(Arguments::Canonical { digest, .. }) = &call.arguments else { return None };
+    let mut approvers: Vec<String> = ruling.reasons.iter().filter_map(|reason| reason.approver.clone()).collect();
+    approvers.sort();
+    approvers.dedup();
+    approvers.truncate(8);
+    let reasons: Vec<&str> = ruling.reasons.iter().map(|reason| reason.detail.as_str()).collect();
+    Some(HeldCall {
+        id: call.id.to_string(),
+        tool: bounded(&call.tool, 128),
+        digest: digest.clone(),
+        approvers,
+        reason: bounded(&reasons.join("; "), 1024),
+    })
+}
+
+fn strictest(objections: Vec<Objection>) -> Ruling {
+    let verdict = objections.iter().map(|objection| objection.verdict).max().unwrap_or(Verdict::Allow);
+    let of_rank = objections.into_iter().filter(|objection| objection.verdict == verdict);
+    Ruling { verdict, reasons: of_rank.map(|objection| objection.reason).collect() }
+}
+
+fn policy(tool: &CatalogueTool, conversation: &Conversation) -> Option<Objection> {
+    let policy = conversation.run().skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+    let refusal = match tool.source {
+        ToolSource::Server => policy_refusal(policy, &tool.name),
+        ToolSource::Core => core_refusal(policy, &tool.name),
+    };
+    refusal.map(|detail| Objection::deny(GateReason::Policy, detail))
+}
+
+fn arguments(call: &Call) -> Result<Value, String> {
+    match &call.arguments {
+        None => Err("the call has no arguments on record".to_owned()),
+        Some(Arguments::Malformed { reason }) => Err(reason.clone()),
+        Some(Arguments::Canonical { text, .. }) => serde_json::from_str(text).map_err(|error| error.to_string()),
+    }
+}
+
+fn limits(conversation: &Conversation) -> Option<Objection> {
     let limit = conversation.run().limits.tool_calls;
     (conversation.tool_calls() >= limit)
-        .then(|| reason(GateReason::Limit, format!("all {limit} tool calls of limits.toolCalls are spent")))
-}
-
-fn bounded_name(name: &str) -> String {
-    bloomery_crds::text::bounded(name, 128)
+        .then(|| Objection::deny(GateReason::Limit, format!("all {limit} tool calls of limits.toolCalls are spent")))
 }

@@ -3,12 +3,16 @@
 //! Calls are taken in the order of the answer. Reads that stand side by side run at once; calls with effect
 //! are a sequence, each ruled just before its start, and one that falls through makes the later ones skipped.
 
+mod closing;
+
 use super::{Step, ToolCall};
 use crate::conversation::{Call, CallState, Conversation};
 use crate::event::{Arguments, Event};
+use crate::gate::core_tools::SUBGOAL_DONE;
 use crate::gate::pre_tool;
 use bloomery_crds::Digest;
 use bloomery_crds::canonical;
+use bloomery_crds::report::ParkReason;
 use serde_json::Value;
 
 /// The largest arguments of a call, in bytes (`engine.md`, section 3).
@@ -22,6 +26,9 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     }
     let first = calls.iter().position(|call| !call.is_settled())?;
     let call = calls.get(first)?;
+    if call.tool == SUBGOAL_DONE {
+        return Some(own(call, conversation));
+    }
     if is_read(call, conversation) {
         return Some(reads(calls.get(first..).unwrap_or_default(), conversation));
     }
@@ -67,17 +74,43 @@ fn arguments(call: &Call) -> Arguments {
 }
 
 fn is_read(call: &Call, conversation: &Conversation) -> bool {
-    conversation.tool(&call.tool).is_some_and(|tool| tool.read_only)
+    call.tool != SUBGOAL_DONE && conversation.tool(&call.tool).is_some_and(|tool| tool.read_only)
+}
+
+/// A call that the engine itself answers.
+fn own<'a>(call: &Call, conversation: &'a Conversation) -> Step<'a> {
+    match call.state {
+        CallState::Asked => Step::Record(ruled(call, conversation)),
+        CallState::Held => Step::Park(ParkReason::Approval),
+        CallState::Ruled | CallState::Started { .. } | CallState::Retry | CallState::Settled(_) => {
+            Step::Record(closing::close(call, conversation))
+        }
+    }
 }
 
 fn reads<'a>(from: &'a [Call], conversation: &'a Conversation) -> Step<'a> {
-    let side_by_side: Vec<&Call> =
+    let mut side_by_side: Vec<&Call> =
         from.iter().take_while(|call| is_read(call, conversation)).filter(|call| !call.is_settled()).collect();
     // One at a time: the limit of tool calls counts what was allowed before.
-    if let Some(call) = side_by_side.iter().find(|call| call.state == CallState::Asked) {
-        return Step::Record(vec![ruled(call, conversation)]);
+    if let Some(at) = side_by_side.iter().position(|call| call.state == CallState::Asked) {
+        let not_ruled = side_by_side.split_off(at);
+        if let Some(call) = not_ruled.first().filter(|call| !waits_for_one_of(&side_by_side, call, conversation)) {
+            return Step::Record(ruled(call, conversation));
+        }
     }
-    Step::RunReads(side_by_side.into_iter().filter_map(|call| tool_call(call, conversation)).collect())
+    let allowed: Vec<ToolCall<'a>> = side_by_side
+        .into_iter()
+        .filter(|call| call.state != CallState::Held)
+        .filter_map(|call| tool_call(call, conversation))
+        .collect();
+    if allowed.is_empty() { Step::Park(ParkReason::Approval) } else { Step::RunReads(allowed) }
+}
+
+/// Whether a workflow wants one of these reads to be done first: then it is done first, and not denied for what the
+/// model asked for in the right order.
+fn waits_for_one_of(reads: &[&Call], call: &Call, conversation: &Conversation) -> bool {
+    let missing = conversation.rules().workflows.missing_before(&call.tool);
+    missing.iter().any(|missing| reads.iter().any(|read| read.tool == missing.step))
 }
 
 fn effect<'a>(call: &'a Call, conversation: &'a Conversation) -> Step<'a> {
@@ -88,7 +121,8 @@ fn effect<'a>(call: &'a Call, conversation: &'a Conversation) -> Step<'a> {
         }])
     };
     match call.state {
-        CallState::Asked => Step::Record(vec![ruled(call, conversation)]),
+        CallState::Asked => Step::Record(ruled(call, conversation)),
+        CallState::Held => Step::Park(ParkReason::Approval),
         // What was started is decided here, before anything else may run.
         CallState::Started { .. } => lost(),
         CallState::Ruled | CallState::Retry | CallState::Settled(_) => {
@@ -97,9 +131,12 @@ fn effect<'a>(call: &'a Call, conversation: &'a Conversation) -> Step<'a> {
     }
 }
 
-fn ruled(call: &Call, conversation: &Conversation) -> Event {
+/// The ruling on a call; and where it is held, what a person is asked.
+fn ruled(call: &Call, conversation: &Conversation) -> Vec<Event> {
     let ruling = pre_tool::rule(call, conversation);
-    Event::ToolRuled { call: call.id.clone(), verdict: ruling.verdict, reasons: ruling.reasons }
+    let held = pre_tool::held(call, &ruling);
+    let ruled = Event::ToolRuled { call: call.id.clone(), verdict: ruling.verdict, reasons: ruling.reasons };
+    std::iter::once(ruled).chain(held.map(|held| Event::ToolHeld { held })).collect()
 }
 
 fn tool_call<'a>(call: &'a Call, conversation: &'a Conversation) -> Option<ToolCall<'a>> {
@@ -112,5 +149,6 @@ fn tool_call<'a>(call: &'a Call, conversation: &'a Conversation) -> Option<ToolC
         key: Digest::of_bytes(format!("{}\n{}", conversation.run().run_key, call.id).as_bytes()),
         idempotent: tool.idempotent,
         read_only: tool.read_only,
+        source: tool.source,
     })
 }

@@ -1,8 +1,9 @@
 //! When a conversation ends, and what people are told.
 
 use super::calls;
+use super::finalizing::wants_polish;
 use crate::conversation::{CallState, Conversation, MAX_BARREN, MAX_UNREADABLE, Settlement, Stall};
-use crate::event::{Event, ModelFailure, WholeResult};
+use crate::event::{Event, ModelFailure, Polish, WholeResult};
 use crate::gate::{feedback, finalization};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 
@@ -11,22 +12,24 @@ pub(super) fn due(conversation: &Conversation) -> Option<Vec<Event>> {
     indeterminate(conversation).or_else(|| ended(conversation).map(|event| vec![event]))
 }
 
-/// The limit that forbids another request to the model.
-pub(super) fn spent(conversation: &Conversation) -> Option<Event> {
-    let limits = &conversation.run().limits;
-    let budget = conversation.budget();
-    if budget.answers() >= limits.steps {
-        let message = format!("the model has answered {} times, which is all that limits.steps allows", limits.steps);
-        return Some(Event::LimitHit { code: OutcomeCode::StepLimit, message });
-    }
-    let needed = budget.tokens().saturating_add(budget.reserve());
-    (needed > limits.tokens).then(|| Event::LimitHit {
+/// The limit of steps, where it forbids another request of the main loop.
+pub(super) fn steps_spent(conversation: &Conversation) -> Option<Event> {
+    let limit = conversation.run().limits.steps;
+    (conversation.budget().answers() >= limit).then(|| Event::LimitHit {
+        code: OutcomeCode::StepLimit,
+        message: format!("the model has answered {limit} times, which is all that limits.steps allows"),
+    })
+}
+
+/// The limit of tokens, where it forbids a request that sets aside `reserve`.
+pub(super) fn tokens_spent(conversation: &Conversation, reserve: u64) -> Option<Event> {
+    let limit = conversation.run().limits.tokens;
+    let spent = conversation.budget().tokens();
+    (spent.saturating_add(reserve) > limit).then(|| Event::LimitHit {
         code: OutcomeCode::TokenLimit,
         message: format!(
-            "{} tokens are spent and the next request needs about {}: together more than the {} of limits.tokens",
-            budget.tokens(),
-            budget.reserve(),
-            limits.tokens
+            "{spent} tokens are spent and the next request needs about {reserve}: together more than the {limit} of \
+             limits.tokens"
         ),
     })
 }
@@ -71,14 +74,15 @@ fn ended(conversation: &Conversation) -> Option<Event> {
 fn finalized(conversation: &Conversation) -> Option<Event> {
     let finalizing = conversation.finalization();
     if finalizing.passed() {
-        return Some(finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
+        return (!wants_polish(conversation))
+            .then(|| finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
     }
-    let why = finalizing.given_up()?;
+    let (code, why) = finalizing.given_up()?;
     let faults = finalizing.attempts().last().map(feedback::told).unwrap_or_default();
     let message = format!(
         "No answer passed the finalization gate: {why}. The latest faults: {faults}. The draft is in result, unverified."
     );
-    Some(finished(conversation, OutcomeCode::GateFailed, &message))
+    Some(finished(conversation, code, &message))
 }
 
 fn over_limit(conversation: &Conversation) -> Option<Event> {
@@ -117,7 +121,9 @@ fn stall_sentence(stall: Stall) -> String {
 fn model_sentence(kind: ModelFailure, message: &str) -> String {
     match kind {
         ModelFailure::Unavailable => message.to_owned(),
-        ModelFailure::Unreadable => format!("{message} It did so {MAX_UNREADABLE} times in a row."),
+        ModelFailure::Unreadable | ModelFailure::Misread => {
+            format!("{message} It did so {MAX_UNREADABLE} times in a row.")
+        }
     }
 }
 
@@ -129,6 +135,10 @@ fn finished(conversation: &Conversation, code: OutcomeCode, message: &str) -> Ev
 }
 
 fn draft(conversation: &Conversation, verified: bool) -> Option<WholeResult> {
-    let draft = conversation.finalization().draft()?;
-    Some(finalization::result(draft, conversation, verified))
+    let finalizing = conversation.finalization();
+    let result = finalization::result(finalizing.draft()?, conversation, verified);
+    Some(match finalizing.polish() {
+        Some(Polish::Polished(text)) if verified => WholeResult { text: text.clone(), polished: true, ..result },
+        Some(Polish::Polished(_) | Polish::Kept(_)) | None => result,
+    })
 }

@@ -49,7 +49,7 @@ async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once() {
             assert_eq!(effects.len(), 2, "{fault:?} at {at}");
             assert_eq!(acts(&log), undisturbed, "{fault:?} at {at}");
             // Every answer that was logged was asked for once.
-            assert_eq!(stand.model.asked().len() - asked, 3 - answered, "{fault:?} at {at}");
+            assert_eq!(stand.model.asked().len() - asked, 5 - answered, "{fault:?} at {at}");
             drop(killed);
         }
     }

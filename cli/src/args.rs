@@ -1,0 +1,87 @@
+//! What the command line takes.
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Write Skills, and know what is wrong with them before a cluster does.
+#[derive(Debug, Parser)]
+#[command(name = "bloomery", version, after_help = EXITS)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXITS: &str = "Exit codes: 0 good, 1 errors were found, 2 wrong usage.";
+
+/// What there is to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Turn a skill file of the older dialect (names in snake case: domain.yaml, skill.yaml) into a manifest
+    Import(ImportArgs),
+    /// Find what is wrong with Skills, all at once, with line and column
+    Lint(LintArgs),
+    /// Print a script that completes commands in a shell
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// What an import takes.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The manifest goes to stdout, what was found to stderr. Where there is an error, nothing is written.\n\
+                  What a Skill cannot say is named in a warning, never dropped silently.\n\n\
+                  Example: bloomery import domain.yaml --namespace acme --model default | kubectl apply -f -"
+)]
+pub struct ImportArgs {
+    /// The file to read; - is stdin
+    pub file: PathBuf,
+    /// Write the manifest to a file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write this namespace into the manifest
+    #[arg(long, value_name = "NS", value_parser = namespace)]
+    pub namespace: Option<String>,
+    /// Name the Skill so, instead of by the file's `id`
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub name: Option<String>,
+    /// Name this Model, instead of the file's `engine.model`
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub model: Option<String>,
+}
+
+/// What lint takes.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Reads manifests (Skill, Job, Model) and the older dialect, several documents in a file too; objects of other\n\
+                  APIs are passed over. One line a finding: file:line:column: severity: field: what is wrong.\n\n\
+                  Exit codes: 0 good, 1 errors were found (with --strict: warnings too), 2 wrong usage."
+)]
+pub struct LintArgs {
+    /// The files to read; - is stdin
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print the findings as one JSON array
+    #[arg(long)]
+    pub json: bool,
+    /// Warnings count as errors
+    #[arg(long)]
+    pub strict: bool,
+}
+
+fn name(text: &str) -> Result<String, String> {
+    match bloomery_crds::dialect::name_fault(text) {
+        None => Ok(text.to_owned()),
+        Some(fault) => Err(fault),
+    }
+}
+
+fn namespace(text: &str) -> Result<String, String> {
+    let sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let good =
+        (1..=63).contains(&text.len()) && text.chars().all(sign) && !text.starts_with('-') && !text.ends_with('-');
+    if good { Ok(text.to_owned()) } else { Err("must be at most 63 lower-case letters, digits and '-'".to_owned()) }
+}

@@ -1,0 +1,74 @@
+//! `bloomery import`.
+
+use crate::args::ImportArgs;
+use crate::report::{self, Located, Tally};
+use crate::{Verdict, check, source};
+use bloomery_crds::dialect::{Document, Finding, Form, Imported, Options, documents, form, import};
+use bloomery_crds::v1alpha1::Skill;
+use std::io::{self, Write};
+
+/// Reads a file of the dialect and writes the manifest, or says why there is none.
+pub fn run(args: &ImportArgs) -> io::Result<Verdict> {
+    let source = source::read(&args.file)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(&args.file))))?;
+    let read = documents(&source.bytes);
+    let mut findings = read.findings;
+    let skill = match one(&read.documents, findings.is_empty()) {
+        Ok(document) => taken(document, args, &mut findings),
+        Err(finding) => {
+            findings.extend(finding);
+            None
+        }
+    };
+    findings.sort_by_key(|finding| (finding.line, finding.column));
+    let located: Vec<Located> =
+        findings.into_iter().map(|finding| Located { file: source.name.clone(), finding }).collect();
+    report::text(&mut anstream::stderr().lock(), &located)?;
+    let tally = Tally::of(&located);
+    if let Some(skill) = skill.filter(|_| tally.errors == 0) {
+        write(&skill, args)?;
+        Ok(Verdict::Good)
+    } else {
+        anstream::eprintln!("{}: nothing was written", tally.words());
+        Ok(Verdict::Bad)
+    }
+}
+
+/// The one document that can be imported. Where reading failed, that has been said.
+fn one(documents: &[Document], is_whole: bool) -> Result<&Document, Option<Finding>> {
+    match documents {
+        [document] => match form(document) {
+            Form::Dialect => Ok(document),
+            Form::Manifest | Form::Foreign => {
+                Err(Some(document.error("is a manifest already: apply it, or look at it with `bloomery lint`")))
+            }
+        },
+        [] => Err(is_whole.then(|| Finding::of_file("there is no document in it"))),
+        [_, second, ..] => Err(Some(second.error("is a second document: import takes one at a time"))),
+    }
+}
+
+fn taken(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) -> Option<Skill> {
+    let options = Options {
+        name: args.name.clone(),
+        namespace: args.namespace.clone(),
+        model: args.model.clone(),
+        nameless: false,
+    };
+    let Imported { skill, root, object, findings: found } = import(document, &options);
+    findings.extend(found);
+    findings.extend(check::by_rules("Skill", &object, &root));
+    if let Some(skill) = &skill {
+        findings.extend(check::by_engine(&skill.spec, &root));
+    }
+    skill
+}
+
+fn write(skill: &Skill, args: &ImportArgs) -> io::Result<()> {
+    let manifest = serde_yaml::to_string(skill).map_err(io::Error::other)?;
+    match &args.output {
+        Some(file) => std::fs::write(file, manifest)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot write {}: {error}", file.display()))),
+        None => io::stdout().lock().write_all(manifest.as_bytes()),
+    }
+}

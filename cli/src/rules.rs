@@ -1,0 +1,100 @@
+//! The rules in CEL that the CRDs carry (`x-kubernetes-validations`), as far as they can be known without a cluster.
+//!
+//! A rule of a change (`oldSelf`) is none of a file. A rule that calls what only the API server knows is left to it.
+
+use bloomery_crds::v1alpha1::definitions;
+use cel::{Context, Program};
+use serde_json::Value;
+
+/// A rule that an object breaks.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The field.
+    pub path: String,
+    /// What the rule says.
+    pub message: String,
+}
+
+/// The rules that an object breaks in its spec.
+pub fn broken(kind: &str, object: &Value) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    let definition = definitions().into_iter().find(|definition| definition.spec.names.kind == kind);
+    let schema =
+        definition.and_then(|definition| serde_json::to_value(definition.spec.versions.first()?.schema.as_ref()?).ok());
+    let schema = schema.as_ref().and_then(|schema| schema.pointer("/openAPIV3Schema/properties/spec"));
+    if let (Some(schema), Some(spec)) = (schema, object.get("spec")) {
+        visit(schema, spec, "spec", &mut broken);
+    }
+    broken
+}
+
+/// Walks as deep as the schema does.
+fn visit(schema: &Value, value: &Value, path: &str, broken: &mut Vec<Broken>) {
+    for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
+        let text = rule["rule"].as_str().unwrap_or_default();
+        if !text.contains("oldSelf") && holds(text, value) == Some(false) {
+            let field = rule["fieldPath"].as_str().unwrap_or_default();
+            let message = rule["message"].as_str().unwrap_or(text).to_owned();
+            broken.push(Broken { path: format!("{path}{field}"), message });
+        }
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let property = schema["properties"].get(name).unwrap_or(&schema["additionalProperties"]);
+                visit(property, value, &format!("{path}.{name}"), broken);
+            }
+        }
+        Value::Array(values) if schema["items"].is_object() => {
+            for (index, value) in values.iter().enumerate() {
+                visit(&schema["items"], value, &format!("{path}[{index}]"), broken);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn holds(rule: &str, value: &Value) -> Option<bool> {
+    let program = Program::compile(rule).ok()?;
+    let mut context = Context::default();
+    context.add_variable("self", value).ok()?;
+    match program.execute(&context).ok()? {
+        cel::Value::Bool(holds) => Some(holds),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Broken, broken};
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    #[rstest]
+    #[case::no_server(json!({"mcpServer": {}}), "spec.mcpServer")]
+    #[case::two_servers(json!({"mcpServer": {"container": {}, "service": {}}}), "spec.mcpServer")]
+    #[case::no_condition(json!({"tools": [{"policy": {"allowed": "conditional"}}]}), "spec.tools[0].policy.condition")]
+    #[case::odd_entity(
+        json!({"intents": {"supported": [{"entities": [{"type": "object"}]}]}}),
+        "spec.intents.supported[0].entities[0].type"
+    )]
+    fn a_rule_that_is_broken_names_its_field(#[case] spec: Value, #[case] path: &str) {
+        let paths: Vec<String> =
+            broken("Skill", &json!({"spec": spec})).into_iter().map(|broken| broken.path).collect();
+        assert_eq!(paths, [path]);
+    }
+
+    #[rstest]
+    #[case(json!({"mcpServer": {"service": {}}}))]
+    #[case(json!({"tools": [{"policy": {"allowed": "conditional", "condition": "amount > 5"}}]}))]
+    #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]
+    #[case(json!({"intents": {"supported": [{"entities": [{"type": "string"}]}]}}))]
+    fn what_holds_is_not_named(#[case] spec: Value) {
+        assert_eq!(broken("Skill", &json!({"spec": spec})), []);
+    }
+
+    #[test]
+    fn a_rule_of_a_change_is_none_of_a_file() {
+        assert_eq!(broken("Job", &json!({"spec": {"skill": "x", "goal": "y"}})), Vec::<Broken>::new());
+    }
+}

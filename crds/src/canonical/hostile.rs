@@ -1,0 +1,134 @@
+//! Texts that are written to have one digest and two meanings, or to take the reader's stack.
+
+use super::{Digest, Error, depth, parse, to_string};
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn digest(text: &str) -> Digest {
+    Digest::of_value(&parse(text).unwrap_or_else(|error| panic!("{text}: {error}")))
+}
+
+/// Each pair is two orders: one approval must not do for both.
+#[rstest]
+#[case::beyond_doubles("9007199254740992", "9007199254740993")]
+#[case::at_the_end_of_u64("18446744073709551614", "18446744073709551615")]
+#[case::at_the_end_of_i64("-9223372036854775808", "-9223372036854775807")]
+#[case::last_digits("0.1", "0.10000000000000002")]
+#[case::a_number_and_its_text("500", "\"500\"")]
+#[case::null_and_nothing(r#"{"a":null}"#, "{}")]
+#[case::null_and_its_text("null", "\"null\"")]
+#[case::empty_things("[]", "{}")]
+#[case::a_list_in_a_list("[[1],2]", "[1,[2]]")]
+#[case::where_a_key_ends(r#"{"a":"b\",\"c\":\"d"}"#, r#"{"a":"b","c":"d"}"#)]
+#[case::letters_that_look_alike("\"\u{e9}\"", "\"e\u{301}\"")]
+#[case::letters_of_another_alphabet("\"amount\"", "\"\u{430}mount\"")]
+#[case::what_cannot_be_seen("\"a\"", "\"a\\u200b\"")]
+#[case::case(r#"{"amount":1}"#, r#"{"Amount":1}"#)]
+fn two_meanings_have_two_digests(#[case] one: &str, #[case] other: &str) {
+    assert_ne!(digest(one), digest(other));
+}
+
+/// One order, however a model writes it: a call that fails again is known again.
+#[rstest]
+#[case::keys(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#)]
+#[case::blanks("[1,2]", " [ 1 ,\n\t2 ] ")]
+#[case::escapes(r#"{"a/b":"é"}"#, r#"{"\u0061\/b":"\u00e9"}"#)]
+#[case::a_pair_of_surrogates("\"\u{1f600}\"", r#""\ud83d\ude00""#)]
+#[case::zeros_at_the_end("0.5", "0.50")]
+#[case::exponents("150.0", "1.5E+2")]
+fn one_meaning_has_one_digest(#[case] one: &str, #[case] other: &str) {
+    assert_eq!(digest(one), digest(other));
+}
+
+/// Halfway between two numbers of as many digits: whichever is written must be the one that is read.
+#[rstest]
+#[case(2_005_635_031_498_901.0 / 8.0)]
+#[case(-2_005_635_031_498_901.0 / 8.0)]
+#[case(5e-324)]
+#[case(f64::MAX)]
+fn a_number_that_we_write_is_one_that_we_read(#[case] float: f64) {
+    let value = json!({ "amount": float });
+    assert_eq!(parse(&to_string(&value)), Ok(value));
+}
+
+#[rstest]
+#[case::lists("[")]
+#[case::objects("{\"a\":")]
+#[case::both("[{\"a\":")]
+fn nesting_without_an_end_is_refused_on_a_small_stack(#[case] part: &'static str) {
+    let parse = move || assert!(matches!(parse(&part.repeat(500_000)), Err(Error::Syntax(_))));
+    std::thread::Builder::new().stack_size(256 * 1024).spawn(parse).unwrap().join().unwrap();
+}
+
+/// Time in proportion to the text: ten thousand of each would take hours otherwise.
+#[rstest]
+#[case::digits("1".repeat(1_000_000))]
+#[case::a_fraction(format!("0.{}", "1".repeat(1_000_000)))]
+#[case::zeros(format!("1{}", "0".repeat(1_000_000)))]
+#[case::an_exponent(format!("1e{}", "9".repeat(1_000_000)))]
+#[case::strings_without_an_end("\"\\".repeat(500_000))]
+fn long_numbers_and_texts_are_refused(#[case] text: String) {
+    let error = parse(&text).unwrap_err().to_string();
+    assert!(error.len() <= 256, "{error}");
+}
+
+#[test]
+fn a_long_key_that_stands_twice_is_told_briefly() {
+    let key = "k".repeat(60_000);
+    let error = parse(&format!(r#"{{"{key}":1,"{key}":2}}"#)).unwrap_err();
+    assert!(matches!(&error, Error::DuplicateKey(told) if told.starts_with("kkk")), "{error}");
+    assert!(error.to_string().len() <= 256, "{error}");
+}
+
+/// Our own mark among the parser's messages cannot be forged into another key, or none.
+#[test]
+fn a_key_that_looks_like_our_mark_is_a_key() {
+    let error = parse(r#"{"\u0001duplicate:x\u0001":1,"a":2,"a":3}"#).unwrap_err();
+    assert_eq!(error, Error::DuplicateKey("a".into()));
+    assert!(parse(r#"{"\u0001duplicate:x\u0001":1}"#).is_ok());
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3_i64..3).prop_map(Value::from),
+        prop::sample::select(vec![0.5, 1.0, 2.0, 1e300]).prop_map(Value::from),
+        "[a1\",:]{0,2}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[a1\",:]{0,2}", inner, 0..3)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// Of few and small parts, so that equal values come about too.
+    #[test]
+    fn values_are_equal_where_their_digests_are(one in any_json(), other in any_json()) {
+        prop_assert_eq!(Digest::of_value(&one) == Digest::of_value(&other), one == other);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_wherever_it_stands(around in any_json(), twice in any_json()) {
+        let text = json!({"around": around, "here": "HERE"}).to_string();
+        let object = format!(r#"{{"k":{twice},"\u006b":{twice}}}"#);
+        let text = text.replacen("\"HERE\"", &object, 1);
+        prop_assert_eq!(parse(&text), Err(Error::DuplicateKey("k".into())));
+    }
+
+    #[test]
+    fn the_depth_of_a_text_is_that_of_its_value(levels in 0_usize..120) {
+        let value = parse(&format!("{}{}", "[".repeat(levels), "]".repeat(levels))).ok();
+        prop_assert_eq!(value.map(|value| depth(&value)), (levels > 0).then_some(levels));
+    }
+}
+
+#[test]
+fn canonical_text_of_a_key_is_escaped_as_a_text() {
+    assert_eq!(to_string(&json!({"a\"b\n": 1})), r#"{"a\"b\n":1}"#);
+}

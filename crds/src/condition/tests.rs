@@ -1,0 +1,85 @@
+//! What the check of tokens lets through and what it refuses.
+
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+
+#[rstest]
+#[case::of_the_seed("amount > 500")]
+#[case::with_a_presence_test("has(args.x) && args['a-b'] == 'c'")]
+#[case::a_macro("items.exists(i, i.price * i.quantity > 500.50)")]
+#[case::two_macros_side_by_side("a.all(x, x > 1) && b.exists(y, y == 2)")]
+#[case::a_field_named_like_a_macro("args.map == 1 && all > 3")]
+#[case::brackets_in_strings(r#"note == "((((((((((((((((((((((((((((((" "#)]
+#[case::brackets_in_raw_strings(r"note == r'\(((((((((((((((((((((((((((((('")]
+#[case::brackets_in_long_strings("note == '''((((((((((((((\n((((((((((((((('''")]
+#[case::brackets_in_comments("amount > 1 // ((((((((((((((((((((((((((((((")]
+#[case::escapes(r#"note == "\n\x41\u00e9\U0001F600\101\"" "#)]
+#[case::as_deep_as_allowed("((((((((((((((((((((((((1))))))))))))))))))))))))")]
+fn a_condition_within_the_limits_passes(#[case] text: &str) {
+    assert_eq!(check(text), Ok(()));
+}
+
+#[test]
+fn a_long_chain_of_and_is_not_deep() {
+    assert_eq!(check(&vec!["a.b > 1"; 60].join(" && ")), Ok(()));
+    assert_eq!(check(&format!("x in [{}]", vec!["-1"; 200].join(","))), Ok(()));
+}
+
+#[rstest]
+#[case::parentheses("(".repeat(25) + "1" + &")".repeat(25))]
+#[case::lists("[".repeat(25) + &"]".repeat(25))]
+#[case::maps("{1:".repeat(25) + "1" + &"}".repeat(25))]
+#[case::not("!".repeat(25) + "true")]
+#[case::minus("-".repeat(25) + "1")]
+#[case::sums(vec!["1"; 26].join("+"))]
+#[case::comparisons(vec!["1"; 26].join(" == "))]
+#[case::ternaries("true ? 1 : ".repeat(25) + "1")]
+#[case::ternaries_in_the_middle("true ? ".repeat(25) + "1" + &" : 1".repeat(25))]
+#[case::selections("a".to_owned() + &".b".repeat(25))]
+#[case::indices("a".to_owned() + &"[0]".repeat(25))]
+#[case::calls("a".to_owned() + &".b()".repeat(13))]
+#[case::membership("a".to_owned() + &" in a".repeat(25))]
+#[case::mixed("-(a.b[".repeat(8) + "1" + &"])".repeat(8))]
+#[case::in_the_term_of_an_and("a && ".to_owned() + &"(b && ".repeat(25) + "c" + &")".repeat(25))]
+fn whatever_makes_a_parser_recurse_counts(#[case] text: String) {
+    assert!(matches!(check(&text), Err(Fault::TooDeep { .. })), "{text}: {:?}", check(&text));
+}
+
+#[rstest]
+#[case::empty("", Fault::Empty)]
+#[case::only_a_comment(" // nothing", Fault::Empty)]
+#[case::nested_macros("a.all(x, b.exists(y, y == x))", Fault::NestedMacro { name: "exists".into() })]
+#[case::nested_in_the_range("a.all(x, (b.map (y, y))[0])", Fault::NestedMacro { name: "map".into() })]
+#[case::closed_twice("(a))", Fault::Unbalanced { bracket: ')', at: 3 })]
+#[case::never_closed("f([a", Fault::Unbalanced { bracket: '[', at: 2 })]
+#[case::closed_by_another("(a]", Fault::Unbalanced { bracket: ']', at: 2 })]
+#[case::string_without_end("a == 'b", Fault::BadString { at: 5 })]
+#[case::string_over_lines("a == 'b\n'", Fault::BadString { at: 5 })]
+#[case::unknown_escape(r"a == '\q((((('", Fault::BadString { at: 5 })]
+#[case::broken_escape(r"a == '\xZZ((((('", Fault::BadString { at: 5 })]
+#[case::quoted_name("a.`b`", Fault::Character { character: '`', at: 2 })]
+#[case::foreign_character("amount ≥ 500", Fault::Character { character: '≥', at: 7 })]
+#[case::single_ampersand("a & b", Fault::Character { character: '&', at: 2 })]
+fn a_fault_says_what_and_where(#[case] text: &str, #[case] fault: Fault) {
+    assert_eq!(check(text), Err(fault));
+}
+
+#[test]
+fn a_condition_of_a_kibibyte_is_the_longest() {
+    let text = |length: usize| format!("a == '{}'", "x".repeat(length - 7));
+    assert_eq!(check(&text(MAX_LENGTH)), Ok(()));
+    assert_eq!(check(&text(MAX_LENGTH + 1)), Err(Fault::TooLong { length: MAX_LENGTH + 1 }));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in ".{0,300}") {
+        let _ = check(&text);
+    }
+
+    #[test]
+    fn no_soup_of_tokens_makes_it_panic(text in r#"([a-z0-9.,:?!&|+<>=(){}\[\]'"\\ -]|''')*"#) {
+        let _ = check(&text);
+    }
+}

@@ -1,0 +1,75 @@
+//! From the dialect of the seeds to a `Skill`.
+
+mod name;
+mod seeds;
+
+use super::finding::{Finding, any_error, in_order};
+use super::manifest::{schema_of, typed};
+use super::naming::Naming;
+use super::node::{Entry, Node, Value};
+use super::reader::Document;
+use super::rename::renamed;
+use super::schema;
+use crate::names::GROUP;
+use crate::v1alpha1::Skill;
+use serde_json::json;
+
+/// What an import is told beside the document.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The name of the Skill, instead of the document's `id`.
+    pub name: Option<String>,
+    /// The namespace to write into the manifest.
+    pub namespace: Option<String>,
+    /// The name of a Model, instead of the document's `engine.model`.
+    pub model: Option<String>,
+    /// Whether a document without an `id` is only looked at: then that is no error.
+    pub nameless: bool,
+}
+
+/// What came of an import.
+#[derive(Debug)]
+pub struct Imported {
+    /// The Skill, where there was no error.
+    pub skill: Option<Skill>,
+    /// The object as the API has it; its places are those of the dialect. A path of the API is looked up in it.
+    pub root: Node,
+    /// The same object in JSON, without what was refused.
+    pub object: serde_json::Value,
+    /// What was found, in the order of the file.
+    pub findings: Vec<Finding>,
+}
+
+/// Reads a document of the dialect as a `Skill`: all faults at once.
+pub fn import(document: &Document, options: &Options) -> Imported {
+    let mut findings = Vec::new();
+    let source = &document.root;
+    let Value::Map(entries) = &source.value else {
+        findings.push(Finding::error(&source.place, format!("a skill is an object, and this is {}", source.kind())));
+        return Imported { skill: None, root: source.clone(), object: json!({}), findings };
+    };
+    let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
+    let name = name::of_skill(source, ids.first(), options, &mut findings);
+    let schema = schema_of("Skill").unwrap_or_default();
+    let spec_schema = schema.properties.and_then(|mut properties| properties.remove("spec")).unwrap_or_default();
+    let dialect = Node { place: source.place.clone(), value: Value::Map(fields) };
+    let mut spec = renamed(&dialect, &spec_schema, &mut findings);
+    seeds::models(&mut spec, options.model.as_deref(), &mut findings);
+    seeds::what_is_missing(source, &mut findings);
+    let checked = schema::check(&spec, &spec_schema, Naming::Seeds, &mut findings);
+    let mut object = json!({
+        "apiVersion": format!("{GROUP}/v1alpha1"),
+        "kind": "Skill",
+        "metadata": { "name": name.unwrap_or_default() },
+        "spec": checked,
+    });
+    if let (Some(namespace), Some(metadata)) = (&options.namespace, object.get_mut("metadata")) {
+        metadata["namespace"] = json!(namespace);
+    }
+    in_order(&mut findings);
+    let usable = !document.is_faulty && !any_error(&findings);
+    let skill = if usable { typed(&object, &source.place, &mut findings) } else { None };
+    let place = source.place.clone();
+    let root = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
+    Imported { skill, root: Node { place, value: Value::Map(vec![root]) }, object, findings }
+}

@@ -1,0 +1,112 @@
+//! What a Job binds, against what its Skill declares (seed 000, "Resource-Based Design"; `engine.md`, section 4).
+
+use crate::nearest::did_you_mean;
+use crate::text::line_fault;
+use crate::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
+use std::collections::BTreeMap;
+use url::Url;
+
+/// The longest value that is bound, in bytes.
+const MAX_VALUE: usize = crate::persona::MAX_VALUE;
+
+/// The faults of a Job's bindings, all at once: each a sentence that begins with the path of its field. No value is
+/// told, since it may be a secret in the wrong place.
+///
+/// The first `declared` of a name counts, should there be several.
+pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding>) -> Vec<String> {
+    let missing =
+        declared.iter().filter(|resource| resource.required == Some(true) && !bound.contains_key(&resource.name));
+    let missing = missing.map(|resource| {
+        format!(
+            "spec.resources.{}: the Skill requires this {}: bind {}.",
+            resource.name,
+            resource.kind,
+            asked(resource.kind)
+        )
+    });
+    let wrong = bound.iter().flat_map(|(name, binding)| {
+        let faults = match declared.iter().find(|resource| resource.name == *name) {
+            Some(resource) => binding_faults(resource.kind, binding),
+            None => vec![undeclared(name, declared)],
+        };
+        faults.into_iter().map(move |fault| format!("spec.resources.{}: {fault}", crate::text::bounded(name, 64)))
+    });
+    missing.chain(wrong).collect()
+}
+
+fn undeclared(name: &str, declared: &[ResourceDeclaration]) -> String {
+    if declared.is_empty() {
+        return "the Skill declares no resources: leave it out.".to_owned();
+    }
+    let names: Vec<&str> = declared.iter().map(|resource| resource.name.as_str()).collect();
+    format!(
+        "the Skill declares no such resource, but {}.{}",
+        names.join(", "),
+        did_you_mean(name, names.iter().copied())
+    )
+}
+
+/// The field of a binding that a type asks for.
+fn asked(kind: ResourceType) -> &'static str {
+    match kind {
+        ResourceType::Filesystem => "a persistentVolumeClaim",
+        ResourceType::ApiEndpoint => "an http or https URL as value",
+        ResourceType::ConnectionString | ResourceType::Credential => "a secretKeyRef",
+    }
+}
+
+fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
+    // Destructured: a new way to bind must be told here what it fits.
+    let Binding { value, secret_key_ref, persistent_volume_claim } = binding;
+    let mut faults = Vec::new();
+    let given = [
+        ("value", value.is_some(), kind == ResourceType::ApiEndpoint),
+        ("secretKeyRef", secret_key_ref.is_some(), kind.is_secret()),
+        ("persistentVolumeClaim", persistent_volume_claim.is_some(), kind == ResourceType::Filesystem),
+    ];
+    let vault = value.as_deref().is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("vault:"));
+    for (field, _, _) in
+        given.iter().filter(|(field, is_given, fits)| *is_given && !fits && !(vault && *field == "value"))
+    {
+        faults.push(format!("{field} does not fit the type {kind}, which takes {}.", asked(kind)));
+    }
+    if vault {
+        faults.push(format!(
+            "vault: references are not read: have the value written into a Secret (External Secrets Operator and Vault \
+             Secrets Operator do that), and bind {}.",
+            asked(kind)
+        ));
+    }
+    if given.iter().all(|(_, is_given, _)| !is_given) {
+        faults.push(format!("nothing is bound: the type {kind} takes {}.", asked(kind)));
+    }
+    if let (Some(value), ResourceType::ApiEndpoint, false) = (value, kind, vault) {
+        faults.extend(endpoint_fault(value));
+    }
+    faults
+}
+
+fn endpoint_fault(value: &str) -> Option<String> {
+    if let Some(fault) = line_fault(value, MAX_VALUE) {
+        return Some(format!("the value {fault}."));
+    }
+    // The parser would mend these silently, and what is shown to people would not be what is called.
+    let written_out = (value.starts_with("http://") || value.starts_with("https://"))
+        && !value.contains(|c: char| c.is_whitespace() || c == '\\');
+    let url = if written_out { Url::parse(value).ok() } else { None };
+    let Some(url) = url else {
+        return Some("the value is no http or https URL, such as https://api.example.com/v1.".to_owned());
+    };
+    let authority =
+        value.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    if !url.username().is_empty() || url.password().is_some() || authority.contains('@') {
+        return Some(
+            "the URL names a user or a password, which everybody could read: declare a credential, and bind a secretKeyRef."
+                .to_owned(),
+        );
+    }
+    authority.is_empty().then(|| "the URL names no host.".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

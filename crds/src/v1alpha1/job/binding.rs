@@ -1,0 +1,50 @@
+//! What a Job binds to its Skill's resources.
+
+use super::super::shared::SecretKeyRef;
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a resource is for one Job: exactly one of `value`, `secretKeyRef` and `persistentVolumeClaim`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("[has(self.value), has(self.secretKeyRef), has(self.persistentVolumeClaim)].filter(x, x).size() == 1").message("exactly one of value, secretKeyRef and persistentVolumeClaim is needed"))]
+pub struct Binding {
+    /// The URL of an `api_endpoint`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub value: Option<String>,
+    /// The secret value of a `connection_string` or a `credential`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_key_ref: Option<SecretKeyRef>,
+    /// The volume of a `filesystem`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistent_volume_claim: Option<ClaimBinding>,
+}
+
+/// A directory, or a file, of a PersistentVolumeClaim in the same namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimBinding {
+    /// Name of the claim. The tenant's memory cannot be bound.
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
+    #[x_kube(validation = Rule::new("self != 'bloomery-memory'").message("is the tenant's memory, which no Job may bind"))]
+    pub claim_name: String,
+    /// A path within the volume. Default: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new("!self.startsWith('/') && !self.split('/').exists(part, part == '..')").message("must stay within the volume: no leading '/', no '..'"))]
+    pub sub_path: Option<String>,
+    /// Nobody in the worker's pod can change what is there. Default true: a Job that is to write says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+}
+
+impl ClaimBinding {
+    /// Whether nobody can change what is there.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only.unwrap_or(true)
+    }
+}

@@ -1,0 +1,61 @@
+//! The rules of the seed's `cs-tier-1` (002, section 3.1).
+
+use serde_json::{Value, json};
+
+pub(super) fn intents() -> Value {
+    let order_id = json!({"name": "order_id", "type": "string", "required": true});
+    json!({
+        "supported": [
+            {
+                "id": "intent_refund",
+                "description": "Customer wants refund",
+                "examples": ["I want my money back", "Refund please"],
+                "entities": [order_id],
+            },
+            {
+                "id": "intent_track",
+                "description": "Customer wants to know where an order is",
+                "examples": ["Where is my order?"],
+                "entities": [order_id],
+            },
+        ],
+        "outOfDomain": {"action": "redirect", "message": "I can only help with orders and refunds"},
+    })
+}
+
+pub(super) fn process_refund() -> Value {
+    json!({
+        "name": "process_refund",
+        "description": "Process a customer refund",
+        "inputs": [
+            {"name": "order_id", "type": "string", "required": true},
+            {"name": "amount", "type": "number", "required": true},
+        ],
+        "policy": {"allowed": "always", "requiresApproval": "conditional", "condition": "amount > 500"},
+    })
+}
+
+pub(super) fn policy() -> Value {
+    json!({
+        "guardrails": {
+            "never": [
+                "Never share customer payment information",
+                "Never process refunds over $500 without supervisor approval",
+                "Never be dismissive to frustrated customers",
+            ],
+            "always": [
+                "Always verify customer identity before account access",
+                "Always confirm before making changes",
+            ],
+        },
+        "workflows": [{
+            "name": "Refund Processing",
+            "steps": ["verify_identity", "check_eligibility", "process_refund"],
+            "required": true,
+            "intents": ["intent_refund"],
+        }],
+        "approvals": [
+            {"toolId": "process_refund", "when": "amount > 500", "action": "require_approval", "approver": "supervisor"},
+        ],
+    })
+}

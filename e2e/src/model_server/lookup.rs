@@ -1,0 +1,104 @@
+//! Where in the script a request's answer stands, and whether the request is as the script expects.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use bloomery_crds::v1alpha1::Stage;
+
+use super::desk::Place;
+use super::request::{Request, text};
+use super::script::{Conversation, Expect, Script, Turn};
+use super::stage;
+
+/// The answer of a request, and what it is part of.
+pub(super) struct Found<'a> {
+    /// The conversation's name; empty for an answer that no conversation gives.
+    pub(super) conversation: &'a str,
+    /// The answer.
+    pub(super) turn: Cow<'a, Turn>,
+}
+
+/// Finds the answer to a request. `known` is the conversation that its user is in, where that is known: the
+/// prompts of the later stages need not say the goal.
+///
+/// # Errors
+/// The script has no answer for the main loop.
+pub(super) fn find<'a>(
+    script: &'a Script,
+    request: &Request,
+    place: Place,
+    known: Option<&str>,
+) -> Result<Found<'a>, String> {
+    if place.stage != Stage::Plan {
+        let named = |conversation: &&Conversation| known == Some(conversation.name.as_str());
+        let conversation =
+            script.conversations.iter().find(named).or_else(|| conversation(script, request, /*of_plan*/ false));
+        let scripted = conversation.and_then(|conversation| conversation.answers(place.stage).get(place.turn));
+        let turn = scripted.map(Cow::Borrowed).or_else(|| stage::default(place.stage, request).map(Cow::Owned));
+        let turn = turn.ok_or("the stage has no answer")?;
+        return Ok(Found { conversation: conversation.map_or("", |conversation| &conversation.name), turn });
+    }
+    let conversation = conversation(script, request, /*of_plan*/ true).ok_or_else(|| {
+        let goal = goal(request);
+        format!("no conversation of the script matches the model `{}` and the goal `{goal}`", request.model)
+    })?;
+    let turn = conversation.turns.get(place.turn).ok_or_else(|| {
+        let turns = conversation.turns.len();
+        format!("conversation `{}` has {turns} turns; turn {} was asked for", conversation.name, place.turn)
+    })?;
+    Ok(Found { conversation: &conversation.name, turn: Cow::Borrowed(turn) })
+}
+
+/// The first conversation that matches. Other stages than the main loop have a model and a system prompt of their
+/// own, so only the goal tells.
+fn conversation<'a>(script: &'a Script, request: &Request, of_plan: bool) -> Option<&'a Conversation> {
+    let (goal, system) = (goal(request), request.system_text().unwrap_or_default());
+    script.conversations.iter().find(|conversation| {
+        let wanted = &conversation.matches;
+        let goal_is = wanted.goal.as_ref().is_none_or(|part| goal.contains(part));
+        let rest_is = wanted.system.as_ref().is_none_or(|part| system.contains(part))
+            && wanted.model.as_ref().is_none_or(|name| *name == request.model);
+        goal_is && (rest_is || !of_plan)
+    })
+}
+
+fn goal(request: &Request) -> String {
+    request.of_role("user").next().map(text).unwrap_or_default()
+}
+
+/// Says what a request lacks that its turn expects.
+pub(super) fn expect(expect: &Expect, request: &Request) -> Result<(), String> {
+    let Expect {
+        last_tool_result_contains,
+        last_user_message_contains,
+        system_contains,
+        no_message_contains,
+        tools_offered,
+        tools_not_offered,
+    } = expect;
+    let texts = [
+        ("the last tool result", last_tool_result_contains, request.of_role("tool").next_back().map(text)),
+        ("the last user message", last_user_message_contains, request.of_role("user").next_back().map(text)),
+        ("the system message", system_contains, request.system_text()),
+    ];
+    for (what, part, text) in texts {
+        let Some(part) = part else { continue };
+        match text {
+            Some(text) if text.contains(part) => {}
+            Some(text) => return Err(format!("{what} should contain `{part}` and is `{text}`")),
+            None => return Err(format!("{what} should contain `{part}` and there is none")),
+        }
+    }
+    let holds = |part: &&String| request.messages.iter().any(|message| message.to_string().contains(part.as_str()));
+    if let Some(part) = no_message_contains.iter().find(holds) {
+        return Err(format!("no message should contain `{part}`"));
+    }
+    let offered: BTreeSet<&str> = request.tool_names().collect();
+    if let Some(name) = tools_offered.iter().find(|name| !offered.contains(name.as_str())) {
+        return Err(format!("`{name}` should be offered; offered are {offered:?}"));
+    }
+    match tools_not_offered.iter().find(|name| offered.contains(name.as_str())) {
+        Some(name) => Err(format!("`{name}` should not be offered; offered are {offered:?}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,104 @@
+//! The stages beside the main loop: their own places, their own scripts, and answers where there is none.
+
+use super::*;
+use bloomery_crds::v1alpha1::Stage;
+
+const INTENT: &str = "You find out what a person wants of an agent. It helps.\n\n# Intents\n- \"track\": where it is\n  \
+     Said as: \"where is it\"\n  Entities: \"order_id\" (string), \"amount\" (number)\n- \"refund\"\n\n# Answer\nJSON";
+
+/// A request of a stage, of the Job `job-1`.
+fn of(system: &str, user: &str) -> Value {
+    json!({
+        "model": "gpt-test", "user": "job-1",
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+    })
+}
+
+fn gate(draft: &str) -> Value {
+    of("You are a finalization gate. Rule on it.", &format!("Job goal: Refund order A-17\n{draft}"))
+}
+
+async fn said(model: &Running, body: &Value) -> String {
+    let (status, answer) = ask(model, body).await;
+    assert_eq!(status, 200, "{answer}");
+    answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+}
+
+async fn json_said(model: &Running, body: &Value) -> Value {
+    serde_json::from_str(&said(model, body).await).unwrap()
+}
+
+#[tokio::test]
+async fn a_stage_without_a_script_is_answered_as_a_willing_model_would() {
+    let model = model(REFUND).await;
+    let goal = "Which intent?\n\n<goal id=\"0f\">\nWhere is A-17? I paid 12.5\n</goal id=\"0f\">";
+    let intent = json!({"intent": "track", "entities": {"order_id": "A-17", "amount": 12.5}});
+    assert_eq!(json_said(&model, &of(INTENT, goal)).await, intent);
+    assert_eq!(json_said(&model, &gate("draft")).await, json!({"passed": true, "score": 1.0, "reasons": []}));
+    let polish =
+        of("You are a reply formatter. Format.", "<answer id=\"0f\">\nDone.\n\nIt is <b>.\n</answer id=\"0f\">");
+    assert_eq!(said(&model, &polish).await, "Done.\n\nIt is <b>.");
+}
+
+#[tokio::test]
+async fn the_other_stages_take_no_place_in_the_main_loop() {
+    let model = model(REFUND).await;
+    said(&model, &of(INTENT, "Refund order A-17")).await;
+    assert_eq!(ask(&model, &request(&[])).await.0, 200);
+    said(&model, &gate("one")).await;
+    said(&model, &gate("two")).await;
+    let grown = [call("c1", "verify_identity"), result("c1", "verified")];
+    assert_eq!(ask(&model, &request(&grown)).await.0, 200);
+
+    let requests: Requests = control(&model, "requests").await;
+    let job = &requests.users["job-1"];
+    assert_eq!((requests.total, job.requests, job.answered, job.positions), (5, 2, 2, 2));
+    assert_eq!(job.by_stage, [(Stage::Intent, 1), (Stage::Finalization, 2)].into());
+    assert_eq!(control::<Violations>(&model, "violations").await, Violations::default());
+}
+
+const SCRIPTED: &str = r"
+conversations:
+  - name: other
+    match: {goal: B-2}
+    turns: []
+  - name: refund
+    match: {goal: A-17, model: gpt-test, system: Support}
+    turns: [{say: done}]
+    finalization:
+      - json: {passed: false, score: 0.2}
+        faults: [{say: not a ruling}]
+        expect: {noMessageContains: [s3cret]}
+      - {say: second}
+    polish: [{say: Polished.}]
+";
+
+#[tokio::test]
+async fn a_stage_is_answered_in_the_order_of_its_different_requests() {
+    let model = model(SCRIPTED).await;
+    assert_eq!(said(&model, &gate("one")).await, "not a ruling");
+    assert_eq!(said(&model, &gate("one")).await, r#"{"passed":false,"score":0.2}"#);
+    assert_eq!(said(&model, &gate("two")).await, "second");
+    assert_eq!(said(&model, &gate("one")).await, r#"{"passed":false,"score":0.2}"#, "a repeated request");
+    assert_eq!(json_said(&model, &gate("three")).await["passed"], true, "beyond the script");
+}
+
+#[tokio::test]
+async fn a_stage_that_does_not_say_the_goal_is_of_the_conversation_that_its_job_is_in() {
+    let model = model(SCRIPTED).await;
+    let polish = of("You are a reply formatter. Format.", "Done.");
+    assert_eq!(said(&model, &polish).await, "Done.", "nobody knows yet which conversation it is");
+    assert_eq!(ask(&model, &request(&[])).await.0, 200);
+    assert_eq!(said(&model, &polish).await, "Polished.");
+}
+
+#[tokio::test]
+async fn a_text_that_must_not_be_sent_is_a_violation() {
+    let model = model(SCRIPTED).await;
+    let (status, answer) = ask(&model, &gate("the s3cret is out")).await;
+    assert_eq!(status, 400);
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("`refund`, finalization 0: no message should contain `s3cret`"), "{message}");
+    let violations: Violations = control(&model, "violations").await;
+    assert_eq!(violations.violations[0].stage, Stage::Finalization);
+}

@@ -1,0 +1,85 @@
+//! What a Job binds: paths reach the prompt, secrets do not.
+
+use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_e2e::harness::{cluster, machine, refund_of, story};
+use serde_json::json;
+
+use crate::memory;
+
+/// A Skill that works on a code base, with a token.
+fn declares(spec: &mut SkillSpec) {
+    spec.resources = serde_json::from_value(json!([
+        {"name": "codebase", "type": "filesystem", "required": true, "description": "What is worked on"},
+        {"name": "token", "type": "credential", "required": true},
+        {"name": "docs", "type": "api_endpoint"},
+    ]))
+    .expect("resources");
+    let role = spec.role.as_mut().expect("the Skill has a role");
+    role.persona = Some(
+        "You work on {{resources.codebase}}. {{#if resources.docs}}Docs: {{resources.docs}}{{else}}No docs.{{/if}}"
+            .to_owned(),
+    );
+}
+
+const SECRET: &str = "a-token-that-nobody-may-read";
+
+#[tokio::test]
+async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
+    let refund = refund_of("A-17").told("You work on /resources/codebase. No docs.").not_told(&[SECRET]);
+    story(async |tenant| {
+        tenant.claim("src").await;
+        let shop = tenant.shop(&[refund]).await;
+        tenant.skill("cs-tier-1").with(declares).await;
+        let job = tenant
+            .job("bound")
+            .binding("codebase", json!({"persistentVolumeClaim": {"claimName": "src"}}))
+            .binding("token", json!({"secretKeyRef": {"name": "ci", "key": "token"}}))
+            .await;
+        // The Secret comes late, and is waited for.
+        job.waits_for("SecretMissing", &["ci", "token"]).await;
+        tenant.secret("ci", "token", SECRET).await;
+        let status = job.succeeded().await;
+        assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it heals in the pod that it has");
+        shop.refunded_once("A-17").await;
+
+        let told = format!("{status:?}\n{}", job.logs(1).await);
+        assert!(told.contains("codebase (filesystem) is /resources/codebase, token (credential)"), "{told}");
+        assert!(!told.contains(SECRET), "a secret is never told: {told}");
+        if cluster::is_local_or_says("a look at the volume") {
+            let slag = machine::memory(tenant).await.join("cs-tier-1");
+            let log = memory::log(&slag, &job.uid).concat();
+            let record = std::fs::read_to_string(slag.join(format!("jobs/{}.json", job.uid))).expect("the record");
+            assert!(record.contains("\"secret\": \"ci\""), "the record says where the secret is: {record}");
+            assert!(!log.contains(SECRET) && !record.contains(SECRET), "a secret is in no file");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bindings_that_do_not_fit_are_named_all_at_once_until_the_skill_is_mended() {
+    let docs = json!({"value": "https://docs.example.com"});
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17").told("You work with https://docs.example.com.")]).await;
+        tenant.skill("cs-tier-1").with(declares).await;
+        let job = tenant.job("unfit").binding("docz", docs.clone()).await;
+        let leaky = tenant.job("leaky").binding("token", json!({"value": "in the wrong place"})).await;
+        job.waits_for("ResourcesInvalid", &["codebase", "persistentVolumeClaim", "token", "docz", "docs"]).await;
+        let told = leaky.waits_for("ResourcesInvalid", &["token", "secretKeyRef"]).await;
+        assert!(!told.contains("in the wrong place"), "a value may be a secret: {told}");
+        // What was bound is fixed; the Skill is not.
+        tenant
+            .skill("cs-tier-1")
+            .with(|spec| {
+                let declared = json!([{"name": "docz", "type": "api_endpoint", "required": true}]);
+                spec.resources = serde_json::from_value(declared).expect("resources");
+                let role = spec.role.as_mut().expect("the Skill has a role");
+                role.persona = Some("You work with {{resources.docz}}.".to_owned());
+            })
+            .await;
+        job.succeeded().await;
+        leaky.waits_for("ResourcesInvalid", &["docz"]).await;
+        shop.refunded_once("A-17").await;
+    })
+    .await;
+}

@@ -1,0 +1,48 @@
+//! The log: lines as they may stand on a damaged or foreign volume, and events in any order.
+//!
+//! Each line is read as it stands. Hashes cannot be guessed, so it is then given the envelope that belongs in its
+//! place and read again: what is accepted is written and read as the same, folds, and leads to a next step. A line of
+//! `...` lets the engine go on by itself.
+#![no_main]
+
+use bloomery_engine::line::{Chain, SCHEMA_VERSION};
+use bloomery_engine::next;
+use bloomery_fuzz::Driven;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Map, Value, json};
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut driven = Driven::default();
+    for line in text.lines() {
+        if line == "..." {
+            driven.go_on();
+            continue;
+        }
+        let _ = driven.chain().clone().read(line);
+        let Some(mended) = mended(line, driven.chain()) else { continue };
+        if let Ok(entry) = driven.chain().clone().read(&mended) {
+            driven.record(entry.event, entry.stamp);
+            let _ = next(driven.conversation());
+        }
+    }
+    driven.go_on();
+});
+
+/// The line with the envelope that belongs in its place.
+fn mended(line: &str, chain: &Chain) -> Option<String> {
+    let mut line: Map<String, Value> = serde_json::from_str(line).ok()?;
+    let head = chain.position("").head;
+    line.entry("time").or_insert_with(|| json!("2026-01-01T00:00:00Z"));
+    line.entry("elapsedms").or_insert_with(|| json!(10));
+    let envelope = [
+        ("specversion", json!("1.0")),
+        ("id", json!((chain.events() + 1).to_string())),
+        ("source", json!("/namespaces/acme/skilljobs/refund/run-1")),
+        ("schemaversion", json!(SCHEMA_VERSION)),
+        ("seq", json!(chain.events() + 1)),
+        ("prevhash", json!(head)),
+    ];
+    line.extend(envelope.map(|(name, value)| (name.to_owned(), value)));
+    serde_json::to_string(&line).ok()
+}

@@ -1,0 +1,72 @@
+//! What a model and its server answer: the whole body, and the prose in it, which the stages read on their own.
+//!
+//! The second part of the input is the prose that comes next, where the conversation goes on.
+#![no_main]
+
+use bloomery_crds::canonical::{MAX_DEPTH, depth};
+use bloomery_engine::event::Answer;
+use bloomery_engine::gate::{answer, judge};
+use bloomery_engine::{ask, intent, polish};
+use bloomery_fuzz::{Driven, skill};
+use bloomery_worker::model::read_answer;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Map, Value, json};
+
+/// Well below what the API server takes of an object.
+const MAX_STATUS: usize = 256 * 1024;
+
+fuzz_target!(|data: &[u8]| {
+    let whole = read_answer(data);
+    if let Err(sentence) = &whole {
+        assert!(sentence.len() <= 1024, "{sentence}");
+    }
+    let text = String::from_utf8_lossy(data);
+    let (first, second) = text.split_once("\n%%\n").unwrap_or((&text, ""));
+    let first = read_answer(first.as_bytes()).unwrap_or_else(|_| says(first));
+    for answer in whole.iter().chain([&first]) {
+        sound(answer);
+    }
+    prose(&first.text, second);
+    let mut driven = Driven::opened();
+    // The first question is the intent's.
+    driven.answer(says(r#"{"intent": "intent_refund", "entities": {"order_id": "A-17"}}"#));
+    driven.answer(first);
+    driven.answer(says(second));
+    assert!(driven.status().len() <= MAX_STATUS);
+    let mut driven = Driven::opened();
+    driven.answer(says(second));
+    driven.answer(says(second));
+});
+
+fn says(text: &str) -> Answer {
+    Answer { message: json!({"role": "assistant", "content": text}), text: text.to_owned(), ..Answer::default() }
+}
+
+/// An answer goes through the log unchanged, within the limits of what wraps it.
+fn sound(answer: &Answer) {
+    let line = serde_json::to_string(answer).expect("an answer can be written");
+    let read: Answer = serde_json::from_str(&line).expect("what was written can be read");
+    assert_eq!(&read, answer);
+    assert_eq!(read.message.to_string(), answer.message.to_string(), "the prompt's prefix changes");
+    assert!(depth(&answer.message) <= MAX_DEPTH && answer.calls.len() <= 128);
+}
+
+/// Each stage reads a text or says why not, briefly; an answer that nobody touched keeps its content.
+fn prose(text: &str, other: &str) {
+    let intents = skill().intents.expect("the seed's Skill has intents");
+    let faults = [
+        ask::object(text).err(),
+        intent::read(text, &intents).err(),
+        judge::read(text).err(),
+        answer::split(text).err().map(|fault| fault.advice()),
+    ];
+    assert!(faults.into_iter().flatten().all(|fault| fault.len() <= 4096));
+    let fields = answer::split(text).map_or_else(|_| Map::new(), |(_, fields)| fields);
+    assert!(depth(&Value::Object(fields.clone())) <= MAX_DEPTH);
+    if let Err(difference) = polish::keeps_content(text, text, &fields) {
+        assert!(!difference.contains(" stood "), "{difference}");
+    }
+    let forth = polish::keeps_content(text, other, &Map::new()).is_ok();
+    let back = polish::keeps_content(other, text, &Map::new()).is_ok();
+    assert!(forth == back || text.trim().is_empty() || other.trim().is_empty(), "keeping content is mutual");
+}

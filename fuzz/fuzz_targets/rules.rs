@@ -1,0 +1,93 @@
+//! What a Skill's author writes: guardrails, conditions, personas. The second part of the input is a call's arguments.
+//!
+//! All of it on the stack of a small thread, as worker and lint may have it.
+#![no_main]
+
+use bloomery_crds::persona;
+use bloomery_crds::v1alpha1::{ResourceDeclaration, Verdict};
+use bloomery_engine::bootstrap::guardrails::Guardrails;
+use bloomery_engine::bootstrap::rule::{Side, compile};
+use bloomery_engine::condition::Condition;
+use bloomery_engine::lint;
+use bloomery_fuzz::{arguments, listed, panics_may_be_caught, parts, skill};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the smallest stack of anything that reads a Skill is smaller than.
+const STACK: usize = 256 * 1024;
+
+fuzz_target!(init: panics_may_be_caught(), |data: &[u8]| {
+    let Some((text, call)) = parts(data) else { return };
+    let read = || {
+        let arguments = arguments(call);
+        guardrail(text, &arguments);
+        condition(text, &arguments);
+        template(text);
+        linted(text);
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
+        thread.expect("a thread can be started").join().expect("nothing panics");
+    });
+});
+
+/// A rule is compiled or stays text; what is compiled never allows, and says the same twice.
+fn guardrail(text: &str, arguments: &Value) {
+    let tools = listed();
+    let names: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    for side in [Side::Never, Side::Always] {
+        let rule = compile(text, side, &names);
+        assert!(rule.stays_text || !rule.effects.is_empty(), "the rule is lost");
+    }
+    let rules: Vec<String> = text.lines().map(str::to_owned).collect();
+    let catalogue = || tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
+    let guardrails = Guardrails::compile(&rules, &rules, catalogue());
+    for name in names {
+        let findings = guardrails.findings(name, arguments);
+        assert!(findings.iter().all(|finding| finding.verdict != Verdict::Allow));
+        assert_eq!(findings, guardrails.findings(name, arguments));
+    }
+}
+
+/// What the check of tokens refuses is refused by the compiler too, and what compiles says the same twice.
+fn condition(text: &str, arguments: &Value) {
+    let checked = Condition::check(text);
+    let compiled = Condition::compile(text);
+    assert!(checked.is_ok() || compiled.is_err(), "the parser saw what the check of tokens refuses");
+    let Ok(condition) = compiled else { return };
+    let answer = condition.evaluate(arguments, &[]);
+    assert_eq!(answer, condition.evaluate(arguments, &[]));
+    let _ = condition.arguments();
+}
+
+/// What is accepted can be rendered once everything is bound, and into a bounded text.
+fn template(text: &str) {
+    let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
+        {"name": "codebase", "type": "filesystem", "required": true}, {"name": "docs", "type": "api_endpoint"},
+        {"name": "token", "type": "credential"},
+    ]))
+    .expect("these are declarations");
+    let all = declared.iter().map(|resource| (resource.name.clone(), "{{x}}".to_owned()));
+    let rendered = persona::render(text, &all.collect());
+    if persona::check(text, &declared).is_ok() {
+        assert!(rendered.is_ok(), "{rendered:?}");
+    }
+    assert!(rendered.map_or(0, |text| text.len()) <= persona::MAX_TEMPLATE + persona::MAX_TAGS * persona::MAX_VALUE);
+    let _ = persona::render(text, &BTreeMap::new());
+}
+
+/// Each finding is short, whatever the author wrote.
+fn linted(text: &str) {
+    let mut skill = skill();
+    let words = json!({
+        "guardrails": {"never": [text], "always": [text]},
+        "tools": {"allowed": [text], "blocked": [text]},
+        "approvals": [{"toolId": "process_refund", "when": text}],
+        "workflows": [{"name": text, "steps": [text, "process_refund"], "required": true}],
+    });
+    skill.policy = serde_json::from_value(words).ok();
+    for finding in lint::skill(&skill) {
+        assert!(finding.message.len() <= 512, "{finding:?}");
+    }
+}

@@ -1,0 +1,21 @@
+//! Argument schemas as an MCP server lists them, and arguments as a model writes them: `<schema>`, `%%`, `<arguments>`.
+#![no_main]
+
+use bloomery_crds::canonical;
+use bloomery_engine::bootstrap::guardrails::Guardrails;
+use bloomery_engine::gate::schema::Schema;
+use bloomery_fuzz::{arguments, parts};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((schema, call)) = parts(data) else { return };
+    let Ok(schema) = canonical::parse(schema) else { return };
+    let call = arguments(call);
+    let compiled = Schema::compile(&schema);
+    let fault = compiled.fault(&call);
+    assert!(fault.as_ref().map_or(0, String::len) <= 4096, "{fault:?}");
+    assert!(compiled.unusable().is_none() || fault.is_some(), "a schema that cannot be used lets a call pass");
+    let rules = ["amount > 500".to_owned()];
+    let guardrails = Guardrails::compile(&rules, &[], [("tool", &schema)]);
+    let _ = guardrails.findings("tool", &call);
+});

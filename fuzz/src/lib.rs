@@ -1,0 +1,74 @@
+//! What the fuzz targets share: the Skill of seed 002, a Job of it, and a conversation that is driven on.
+
+mod drive;
+
+pub use drive::Driven;
+
+use bloomery_crds::Digest;
+use bloomery_crds::dialect::{Options, documents, import};
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_engine::run::Run;
+use bloomery_engine::tool::ListedTool;
+use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+static SKILL: LazyLock<SkillSpec> = LazyLock::new(|| {
+    let read = documents(include_bytes!("../../crds/tests/seeds/002-complete.yaml"));
+    let options = Options { name: Some("cs-tier-1".to_owned()), ..Options::default() };
+    let skill = read.documents.first().and_then(|document| import(document, &options).skill);
+    skill.expect("the seed's Skill is one").spec
+});
+
+/// The Skill of seed 002, section 3.1, whole.
+pub fn skill() -> SkillSpec {
+    SKILL.clone()
+}
+
+/// A Job of that Skill.
+pub fn run() -> Run {
+    Run {
+        run_key: "run-1".to_owned(),
+        skill_name: "cs-tier-1".to_owned(),
+        skill: skill(),
+        revision: Digest::of_bytes(b"revision"),
+        goal: "Refund order A-17, it arrived broken".to_owned(),
+        limits: EffectiveLimits::DEFAULT,
+        resources: Vec::new(),
+        context_window: 16_000,
+    }
+}
+
+/// What its MCP server lists.
+pub fn listed() -> Vec<ListedTool> {
+    let tool = |name: &str| ListedTool {
+        name: name.to_owned(),
+        description: format!("The tool {name}"),
+        input_schema: json!({
+            "type": "object", "required": ["order_id"],
+            "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}},
+        }),
+        read_only_hint: None,
+    };
+    ["verify_identity", "check_eligibility", "process_refund", "deleteFile"].map(tool).to_vec()
+}
+
+/// The two parts of an input: what stands before the first line of `%%`, and what stands after it.
+pub fn parts(data: &[u8]) -> Option<(&str, &str)> {
+    let text = std::str::from_utf8(data).ok()?;
+    Some(text.split_once("\n%%\n").unwrap_or((text, "")))
+}
+
+/// The object that a text holds, or that of a call that refunds too much.
+pub fn arguments(text: &str) -> Value {
+    match bloomery_crds::canonical::parse(text) {
+        Ok(value) => value,
+        Err(_) => json!({"order_id": "A-17", "amount": 600, "items": [{"price": 1.5}], "tags": ["late"], "a-b": null}),
+    }
+}
+
+/// Lets a panic be caught: the parser of conditions panics on some inputs, which `condition` makes a fault of.
+/// One that nobody catches still ends the fuzzer with a finding.
+pub fn panics_may_be_caught() {
+    drop(std::panic::take_hook());
+}

@@ -1,0 +1,139 @@
+//! What a worker pod mounts of its tenant: Secrets and the file systems that its Job binds.
+
+use super::{Filesystem, Inputs, paths};
+use bloomery_crds::run::ResourceSource;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The volumes, each Secret and each claim once.
+pub(super) fn volumes(inputs: &Inputs) -> Vec<Volume> {
+    let secrets = secrets(inputs);
+    let secrets = secrets.iter().map(|(secret, volume)| Volume {
+        name: volume.clone(),
+        // Whole and optional: the pod starts without it, and the worker names what is missing.
+        secret: Some(SecretVolumeSource {
+            secret_name: Some((*secret).to_owned()),
+            optional: Some(true),
+            ..SecretVolumeSource::default()
+        }),
+        ..Volume::default()
+    });
+    let claims = claims(inputs);
+    let claims = claims.iter().map(|(claim, volume)| Volume {
+        name: volume.clone(),
+        // Read-only here and not only at the mount, else the kubelet gives the user's files to the pod's group.
+        persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
+            claim_name: (*claim).to_owned(),
+            read_only: is_read_only(inputs, claim).then_some(true),
+        }),
+        ..Volume::default()
+    });
+    secrets.chain(claims).collect()
+}
+
+/// Where they are mounted.
+pub(super) fn mounts(inputs: &Inputs) -> Vec<VolumeMount> {
+    let secrets = secrets(inputs);
+    let secrets = secrets.iter().map(|(secret, volume)| VolumeMount {
+        name: volume.clone(),
+        mount_path: paths::secret(secret),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    });
+    let claims = claims(inputs);
+    let filesystems = inputs.bound.filesystems.iter().filter_map(|filesystem| {
+        let Filesystem { name, claim, sub_path, read_only, one_node: _ } = filesystem;
+        Some(VolumeMount {
+            name: claims.get(claim.as_str())?.clone(),
+            mount_path: paths::resource(name),
+            sub_path: sub_path.clone(),
+            read_only: read_only.then_some(true),
+            ..VolumeMount::default()
+        })
+    });
+    secrets.chain(filesystems).collect()
+}
+
+/// The Secrets that are needed, with the names of their volumes: their own may be too long for that.
+fn secrets(inputs: &Inputs) -> BTreeMap<&str, String> {
+    let of_models = inputs.models.iter().filter_map(|model| model.api_key.as_ref());
+    let of_resources = inputs.bound.resources.iter().filter_map(|resource| match &resource.source {
+        ResourceSource::Secret(key) => Some(key),
+        ResourceSource::Value(_) | ResourceSource::Mount { .. } => None,
+    });
+    numbered("secret", of_models.chain(of_resources).map(|key| key.secret.as_str()))
+}
+
+/// The claims that are bound, with the names of their volumes. A pod that has two volumes of one claim never starts
+/// (kubernetes/kubernetes#132921).
+fn claims(inputs: &Inputs) -> BTreeMap<&str, String> {
+    numbered("claim", inputs.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
+}
+
+fn numbered<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
+    let names: BTreeSet<&str> = names.collect();
+    names.into_iter().enumerate().map(|(at, name)| (name, format!("{kind}-{at}"))).collect()
+}
+
+/// Whether nothing that the Job binds of a claim may be changed.
+fn is_read_only(inputs: &Inputs, claim: &str) -> bool {
+    inputs.bound.filesystems.iter().filter(|filesystem| filesystem.claim == claim).all(|bound| bound.read_only)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures::{filesystem, inputs};
+
+    fn with(filesystems: Vec<Filesystem>) -> Inputs {
+        let mut inputs = inputs();
+        inputs.bound.filesystems = filesystems;
+        inputs
+    }
+
+    /// The claims of the volumes, and whether they are read-only.
+    fn of_claims(inputs: &Inputs) -> Vec<(String, bool)> {
+        let sources = volumes(inputs).into_iter().filter_map(|volume| volume.persistent_volume_claim);
+        sources.map(|source| (source.claim_name, source.read_only == Some(true))).collect()
+    }
+
+    #[test]
+    fn a_claim_that_is_bound_twice_is_one_volume() {
+        let twice = with(vec![filesystem("code", "src", true), filesystem("docs", "src", true)]);
+        assert_eq!(of_claims(&twice), [("src".into(), true)]);
+        assert_eq!(mounts(&twice).iter().filter(|mount| mount.name == "claim-0").count(), 2);
+    }
+
+    #[test]
+    fn a_claim_that_is_also_written_is_read_only_at_the_mount_where_it_is_bound_so() {
+        let both = with(vec![filesystem("code", "src", false), filesystem("docs", "src", true)]);
+        assert_eq!(of_claims(&both), [("src".into(), false)]);
+        let of = |path: &str| mounts(&both).into_iter().find(|mount| mount.mount_path == path).unwrap().read_only;
+        assert_eq!((of("/resources/code"), of("/resources/docs")), (None, Some(true)));
+    }
+
+    #[test]
+    fn no_two_volumes_and_no_two_mounts_are_alike() {
+        let inputs = inputs();
+        let (volumes, mounts) = (volumes(&inputs), mounts(&inputs));
+        let names: BTreeSet<_> = volumes.iter().map(|volume| &volume.name).collect();
+        let secrets: BTreeSet<_> =
+            volumes.iter().filter_map(|volume| volume.secret.as_ref()?.secret_name.as_ref()).collect();
+        let paths: BTreeSet<_> = mounts.iter().map(|mount| &mount.mount_path).collect();
+        assert_eq!((names.len(), paths.len()), (volumes.len(), mounts.len()));
+        assert_eq!(secrets.len(), volumes.iter().filter(|volume| volume.secret.is_some()).count());
+        assert!(mounts.iter().all(|mount| names.contains(&mount.name)));
+    }
+
+    #[test]
+    fn secrets_are_whole_optional_and_read_only_where_the_worker_looks_for_their_keys() {
+        let inputs = inputs();
+        for key in inputs.models.iter().filter_map(|model| model.api_key.as_ref()) {
+            let mounts = mounts(&inputs);
+            let mount = mounts.iter().find(|mount| key.path == format!("{}/{}", mount.mount_path, key.key)).unwrap();
+            let volume = volumes(&inputs).into_iter().find(|volume| volume.name == mount.name).unwrap();
+            let source = volume.secret.unwrap();
+            assert_eq!((source.optional, source.items, mount.read_only), (Some(true), None, Some(true)));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a Job binds, resolved against what its Skill declares.
+
+use super::allows;
+use crate::job::build::{Bound, Filesystem, key_file, resource_path};
+use crate::job::status::Wait;
+use crate::listing::{IN_A_CONDITION, listed};
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::names::MEMORY_CLAIM;
+use bloomery_crds::resources::faults;
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{Binding, ClaimBinding, ResourceDeclaration};
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The claims that bindings name.
+pub fn claims(bindings: &BTreeMap<String, Binding>) -> BTreeSet<&str> {
+    let named = bindings.values().filter_map(|binding| binding.persistent_volume_claim.as_ref());
+    named.map(|claim| claim.claim_name.as_str()).collect()
+}
+
+/// What a Job binds, in the order in which its Skill declares it. All that is wrong with it is told at once.
+pub fn resources(
+    declared: &[ResourceDeclaration],
+    bindings: &BTreeMap<String, Binding>,
+    find: impl Fn(&str) -> Option<Arc<PersistentVolumeClaim>>,
+) -> Result<Bound, Wait> {
+    let mut invalid = faults(declared, bindings);
+    invalid.extend(of_memory(bindings));
+    let mut bound = Bound::default();
+    let mut missing = BTreeSet::new();
+    for resource in declared {
+        let Some(binding) = bindings.get(&resource.name) else { continue };
+        let Some(source) = source(&resource.name, binding) else { continue };
+        bound.resources.push(BoundResource { name: resource.name.clone(), kind: resource.kind, source });
+        let Some(claim) = &binding.persistent_volume_claim else { continue };
+        let found = find(&claim.claim_name).filter(|found| found.metadata.deletion_timestamp.is_none());
+        if found.is_none() {
+            missing.insert(claim.claim_name.as_str());
+        }
+        bound.filesystems.push(filesystem(&resource.name, claim, found.as_deref()));
+    }
+    if !invalid.is_empty() {
+        return Err(Wait::new(Reason::ResourcesInvalid, listed(&invalid, IN_A_CONDITION)));
+    }
+    if !missing.is_empty() {
+        return Err(not_found(&missing));
+    }
+    Ok(bound)
+}
+
+/// The CRD refuses it too: whoever could mount all of a tenant's memory would have the slags of all its Skills.
+fn of_memory(bindings: &BTreeMap<String, Binding>) -> Vec<String> {
+    let is_memory = |binding: &Binding| {
+        binding.persistent_volume_claim.as_ref().is_some_and(|claim| claim.claim_name == MEMORY_CLAIM)
+    };
+    let names = bindings.iter().filter(|(_, binding)| is_memory(binding)).map(|(name, _)| name);
+    names
+        .map(|name| format!("spec.resources.{name}: {MEMORY_CLAIM} is the tenant's memory, which no Job may bind."))
+        .collect()
+}
+
+/// What a worker is told; none for a binding that says nothing, which is a fault already.
+fn source(name: &str, binding: &Binding) -> Option<ResourceSource> {
+    // Without `..`: a new way to bind must be told here what it becomes.
+    let Binding { value, secret_key_ref, persistent_volume_claim } = binding;
+    let value = || value.clone().map(ResourceSource::Value);
+    let secret = || secret_key_ref.as_ref().map(|reference| ResourceSource::Secret(key_file(reference)));
+    let mount =
+        |claim: &ClaimBinding| ResourceSource::Mount { path: resource_path(name), read_only: claim.is_read_only() };
+    persistent_volume_claim.as_ref().map(mount).or_else(secret).or_else(value)
+}
+
+fn filesystem(name: &str, binding: &ClaimBinding, claim: Option<&PersistentVolumeClaim>) -> Filesystem {
+    Filesystem {
+        name: name.to_owned(),
+        claim: binding.claim_name.clone(),
+        sub_path: binding.sub_path.clone(),
+        read_only: binding.is_read_only(),
+        one_node: !allows(claim, &["ReadWriteMany", "ReadOnlyMany"]),
+    }
+}
+
+fn not_found(claims: &BTreeSet<&str>) -> Wait {
+    let sentences: Vec<String> = claims
+        .iter()
+        .map(|claim| {
+            format!(
+                "The PersistentVolumeClaim {claim} that the Job binds does not exist, or is being deleted: make it, and the Job goes on by itself."
+            )
+        })
+        .collect();
+    Wait::new(Reason::ResourceNotFound, listed(&sentences, IN_A_CONDITION))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn declared() -> Vec<ResourceDeclaration> {
+        serde_json::from_value(json!([
+            { "name": "codebase", "type": "filesystem", "required": true },
+            { "name": "token", "type": "credential" },
+            { "name": "docs", "type": "api_endpoint" },
+        ]))
+        .unwrap()
+    }
+
+    fn resolved(bindings: Value, modes: &[&str]) -> Result<Bound, Wait> {
+        let claim = json!({ "metadata": { "name": "src" }, "spec": { "accessModes": modes } });
+        let claim: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(claim).unwrap());
+        let bindings = serde_json::from_value(bindings).unwrap();
+        resources(&declared(), &bindings, |name| (name == "src").then(|| claim.clone()))
+    }
+
+    fn all() -> Value {
+        json!({
+            "docs": { "value": "https://docs.example.com" },
+            "codebase": { "persistentVolumeClaim": { "claimName": "src", "subPath": "app" } },
+            "token": { "secretKeyRef": { "name": "ci", "key": "token" } },
+        })
+    }
+
+    #[test]
+    fn what_is_bound_is_told_in_the_order_of_the_skill_and_mounted_read_only_unless_asked() {
+        let Bound { resources, filesystems } = resolved(all(), &["ReadWriteOnce"]).unwrap();
+        insta::assert_snapshot!(serde_json::to_string_pretty(&resources).unwrap());
+        let expected = Filesystem {
+            name: "codebase".into(),
+            claim: "src".into(),
+            sub_path: Some("app".into()),
+            read_only: true,
+            one_node: true,
+        };
+        assert_eq!(filesystems, [expected]);
+        for modes in [["ReadWriteMany"], ["ReadOnlyMany"]] {
+            assert!(!resolved(all(), &modes).unwrap().filesystems[0].one_node);
+        }
+    }
+
+    #[test]
+    fn every_fault_is_told_before_anything_that_is_missing() {
+        let bindings = json!({
+            "token": { "value": "abc" },
+            "nothing": { "value": "https://x" },
+            "codebase": { "persistentVolumeClaim": { "claimName": "bloomery-memory" } },
+        });
+        let wait = resolved(bindings, &[]).unwrap_err();
+        assert_eq!(wait.reason, Reason::ResourcesInvalid);
+        for field in ["spec.resources.token: ", "spec.resources.nothing: ", "spec.resources.codebase: bloomery-memory"]
+        {
+            assert!(wait.message.contains(field), "{field} is not in {}", wait.message);
+        }
+        assert!(!wait.message.contains("abc"), "it may be a secret: {}", wait.message);
+    }
+
+    #[test]
+    fn a_claim_that_is_missing_or_on_its_way_out_is_named() {
+        let mut bindings = all();
+        bindings["codebase"]["persistentVolumeClaim"]["claimName"] = json!("gone");
+        let wait = resolved(bindings, &[]).unwrap_err();
+        assert_eq!(wait.reason, Reason::ResourceNotFound);
+        assert!(wait.message.contains("PersistentVolumeClaim gone"), "{}", wait.message);
+        let going = json!({ "metadata": { "name": "src", "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+        let going: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(going).unwrap());
+        let bindings = serde_json::from_value(all()).unwrap();
+        let wait = resources(&declared(), &bindings, |_| Some(going.clone())).unwrap_err();
+        assert_eq!(wait.reason, Reason::ResourceNotFound);
+    }
+
+    #[test]
+    fn nothing_bound_to_a_skill_that_asks_for_nothing_is_nothing() {
+        assert_eq!(resources(&[], &BTreeMap::new(), |_| None), Ok(Bound::default()));
+    }
+}

@@ -1,0 +1,141 @@
+//! Whether a projection fits a status (`design.md`, section 3, "Sizes").
+//!
+//! The CRD bounds each field that it knows, in characters; fields that are free, and what becomes a condition, are
+//! bounded only here. A report that would be refused by the API server is refused before it costs a write.
+
+use bloomery_crds::canonical::{self, MAX_DEPTH};
+use bloomery_crds::report::{MAX_REMARKS, Projection};
+use bloomery_crds::v1alpha1::{HeldCall, WorkflowProgress};
+use serde_json::{Map, Value};
+
+/// How many workflows a status shows, and how many steps of each.
+const MAX_WORKFLOWS: usize = 8;
+const MAX_STEPS: usize = 16;
+
+/// The longest names: of workflows, steps, intents, calls and approvers; and of tools.
+const MAX_NAME: usize = 64;
+const MAX_TOOL: usize = 128;
+
+/// How many people a call may wait for, and how long the reason may be.
+const MAX_APPROVERS: usize = 8;
+const MAX_REASON: usize = 1024;
+
+/// The longest remark, in bytes.
+const MAX_REMARK: usize = 256;
+
+/// The largest free objects, in bytes of JSON.
+const MAX_ENTITIES: usize = 2048;
+const MAX_FIELDS: usize = 4096;
+
+/// The first thing that does not fit, for the worker's log; none where all does.
+pub(super) fn fault(projection: &Projection) -> Option<String> {
+    let Projection { result, gates, workflows, waiting_for, remarks, .. } = projection;
+    let intent = gates.intent.as_ref();
+    let call = waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
+    items("remarks", remarks.len(), MAX_REMARKS)
+        .or_else(|| remarks.iter().find_map(|remark| over("a remark", remark.len(), MAX_REMARK, "bytes")))
+        .or_else(|| items("workflows", workflows.len(), MAX_WORKFLOWS))
+        .or_else(|| workflows.iter().find_map(of_workflow))
+        .or_else(|| call.and_then(of_call))
+        .or_else(|| text("gates.intent.id", intent?.id.as_ref()?, MAX_NAME))
+        .or_else(|| object("gates.intent.entities", &intent?.entities, MAX_ENTITIES))
+        .or_else(|| object("result.fields", &result.as_ref()?.fields, MAX_FIELDS))
+}
+
+fn of_workflow(workflow: &WorkflowProgress) -> Option<String> {
+    let WorkflowProgress { name, required: _, done, not_applicable, open } = workflow;
+    let steps = || [done, not_applicable, open].into_iter().flatten();
+    text("a workflow's name", name, MAX_NAME)
+        .or_else(|| items("a workflow's steps", steps().count(), MAX_STEPS))
+        .or_else(|| steps().find_map(|step| text("a workflow's step", step, MAX_NAME)))
+}
+
+fn of_call(call: &HeldCall) -> Option<String> {
+    let HeldCall { id, tool, digest, approvers, reason } = call;
+    text("waitingFor.call.id", id, MAX_NAME)
+        .or_else(|| text("waitingFor.call.tool", tool, MAX_TOOL))
+        .or_else(|| digest.as_str().parse::<bloomery_crds::Digest>().err())
+        .or_else(|| items("waitingFor.call.approvers", approvers.len(), MAX_APPROVERS))
+        .or_else(|| approvers.iter().find_map(|approver| text("an approver", approver, MAX_NAME)))
+        .or_else(|| text("waitingFor.call.reason", reason, MAX_REASON))
+}
+
+fn object(what: &str, value: &Map<String, Value>, max: usize) -> Option<String> {
+    let value = Value::Object(value.clone());
+    over(what, canonical::depth(&value), MAX_DEPTH, "levels")
+        .or_else(|| over(what, canonical::to_string(&value).len(), max, "bytes"))
+}
+
+fn text(what: &str, text: &str, max: usize) -> Option<String> {
+    over(what, text.chars().count(), max, "characters")
+}
+
+fn items(what: &str, found: usize, max: usize) -> Option<String> {
+    over(what, found, max, "items")
+}
+
+fn over(what: &str, found: usize, max: usize, unit: &str) -> Option<String> {
+    (found > max).then(|| format!("{what}: {found} {unit} are more than the {max} that a status holds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures::{held_call, report};
+    use bloomery_crds::outcome::Phase;
+    use rstest::rstest;
+    use serde_json::json;
+
+    /// A projection that says as much as a status holds.
+    fn full() -> Value {
+        let mut projection = report(1, 1, 3, Phase::AwaitingApproval).projection;
+        projection.remarks = vec!["r".repeat(MAX_REMARK); MAX_REMARKS];
+        let mut held = serde_json::to_value(held_call()).unwrap();
+        held["reason"] = json!("ä".repeat(MAX_REASON));
+        held["approvers"] = json!(vec!["a".repeat(MAX_NAME); MAX_APPROVERS]);
+        let mut whole = serde_json::to_value(projection).unwrap();
+        whole["waitingFor"] = json!({ "call": held });
+        let steps = vec!["s".repeat(MAX_NAME); MAX_STEPS];
+        whole["workflows"] = json!(vec![json!({ "name": "w", "required": true, "open": steps }); MAX_WORKFLOWS]);
+        whole["gates"]["intent"] = json!({ "id": "refund", "entities": of_size(MAX_ENTITIES), "outOfDomain": false });
+        whole["result"] = json!({ "fields": of_size(MAX_FIELDS), "verified": false });
+        whole
+    }
+
+    fn of_size(bytes: usize) -> Value {
+        json!({ "a": "x".repeat(bytes - r#"{"a":""}"#.len()) })
+    }
+
+    fn told(projection: Value) -> Option<String> {
+        fault(&serde_json::from_value(projection).unwrap())
+    }
+
+    #[test]
+    fn what_a_status_holds_is_taken() {
+        assert_eq!(told(full()), None);
+    }
+
+    #[rstest]
+    #[case::remarks("/remarks", json!(vec!["r"; 9]), "remarks: 9 items")]
+    #[case::remark("/remarks/7", json!("r".repeat(257)), "a remark: 257 bytes")]
+    #[case::workflows("/workflows", json!(vec![json!({ "name": "w", "required": false }); 9]), "workflows: 9 items")]
+    #[case::workflow("/workflows/7/name", json!("w".repeat(65)), "a workflow's name: 65 characters")]
+    #[case::steps("/workflows/7/open", json!(vec!["s"; 17]), "a workflow's steps: 17 items")]
+    #[case::step("/workflows/7/open/15", json!("s".repeat(65)), "a workflow's step: 65")]
+    #[case::call("/waitingFor/call/id", json!("i".repeat(65)), "waitingFor.call.id: 65")]
+    #[case::tool("/waitingFor/call/tool", json!("t".repeat(129)), "waitingFor.call.tool: 129")]
+    #[case::digest("/waitingFor/call/digest", json!("sha256:zz"), "\"sha256:zz\" is not a digest")]
+    #[case::approvers("/waitingFor/call/approvers", json!(vec!["a"; 9]), "waitingFor.call.approvers: 9 items")]
+    #[case::approver("/waitingFor/call/approvers/7", json!("a".repeat(65)), "an approver: 65")]
+    #[case::reason("/waitingFor/call/reason", json!("r".repeat(1025)), "waitingFor.call.reason: 1025")]
+    #[case::intent("/gates/intent/id", json!("i".repeat(65)), "gates.intent.id: 65")]
+    #[case::entities("/gates/intent/entities", of_size(2049), "gates.intent.entities: 2049 bytes")]
+    #[case::fields("/result/fields", of_size(4097), "result.fields: 4097 bytes")]
+    #[case::deep("/result/fields", (0..33).fold(json!({}), |inner, _| json!({ "a": inner })), "result.fields: 34 levels")]
+    fn what_is_more_is_named(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
+        let mut projection = full();
+        *projection.pointer_mut(pointer).unwrap() = value;
+        let fault = told(projection).unwrap_or_default();
+        assert!(fault.starts_with(expected), "{fault}");
+    }
+}

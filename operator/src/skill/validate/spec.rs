@@ -1,0 +1,149 @@
+//! What no CRD rule can say of a Skill's spec, and the object alone shows.
+//!
+//! Conditions are looked at by their tokens only, and schemas by their size: what would compile them recurses, and
+//! one Skill must not be able to stop the operator of all tenants. Workers and lint compile.
+
+use bloomery_crds::canonical::{self, MAX_DEPTH};
+use bloomery_crds::nearest::did_you_mean;
+use bloomery_crds::v1alpha1::{Policy, SkillSpec};
+use bloomery_crds::{condition, persona};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The largest schema of an output contract, in bytes of canonical JSON.
+const MAX_SCHEMA: usize = 64 * 1024;
+
+/// The faults of a spec, each a sentence that begins with the path of its field.
+pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
+    let mut faults = of_persona(spec);
+    faults.extend(of_conditions(spec));
+    faults.extend(of_schema(spec));
+    faults.extend(of_workflows(spec));
+    faults
+}
+
+fn policy(spec: &SkillSpec) -> &Policy {
+    const NONE: &Policy = &Policy { tools: None, guardrails: None, workflows: Vec::new(), approvals: Vec::new() };
+    spec.policy.as_ref().unwrap_or(NONE)
+}
+
+fn of_persona(spec: &SkillSpec) -> Vec<String> {
+    let template = spec.role.as_ref().and_then(|role| role.persona.as_deref());
+    template.and_then(|template| persona::check(template, &spec.resources).err()).unwrap_or_default()
+}
+
+fn of_conditions(spec: &SkillSpec) -> Vec<String> {
+    let of_tools = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
+        let condition = tool.policy.as_ref()?.condition.as_deref()?;
+        Some((format!("spec.tools[{at}].policy.condition"), condition))
+    });
+    let of_approvals = policy(spec).approvals.iter().enumerate().filter_map(|(at, rule)| {
+        let condition = rule.when.as_deref()?;
+        Some((format!("spec.policy.approvals[{at}].when"), condition))
+    });
+    let fault = |(field, text): (String, &str)| condition::check(text).err().map(|fault| format!("{field}: {fault}."));
+    of_tools.chain(of_approvals).filter_map(fault).collect()
+}
+
+fn of_schema(spec: &SkillSpec) -> Option<String> {
+    let schema = spec.output_contract.as_ref()?.schema.clone()?;
+    let schema = Value::Object(schema);
+    let depth = canonical::depth(&schema);
+    if depth > MAX_DEPTH {
+        return Some(format!(
+            "spec.outputContract.schema: is nested {depth} levels deep, and at most {MAX_DEPTH} are taken: give parts of it names in $defs, and refer to them."
+        ));
+    }
+    let size = canonical::to_string(&schema).len();
+    (size > MAX_SCHEMA)
+        .then(|| format!("spec.outputContract.schema: has {size} bytes, and at most {MAX_SCHEMA} are taken."))
+}
+
+fn of_workflows(spec: &SkillSpec) -> Vec<String> {
+    let intents: Vec<&str> =
+        spec.intents.iter().flat_map(|intents| &intents.supported).map(|intent| intent.id.as_str()).collect();
+    let mut faults = Vec::new();
+    for (at, workflow) in policy(spec).workflows.iter().enumerate() {
+        let field = format!("spec.policy.workflows[{at}]");
+        for (nth, id) in workflow.intents.iter().enumerate().filter(|(_, id)| !intents.contains(&id.as_str())) {
+            let near = did_you_mean(id, intents.iter().copied());
+            faults.push(format!("{field}.intents[{nth}]: {id:?} is no id in spec.intents.supported.{near}"));
+        }
+        let mut seen = BTreeSet::new();
+        for (nth, step) in workflow.steps.iter().enumerate().filter(|(_, step)| !seen.insert(step.as_str())) {
+            faults.push(format!(
+                "{field}.steps[{nth}]: {step:?} stands there already: steps are closed by their names, give this one its own."
+            ));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::fixtures;
+    use rstest::rstest;
+    use serde_json::json;
+
+    /// The faults of the complete Skill after a change.
+    fn after(pointer: &str, value: Value) -> Vec<String> {
+        let mut spec = serde_json::to_value(fixtures::complete().spec).unwrap();
+        *spec.pointer_mut(pointer).unwrap() = value;
+        faults(&serde_json::from_value(spec).unwrap())
+    }
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(json!(true), |inner, _| json!({ "not": inner }))
+    }
+
+    #[test]
+    fn a_complete_skill_has_no_fault() {
+        assert_eq!(faults(&fixtures::complete().spec), [""; 0]);
+    }
+
+    #[rstest]
+    #[case::persona("/role/persona", json!("See {{resources.doc}}"), "spec.role.persona (line 1, column 5): ")]
+    #[case::optional_resource("/role/persona", json!("See {{resources.docs}}"), "spec.role.persona (line 1, column 5): ")]
+    #[case::tool_condition(
+        "/tools/0/policy/condition", json!("(".repeat(25)), "spec.tools[0].policy.condition: at byte 24 the condition is nested"
+    )]
+    #[case::approval_condition("/policy/approvals/0/when", json!("amount # 2"), "spec.policy.approvals[0].when: the character '#'")]
+    #[case::intent(
+        "/policy/workflows/0/intents", json!(["refunds"]),
+        "spec.policy.workflows[0].intents[0]: \"refunds\" is no id in spec.intents.supported. Did you mean \"refund\"?"
+    )]
+    #[case::step("/policy/workflows/0/steps", json!(["a", "b", "a"]), "spec.policy.workflows[0].steps[2]: \"a\" stands there already")]
+    fn what_the_object_alone_shows_is_a_fault(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
+        let faults = after(pointer, value);
+        assert!(faults.len() == 1 && faults[0].starts_with(expected), "{faults:?}");
+    }
+
+    #[test]
+    fn a_schema_is_taken_up_to_its_bounds() {
+        let with = |schema: Value| {
+            let mut spec = fixtures::complete().spec;
+            spec.output_contract = Some(serde_json::from_value(json!({ "schema": schema })).unwrap());
+            faults(&spec)
+        };
+        let of_size = |bytes: usize| json!({ "title": "x".repeat(bytes - r#"{"title":""}"#.len()) });
+        assert_eq!(with(nested(MAX_DEPTH)), [""; 0]);
+        assert!(with(nested(MAX_DEPTH + 1))[0].starts_with("spec.outputContract.schema: is nested 33 levels"));
+        assert_eq!(with(of_size(MAX_SCHEMA)), [""; 0]);
+        assert!(with(of_size(MAX_SCHEMA + 1))[0].starts_with("spec.outputContract.schema: has 65537 bytes"));
+    }
+
+    #[test]
+    fn faults_of_several_fields_are_told_together() {
+        let mut spec = fixtures::complete().spec;
+        spec.intents = None;
+        spec.tools[0].policy.as_mut().unwrap().condition = Some(")".into());
+        spec.role.as_mut().unwrap().persona = Some("{{name}}".into());
+        let faults = faults(&spec);
+        let fields: Vec<_> = faults.iter().map(|fault| fault.split([' ', ':']).next().unwrap()).collect();
+        assert_eq!(
+            fields,
+            ["spec.role.persona", "spec.tools[0].policy.condition", "spec.policy.workflows[0].intents[0]"]
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! The figures, as a table for people and as JSON for machines.
+
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// One figure.
+#[derive(Debug, Serialize)]
+struct Figure {
+    section: &'static str,
+    name: String,
+    value: f64,
+    unit: &'static str,
+    /// What it must not pass, where it decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_most: Option<f64>,
+}
+
+impl Figure {
+    fn is_missed(&self) -> bool {
+        self.at_most.is_some_and(|limit| self.value > limit)
+    }
+
+    fn verdict(&self) -> String {
+        match self.at_most {
+            None => String::new(),
+            Some(limit) => {
+                format!("<= {limit} {}  {}", self.unit, if self.is_missed() { "MISSED" } else { "met" })
+            }
+        }
+    }
+}
+
+/// All figures of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Figures(Vec<Figure>);
+
+impl Figures {
+    /// A figure that decides nothing.
+    pub(crate) fn report(&mut self, section: &'static str, name: impl Into<String>, value: f64, unit: &'static str) {
+        self.add(Figure { section, name: name.into(), value, unit, at_most: None });
+    }
+
+    /// A figure that must not pass a limit.
+    pub(crate) fn decide(
+        &mut self,
+        section: &'static str,
+        name: impl Into<String>,
+        of: (f64, &'static str),
+        most: f64,
+    ) {
+        self.add(Figure { section, name: name.into(), value: of.0, unit: of.1, at_most: Some(most) });
+    }
+
+    /// Whether a goal was missed.
+    pub(crate) fn missed(&self) -> bool {
+        self.0.iter().any(Figure::is_missed)
+    }
+
+    /// One line a figure.
+    pub(crate) fn table(&self) -> String {
+        let width = self.0.iter().map(|figure| figure.name.len()).max().unwrap_or_default();
+        let mut table = String::new();
+        for figure in &self.0 {
+            let Figure { section, name, value, unit, .. } = figure;
+            let _ = write!(table, "{section:<8} {name:<width$} {value:>10.3} {unit:<3} ");
+            let _ = writeln!(table, "{}", figure.verdict());
+        }
+        table
+    }
+
+    /// All of it.
+    pub(crate) fn json(&self) -> String {
+        serde_json::to_string_pretty(&serde_json::json!({ "met": !self.missed(), "figures": self.0 })).unwrap() + "\n"
+    }
+
+    fn add(&mut self, figure: Figure) {
+        let Figure { section, name, value, unit, .. } = &figure;
+        eprintln!("{section}: {name} = {value:.3} {unit} {}", figure.verdict());
+        self.0.push(figure);
+    }
+}
+
+/// Milliseconds.
+pub(crate) fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Microseconds.
+pub(crate) fn us(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// A number of things.
+pub(crate) fn count(things: usize) -> f64 {
+    f64::from(u32::try_from(things).unwrap())
+}

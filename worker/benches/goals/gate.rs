@@ -1,0 +1,133 @@
+//! What a decision of the pre-tool gate costs: from the text that the model wrote to the ruling.
+
+use crate::figures::{Figures, us};
+use crate::player::{Player, asks, tool};
+use crate::times::repeated;
+use crate::{script, skill};
+use bloomery_crds::v1alpha1::{ApprovalRule, CallPolicy, SkillSpec, Verdict, When};
+use bloomery_engine::gate::pre_tool::rule;
+use bloomery_engine::{Event, Step, next};
+use serde_json::{Value, json};
+
+/// The tool that is called.
+const TOOL: &str = "settle";
+
+/// How large its arguments are, in bytes.
+const ARGUMENTS: usize = 4096;
+
+/// How many tools there are beside it.
+const OTHERS: usize = 32;
+
+/// How often a decision is made.
+const TIMES: usize = 2_000;
+
+/// Decides with few rules and with many.
+pub(crate) fn measure(figures: &mut Figures) {
+    decision(figures, (100, 10), 20.0);
+    decision(figures, (1_000, 50), 100.0);
+}
+
+/// `rules` are those of the Skill and those of the tool.
+fn decision(figures: &mut Figures, rules: (usize, usize), most: f64) {
+    let arguments = arguments();
+    let mut player = Player::new(skill::run(skill_with(rules)), 100);
+    player.listed.push(tool(TOOL, schema()));
+    player.listed.extend((0..OTHERS).map(|n| tool(&format!("other_{n}"), json!({"type": "object"}))));
+    player.asks = Some(asks(script::asks(0), "call_0", TOOL, &arguments));
+    player.play_to_answer();
+
+    // The first step reads the arguments, brings them into their one form and digests it; the second rules.
+    let requested = repeated(TIMES, || next(&player.conversation));
+    let Step::Record(events) = next(&player.conversation) else { panic!("the call is not read") };
+    assert!(matches!(events.as_slice(), [Event::ToolRequested { .. }]), "{events:?}");
+    for event in events {
+        player.record(event);
+    }
+    let gated = repeated(TIMES, || next(&player.conversation));
+    let Step::Record(events) = next(&player.conversation) else { panic!("the call is not ruled on") };
+    assert!(matches!(events.as_slice(), [Event::ToolRuled { verdict: Verdict::Allow, .. }]), "{events:?}");
+    let call = &player.conversation.calls()[0];
+    let ruling = repeated(TIMES, || rule(call, &player.conversation));
+
+    let name = |what: &str| format!("{what}, {} rules and {} on the tool", rules.0, rules.1);
+    figures.report("gate", name("arguments and digest"), us(requested), "us");
+    figures.report("gate", name("ruling"), us(ruling), "us");
+    figures.decide("gate", name("decision"), (us(requested + gated), "us"), most);
+}
+
+/// The usual Skill with more rules.
+fn skill_with((in_skill, on_tool): (usize, usize)) -> SkillSpec {
+    let mut skill = skill::skill();
+    let policy = skill.policy.as_mut().unwrap();
+    let guardrails = policy.guardrails.as_mut().unwrap();
+    (guardrails.never, guardrails.always) = (Vec::new(), Vec::new());
+    for n in 0..in_skill {
+        match n % 10 {
+            0..=3 => guardrails.never.push(format!("field_{n} > 1000")),
+            4 => guardrails.never.push(format!(
+                "{} > {}",
+                ["amount", "priority", "price", "quantity"][n / 10 % 4],
+                1_000 + n
+            )),
+            5 | 6 => guardrails.never.push(format!("Never use other_{}", n % OTHERS)),
+            7 => guardrails.always.push(format!("other_{} requires approval", n % OTHERS)),
+            _ => guardrails.always.push(format!("Always be kind to customer number {n}")),
+        }
+    }
+    let condition = Some("amount > 0.0 && amount < 500.0 && order_id.startsWith(\"A-\")".to_owned());
+    let call_policy = CallPolicy { allowed: Some(When::Conditional), requires_approval: None, condition };
+    skill.tools.push(serde_json::from_value(json!({ "name": TOOL })).unwrap());
+    skill.tools.last_mut().unwrap().policy = Some(call_policy);
+    policy.approvals = (1..on_tool).map(approval).collect();
+    skill
+}
+
+fn approval(n: usize) -> ApprovalRule {
+    let when = match n % 5 {
+        0 => format!("amount > {}.0", 400 + n),
+        1 => format!("size(items) > {}", 40 + n),
+        2 => format!("currency != \"EUR\" && currency != \"USD\" && amount > {n}.5"),
+        3 => format!("has(args.priority) && priority > {}", 5 + n),
+        _ => format!("items.exists(line, line.quantity > {})", 100 + n),
+    };
+    ApprovalRule { tool_id: TOOL.into(), when: Some(when), action: None, approver: Some("lead".into()) }
+}
+
+fn schema() -> Value {
+    let line = json!({
+        "type": "object", "required": ["sku", "quantity", "price"], "additionalProperties": false,
+        "properties": {
+            "sku": {"type": "string", "pattern": "^SKU-[0-9]{5}$"},
+            "title": {"type": "string", "maxLength": 200},
+            "quantity": {"type": "integer", "minimum": 1, "maximum": 99},
+            "price": {"type": "number", "minimum": 0},
+        },
+    });
+    json!({
+        "type": "object", "required": ["order_id", "amount", "currency", "items"], "additionalProperties": false,
+        "properties": {
+            "order_id": {"type": "string", "pattern": "^A-[0-9]+$"},
+            "amount": {"type": "number", "minimum": 0},
+            "currency": {"enum": ["EUR", "USD", "GBP"]},
+            "priority": {"type": "integer"},
+            "customer": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}},
+            "note": {"type": "string", "maxLength": 4096},
+            "items": {"type": "array", "maxItems": 100, "items": line},
+        },
+    })
+}
+
+/// An order of 24 lines with a note, of 4 KiB as the model wrote it.
+fn arguments() -> Value {
+    let items: Vec<Value> = (0..24)
+        .map(|n| json!({"sku": format!("SKU-{n:05}"), "title": "A cup of blue porcelain", "quantity": n % 5 + 1, "price": 12.99}))
+        .collect();
+    let mut arguments = json!({
+        "order_id": "A-17", "amount": 312.5, "currency": "EUR", "priority": 2, "note": "", "items": items,
+        "customer": {"id": "c-4711", "name": "Ada Lovelace", "email": "ada@example.org", "vip": true},
+    });
+    let missing = ARGUMENTS - arguments.to_string().len();
+    arguments["note"] = script::result(missing)[..missing].into();
+    assert_eq!(arguments.to_string().len(), ARGUMENTS);
+    arguments
+}

@@ -1,0 +1,102 @@
+//! A Job whose attempts are real processes of the worker.
+
+use crate::operator::Operator;
+use crate::servers::{Servers, TOOLS};
+use crate::skill;
+use bloomery_crds::run::{JobIdentity, JobPart, McpEndpoint, ModelEndpoint, Revision, VERSION, seal};
+use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_worker::log::segment;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tokio::process::{Child, Command};
+
+/// A Job, its memory and all that it talks to.
+pub(crate) struct Job {
+    dir: tempfile::TempDir,
+    operator: Operator,
+    pub(crate) servers: Servers,
+    window: u64,
+}
+
+impl Job {
+    /// A Job whose memory is below `root` and whose model has so large a window.
+    pub(crate) async fn new(root: &Path, servers: Servers, window: u64) -> Self {
+        let dir = tempfile::tempdir_in(root).unwrap();
+        fs::write(dir.path().join("token"), "token").unwrap();
+        fs::create_dir(dir.path().join("memory")).unwrap();
+        Self { dir, operator: Operator::start([]).await, servers, window }
+    }
+
+    /// Runs an attempt to its end, which must be a good one.
+    pub(crate) async fn run(&self, number: u32) {
+        let status = self.start(number).wait().await.unwrap();
+        let told = fs::read_to_string(self.path("termination")).unwrap();
+        assert!(status.success() && told.contains("\"Succeeded\""), "{status}: {told}");
+    }
+
+    /// Starts an attempt.
+    pub(crate) fn start(&self, number: u32) -> Child {
+        let mcp = Some(McpEndpoint { url: format!("{}{TOOLS}", self.servers.base) });
+        let spec = skill::skill();
+        let revision = seal(&Revision { version: VERSION, skill: "cs-tier-1".into(), spec, mcp }).unwrap();
+        let part = seal(&JobPart {
+            version: VERSION,
+            job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: "uid-j".into() },
+            attempt: number,
+            run_key: crate::RUN_KEY.into(),
+            revision: revision.digest.clone(),
+            goal: skill::GOAL.into(),
+            limits: skill::LIMITS,
+            models: vec![ModelEndpoint {
+                name: "default".into(),
+                provider: ModelProvider::Openai,
+                model: "gpt-5".into(),
+                base_url: format!("{}/v1", self.servers.base),
+                timeout_seconds: 60,
+                context_window: self.window,
+                api_key: None,
+            }],
+            resources: Vec::new(),
+            report: self.operator.endpoint.clone(),
+        })
+        .unwrap();
+        fs::write(self.path("revision.json"), &revision.text).unwrap();
+        fs::write(self.path("job.json"), &part.text).unwrap();
+        fs::write(self.path("termination"), "").unwrap();
+        Command::new(env!("CARGO_BIN_EXE_bloomery-worker"))
+            .current_dir(self.dir.path())
+            .args(["run", "--revision", "revision.json", "--revision-digest", revision.digest.as_str()])
+            .args(["--job", "job.json", "--job-digest", part.digest.as_str(), "--memory"])
+            .arg(self.path("memory"))
+            .args(["--token", "token", "--pod-uid", &format!("uid-{number}"), "--termination-log", "termination"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap()
+    }
+
+    /// The lines of the log.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        while let Ok(content) = fs::read_to_string(self.log().join(segment::name(lines.len() as u64 + 1))) {
+            lines.extend(content.lines().map(str::to_owned));
+        }
+        lines
+    }
+
+    /// How many segments the log has.
+    pub(crate) fn segments(&self) -> usize {
+        let names = fs::read_dir(self.log()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| segment::seq_of(&name.to_string_lossy()).is_some()).count()
+    }
+
+    fn log(&self) -> PathBuf {
+        self.path("memory").join(bloomery_worker::log::JOBS).join(crate::RUN_KEY)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}

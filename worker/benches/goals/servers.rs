@@ -1,0 +1,190 @@
+//! What a Job talks to: a model and the Skill's MCP server, which note what they were asked and when.
+
+use crate::script::{self, FINAL, STAGES};
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::{Router, routing::post};
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// Where the model answers.
+pub(crate) const MODEL: &str = "/v1/chat/completions";
+
+/// Where the tools answer.
+pub(crate) const TOOLS: &str = "/mcp";
+
+/// Who was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The model, by the main loop.
+    Plan,
+    /// The model, by another stage.
+    Stage,
+    /// A tool.
+    Tool,
+}
+
+/// A request.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) asked: Asked,
+    /// When all of it had arrived.
+    pub(crate) at: Instant,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// What the model and the tools are to say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    /// How many answers the main loop takes.
+    pub(crate) answers: usize,
+    /// How large the answer of a tool is, in bytes.
+    pub(crate) result: usize,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    answered: usize,
+    stages: usize,
+    seen: Vec<Seen>,
+}
+
+/// The servers of one run; all clones are one.
+#[derive(Debug, Clone)]
+pub(crate) struct Servers {
+    plan: Plan,
+    result: Arc<str>,
+    progress: Arc<Mutex<Progress>>,
+    planned: watch::Sender<usize>,
+    /// The request of the main loop that is never answered, from 1.
+    pub(crate) silent_at: Arc<Mutex<Option<usize>>>,
+    /// `http://127.0.0.1:<port>`
+    pub(crate) base: String,
+}
+
+impl Servers {
+    pub(crate) async fn start(plan: Plan) -> Self {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let servers = Self {
+            plan,
+            result: script::result(plan.result).into(),
+            progress: Arc::default(),
+            planned: watch::Sender::new(0),
+            silent_at: Arc::default(),
+            base: format!("http://{}", tcp.local_addr().unwrap()),
+        };
+        let config = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
+        let shop = servers.clone();
+        let tools =
+            StreamableHttpService::new(move || Ok(shop.clone()), Arc::new(LocalSessionManager::default()), config);
+        let tools = Router::new().route_service(TOOLS, tools).layer(from_fn_with_state(servers.clone(), note_call));
+        let model = Router::new().route(MODEL, post(complete)).with_state(servers.clone());
+        tokio::spawn(async move { axum::serve(tcp, model.merge(tools)).await });
+        servers
+    }
+
+    /// All requests so far, in their order.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.progress.lock().unwrap().seen.clone()
+    }
+
+    /// Waits until the main loop has asked `n` times.
+    pub(crate) async fn until_asked(&self, n: usize) {
+        self.planned.subscribe().wait_for(|asked| *asked >= n).await.unwrap();
+    }
+
+    /// How long each step of the main loop took, from one request of it to the next.
+    pub(crate) fn steps(&self) -> Vec<Duration> {
+        let progress = self.progress.lock().unwrap();
+        let at: Vec<Instant> =
+            progress.seen.iter().filter(|seen| seen.asked == Asked::Plan).map(|seen| seen.at).collect();
+        at.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    fn note(&self, asked: Asked, headers: &HeaderMap, body: &Bytes) {
+        let seen = Seen { asked, at: Instant::now(), headers: headers.clone(), body: body.clone() };
+        self.progress.lock().unwrap().seen.push(seen);
+        if asked == Asked::Plan {
+            self.planned.send_modify(|asked| *asked += 1);
+        }
+    }
+
+    fn answer(&self, asked: Asked) -> Value {
+        let mut progress = self.progress.lock().unwrap();
+        if asked == Asked::Stage {
+            progress.stages += 1;
+            return script::says(STAGES[progress.stages - 1]);
+        }
+        progress.answered += 1;
+        let n = progress.answered - 1;
+        if n + 1 < self.plan.answers { script::asks(n) } else { script::says(FINAL) }
+    }
+}
+
+async fn complete(State(servers): State<Servers>, headers: HeaderMap, body: Bytes) -> Response {
+    // Only the main loop has tools, and they stand before the history.
+    let head = &body[..body.len().min(256)];
+    let asked = if head.windows(8).any(|text| text == b"\"tools\":") { Asked::Plan } else { Asked::Stage };
+    servers.note(asked, &headers, &body);
+    let silent_at = *servers.silent_at.lock().unwrap();
+    if asked == Asked::Plan && silent_at == Some(*servers.planned.borrow()) {
+        return std::future::pending().await;
+    }
+    let message = servers.answer(asked);
+    let finish = if message["tool_calls"].is_array() { "tool_calls" } else { "stop" };
+    let completion = json!({
+        "id": "answer", "object": "chat.completion",
+        "choices": [{ "index": 0, "message": message, "finish_reason": finish }],
+        "usage": { "prompt_tokens": body.len() / 4, "completion_tokens": 10 },
+    });
+    ([(header::CONTENT_TYPE, "application/json")], completion.to_string()).into_response()
+}
+
+/// Notes calls; what belongs to the session is no part of a step.
+async fn note_call(State(servers): State<Servers>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    if body.windows(12).any(|text| text == b"\"tools/call\"") {
+        servers.note(Asked::Tool, &parts.headers, &body);
+    }
+    next.run(Request::from_parts(parts, body.into())).await
+}
+
+impl ServerHandler for Servers {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let schema = Arc::new(crate::skill::schema().as_object().unwrap().clone());
+        let tool = |name| Tool::new(name, "A tool of the shop", schema.clone());
+        Ok(ListToolsResult::with_all_items(crate::skill::TOOLS.map(tool).into()))
+    }
+
+    async fn call_tool(
+        &self,
+        _: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Ok(CallToolResult::success(vec![ContentBlock::text(self.result.to_string())]).into())
+    }
+}

@@ -1,0 +1,88 @@
+//! The Skill of the measurements: every gate and every stage is on.
+
+use bloomery_crds::Digest;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_engine::run::Run;
+use serde_json::{Value, json};
+
+/// What is to be reached.
+pub(crate) const GOAL: &str = "Refund the orders of this list, they arrived broken";
+
+/// No budget ends a measurement.
+pub(crate) const LIMITS: EffectiveLimits =
+    EffectiveLimits { steps: 1_000_000, tool_calls: 1_000_000, tokens: 1 << 50, duration_seconds: 1 << 30 };
+
+/// A window that is never full.
+pub(crate) const WINDOW: u64 = 1 << 40;
+
+/// The tools of the Skill's server.
+pub(crate) const TOOLS: [&str; 4] = ["verify", "refund", "lookup", "notify"];
+
+/// Intent, guardrails of every kind, a required workflow, conditions, approvals, contract, both last stages.
+pub(crate) fn skill() -> SkillSpec {
+    serde_json::from_value(json!({
+        "displayName": "CS: Tier 1",
+        "problem": {
+            "statement": "Help customers track orders and process refunds",
+            "goals": ["Reduce response time", "Increase satisfaction"],
+        },
+        "role": {"name": "Support Agent", "persona": "Friendly and empathetic customer support specialist"},
+        "intents": {
+            "supported": [
+                {"id": "refund", "description": "The customer wants money back",
+                 "entities": [{"name": "order_id", "type": "string", "required": true}]},
+                {"id": "track", "description": "The customer asks where an order is"},
+            ],
+            "outOfDomain": {"action": "refuse", "message": "We help with orders only."},
+        },
+        "tools": [
+            {"name": "verify", "readOnly": true},
+            {"name": "lookup", "readOnly": true},
+            {"name": "refund", "policy": {"allowed": "conditional", "condition": "amount > 0.0 && amount < 500.0"}},
+            {"name": "notify", "idempotent": true},
+        ],
+        "policy": {
+            "tools": {"blocked": ["delete_*"]},
+            "guardrails": {
+                "never": ["Never use delete_customer", "amount > 1000", "Never promise a date of delivery"],
+                "always": ["Always verify before a refund", "amount >= 0"],
+            },
+            "workflows": [{"name": "refund", "steps": ["verify", "refund"], "required": true}],
+            "approvals": [{"toolId": "refund", "when": "amount > 400.0", "approver": "lead"}],
+        },
+        "outputContract": {
+            "requiredFields": ["order_id", "status"],
+            "schema": {"type": "object", "properties": {"order_id": {"type": "string"}, "status": {"type": "string"}}},
+        },
+        "acceptanceCriteria": ["Every order of the list is named"],
+        "engine": {"finalizationGate": {"enabled": true}, "replyPolisher": {"enabled": true}},
+    }))
+    .unwrap()
+}
+
+/// The argument schema of each tool.
+pub(crate) fn schema() -> Value {
+    json!({
+        "type": "object", "required": ["order_id", "amount"], "additionalProperties": false,
+        "properties": {
+            "order_id": {"type": "string", "pattern": "^A-[0-9]+$"},
+            "amount": {"type": "number", "minimum": 0},
+            "reason": {"type": "string", "maxLength": 1000},
+        },
+    })
+}
+
+/// A run of a Skill, as the worker would tell the engine.
+pub(crate) fn run(skill: SkillSpec) -> Run {
+    Run {
+        run_key: crate::RUN_KEY.into(),
+        skill_name: "cs-tier-1".into(),
+        skill,
+        revision: Digest::of_bytes(b"revision"),
+        goal: GOAL.into(),
+        limits: LIMITS,
+        resources: Vec::new(),
+        context_window: WINDOW,
+    }
+}

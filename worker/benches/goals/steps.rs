@@ -1,0 +1,100 @@
+//! What the engine costs a step: the real worker, and the floor with the same requests and rows, by turns.
+
+use crate::figures::{Figures, count, us};
+use crate::floor::{self, Deed};
+use crate::job::Job;
+use crate::rows::rows;
+use crate::servers::{Plan, Servers};
+use crate::skill::WINDOW;
+use crate::times::{ratio, typical};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How large the answers of tools are, in bytes.
+const RESULT: usize = 400;
+
+/// How many steps round a step stand for it.
+const AROUND: usize = 10;
+
+/// Both, by turns.
+struct Runs {
+    worker: Vec<Vec<Duration>>,
+    floor: Vec<Vec<Duration>>,
+    segments: usize,
+    rows: usize,
+}
+
+impl Runs {
+    /// Runs a Job of so many answers and the floor so often.
+    async fn new(root: &Path, answers: usize, rounds: usize) -> Self {
+        let plan = Plan { answers, result: RESULT };
+        let mut runs = Self { worker: Vec::new(), floor: Vec::new(), segments: 0, rows: 0 };
+        let mut deeds: Arc<[Deed]> = Arc::new([]);
+        for round in 0..rounds {
+            let job = Job::new(root, Servers::start(plan).await, WINDOW).await;
+            job.run(1).await;
+            runs.worker.push(job.servers.steps());
+            if round == 0 {
+                let rows = rows(&job.lines());
+                (runs.segments, runs.rows) = (job.segments(), rows.len());
+                deeds = floor::deeds(&rows, &job.servers.seen()).into();
+            }
+            drop(job);
+            let servers = Servers::start(plan).await;
+            let dir = tempfile::tempdir_in(root).unwrap();
+            let (path, base, deeds) = (dir.path().to_owned(), servers.base.clone(), deeds.clone());
+            tokio::task::spawn_blocking(move || floor::run(&deeds, &base, &path)).await.unwrap();
+            runs.floor.push(servers.steps());
+        }
+        runs
+    }
+
+    /// How long the worker and the floor take for some steps, on average.
+    fn over(&self, steps: std::ops::Range<usize>) -> (Duration, Duration) {
+        let mean = |runs: &[Vec<Duration>]| {
+            let typical = typical(runs);
+            let steps = &typical[steps.start..steps.end.min(typical.len())];
+            steps.iter().sum::<Duration>() / u32::try_from(steps.len()).unwrap()
+        };
+        (mean(&self.worker), mean(&self.floor))
+    }
+}
+
+/// Decides, on a disk.
+pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
+    let fifty = Runs::new(root, 50, 7).await;
+    let superfluous = fifty.segments.abs_diff(fifty.rows);
+    figures.decide("steps", "segments that the table does not ask for", (count(superfluous), "n"), 0.0);
+    let (worker, floor) = fifty.over(0..50);
+    figures.report("steps", "a step over 50, worker", us(worker), "us");
+    figures.report("steps", "a step over 50, floor", us(floor), "us");
+    figures.decide("steps", "a step over 50, worker to floor", (ratio(worker, floor), "x"), 1.5);
+    growth("steps", figures, &Runs::new(root, 506, 5).await, Some(1.1));
+}
+
+/// Decides nothing: where a sync costs nothing, only what the engine computes is left.
+pub(crate) async fn report(figures: &mut Figures, root: &Path) {
+    let runs = Runs::new(root, 506, 5).await;
+    let (worker, floor) = runs.over(0..50);
+    figures.report("memory", "a step over 50, worker", us(worker), "us");
+    figures.report("memory", "a step over 50, floor", us(floor), "us");
+    figures.report("memory", "a step over 50, worker to floor", ratio(worker, floor), "x");
+    growth("memory", figures, &runs, None);
+}
+
+fn growth(section: &'static str, figures: &mut Figures, runs: &Runs, most: Option<f64>) {
+    let mut ratios = Vec::new();
+    for step in [10, 500] {
+        let (worker, floor) = runs.over(step - AROUND / 2..step + AROUND / 2);
+        figures.report(section, format!("step {step}, worker"), us(worker), "us");
+        figures.report(section, format!("step {step}, floor"), us(floor), "us");
+        figures.report(section, format!("step {step}, worker to floor"), ratio(worker, floor), "x");
+        ratios.push(ratio(worker, floor));
+    }
+    let (name, grown) = ("the ratio at step 500 to that at step 10", ratios[1] / ratios[0]);
+    match most {
+        Some(most) => figures.decide(section, name, (grown, "x"), most),
+        None => figures.report(section, name, grown, "x"),
+    }
+}

@@ -1,0 +1,35 @@
+//! What is made of many times.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// The middle one.
+pub(crate) fn median(times: impl IntoIterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.into_iter().collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Of several runs of the same things in the same order, the middle time of each thing: an outlier of one run is no
+/// figure.
+pub(crate) fn typical(runs: &[Vec<Duration>]) -> Vec<Duration> {
+    let shortest = runs.iter().map(Vec::len).min().unwrap_or_default();
+    (0..shortest).map(|at| median(runs.iter().map(|run| run[at]))).collect()
+}
+
+/// The middle time of something that changes nothing, done often.
+pub(crate) fn repeated<T>(times: usize, act: impl Fn() -> T) -> Duration {
+    for _ in 0..times / 10 {
+        black_box(act());
+    }
+    median((0..times).map(|_| {
+        let began = Instant::now();
+        black_box(act());
+        began.elapsed()
+    }))
+}
+
+/// How many times longer the first took.
+pub(crate) fn ratio(of: Duration, to: Duration) -> f64 {
+    of.as_secs_f64() / to.as_secs_f64()
+}

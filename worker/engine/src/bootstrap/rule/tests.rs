@@ -1,0 +1,166 @@
+//! Each row of seed 002's table "What compiles vs stays as text", and each corner that `engine.md` decides.
+
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+
+const CATALOGUE: [&str; 3] = ["deleteFile", "process_refund", "files/delete.all"];
+
+fn compiled(text: &str, side: Side) -> Rule {
+    compile(text, side, &CATALOGUE.into_iter().collect())
+}
+
+fn threshold(field: &str, operator: Comparison, value: &str, broken_when: bool, verdict: Verdict) -> Effect {
+    let value = value.parse().unwrap();
+    Effect::Threshold(Threshold { field: field.into(), operator, value, broken_when, verdict })
+}
+
+fn deny(tool: &str) -> Effect {
+    Effect::ToolDeny { tool: tool.into() }
+}
+
+fn approval(tool: &str) -> Effect {
+    Effect::RequiresApproval { tool: tool.into() }
+}
+
+#[rstest]
+#[case::never_use_delete_file("Never use deleteFile", Side::Never, deny("deleteFile"))]
+#[case::amount_needs_approval(
+    "amount > 500 needs approval",
+    Side::Never,
+    threshold("amount", Comparison::MoreThan, "500", true, Verdict::Hold)
+)]
+#[case::process_refund_requires_approval("process_refund requires approval", Side::Always, approval("process_refund"))]
+fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] side: Side, #[case] effect: Effect) {
+    let rule = compiled(text, side);
+    assert_eq!(rule.effects, [effect]);
+    assert!(!rule.stays_text);
+    assert_eq!(rule.lint, None);
+}
+
+#[rstest]
+#[case::never_share_payment_info("Never share payment info", Side::Never)]
+#[case::never_be_dismissive("Never be dismissive", Side::Never)]
+#[case::always_verify_identity_first("Always verify identity first", Side::Always)]
+fn a_row_of_the_table_that_stays_text(#[case] text: &str, #[case] side: Side) {
+    let rule = compiled(text, side);
+    assert_eq!((rule.effects, rule.stays_text, rule.lint), (vec![], true, None));
+}
+
+#[rstest]
+#[case::full_stop("Never use deleteFile.", Side::Never, deny("deleteFile"))]
+#[case::other_case("NEVER USE deleteFile", Side::Never, deny("deleteFile"))]
+#[case::in_the_other_list("Never use deleteFile", Side::Always, deny("deleteFile"))]
+#[case::names_that_are_no_words("Never use files/delete.all", Side::Never, deny("files/delete.all"))]
+#[case::never_is_the_forbidden_range(
+    "amount > 500",
+    Side::Never,
+    threshold("amount", Comparison::MoreThan, "500", true, Verdict::Deny)
+)]
+#[case::never_with_its_word(
+    "Never amount >= 500",
+    Side::Never,
+    threshold("amount", Comparison::AtLeast, "500", true, Verdict::Deny)
+)]
+#[case::always_is_the_required_range(
+    "amount <= 500",
+    Side::Always,
+    threshold("amount", Comparison::AtMost, "500", false, Verdict::Deny)
+)]
+#[case::always_with_its_word(
+    "Always amount < 500",
+    Side::Always,
+    threshold("amount", Comparison::LessThan, "500", false, Verdict::Deny)
+)]
+#[case::approval_holds_when_true_under_always_too(
+    "amount > 500 requires approval",
+    Side::Always,
+    threshold("amount", Comparison::MoreThan, "500", true, Verdict::Hold)
+)]
+#[case::a_fraction_is_read_whole(
+    "amount > 500.50",
+    Side::Never,
+    threshold("amount", Comparison::MoreThan, "500.5", true, Verdict::Deny)
+)]
+#[case::a_fraction_before_a_full_stop(
+    "amount > 500.50.",
+    Side::Never,
+    threshold("amount", Comparison::MoreThan, "500.5", true, Verdict::Deny)
+)]
+#[case::negative("balance < -20", Side::Never, threshold("balance", Comparison::LessThan, "-20", true, Verdict::Deny))]
+#[case::without_blanks(
+    "amount>500",
+    Side::Never,
+    threshold("amount", Comparison::MoreThan, "500", true, Verdict::Deny)
+)]
+#[case::plural_verb("process_refund need approval", Side::Always, approval("process_refund"))]
+#[case::approval_with_always("Always process_refund requires approval", Side::Always, approval("process_refund"))]
+#[case::a_field_named_like_a_tool(
+    "process_refund > 1",
+    Side::Never,
+    threshold("process_refund", Comparison::MoreThan, "1", true, Verdict::Deny)
+)]
+fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] side: Side, #[case] effect: Effect) {
+    let rule = compiled(text, side);
+    assert_eq!(rule.effects, [effect]);
+    assert!(!rule.stays_text);
+}
+
+#[rstest]
+#[case::not_in_the_catalogue("Never use profanity", Some("no tool of the catalogue"))]
+#[case::approval_of_what_is_no_tool("refunding requires approval", Some("no tool of the catalogue"))]
+#[case::not_the_whole_rule("Never use deleteFile on Fridays", None)]
+#[case::a_pattern_within_a_sentence("If amount > 500 ask a person", None)]
+#[case::two_words_are_no_field("order amount > 500", None)]
+#[case::a_number_with_a_comma("amount > 1,000", Some("\"1,000\" is not a plain number"))]
+#[case::a_number_with_a_suffix("amount > 10k", Some("\"10k\" is not a plain number"))]
+#[case::a_number_with_a_currency("amount > $500", Some("\"$500\" is not a plain number"))]
+#[case::a_number_with_a_unit("amount > 500 dollars needs approval", Some("\"500 dollars\" is not a plain number"))]
+#[case::a_number_with_two_points("amount > 1.000.000", Some("is not a plain number"))]
+#[case::a_number_that_no_integer_holds("amount > 99999999999999999999", Some("is not a plain number"))]
+#[case::a_word_for_a_number("amount > limit", None)]
+#[case::another_comparison("amount == 500", None)]
+#[case::an_approver_in_between("process_refund requires supervisor approval", None)]
+#[case::the_other_word_first("Always amount > 500", Some("contradicts"))]
+#[case::never_before_an_approval("Never amount > 500 needs approval", Some("contradicts"))]
+#[case::over_500_without_approval("Never process refunds over $500 without supervisor approval", None)]
+#[case::an_exception_to_a_deny("Never use deleteFile unless asked", None)]
+#[case::an_exception_to_a_threshold("amount > 500 needs approval except for staff", None)]
+#[case::empty("", None)]
+fn what_is_no_pattern_stays_text(#[case] text: &str, #[case] lint: Option<&str>) {
+    let rule = compiled(text, Side::Never);
+    assert_eq!(rule.effects, [], "{text}");
+    assert!(rule.stays_text);
+    match lint {
+        Some(part) => assert!(rule.lint.unwrap().contains(part)),
+        None => assert_eq!(rule.lint, None),
+    }
+}
+
+#[rstest]
+#[case::without("Never call process_refund without supervisor approval", &["process_refund"])]
+#[case::unless("process_refund requires approval, unless amount < 100.", &["process_refund"])]
+#[case::except("`process_refund` and deleteFile need approval except at night", &["deleteFile", "process_refund"])]
+fn an_exception_with_approval_and_a_tool_holds_every_call_and_stays_text(#[case] text: &str, #[case] tools: &[&str]) {
+    let rule = compiled(text, Side::Never);
+    assert_eq!(rule.effects, tools.iter().map(|tool| approval(tool)).collect::<Vec<_>>());
+    assert!(rule.stays_text);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in ".*") {
+        for side in [Side::Never, Side::Always] {
+            let rule = compiled(&text, side);
+            prop_assert_eq!(rule.effects.is_empty() && !rule.stays_text, false);
+        }
+    }
+
+    #[test]
+    fn no_soup_of_its_words_makes_it_panic(words in prop::collection::vec(prop::sample::select(vec![
+        "never", "always", "use", "deleteFile", "amount", ">", "<=", "500", "5.", "-", "1e9", "needs", "approval", "unless",
+    ]), 0..8)) {
+        let _ = compiled(&words.join(" "), Side::Always);
+        let _ = compiled(&words.concat(), Side::Never);
+    }
+}

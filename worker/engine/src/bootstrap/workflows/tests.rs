@@ -1,0 +1,222 @@
+//! Workflows as the seed has them, and the corners that `engine.md` decides.
+
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::json;
+
+const TOOLS: [&str; 4] = ["verify_identity", "check_eligibility", "process_refund", "track_order"];
+
+fn workflow(name: &str, steps: &[&str], required: Option<bool>, intents: &[&str]) -> Workflow {
+    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+    Workflow { name: name.to_owned(), steps: owned(steps), required, intents: owned(intents) }
+}
+
+/// The workflow of the seed.
+fn refund(intents: &[&str]) -> Progress {
+    let steps = ["verify_identity", "check_eligibility", "process_refund"];
+    Progress::new(&[workflow("Refund Processing", &steps, Some(true), intents)], TOOLS)
+}
+
+/// A required workflow with a step that is no tool.
+fn with_a_talk() -> Progress {
+    let steps = ["verify_identity", "confirm with the customer", "process_refund"];
+    Progress::new(&[workflow("refund", &steps, Some(true), &[])], TOOLS)
+}
+
+fn steps<'a>(missing: &[Missing<'a>]) -> Vec<&'a str> {
+    missing.iter().map(|missing| missing.step).collect()
+}
+
+#[test]
+fn workflows_become_sub_goals_with_their_dependencies() {
+    let sub_goal = |n: u32, intent: &str, depends_on: &[&str]| {
+        json!({
+            "id": format!("sg_Refund Processing_{n}"), "intent": intent, "depends_on": depends_on, "status": "todo",
+            "from_workflow": "Refund Processing", "workflow_required": true,
+        })
+    };
+    assert_eq!(
+        serde_json::to_value(refund(&[]).sub_goals()).unwrap(),
+        json!([
+            sub_goal(1, "verify_identity", &[]),
+            sub_goal(2, "check_eligibility", &["sg_Refund Processing_1"]),
+            sub_goal(3, "process_refund", &["sg_Refund Processing_2"]),
+        ])
+    );
+}
+
+#[test]
+fn a_workflow_without_required_binds_nothing() {
+    let mut progress =
+        Progress::new(&[workflow("refund", &["verify_identity", "process_refund"], None, &["refund"])], TOOLS);
+    assert!(!progress.sub_goals().first().unwrap().workflow_required);
+    progress.started("process_refund", false);
+    assert_eq!(progress.missing_before("process_refund"), []);
+    assert_eq!(progress.incomplete(Some("refund")), []);
+    progress.completed("process_refund", 9);
+    assert_eq!(progress.sub_goals().last().unwrap().status, Status::Done { evidence: 9 });
+}
+
+#[test]
+fn a_step_needs_every_earlier_step_completed() {
+    let mut progress = refund(&["refund"]);
+    assert_eq!(progress.missing_before("verify_identity"), []);
+    let expected = Missing { workflow: "Refund Processing", step: "verify_identity" };
+    assert_eq!(progress.missing_before("process_refund"), [expected]);
+    progress.started("verify_identity", true);
+    assert_eq!(steps(&progress.missing_before("check_eligibility")), ["verify_identity"]);
+    progress.completed("verify_identity", 5);
+    assert_eq!(progress.missing_before("check_eligibility"), []);
+    assert_eq!(steps(&progress.missing_before("process_refund")), ["check_eligibility"]);
+    progress.completed("check_eligibility", 8);
+    assert_eq!(progress.missing_before("process_refund"), []);
+    assert_eq!(progress.missing_before("track_order"), []);
+}
+
+#[test]
+fn the_order_binds_whatever_the_intent_is() {
+    assert_eq!(refund(&["refund"]).missing_before("process_refund").len(), 1);
+    assert_eq!(refund(&[]).missing_before("process_refund").len(), 1);
+}
+
+#[test]
+fn tracking_an_order_does_not_demand_a_refund() {
+    for mut progress in [refund(&[]), refund(&["refund"])] {
+        progress.started("verify_identity", true);
+        progress.completed("verify_identity", 5);
+        progress.started("track_order", false);
+        progress.completed("track_order", 8);
+        assert_eq!(progress.incomplete(Some("track_order")), []);
+        assert_eq!(progress.incomplete(None), []);
+    }
+}
+
+#[test]
+fn an_intent_demands_its_workflow_complete() {
+    let progress = refund(&["refund"]);
+    let all = ["verify_identity", "check_eligibility", "process_refund"];
+    assert_eq!(steps(&progress.incomplete(Some("refund"))), all);
+}
+
+#[test]
+fn without_intents_a_step_with_effect_demands_the_rest() {
+    let mut progress = Progress::new(&[workflow("refund", &["process_refund", "track_order"], Some(true), &[])], TOOLS);
+    progress.started("track_order", true);
+    assert_eq!(progress.incomplete(None), []);
+    progress.started("process_refund", false);
+    progress.completed("process_refund", 7);
+    assert_eq!(steps(&progress.incomplete(Some("anything"))), ["track_order"]);
+}
+
+#[test]
+fn with_intents_being_entered_demands_nothing_of_another_intent() {
+    let mut progress = refund(&["refund"]);
+    progress.started("process_refund", false);
+    assert_eq!(progress.incomplete(Some("other")), []);
+}
+
+#[test]
+fn a_step_that_is_no_tool_is_closed_with_evidence() {
+    let mut progress = with_a_talk();
+    progress.completed("verify_identity", 5);
+    assert_eq!(steps(&progress.missing_before("process_refund")), ["confirm with the customer"]);
+    let fault = progress.check_done("confirm with the customer", 6).unwrap_err();
+    assert_eq!(fault, Refusal::NoEvidence { evidence: 6 });
+    progress.answered(6);
+    let id = progress.check_done("confirm with the customer", 6).unwrap();
+    assert_eq!(id, "sg_refund_2");
+    progress.closed(&id, Status::Done { evidence: 6 });
+    assert_eq!(progress.missing_before("process_refund"), []);
+}
+
+#[rstest]
+#[case::unknown("dance", Refusal::Unknown { step: "dance".into(), open: "sg_refund_1, sg_refund_2, sg_refund_3".into() })]
+#[case::a_tool("verify_identity", Refusal::IsTool { step: "verify_identity".into() })]
+#[case::a_tool_by_its_id("sg_refund_3", Refusal::IsTool { step: "process_refund".into() })]
+#[case::not_in_turn("sg_refund_2", Refusal::OutOfOrder { missing: "verify_identity".into() })]
+fn what_the_model_cannot_close_is_refused(#[case] step: &str, #[case] refusal: Refusal) {
+    assert_eq!(with_a_talk().check_done(step, 5), Err(refusal));
+}
+
+#[test]
+fn a_name_that_two_workflows_have_needs_the_id() {
+    let talk = |name| workflow(name, &["talk"], Some(true), &[]);
+    let mut progress = Progress::new(&[talk("a"), talk("b")], []);
+    progress.answered(3);
+    let ids = "sg_a_1, sg_b_1".to_owned();
+    assert_eq!(progress.check_done("talk", 3), Err(Refusal::Ambiguous { step: "talk".into(), ids }));
+    progress.closed("sg_a_1", Status::Done { evidence: 3 });
+    assert_eq!(progress.check_done("talk", 3), Ok("sg_b_1".into()));
+}
+
+#[test]
+fn a_later_step_that_does_not_apply_completes_the_workflow_but_opens_no_way() {
+    let mut progress = refund(&["refund"]);
+    progress.completed("verify_identity", 5);
+    progress.completed("track_order", 6);
+    let other = progress.check_not_applicable("check_eligibility", 6).unwrap_err();
+    assert_eq!(other, Refusal::NotFromEarlierStep { step: "check_eligibility".into(), evidence: 6 });
+    let id = progress.check_not_applicable("check_eligibility", 5).unwrap();
+    progress.closed(&id, Status::NotApplicable { evidence: 5 });
+    assert_eq!(steps(&progress.missing_before("process_refund")), ["check_eligibility"]);
+    let id = progress.check_not_applicable("process_refund", 5).unwrap();
+    progress.closed(&id, Status::NotApplicable { evidence: 5 });
+    assert_eq!(progress.incomplete(Some("refund")), []);
+    assert_eq!(progress.sub_goals().last().unwrap().status, Status::NotApplicable { evidence: 5 });
+}
+
+#[test]
+fn the_first_step_always_applies() {
+    let mut progress = refund(&["refund"]);
+    progress.completed("track_order", 5);
+    let refusal = progress.check_not_applicable("verify_identity", 5).unwrap_err();
+    assert!(matches!(refusal, Refusal::NotFromEarlierStep { .. }));
+}
+
+#[test]
+fn a_tool_that_stands_twice_is_done_twice() {
+    let steps = ["verify_identity", "process_refund", "verify_identity"];
+    let mut progress = Progress::new(&[workflow("w", &steps, Some(true), &[])], TOOLS);
+    let done =
+        |progress: &Progress| progress.sub_goals().iter().map(|goal| goal.status != Status::Todo).collect::<Vec<_>>();
+    progress.completed("verify_identity", 1);
+    progress.completed("verify_identity", 2);
+    assert_eq!(done(&progress), [true, false, false]);
+    progress.completed("process_refund", 3);
+    assert_eq!(progress.missing_before("verify_identity"), []);
+    progress.completed("verify_identity", 4);
+    assert_eq!(done(&progress), [true, true, true]);
+}
+
+#[test]
+fn a_workflow_without_steps_demands_nothing() {
+    let progress = Progress::new(&[workflow("empty", &[], Some(true), &["refund"])], TOOLS);
+    assert_eq!(progress.sub_goals(), []);
+    assert_eq!(progress.incomplete(Some("refund")), []);
+}
+
+proptest! {
+    /// Whatever is called in whatever order: where the gate was asked first, no step is done before an earlier one.
+    #[test]
+    fn no_step_is_done_before_an_earlier_one(calls in prop::collection::vec(prop::sample::select(TOOLS.to_vec()), 0..20)) {
+        let mut progress = refund(&[]);
+        for (seq, tool) in (1..).zip(calls) {
+            if progress.missing_before(tool).is_empty() {
+                progress.started(tool, false);
+                progress.completed(tool, seq);
+            }
+            let done: Vec<bool> = progress.sub_goals().iter().map(|goal| goal.status != Status::Todo).collect();
+            prop_assert!(done.is_sorted_by(|before, after| before >= after), "{done:?}");
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(step in ".*", name in ".*", evidence in any::<u64>()) {
+        let mut progress = Progress::new(&[workflow(&name, &[&step, "x"], Some(true), &[])], [step.as_str()]);
+        let _ = progress.check_done(&name, evidence);
+        let _ = progress.check_not_applicable(&step, evidence);
+        progress.closed(&step, Status::NotApplicable { evidence });
+        progress.completed(&step, evidence);
+    }
+}

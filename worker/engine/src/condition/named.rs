@@ -1,0 +1,66 @@
+//! The arguments that a condition names: what lint looks up in a tool's declared inputs.
+
+use super::Condition;
+use super::lower::Node;
+use std::collections::BTreeSet;
+
+impl Condition {
+    /// The arguments that the condition names, bare or as a field of `args`.
+    pub fn arguments(&self) -> BTreeSet<&str> {
+        let mut names = BTreeSet::new();
+        let mut open = vec![&self.node];
+        while let Some(node) = open.pop() {
+            match node {
+                Node::Argument(name) => _ = names.insert(name.as_str()),
+                Node::Select(of, field) | Node::Has(of, field) => {
+                    if matches!(**of, Node::Arguments) {
+                        names.insert(field.as_str());
+                    }
+                    open.push(of);
+                }
+                Node::Index(of, at) => {
+                    if let (Node::Arguments, Node::Text(name)) = (&**of, &**at) {
+                        names.insert(name.as_str());
+                    }
+                    open.extend([&**of, &**at]);
+                }
+                Node::Not(one) | Node::Negate(one) => open.push(one),
+                Node::And(one, other)
+                | Node::Or(one, other)
+                | Node::Binary(_, one, other)
+                | Node::Macro(_, one, other) => {
+                    open.extend([&**one, &**other]);
+                }
+                Node::Choice(three) => open.extend(three.iter()),
+                Node::List(items) | Node::Call(_, items) => open.extend(items),
+                Node::Null
+                | Node::Bool(_)
+                | Node::Int(_)
+                | Node::Uint(_)
+                | Node::Double(_)
+                | Node::Text(_)
+                | Node::Arguments
+                | Node::Item => {}
+            }
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::a_bare_name("amount > 500", &["amount"])]
+    #[case::several("amount * 2 > limit && !(urgent)", &["amount", "limit", "urgent"])]
+    #[case::of_args("has(args.amount) && args['a-b'] == 1 && args.c.d == 2", &["a-b", "amount", "c"])]
+    #[case::in_a_macro("items.all(item, item.price < max_price)", &["items", "max_price"])]
+    #[case::in_a_choice("express ? size(items) > 1 : false", &["express", "items"])]
+    #[case::none("1 < 2", &[])]
+    fn arguments_are_found_wherever_they_stand(#[case] text: &str, #[case] names: &[&str]) {
+        let condition = Condition::compile(text).unwrap();
+        assert_eq!(condition.arguments().into_iter().collect::<Vec<_>>(), names);
+    }
+}

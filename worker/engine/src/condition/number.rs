@@ -1,0 +1,49 @@
+//! Numbers of JSON, compared exactly.
+
+use serde_json::Number;
+use std::cmp::Ordering;
+
+/// A number as JSON or CEL has it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Numeric {
+    /// An integer of either kind: 64 bits, signed or not.
+    Whole(i128),
+    /// Anything else.
+    Double(f64),
+}
+
+impl Numeric {
+    /// Reads a JSON number: an integer where it is one, else a double.
+    pub(crate) fn of(number: &Number) -> Self {
+        match (number.as_i64(), number.as_u64()) {
+            (Some(whole), _) => Self::Whole(whole.into()),
+            (None, Some(whole)) => Self::Whole(whole.into()),
+            (None, None) => Self::Double(number.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+}
+
+/// Compares two numbers without rounding: 9007199254740993 is more than 9007199254740992.0. None where one is
+/// not a number.
+pub(crate) fn compare(left: Numeric, right: Numeric) -> Option<Ordering> {
+    match (left, right) {
+        (Numeric::Whole(left), Numeric::Whole(right)) => Some(left.cmp(&right)),
+        (Numeric::Double(left), Numeric::Double(right)) => left.partial_cmp(&right),
+        (Numeric::Whole(left), Numeric::Double(right)) => compare_mixed(left, right),
+        (Numeric::Double(left), Numeric::Whole(right)) => compare_mixed(right, left).map(Ordering::reverse),
+    }
+}
+
+fn compare_mixed(whole: i128, double: f64) -> Option<Ordering> {
+    if double.is_nan() {
+        return None;
+    }
+    // The cast saturates, far beyond any integer of 64 bits: the order stays right.
+    #[expect(clippy::cast_possible_truncation, reason = "the fraction is compared below")]
+    let floor = double.floor() as i128;
+    Some(whole.cmp(&floor).then(if double.fract() == 0.0 || double.is_infinite() {
+        Ordering::Equal
+    } else {
+        Ordering::Less
+    }))
+}

@@ -1,0 +1,123 @@
+//! Lines that no worker wrote, and events in an order that no engine makes.
+
+use super::{Chain, Entry, LineError, Stamp};
+use crate::conversation::Conversation;
+use crate::conversation::fixture::{Reply, World, asks, good_answer, run};
+use crate::projection::project;
+use crate::step::next;
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::json;
+use std::sync::LazyLock;
+
+/// The log of a refund, whole.
+static LOG: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let answers = vec![
+        asks(&[("verify_identity", json!({"order_id": "A-17"})), ("check_eligibility", json!({"order_id": "A-17"}))]),
+        asks(&[("process_refund", json!({"order_id": "A-17", "amount": 49.9})), ("note", json!({"order_id": "é"}))]),
+        good_answer(),
+    ];
+    let mut world = World::new(run(), answers, |_, _| Reply::Completed("ok"));
+    world.play_out();
+    world.log
+});
+
+fn read<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Vec<Entry>, LineError> {
+    let mut chain = Chain::new("/test");
+    lines.into_iter().map(|line| chain.read(line)).collect()
+}
+
+/// The first line of the log, with a part of it replaced.
+fn first(from: &str, to: &str) -> String {
+    assert!(LOG[0].contains(from), "{}", LOG[0]);
+    LOG[0].replacen(from, to, 1)
+}
+
+#[test]
+fn the_log_itself_is_read() {
+    assert_eq!(read(LOG.iter().map(String::as_str)).unwrap().len(), LOG.len());
+}
+
+#[rstest]
+#[case::of_the_envelope(first(r#""seq":1"#, r#""seq":1,"seq":1"#))]
+#[case::of_the_envelope_by_an_escape(first(r#""seq":1"#, r#""seq":1,"se\u0071":1"#))]
+#[case::the_hash(first(r#""prevhash":"#, r#""prevhash":"","prevhash":"#))]
+#[case::the_type(first(r#""type":"epoch.started""#, r#""type":"parked","type":"epoch.started""#))]
+#[case::the_data(first(r#""data":"#, r#""data":{"epoch":9,"attempt":9},"data":"#))]
+#[case::of_the_event(first(r#""epoch":1"#, r#""epoch":1,"epoch":2"#))]
+#[case::of_the_event_before_its_type(first(
+    r#""type":"epoch.started","data":{"epoch":1,"attempt":1}"#,
+    r#""data":{"epoch":1,"epoch":2,"attempt":1},"type":"epoch.started""#
+))]
+fn a_field_that_stands_twice_hides_nothing(#[case] line: String) {
+    let error = read([line.as_str()]).unwrap_err();
+    assert!(error.to_string().contains("duplicate field"), "{error}");
+}
+
+#[rstest]
+#[case::a_version_to_come(first(r#""schemaversion":1"#, r#""schemaversion":2"#))]
+#[case::an_event_to_come(first("epoch.started", "epoch.paused"))]
+#[case::a_number_that_is_none(first(r#""epoch":1"#, r#""epoch":-1"#))]
+#[case::a_number_that_no_integer_holds(first(r#""epoch":1"#, r#""epoch":18446744073709551616"#))]
+#[case::two_lines_in_one(format!("{0}{0}", LOG[0]))]
+#[case::half_a_line(LOG[0][..LOG[0].len() / 2].to_owned())]
+#[case::nothing(String::new())]
+#[case::zeros("\0".repeat(4096))]
+fn what_is_no_line_of_this_version_is_unreadable(#[case] line: String) {
+    assert!(matches!(read([line.as_str()]), Err(LineError::Unreadable { seq: 1, .. })), "{line}");
+}
+
+/// On the stack of a small thread: a reader that recurses as deep as its input would end the process.
+#[rstest]
+#[case::lists("[")]
+#[case::objects("{\"a\":")]
+#[case::in_the_data("{\"type\":\"model.answered\",\"data\":{\"answer\":{\"message\":[")]
+fn nesting_without_an_end_is_unreadable(#[case] opening: &'static str) {
+    let read = move || {
+        let inner = opening.chars().last().unwrap().to_string();
+        for line in [opening.repeat(200_000), format!("{opening}{}", inner.repeat(1_000_000))] {
+            assert!(Chain::new("/test").read(&line).is_err());
+        }
+    };
+    std::thread::Builder::new().stack_size(512 * 1024).spawn(read).unwrap().join().unwrap();
+}
+
+proptest! {
+    #[test]
+    fn one_byte_that_changed_is_found(line in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let mut lines: Vec<Vec<u8>> = LOG.iter().map(|line| line.clone().into_bytes()).collect();
+        // The last line has none after it to hold its hash: the hash of the log's end, in the Job's status, is for that.
+        let line = line.index(lines.len() - 1);
+        let at = at.index(lines[line].len());
+        prop_assume!(lines[line][at] != to);
+        lines[line][at] = to;
+        let lines: Vec<_> = lines.iter().map(|line| String::from_utf8_lossy(line)).collect();
+        prop_assert!(read(lines.iter().map(|line| &**line)).is_err());
+    }
+
+    #[test]
+    fn no_soup_of_an_envelope_panics(words in prop::collection::vec(prop::sample::select(vec![
+        "{", "}", "[", "]", ",", ":", "\"", "\"seq\":1", "\"type\":\"parked\"", "\"data\":", "\"specversion\":\"1.0\"",
+        "\"id\":\"1\"", "\"source\":\"/test\"", "\"time\":\"\"", "\"schemaversion\":1", "\"elapsedms\":0", "null", "-1", "1e9",
+        "\"reason\":\"Drain\"", "\\u0000", "é", "\"call\":", "\"answer\":",
+    ]), 0..40)) {
+        let _ = Chain::new("/test").read(&words.concat());
+    }
+
+    /// What is accepted is written as what it was read from, and folds: to a status, and to a next step.
+    #[test]
+    fn any_events_in_any_order_fold(order in prop::collection::vec(any::<prop::sample::Index>(), 0..60)) {
+        let entries = read(LOG.iter().map(String::as_str)).unwrap();
+        let mut chain = Chain::new("/test");
+        let mut conversation = Conversation::new(run());
+        for at in order {
+            let Entry { stamp: Stamp { time, elapsed_ms }, event, .. } = at.get(&entries).clone();
+            let mut reader = chain.clone();
+            let (line, entry) = chain.append(event, Stamp { time, elapsed_ms }).unwrap();
+            prop_assert_eq!(reader.read(&line), Ok(entry.clone()));
+            conversation.apply(&entry);
+            let _ = next(&conversation);
+        }
+        prop_assert!(serde_json::to_string(&project(&conversation, chain.position("/log"))).is_ok());
+    }
+}

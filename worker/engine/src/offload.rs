@@ -1,0 +1,55 @@
+//! Large results, put aside: the model sees an excerpt and reads more by a handle (`engine.md`, section 2).
+
+use crate::conversation::Conversation;
+use crate::event::CallId;
+use crate::turn::Turn;
+use bloomery_crds::Digest;
+use bloomery_crds::text::bounded;
+
+/// The largest result that stands in the history whole, in bytes.
+pub const INLINE_BYTES: usize = 16 * 1024;
+
+/// How much of a result that is put aside stays in sight, in bytes.
+const EXCERPT_BYTES: usize = 1024;
+
+/// Answers between two sweeps: each changes the prefix that providers cache.
+const STEPS_BETWEEN: u32 = 20;
+
+/// A result that is to be put aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offload<'a> {
+    /// The call that it answers.
+    pub call: &'a CallId,
+    /// All of it.
+    pub text: &'a str,
+}
+
+/// What the model sees of a result that was put aside.
+pub fn excerpt(text: &str, handle: &Digest) -> String {
+    format!(
+        "{}\n[An excerpt: the whole has {} bytes. Read more of it with focus_read, handle {handle}.]",
+        bounded(text, EXCERPT_BYTES),
+        text.len()
+    )
+}
+
+/// The results that are put aside because the window of the model is nearly full: all of them but those of the
+/// latest answer. None, where there was a sweep lately.
+pub fn due(conversation: &Conversation) -> Vec<Offload<'_>> {
+    let window = conversation.run().context_window;
+    let is_tight = conversation.budget().prompt_tokens().saturating_mul(10) > window.saturating_mul(8);
+    let answers = conversation.budget().answers();
+    let swept = conversation.swept_at();
+    if !is_tight || (swept > 0 && answers < swept + STEPS_BETWEEN) {
+        return Vec::new();
+    }
+    let turns = conversation.turns();
+    let latest = turns.iter().rposition(|turn| matches!(turn, Turn::Assistant(_))).unwrap_or_default();
+    let older = conversation.results().iter().filter(|(_, at)| **at < latest);
+    older
+        .filter_map(|(call, at)| match turns.get(*at) {
+            Some(Turn::ToolResult { text, .. }) if text.len() > 2 * EXCERPT_BYTES => Some(Offload { call, text }),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,52 @@
+//! Requests to models.
+
+use super::{ModelRequest, Step, ending};
+use crate::ask::Prompt;
+use crate::conversation::{Budget, Conversation};
+use crate::turn::Turn;
+use bloomery_crds::v1alpha1::Stage;
+use std::borrow::Cow;
+
+/// What a stage is asked with: the seed's own figure for the finalization gate (seed 002, section 4.4), and as sober
+/// elsewhere.
+const STAGE_TEMPERATURE: f64 = 0.1;
+
+/// The next request of the main loop.
+pub(super) fn plan(conversation: &Conversation) -> Step<'_> {
+    let reserve = conversation.budget().reserve();
+    if let Some(limit) = ending::steps_spent(conversation).or_else(|| ending::tokens_spent(conversation, reserve)) {
+        return Step::Record(vec![limit]);
+    }
+    let skill = &conversation.run().skill;
+    Step::CallModel(ModelRequest {
+        stage: Stage::Plan,
+        model: skill.model_name(Stage::Plan),
+        system: Cow::Borrowed(conversation.system().unwrap_or_default()),
+        turns: Cow::Borrowed(conversation.turns()),
+        tools: conversation.visible(),
+        temperature: skill.engine.as_ref().and_then(|engine| engine.temperature),
+        reserve,
+    })
+}
+
+/// A request of another stage: one prompt, no tools; `again` says what was wrong with the answer before.
+pub(super) fn stage(conversation: &Conversation, stage: Stage, ask: Prompt, again: Option<String>) -> Step<'_> {
+    let Prompt { system, user } = ask;
+    let user = match again {
+        Some(again) => format!("{user}\n\n{again}"),
+        None => user,
+    };
+    let reserve = Budget::reserve_for(system.len() + user.len());
+    if let Some(limit) = ending::tokens_spent(conversation, reserve) {
+        return Step::Record(vec![limit]);
+    }
+    Step::CallModel(ModelRequest {
+        stage,
+        model: conversation.run().skill.model_name(stage),
+        system: Cow::Owned(system),
+        turns: Cow::Owned(vec![Turn::User(user)]),
+        tools: &[],
+        temperature: Some(STAGE_TEMPERATURE),
+        reserve,
+    })
+}

@@ -1,0 +1,48 @@
+//! `subgoal_done`: the engine itself answers it.
+
+use crate::conversation::{Call, Conversation};
+use crate::event::{Arguments, Event};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Closing {
+    step: String,
+    evidence: u64,
+    #[serde(default)]
+    not_applicable: bool,
+}
+
+/// Closes the step that an allowed call names, or says why it stays open.
+pub(super) fn close(call: &Call, conversation: &Conversation) -> Vec<Event> {
+    let id = call.id.clone();
+    match closing(call).and_then(|closing| checked(&closing, conversation)) {
+        Ok(Closing { step, evidence, not_applicable }) => {
+            let text = if not_applicable { "Closed as not applicable." } else { "Closed." }.to_owned();
+            vec![Event::SubgoalDone { step, evidence, not_applicable }, Event::ToolCompleted { call: id, text }]
+        }
+        Err(text) => vec![Event::ToolFailed { call: id, text }],
+    }
+}
+
+fn closing(call: &Call) -> Result<Closing, String> {
+    match &call.arguments {
+        Some(Arguments::Canonical { text, .. }) => serde_json::from_str(text).map_err(|error| error.to_string()),
+        Some(Arguments::Malformed { reason }) => Err(reason.clone()),
+        None => Err("the call has no arguments on record".to_owned()),
+    }
+}
+
+/// With the step's id in place of its name.
+fn checked(closing: &Closing, conversation: &Conversation) -> Result<Closing, String> {
+    let workflows = &conversation.rules().workflows;
+    let ruled = if closing.not_applicable {
+        workflows.check_not_applicable(&closing.step, closing.evidence)
+    } else {
+        workflows.check_done(&closing.step, closing.evidence)
+    };
+    match ruled {
+        Ok(step) => Ok(Closing { step, ..*closing }),
+        Err(refusal) => Err(refusal.to_string()),
+    }
+}

@@ -1,0 +1,51 @@
+//! The last stages: the gate before an answer counts, and the polish of one that passed.
+
+use super::{Step, asking};
+use crate::conversation::Conversation;
+use crate::event::{Event, ModelFailure, Polish};
+use crate::gate::finalization::{self, Ruled};
+use crate::gate::judge;
+use crate::{polish, prompt};
+use bloomery_crds::v1alpha1::Stage;
+
+/// The next step of an answer, or nothing where none waits.
+pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
+    let finalizing = conversation.finalization();
+    let Some(draft) = finalizing.pending() else { return polishing(conversation) };
+    Some(match finalization::rule(draft, conversation) {
+        Ruled::By(ruling) => Step::Record(vec![Event::GateRuled { ruling }]),
+        Ruled::Misread(message) => Step::Record(vec![Event::ModelFailed { kind: ModelFailure::Misread, message }]),
+        Ruled::NeedsJudge => {
+            let run = conversation.run();
+            let result = finalization::result(draft, conversation, false);
+            let ask = judge::prompt(&run.skill, &run.goal, &result.text, &result.fields);
+            asking::stage(conversation, Stage::Finalization, ask, finalizing.complaint().map(judge::again))
+        }
+    })
+}
+
+/// Whether the answer that passed is still to be polished.
+pub(super) fn wants_polish(conversation: &Conversation) -> bool {
+    let polisher = conversation.run().skill.engine.as_ref().and_then(|engine| engine.reply_polisher.as_ref());
+    let enabled = polisher.and_then(|polisher| polisher.enabled).unwrap_or(true);
+    enabled && conversation.finalization().passed() && conversation.finalization().polish().is_none()
+}
+
+fn polishing(conversation: &Conversation) -> Option<Step<'_>> {
+    if !wants_polish(conversation) {
+        return None;
+    }
+    let finalizing = conversation.finalization();
+    let result = finalization::result(finalizing.draft()?, conversation, true);
+    let Some(polished) = finalizing.polishing() else {
+        // It was rendered when the conversation was opened, so it can be now.
+        let persona = prompt::persona(conversation.run()).ok().flatten();
+        let ask = polish::prompt(persona.as_deref().unwrap_or("A helpful assistant"), &result.text);
+        return Some(asking::stage(conversation, Stage::Polish, ask, None));
+    };
+    let polish = match polish::keeps_content(&result.text, polished, &result.fields) {
+        Ok(()) => Polish::Polished(polished.trim().to_owned()),
+        Err(why) => Polish::Kept(format!("the reply polisher changed the content: {why}")),
+    };
+    Some(Step::Record(vec![Event::ReplyPolished { polish }]))
+}

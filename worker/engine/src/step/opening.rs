@@ -1,0 +1,109 @@
+//! The first stages: what is bound, the prompt, what the goal means.
+
+use super::{Step, asking};
+use crate::conversation::Conversation;
+use crate::event::{BoundName, Event, ModelFailure};
+use crate::{intent, prompt};
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{DetectedIntent, Intents, OutOfDomainAction, Stage};
+
+/// The next step before the main loop, or nothing once it may begin.
+pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
+    let run = conversation.run();
+    if !conversation.has_resources() {
+        let resources = run.resources.iter().map(bound_name).collect();
+        return Some(Step::Record(vec![Event::ResourcesBound { resources }]));
+    }
+    if conversation.system().is_none() {
+        let event = match prompt::system(conversation) {
+            Ok(system) => opened(conversation, system),
+            Err(why) => unusable(&why),
+        };
+        return Some(Step::Record(vec![event]));
+    }
+    let intents = run.skill.intents.as_ref()?;
+    match conversation.intention().intent() {
+        None => Some(detect(conversation, intents)),
+        Some(intent) => end_of_intent(conversation, intents, intent).map(|event| Step::Record(vec![event])),
+    }
+}
+
+fn bound_name(resource: &BoundResource) -> BoundName {
+    let rendering = match &resource.source {
+        ResourceSource::Value(value) => Some(value.clone()),
+        ResourceSource::Mount { path, .. } => Some(path.clone()),
+        ResourceSource::Secret(_) => None,
+    };
+    BoundName {
+        name: resource.name.clone(),
+        kind: resource.kind,
+        rendering: rendering.filter(|_| !resource.kind.is_secret()),
+    }
+}
+
+fn opened(conversation: &Conversation, system: String) -> Event {
+    let run = conversation.run();
+    Event::ConversationOpened {
+        run_key: run.run_key.clone(),
+        revision: run.revision.clone(),
+        system,
+        goal: run.goal.clone(),
+        limits: run.limits,
+    }
+}
+
+fn unusable(why: &str) -> Event {
+    let message =
+        format!("The Skill's role.persona cannot be rendered for this Job: {why}. Mend it, and make another Job.");
+    Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, message), result: None }
+}
+
+fn detect<'a>(conversation: &'a Conversation, intents: &Intents) -> Step<'a> {
+    let intention = conversation.intention();
+    if intention.is_given_up() {
+        let message = format!(
+            "The model did not say which intent of the Skill the goal means: {}. A person has to read the goal.",
+            intention.complaint().unwrap_or_default()
+        );
+        let outcome = Outcome::new(OutcomeCode::UserNeeded, message);
+        return Step::Record(vec![Event::Finished { outcome, result: None }]);
+    }
+    let run = conversation.run();
+    let Some(answer) = intention.answer() else {
+        let ask = intent::prompt(&run.skill, &run.goal);
+        return asking::stage(conversation, Stage::Intent, ask, intention.complaint().map(intent::again));
+    };
+    Step::Record(vec![match intent::read(answer, intents) {
+        Ok(detected) => Event::IntentDetected { missing: intent::missing(intents, &detected), intent: detected },
+        Err(message) => Event::ModelFailed { kind: ModelFailure::Misread, message },
+    }])
+}
+
+/// The end of a Job whose goal the Skill does not serve, or cannot serve without a person.
+fn end_of_intent(conversation: &Conversation, intents: &Intents, intent: &DetectedIntent) -> Option<Event> {
+    let outcome = if intent.out_of_domain {
+        out_of_domain(intents)
+    } else {
+        let missing = conversation.intention().missing();
+        if missing.is_empty() {
+            return None;
+        }
+        let message = format!(
+            "The goal does not say what the Skill has to know: {}. Make another Job whose goal says it.",
+            missing.join(", ")
+        );
+        Outcome::new(OutcomeCode::UserNeeded, message)
+    };
+    Some(Event::Finished { outcome, result: None })
+}
+
+fn out_of_domain(intents: &Intents) -> Outcome {
+    let declared = intents.out_of_domain.as_ref();
+    let action = declared.map_or(OutOfDomainAction::Refuse, |declared| declared.action);
+    let message = declared.and_then(|declared| declared.message.clone()).unwrap_or_else(|| {
+        let served: Vec<&str> = intents.supported.iter().map(|intent| intent.id.as_str()).collect();
+        format!("The goal is none of what the Skill serves: {}.", served.join(", "))
+    });
+    Outcome::out_of_domain(action, message)
+}

@@ -1,0 +1,109 @@
+//! What the Job binds, looked for before anything else: a secret that is not there yet is waited for.
+//!
+//! Only whether a value is there is looked at. It goes nowhere from here: not into a prompt, an event or a log line.
+
+use super::World;
+use super::wait::{self, Waited};
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::Waiting;
+use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
+use bloomery_engine::{Event, step};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// Waits until everything that is bound is there. Gives the end of the conversation where that is not to be, and
+/// how long was waited.
+pub(super) async fn there<M, T>(bound: &[BoundResource], world: &World<'_, M, T>) -> (Option<Event>, Duration) {
+    if let Some(message) = bound.iter().find_map(unreadable) {
+        return (Some(step::unavailable(OutcomeCode::UserNeeded, message)), Duration::ZERO);
+    }
+    let present = || async { bound.iter().find_map(missing).map_or(Ok(()), Err) };
+    let (waited, time) = wait::until(present, world).await;
+    let event = match waited {
+        // Where the run is to stop, the loop finds out.
+        Waited::Over(()) | Waited::Stopped => None,
+        Waited::GivenUp(_) => Some(given_up(bound, time)),
+    };
+    (event, time)
+}
+
+fn given_up(bound: &[BoundResource], after: Duration) -> Event {
+    let names: Vec<&str> =
+        bound.iter().filter(|resource| missing(resource).is_some()).map(|resource| resource.name.as_str()).collect();
+    let message = format!(
+        "What the Job binds as {} is not in its Secret; it was waited for {} s. Put it there, and make the Job anew.",
+        names.join(", "),
+        after.as_secs()
+    );
+    step::unavailable(OutcomeCode::UserNeeded, message)
+}
+
+/// The key of a bound secret that is not there.
+fn missing(resource: &BoundResource) -> Option<Waiting> {
+    let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
+    // Secrets are small files in memory. White space alone is nothing.
+    let is_there = fs::read(path).is_ok_and(|value| value.iter().any(|byte| !byte.is_ascii_whitespace()));
+    (!is_there).then(|| Waiting::SecretMissing { name: secret.clone(), key: key.clone() })
+}
+
+/// Why a bound directory or file cannot be read, for people. It is mounted before the worker starts, so waiting
+/// does not mend it.
+fn unreadable(resource: &BoundResource) -> Option<String> {
+    let ResourceSource::Mount { path, .. } = &resource.source else { return None };
+    let error = look(Path::new(path)).err()?;
+    let remedy = match error.kind() {
+        io::ErrorKind::NotFound => "check subPath in the Job's spec.resources",
+        io::ErrorKind::PermissionDenied => {
+            "make it readable for the worker's user or group: the chart's values say which these are"
+        }
+        _ => "look at the volume",
+    };
+    Some(format!(
+        "The resource `{}` is bound, and {path} cannot be read: {error}. Mend that ({remedy}), and make the Job anew.",
+        resource.name
+    ))
+}
+
+fn look(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.is_dir() { fs::read_dir(path).map(drop) } else { fs::File::open(path).map(drop) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_crds::v1alpha1::ResourceType;
+
+    fn bound(kind: ResourceType, source: ResourceSource) -> BoundResource {
+        BoundResource { name: "it".into(), kind, source }
+    }
+
+    #[test]
+    fn a_secret_is_there_once_it_holds_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        let file = KeyFile { path: path.to_str().unwrap().to_owned(), secret: "ci".into(), key: "token".into() };
+        let resource = bound(ResourceType::Credential, ResourceSource::Secret(file));
+        let waited_for = Some(Waiting::SecretMissing { name: "ci".into(), key: "token".into() });
+        assert_eq!(missing(&resource), waited_for);
+        fs::write(&path, " \n").unwrap();
+        assert_eq!(missing(&resource), waited_for);
+        fs::write(&path, b"\xff\xfe").unwrap();
+        assert_eq!(missing(&resource), None);
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_read_is_named_with_the_remedy() {
+        let dir = tempfile::tempdir().unwrap();
+        let mount = |path: &Path| {
+            let path = path.to_str().unwrap().to_owned();
+            bound(ResourceType::Filesystem, ResourceSource::Mount { path, read_only: true })
+        };
+        assert_eq!(unreadable(&mount(dir.path())), None);
+        fs::write(dir.path().join("file"), "x").unwrap();
+        assert_eq!(unreadable(&mount(&dir.path().join("file"))), None);
+        let message = unreadable(&mount(&dir.path().join("absent"))).unwrap();
+        assert!(message.contains("`it`") && message.contains("absent") && message.contains("subPath"), "{message}");
+    }
+}

@@ -1,0 +1,139 @@
+//! What becomes of a call's answer: a large one is kept in the focus cache, and the model sees an excerpt.
+
+use crate::focus::FocusCache;
+use crate::log::{Error, files::Files};
+use bloomery_crds::text::bounded;
+use bloomery_engine::Event;
+use bloomery_engine::gate::core_tools::FOCUS_READ;
+use bloomery_engine::offload::{INLINE_BYTES, Offload, excerpt};
+use bloomery_engine::step::ToolCall;
+
+/// Answers a call that is the worker's own.
+pub(super) fn core(call: &ToolCall<'_>, focus: &FocusCache, files: &impl Files) -> Event {
+    let answer = match call.tool {
+        FOCUS_READ => focus.read(files, call.arguments),
+        other => Err(format!("This worker has no tool {other}; nothing was done.")),
+    };
+    let call = call.id.clone();
+    match answer {
+        Ok(text) => Event::ToolCompleted { call, text },
+        Err(text) => Event::ToolFailed { call, text },
+    }
+}
+
+/// The outcome as it is recorded. A large answer is durable in the focus cache before it is; one that cannot be
+/// kept is cut, because the call has happened all the same.
+pub(super) fn kept(outcome: Event, focus: &FocusCache, files: &impl Files) -> Event {
+    match outcome {
+        Event::ToolCompleted { call, text } if text.len() > INLINE_BYTES => match focus.keep(files, &text) {
+            Ok(handle) => {
+                let excerpt = excerpt(&text, &handle);
+                Event::ResultOffloaded { call, handle, bytes: bytes(&text), excerpt }
+            }
+            Err(error) => {
+                tracing::error!("a result of {} bytes cannot be kept in the focus cache: {error}", text.len());
+                let note = format!("\n[cut: of {} bytes, the rest could not be kept]", text.len());
+                Event::ToolCompleted { call, text: bounded(&text, INLINE_BYTES - note.len()) + &note }
+            }
+        },
+        Event::ToolFailed { call, text } => Event::ToolFailed { call, text: bounded(&text, INLINE_BYTES) },
+        Event::ToolIndeterminate { call, text } => {
+            Event::ToolIndeterminate { call, text: bounded(&text, INLINE_BYTES) }
+        }
+        other => other,
+    }
+}
+
+/// Keeps an earlier result, and says so.
+///
+/// # Errors
+/// If it cannot be kept: the conversation has no room left for it, so it cannot go on here.
+pub(super) fn offloaded(result: &Offload<'_>, focus: &FocusCache, files: &impl Files) -> Result<Event, Error> {
+    let Offload { call, text } = result;
+    let handle = focus.keep(files, text).map_err(|error| Error::of("keep a result in", focus.dir(), error))?;
+    let excerpt = excerpt(text, &handle);
+    Ok(Event::ResultOffloaded { call: (*call).clone(), handle, bytes: bytes(text), excerpt })
+}
+
+fn bytes(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::focus::BUDGET;
+    use crate::log::files::Disk;
+    use bloomery_crds::Digest;
+    use bloomery_engine::event::CallId;
+    use bloomery_engine::tool::ToolSource;
+
+    fn id() -> CallId {
+        CallId::new(7, 0)
+    }
+
+    fn completed(text: &str) -> Event {
+        Event::ToolCompleted { call: id(), text: text.to_owned() }
+    }
+
+    fn asked(tool: &str, arguments: &str, focus: &FocusCache) -> Event {
+        let (id, key) = (id(), Digest::of_bytes(b""));
+        let source = ToolSource::Core;
+        core(&ToolCall { id: &id, tool, arguments, key, idempotent: true, read_only: true, source }, focus, &Disk)
+    }
+
+    #[test]
+    fn a_large_answer_is_kept_before_it_is_recorded_and_read_by_its_handle() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let text = "row\n".repeat(INLINE_BYTES);
+        let Event::ResultOffloaded { handle, bytes, excerpt, .. } = kept(completed(&text), &focus, &Disk) else {
+            panic!("not put aside")
+        };
+        assert_eq!(usize::try_from(bytes).unwrap(), text.len());
+        assert!(excerpt.len() < INLINE_BYTES && excerpt.contains(handle.as_str()), "{excerpt}");
+        let answer = asked(FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}"), &focus);
+        let read = format!("row\n\n[bytes 0 to 4 of {bytes}; go on with offset 4]");
+        assert_eq!(answer, Event::ToolCompleted { call: id(), text: read });
+    }
+
+    #[test]
+    fn an_answer_that_fits_stands_as_it_is() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let text = "x".repeat(INLINE_BYTES);
+        assert_eq!(kept(completed(&text), &focus, &Disk), completed(&text));
+        assert!(!focus.dir().exists());
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_kept_has_happened_all_the_same() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
+        let Event::ToolCompleted { text, .. } = kept(completed(&"x".repeat(2 * INLINE_BYTES)), &focus, &Disk) else {
+            panic!("no outcome")
+        };
+        assert!(text.len() <= INLINE_BYTES && text.ends_with("the rest could not be kept]"), "{}", text.len());
+        assert!(offloaded(&Offload { call: &id(), text: "x" }, &focus, &Disk).is_err());
+    }
+
+    #[test]
+    fn a_long_error_is_cut() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let failed = Event::ToolFailed { call: id(), text: "x".repeat(2 * INLINE_BYTES) };
+        let Event::ToolFailed { text, .. } = kept(failed, &focus, &Disk) else { panic!("not failed") };
+        assert!(text.len() <= INLINE_BYTES);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_a_tool_error() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let handle = Digest::of_bytes(b"gone");
+        let gone = asked(FOCUS_READ, &format!("{{\"handle\":\"{handle}\"}}"), &focus);
+        assert!(matches!(gone, Event::ToolFailed { text, .. } if text.contains("not kept any more")));
+        let unknown = asked("use_skill", "{}", &focus);
+        assert!(matches!(unknown, Event::ToolFailed { text, .. } if text.contains("no tool use_skill")));
+    }
+}

@@ -1,0 +1,62 @@
+//! The power goes at every operation on files, and with it what was not synced (`engine.md`, section 7).
+
+use super::*;
+use crate::fixture::sound::{answers, assert_allowed, assert_kept, ends_within, parse};
+use crate::fixture::twelve_steps::ANSWERS;
+use crate::fixture::volatile::{Crash, Keeps, Volatile};
+use bloomery_engine::line::Entry;
+use rstest::rstest;
+use std::sync::Arc;
+
+/// A disk, and a shop that looks at what of it would be left whenever something happens there.
+fn disk(stand: &mut Stand) -> Volatile {
+    stand.clear();
+    let disk = Volatile::new(&stand.memory());
+    let (watched, dir) = (disk.clone(), stand.memory());
+    stand.shop.witness = Some(Arc::new(move |call| {
+        let left = watched.left();
+        assert_allowed(&parse(&crate::fixture::stand::lines(&left, &dir)), call);
+    }));
+    disk
+}
+
+async fn undisturbed(stand: &mut Stand) -> (Vec<Entry>, u32) {
+    let disk = disk(stand);
+    stand.run_with(1, disk.clone(), Stop::default()).await.unwrap();
+    (parse(&stand.lines(&disk)), disk.operations())
+}
+
+#[rstest]
+#[tokio::test]
+async fn whatever_a_power_loss_takes_the_run_ends_as_without_it(
+    #[values(Crash::Before, Crash::After)] crash: fn(u32) -> Crash,
+    #[values(Keeps::Nothing, Keeps::Everything)] keeps: Keeps,
+) {
+    let mut stand = Stand::of_twelve_steps().await;
+    let (undisturbed, operations) = undisturbed(&mut stand).await;
+    assert!(operations > 100, "{operations}");
+    let mut within = 0;
+    for crash in (0..operations).map(crash) {
+        let disk = disk(&mut stand);
+        disk.crashes(crash);
+        let _ = stand.run_with(1, disk.clone(), Stop::default()).await;
+        disk.restart(keeps);
+        let left = stand.lines(&disk);
+        assert_kept(&stand.printed.text(), &left);
+        let (asked, left_log) = (stand.model.asked().len(), parse(&left));
+
+        assert_eq!(stand.run_with(2, disk.clone(), Stop::default()).await.unwrap(), Exit::Finished, "{crash:?}");
+        let lines = stand.lines(&disk);
+        assert_eq!(lines[..left.len()], left, "{crash:?}: the prefix has changed");
+        stand.assert_sound(&disk, &undisturbed);
+        if ends_within(&left_log).as_deref() == Some("refund") {
+            within += 1;
+            assert_eq!(outcome(&stand, 2), OutcomeCode::ToolIndeterminate, "{crash:?}");
+        } else {
+            assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{crash:?}");
+            // No answer that was logged is asked for again.
+            assert_eq!(stand.model.asked().len() - asked, ANSWERS - answers(&left_log), "{crash:?}");
+        }
+    }
+    assert!(within > 0, "no power loss fell within a refund");
+}

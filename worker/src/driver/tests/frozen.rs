@@ -1,0 +1,119 @@
+//! Attempts that are frozen just before a link or just after it, and let go in every order (`engine.md`, section 7).
+
+use super::*;
+use crate::fixture::frozen::{Frozen, Held, When};
+use crate::fixture::sound::{assert_allowed, parse, tool_of};
+use crate::fixture::stand;
+use crate::log::files::Files;
+use bloomery_engine::line::Entry;
+use rstest::rstest;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use tokio::sync::oneshot;
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A stand whose servers live on a thread of their own, so that attempts may block theirs.
+fn with_stand(test: impl FnOnce(Stand)) {
+    let (sender, receiver) = mpsc::channel();
+    let (over, until_over) = oneshot::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            runtime().block_on(async {
+                sender.send(Stand::of_twelve_steps().await).unwrap();
+                let _ = until_over.await;
+            });
+        });
+        // Moved in, so that the servers end with the test, however it ends.
+        let _over = over;
+        test(receiver.recv().unwrap());
+    });
+}
+
+fn clear(stand: &mut Stand) {
+    stand.clear();
+    let dir = stand.memory();
+    stand.shop.witness = Some(Arc::new(move |call| assert_allowed(&parse(&stand::lines(&Disk, &dir)), call)));
+}
+
+fn undisturbed(stand: &mut Stand) -> (Vec<Entry>, u32) {
+    clear(stand);
+    runtime().block_on(stand.run(1));
+    let segments = fs::read_dir(stand.memory().join("jobs/k-1")).unwrap().count();
+    (parse(&stand.lines(&Disk)), u32::try_from(segments).unwrap())
+}
+
+/// Starts the attempts one after the other, each when the one before is frozen; lets them go in `order`, each when
+/// the one before has ended; then lets another attempt end what they have left.
+fn run(stand: &Stand, freezes: &[(u32, When)], order: &[usize]) {
+    let frozen: Vec<Frozen> = freezes.iter().map(|(link, when)| Frozen::at(*link, *when)).collect();
+    thread::scope(|scope| {
+        let _held = Held(&frozen);
+        let mut attempts = Vec::new();
+        for (number, files) in (1..).zip(&frozen) {
+            attempts.push(Some(scope.spawn(move || {
+                let _running = files.runs();
+                runtime().block_on(stand.run_with(number, files.clone(), Stop::default())).unwrap()
+            })));
+            files.until_frozen();
+        }
+        for at in order {
+            frozen[*at].let_go();
+            attempts[*at].take().unwrap().join().unwrap();
+        }
+    });
+    runtime().block_on(stand.run(u32::try_from(freezes.len() + 1).unwrap()));
+}
+
+/// One that was killed at its link is one that never comes back.
+#[rstest]
+fn two_attempts_frozen_at_any_link_and_let_go_in_any_order_do_each_thing_once(
+    #[values(When::Before, When::After)] first: When,
+    #[values((1, When::Before), (1, When::After), (3, When::Before), (3, When::After))] second: (u32, When),
+) {
+    with_stand(|mut stand| {
+        let (undisturbed, segments) = undisturbed(&mut stand);
+        for link in 1..=segments {
+            for order in [[0, 1], [1, 0]] {
+                clear(&mut stand);
+                run(&stand, &[(link, first), second], &order);
+                stand.assert_sound(&Disk, &undisturbed);
+            }
+        }
+    });
+}
+
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+#[rstest]
+fn three_attempts_frozen_at_a_claim_or_an_effect_and_let_go_in_any_order_do_each_thing_once(
+    #[values(When::Before, When::After)] first: When,
+    #[values(When::Before, When::After)] second: When,
+    #[values(When::Before, When::After)] third: When,
+) {
+    with_stand(|mut stand| {
+        let (undisturbed, _) = undisturbed(&mut stand);
+        let refund = begins_refund(&undisturbed, &stand);
+        for link in [1, refund, refund + 1] {
+            for order in ORDERS {
+                clear(&mut stand);
+                // The second is frozen at its claim, the third behind it.
+                run(&stand, &[(link, first), (1, second), (2, third)], &order);
+                stand.assert_sound(&Disk, &undisturbed);
+            }
+        }
+    });
+}
+
+/// The link that begins the first refund, counted from 1: the segments before it, and its own.
+fn begins_refund(log: &[Entry], stand: &Stand) -> u32 {
+    let started = log.iter().find_map(|entry| match &entry.event {
+        Event::ToolStarted { call } if tool_of(log, call) == "refund" => Some(entry.seq),
+        _ => None,
+    });
+    let names = Disk.list(&stand.memory().join("jobs/k-1")).unwrap();
+    let firsts = names.iter().filter_map(|name| crate::log::segment::seq_of(name));
+    u32::try_from(firsts.filter(|first| *first <= started.unwrap()).count()).unwrap()
+}

@@ -1,0 +1,69 @@
+//! A replay decides nothing again and calls nothing (`design.md`, invariant 10).
+
+use super::*;
+use crate::fixture::SOURCE;
+use crate::fixture::sound::parse;
+use crate::inputs::Inputs;
+use crate::log::{Store, claim};
+use bloomery_engine::line::{Chain, Entry};
+
+fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {
+    let mut conversation = Conversation::new(run);
+    for entry in log {
+        conversation.apply(entry);
+    }
+    conversation
+}
+
+#[tokio::test]
+async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
+    let stand = Stand::of_twelve_steps().await;
+    stand.run(1).await;
+    let log = parse(&stand.lines(&Disk));
+    // All of it is there that the run is made for.
+    for name in ["result.offloaded", "gate.ruled", "reply.polished", "tool.started"] {
+        assert!(log.iter().any(|entry| entry.event.name() == name), "{name}");
+    }
+    let run = Inputs::read(&stand.args(1)).unwrap().run();
+    let mut live = Conversation::new(run.clone());
+    let mut decided = Vec::new().into_iter();
+    for (at, entry) in log.iter().enumerate() {
+        let replayed = fold(run.clone(), &log[..at]);
+        assert_eq!(step::next(&replayed), step::next(&live), "before event {}", at + 1);
+        // What the engine decides by itself is what the log says that it decided.
+        // Several events may be decided at once; the step is asked for again when all of them are recorded.
+        // The driver asks for no step while a call is under way: a replay would take it for lost.
+        let in_flight = at > 0 && log[at - 1].event.name() == "tool.started";
+        if decided.len() == 0
+            && !in_flight
+            && entry.event.name() != "epoch.started"
+            && let Step::Record(events) = step::next(&replayed)
+        {
+            decided = events.into_iter();
+        }
+        if let Some(event) = decided.next() {
+            assert_eq!(event, entry.event, "event {}", at + 1);
+        }
+        live.apply(entry);
+    }
+    let reported = stand.reports().pop().unwrap().report.projection;
+    assert_eq!(project(&fold(run, &log), reported.log.clone()), reported);
+}
+
+#[tokio::test]
+async fn a_claim_reads_the_whole_log_and_calls_nobody() {
+    let stand = Stand::of_twelve_steps().await;
+    stand.run(1).await;
+    let (asked, effects, reports) = (stand.model.asked().len(), stand.shop.effects(), stand.reports().len());
+    let inputs = Inputs::read(&stand.args(2)).unwrap();
+    let mut conversation = Conversation::new(inputs.run());
+    let store = Store::open(Disk, &stand.memory(), "k-1", "uid-2").unwrap();
+    let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2).await.unwrap();
+    assert_eq!(conversation.epoch(), 2);
+    assert_eq!(conversation.outcome().unwrap().code, OutcomeCode::Succeeded);
+    assert_eq!(
+        project(&conversation, claimed.log.position()).usage,
+        stand.reports().pop().unwrap().report.projection.usage
+    );
+    assert_eq!((stand.model.asked().len(), stand.shop.effects(), stand.reports().len()), (asked, effects, reports));
+}

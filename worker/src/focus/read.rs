@@ -1,0 +1,85 @@
+//! `focus_read`: a part of a kept text, for the model.
+
+use super::FocusCache;
+use crate::log::files::Files;
+use bloomery_crds::Digest;
+use bloomery_crds::text::bounded;
+use bloomery_engine::gate::core_tools::FOCUS_BYTES;
+use serde::Deserialize;
+
+/// The arguments of `focus_read`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    handle: String,
+    #[serde(default)]
+    offset: u64,
+    bytes: Option<u64>,
+}
+
+impl FocusCache {
+    /// Answers a call of `focus_read`: the part that was asked for, whole characters only, and where the next one
+    /// begins.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub fn read(&self, files: &impl Files, arguments: &str) -> Result<String, String> {
+        let Arguments { handle, offset, bytes } = serde_json::from_str(arguments)
+            .map_err(|error| format!("The arguments of focus_read cannot be used: {error}."))?;
+        let digest: Digest = handle.trim().parse().map_err(|_| {
+            let shown = bounded(&handle, 80);
+            format!("`{shown}` is no handle: copy the one in the excerpt, which begins with sha256:.")
+        })?;
+        let text = self.get(files, &digest).ok_or_else(|| {
+            format!("The result {digest} is not kept any more. Call the tool again if you need it, and ask for less.")
+        })?;
+        let bytes = bytes.unwrap_or(FOCUS_BYTES).clamp(1, FOCUS_BYTES);
+        part(&text, offset, bytes)
+            .ok_or_else(|| format!("The result has {} bytes, so nothing begins at offset {offset}.", text.len()))
+    }
+}
+
+/// The characters from the one at `offset` on; none where the text ends before.
+fn part(text: &str, offset: u64, bytes: u64) -> Option<String> {
+    let offset = usize::try_from(offset).ok().filter(|offset| *offset < text.len())?;
+    let start = text.floor_char_boundary(offset);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut end = text.floor_char_boundary(start.saturating_add(bytes).min(text.len()));
+    if end == start {
+        end = text.ceil_char_boundary(start + 1);
+    }
+    let whole = text.len();
+    let next = if end == whole { "the end".to_owned() } else { format!("go on with offset {end}") };
+    Some(format!("{}\n[bytes {start} to {end} of {whole}; {next}]", text.get(start..end)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_part_says_where_it_is_and_what_follows() {
+        assert_eq!(part("0123456789", 0, 4).unwrap(), "0123\n[bytes 0 to 4 of 10; go on with offset 4]");
+        assert_eq!(part("0123456789", 4, 99).unwrap(), "456789\n[bytes 4 to 10 of 10; the end]");
+        assert_eq!(part("0123456789", 10, 1), None);
+        assert_eq!(part("", 0, 1), None);
+        assert_eq!(part("x", u64::MAX, u64::MAX), None);
+        assert_eq!(part("a€b", 2, 1).unwrap(), "€\n[bytes 1 to 4 of 5; go on with offset 4]");
+    }
+
+    proptest! {
+        #[test]
+        fn parts_one_after_the_other_are_the_whole(text in ".{1,60}", bytes in 1_u64..9) {
+            let (mut read, mut offset) = (String::new(), 0);
+            loop {
+                let answer = part(&text, offset, bytes).unwrap();
+                let (part, note) = answer.rsplit_once("\n[bytes ").unwrap();
+                read.push_str(part);
+                let Some(next) = note.strip_suffix(']').unwrap().rsplit_once("offset ") else { break };
+                offset = next.1.parse().unwrap();
+            }
+            prop_assert_eq!(read, text);
+        }
+    }
+}

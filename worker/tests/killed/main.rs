@@ -1,0 +1,96 @@
+//! SIGKILL of the real process at every event boundary (`engine.md`, section 7).
+//!
+//! Everything outside of the worker is a server of this test, so a boundary is one of three: an event was printed,
+//! which is when it is durable; the model has a request; the Skill's server has a call, before or after its effect.
+
+#[cfg(test)]
+#[allow(dead_code, reason = "the unit tests of the worker use the rest of it")]
+#[path = "../../src/fixture/model_server.rs"]
+mod model_server;
+#[cfg(test)]
+#[allow(dead_code, reason = "the unit tests of the worker use the rest of it")]
+#[path = "../../src/fixture/operator.rs"]
+mod operator;
+#[cfg(test)]
+mod process;
+#[cfg(test)]
+mod shop;
+#[cfg(test)]
+#[allow(dead_code, reason = "the unit tests of the worker use the rest of it")]
+#[path = "../../src/fixture/sound.rs"]
+mod sound;
+#[cfg(test)]
+#[path = "../../src/fixture/twelve_steps.rs"]
+mod twelve_steps;
+
+/// The conversation's name in its log.
+#[cfg(test)]
+const SOURCE: &str = "/namespaces/acme/skilljobs/refund/k-1";
+
+#[cfg(test)]
+mod tests {
+    use crate::process::{Killed, Stand, When};
+    use crate::shop::Silence;
+    use crate::sound::{answers, ends_within, parse};
+    use crate::twelve_steps::ANSWERS;
+    use bloomery_engine::line::Entry;
+    use rstest::rstest;
+
+    /// Kills the first attempt, lets the second end the run, and looks at what both have left.
+    async fn survives(stand: &mut Stand, when: When, undisturbed: &[Entry]) {
+        stand.clear();
+        let killed = stand.run(1, Some(when)).await;
+        assert_eq!(killed, Killed::Yes, "{when:?}");
+        let left = stand.lines();
+        let (log, asked) = (parse(&left), stand.model.asked().len());
+
+        assert_eq!(stand.run(2, None).await, Killed::No, "{when:?}");
+        let lines = stand.lines();
+        assert_eq!(lines[..left.len()], left, "{when:?}: the prefix has changed");
+        crate::sound::assert_sound(&lines, &stand.printed, &stand.shop.effects(), undisturbed);
+        let ended = parse(&lines).into_iter().find(|entry| entry.event.name() == "finished").unwrap();
+        let code = serde_json::to_value(&ended.event).unwrap()["data"]["outcome"]["code"].clone();
+        if ends_within(&log).as_deref() == Some("refund") {
+            assert_eq!(code, "ToolIndeterminate", "{when:?}");
+        } else {
+            assert_eq!(code, "Succeeded", "{when:?}");
+            assert_eq!(stand.model.asked().len() - asked, ANSWERS - answers(&log), "{when:?}");
+        }
+    }
+
+    async fn undisturbed() -> (Stand, Vec<Entry>) {
+        let mut stand = Stand::new().await;
+        assert_eq!(stand.run(1, None).await, Killed::No);
+        let log = parse(&stand.lines());
+        (stand, log)
+    }
+
+    #[tokio::test]
+    async fn killed_when_an_event_is_durable() {
+        let (mut stand, log) = undisturbed().await;
+        for event in 1..=log.len() {
+            survives(&mut stand, When::Printed(event), &log).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn killed_while_the_model_is_asked() {
+        let (mut stand, log) = undisturbed().await;
+        for request in 1..=ANSWERS {
+            survives(&mut stand, When::Asked(request), &log).await;
+        }
+    }
+
+    #[rstest]
+    #[tokio::test]
+    async fn killed_while_a_tool_is_called(
+        #[values(Silence::BeforeItHappens, Silence::AfterItHappened)] silence: Silence,
+    ) {
+        let (mut stand, log) = undisturbed().await;
+        let calls = stand.shop.calls();
+        assert!(calls > 10, "{calls}");
+        for call in 1..=calls {
+            survives(&mut stand, When::Called(call, silence), &log).await;
+        }
+    }
+}

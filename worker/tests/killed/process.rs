@@ -1,0 +1,173 @@
+//! A Job whose attempts are real processes, and everything that they talk to.
+
+use crate::model_server::ModelServer;
+use crate::operator::Operator;
+use crate::shop::{Shop, Silence};
+use crate::twelve_steps;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::run::{JobIdentity, JobPart, McpEndpoint, ModelEndpoint, Revision, Sealed, VERSION, seal};
+use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_worker::log::segment;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStdout, Command};
+
+/// When an attempt is killed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum When {
+    /// As soon as it has printed so many events.
+    Printed(usize),
+    /// While the model has that request of its, from 1.
+    Asked(usize),
+    /// While the shop has that call of its, from 1.
+    Called(usize, Silence),
+}
+
+/// Whether an attempt was killed, rather than ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Killed {
+    Yes,
+    No,
+}
+
+pub(crate) struct Stand {
+    dir: tempfile::TempDir,
+    pub(crate) model: ModelServer,
+    pub(crate) shop: Shop,
+    operator: Operator,
+    /// What the attempts have printed.
+    pub(crate) printed: String,
+}
+
+impl Stand {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("token"), "token").unwrap();
+        fs::create_dir(dir.path().join("memory")).unwrap();
+        Self {
+            dir,
+            model: ModelServer::start(twelve_steps::script()).await,
+            shop: Shop::start().await,
+            operator: Operator::start([]).await,
+            printed: String::new(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Makes it new, but for its servers.
+    pub(crate) fn clear(&mut self) {
+        fs::remove_dir_all(self.path("memory")).unwrap();
+        fs::create_dir(self.path("memory")).unwrap();
+        self.shop.clear();
+        self.printed.clear();
+    }
+
+    /// The lines of the log.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let dir = self.path("memory/jobs/k-1");
+        let mut lines: Vec<String> = Vec::new();
+        while let Ok(content) = fs::read_to_string(dir.join(segment::name(lines.len() as u64 + 1))) {
+            lines.extend(content.lines().map(str::to_owned));
+        }
+        lines
+    }
+
+    /// Runs an attempt until it ends, or is killed.
+    pub(crate) async fn run(&mut self, number: u32, when: Option<When>) -> Killed {
+        let asked = self.model.asked().len();
+        let (silent_request, silent_call) = match when {
+            Some(When::Asked(request)) => (Some(asked + request), None),
+            Some(When::Called(call, silence)) => (None, Some((call, silence))),
+            Some(When::Printed(_)) | None => (None, None),
+        };
+        *self.model.silent_at.lock().unwrap() = silent_request;
+        *self.shop.silent_at.lock().unwrap() = silent_call;
+        let (model, shop) = (&self.model, &self.shop);
+        let mut child = self.command(number).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let events = if let Some(When::Printed(events)) = when { events } else { usize::MAX };
+        let reached = async {
+            match (silent_request, silent_call) {
+                (Some(request), _) => model.until_asked(request).await,
+                (_, Some(_)) => shop.until_silent().await,
+                (None, None) => std::future::pending().await,
+            }
+        };
+        let mut printed = Vec::new();
+        let killed = tokio::select! {
+            killed = read(&mut stdout, events, &mut printed) => killed,
+            () = reached => Killed::Yes,
+        };
+        if killed == Killed::Yes {
+            child.kill().await.unwrap();
+            // What it had printed until then; the last line may be cut.
+            read(&mut stdout, usize::MAX, &mut printed).await;
+        } else {
+            assert!(child.wait().await.unwrap().success(), "{}", fs::read_to_string(self.path("termination")).unwrap());
+        }
+        let whole = printed.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        self.printed.push_str(std::str::from_utf8(&printed[..whole]).unwrap());
+        killed
+    }
+
+    fn command(&self, number: u32) -> Command {
+        let (revision, part) = self.sealed(number);
+        let write = |name: &str, sealed: &Sealed| fs::write(self.path(name), &sealed.text).unwrap();
+        write("revision.json", &revision);
+        write("job.json", &part);
+        fs::write(self.path("termination"), "").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery-worker"));
+        command
+            .current_dir(self.dir.path())
+            .args(["run", "--revision", "revision.json", "--revision-digest", revision.digest.as_str()])
+            .args(["--job", "job.json", "--job-digest", part.digest.as_str(), "--memory"])
+            .arg(self.path("memory"))
+            .args(["--token", "token", "--pod-uid", &format!("uid-{number}"), "--termination-log", "termination"])
+            .args(["--log-format", "json"])
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// The run document as the operator writes it.
+    fn sealed(&self, number: u32) -> (Sealed, Sealed) {
+        let mcp = Some(McpEndpoint { url: self.shop.url.clone() });
+        let spec = twelve_steps::skill();
+        let revision = seal(&Revision { version: VERSION, skill: "cs-tier-1".into(), spec, mcp }).unwrap();
+        let part = JobPart {
+            version: VERSION,
+            job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: "uid-j".into() },
+            attempt: number,
+            run_key: "k-1".into(),
+            revision: revision.digest.clone(),
+            goal: "Refund order A-17".into(),
+            limits: EffectiveLimits::DEFAULT,
+            models: vec![ModelEndpoint {
+                name: "default".into(),
+                provider: ModelProvider::Openai,
+                model: "gpt-5".into(),
+                base_url: self.model.url.clone(),
+                timeout_seconds: 60,
+                context_window: 128_000,
+                api_key: None,
+            }],
+            resources: Vec::new(),
+            report: self.operator.endpoint.clone(),
+        };
+        (revision, seal(&part).unwrap())
+    }
+}
+
+/// Reads until there are so many lines, or no more.
+async fn read(from: &mut ChildStdout, lines: usize, into: &mut Vec<u8>) -> Killed {
+    while into.split(|byte| *byte == b'\n').count() <= lines {
+        if from.read_buf(into).await.unwrap() == 0 {
+            return Killed::No;
+        }
+    }
+    Killed::Yes
+}

@@ -1,0 +1,93 @@
+//! The protocol of the log as a model, checked in every interleaving (`engine.md`, section 1).
+//!
+//! Whoever changes the protocol changes this model first. Every rule has its counterpart in [`mutation`]: a protocol
+//! without it, in which the checker must find what goes wrong. A rule whose mutation is found by nobody is either no
+//! rule or not modelled.
+
+#[cfg(test)]
+mod attempt;
+#[cfg(test)]
+mod conversation;
+#[cfg(test)]
+mod mutation;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod volume;
+#[cfg(test)]
+mod world;
+
+#[cfg(test)]
+mod tests {
+    use crate::mutation::Mutation;
+    use crate::properties;
+    use crate::world::{Action, Faults, Protocol, World};
+    use rstest::rstest;
+    use stateright::{Checker, HasDiscoveries, Model, Path};
+    use std::collections::BTreeSet;
+
+    fn check(protocol: Protocol) -> impl Checker<Protocol> {
+        protocol.checker().threads(2).spawn_bfs().join()
+    }
+
+    fn told(path: &Path<World, Action>) -> String {
+        path.clone().into_actions().iter().map(|action| format!("{action:?}")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Every property holds, and everything that should be possible is.
+    fn assert_holds(protocol: Protocol) -> usize {
+        let checker = check(protocol);
+        for (name, path) in checker.discoveries() {
+            assert!(properties::is_possibility(name), "{name} is violated by\n{}", told(&path));
+        }
+        let found: BTreeSet<_> = checker.discoveries().into_keys().collect();
+        let missing: Vec<_> = properties::all()
+            .into_iter()
+            .filter(|p| properties::is_possibility(p.name) && !found.contains(p.name))
+            .collect();
+        assert!(missing.is_empty(), "never seen: {:?}", missing.iter().map(|p| p.name).collect::<Vec<_>>());
+        checker.unique_state_count()
+    }
+
+    #[test]
+    fn two_attempts_keep_every_promise_under_every_fault() {
+        let states = assert_holds(Protocol::new(2, Faults { power_losses: 2, lost_replies: 2, kills: true }));
+        assert!(states > 1_000, "{states}");
+    }
+
+    #[rstest]
+    #[case::that_lose_power(Faults { power_losses: 1, lost_replies: 0, kills: false })]
+    #[case::that_lose_replies(Faults { power_losses: 0, lost_replies: 1, kills: false })]
+    fn three_attempts_keep_every_promise(#[case] faults: Faults) {
+        let states = assert_holds(Protocol::new(3, faults));
+        assert!(states > 10_000, "{states}");
+    }
+
+    #[rstest]
+    #[case::shared_segments(Mutation::AppendToSegment, properties::NEVER_LOST)]
+    #[case::adopted_lines(Mutation::AdoptLines, properties::ONE_EFFECT)]
+    #[case::a_loser_that_goes_on(Mutation::LoserGoesOn, properties::NEVER_LOST)]
+    #[case::a_claim_without_a_line(Mutation::ActBeforeClaim, properties::CLAIMED)]
+    #[case::effects_before_they_are_durable(Mutation::EffectBeforeDurable, properties::DURABLE_FIRST)]
+    #[case::an_outcome_that_is_kept_back(Mutation::ReportBeforeDurable, properties::DURABLE_FIRST)]
+    #[case::names_that_are_not_synced(Mutation::NoSyncOfNames, properties::NEVER_LOST)]
+    #[case::content_that_is_not_synced(Mutation::NoSyncOfContent, properties::PROGRESS)]
+    #[case::a_prefix_that_is_not_synced(Mutation::NoSyncOfPrefix, properties::GAP_FREE)]
+    #[case::names_that_are_not_exclusive(Mutation::NamesReplaced, properties::NEVER_LOST)]
+    #[case::started_calls_sent_again(Mutation::StartedSentAgain, properties::ONE_EFFECT)]
+    #[case::segments_removed_at_the_end(Mutation::LogRemoved, properties::NEVER_LOST)]
+    #[case::a_claim_by_a_file_of_its_own(Mutation::LockFile, properties::PROGRESS)]
+    #[case::storage_that_forgets_under_a_living_worker(Mutation::StorageForgets, properties::NEVER_LOST)]
+    fn without_one_of_its_rules_the_protocol_breaks(#[case] mutation: Mutation, #[case] property: &'static str) {
+        let faults = Faults { power_losses: 1, lost_replies: 1, kills: true };
+        let checker = Protocol::new(2, faults)
+            .with(mutation)
+            .checker()
+            .finish_when(HasDiscoveries::AnyOf([property].into()))
+            .spawn_bfs()
+            .join();
+        let found: Vec<_> =
+            checker.discoveries().into_keys().filter(|name| !properties::is_possibility(name)).collect();
+        assert!(found.contains(&property), "{mutation:?} breaks {found:?} only");
+    }
+}

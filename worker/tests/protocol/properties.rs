@@ -1,0 +1,94 @@
+//! What holds in every moment, and what must be possible for the check to mean anything.
+
+use crate::attempt::{At, Attempt};
+use crate::conversation::{Act, Call, Line, Outcome, epoch};
+use crate::world::{Protocol, World};
+use stateright::{Expectation, Property};
+
+/// Invariant 1 of `design.md`.
+pub const ALLOWED: &str = "no effect without an earlier durable Allow";
+/// Invariant 2; the other call is of an idempotent tool.
+pub const ONE_EFFECT: &str = "no call has two effects";
+/// Invariant 3.
+pub const NEVER_LOST: &str = "what was acknowledged is never lost and never changes";
+/// Invariant 3.
+pub const GAP_FREE: &str = "the log has no gap";
+/// The table of `engine.md`, section 1.
+pub const DURABLE_FIRST: &str = "what an act needs is durable first";
+/// Invariant 10.
+pub const CLAIMED: &str = "replay does nothing outside: only an attempt whose claim is durable acts";
+/// Invariant 10.
+pub const SAME_STATE: &str = "what an attempt has in mind is what a replay finds";
+pub const EPOCHS: &str = "epochs are counted without a gap";
+pub const ASKED_ONCE: &str = "no answer that was logged is asked for again";
+pub const ONE_END: &str = "a conversation has one end";
+pub const PROGRESS: &str = "an attempt that nothing disturbs comes to an end";
+
+const SUPERSEDED: &str = "an attempt is superseded";
+const LATE_ACT: &str = "an attempt that was frozen acts after another has taken over";
+const REPEATED: &str = "an idempotent call is repeated";
+const SUCCEEDS_LATE: &str = "a later attempt succeeds";
+const ESCALATES: &str = "a lost call is left to a person";
+
+/// Whether it is something that must be found, rather than something that must not.
+pub fn is_possibility(name: &str) -> bool {
+    all().iter().any(|property| property.name == name && property.expectation == Expectation::Sometimes)
+}
+
+/// All of them.
+pub fn all() -> Vec<Property<Protocol>> {
+    vec![
+        Property::always(ALLOWED, |_, world: &World| !world.seen.unallowed),
+        Property::always(ONE_EFFECT, |_, world: &World| world.seen.refunds <= 1),
+        Property::always(NEVER_LOST, |_, world: &World| {
+            !world.seen.forked && world.volume.durable_log().starts_with(&world.seen.acknowledged)
+        }),
+        Property::always(GAP_FREE, |_, world: &World| !world.volume.has_gap()),
+        Property::always(DURABLE_FIRST, |_, world: &World| !world.seen.too_early),
+        Property::always(CLAIMED, |_, world: &World| !world.seen.unclaimed),
+        Property::always(SAME_STATE, |_, world: &World| {
+            let log = world.volume.log();
+            running(world).all(|attempt| log.starts_with(&attempt.view))
+        }),
+        Property::always(EPOCHS, |_, world: &World| {
+            let epochs = world.volume.log().into_iter().filter_map(number);
+            epochs.zip(1..).all(|(number, expected)| number == expected)
+        }),
+        Property::always(ASKED_ONCE, |_, world: &World| {
+            let log = world.volume.log();
+            let answered = log.iter().position(|line| *line == Line::Answered).unwrap_or(log.len());
+            log.iter().skip(answered + 1).all(|line| ![Line::Requested, Line::Answered].contains(line))
+        }),
+        Property::always(ONE_END, |_, world: &World| {
+            world.volume.log().iter().filter(|line| matches!(line, Line::Finished(_))).count() <= 1
+        }),
+        Property::always(PROGRESS, Protocol::makes_progress),
+        Property::sometimes(SUPERSEDED, |_, world: &World| {
+            let taken = |attempt: &Attempt| world.volume.segments.contains_key(&(attempt.view.len() + 1));
+            running(world).any(|attempt| attempt.begun && attempt.at == At::Linking && taken(attempt))
+        }),
+        Property::sometimes(LATE_ACT, |_, world: &World| {
+            let taken_over = |attempt: &Attempt| epoch(&world.volume.durable_log()) > epoch(&attempt.view);
+            running(world)
+                .any(|attempt| matches!(attempt.act, Act::Effect(_)) && attempt.at == At::Acting && taken_over(attempt))
+        }),
+        Property::sometimes(REPEATED, |_, world: &World| {
+            world.volume.log().iter().filter(|line| **line == Line::Started(Call::Notify)).count() > 1
+        }),
+        Property::sometimes(SUCCEEDS_LATE, |_, world: &World| {
+            let log = world.volume.log();
+            log.contains(&Line::Finished(Outcome::Succeeded)) && epoch(&log) > 1
+        }),
+        Property::sometimes(ESCALATES, |_, world: &World| {
+            world.volume.log().contains(&Line::Finished(Outcome::Indeterminate))
+        }),
+    ]
+}
+
+fn running(world: &World) -> impl Iterator<Item = &Attempt> {
+    world.attempts.iter().filter(|attempt| attempt.at != At::Over)
+}
+
+fn number(line: Line) -> Option<u8> {
+    if let Line::Epoch { number, .. } = line { Some(number) } else { None }
+}
