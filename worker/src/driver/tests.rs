@@ -108,9 +108,9 @@ async fn people_read_one_line_an_event() {
 async fn a_finished_conversation_is_told_again_and_nothing_is_done() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     stand.run(1).await;
-    let asked = stand.model.asked().len();
+    let asked = stand.model.times();
     assert_eq!(stand.run(2).await, Exit::Finished);
-    assert_eq!((stand.model.asked().len(), stand.shop.effects().len()), (asked, 2));
+    assert_eq!((stand.model.times(), stand.shop.effects().len()), (asked, 2));
     assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded);
     assert_eq!(stand.termination(2).epoch, Some(2));
 }
@@ -155,7 +155,7 @@ async fn a_model_is_waited_for_as_long_as_anything_else() {
     assert_eq!(code, OutcomeCode::ModelUnavailable);
     let model = format!("The Model `default` (gpt-5 at {})", stand.model.url);
     assert!(message.starts_with(&format!("{model} answered HTTP 503: busy. It was tried once in ")), "{message}");
-    assert_eq!(stand.model.asked().len(), 1);
+    assert_eq!(stand.model.times(), 1);
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn a_model_that_outlasts_the_duration_ends_the_job() {
     stand.limits = EffectiveLimits { duration_seconds: 1, ..EffectiveLimits::DEFAULT };
     stand.run(1).await;
     assert_eq!(outcome(&stand, 1), OutcomeCode::DurationLimit);
-    assert_eq!(stand.model.asked().len(), 1);
+    assert_eq!(stand.model.times(), 1);
 }
 
 #[tokio::test]

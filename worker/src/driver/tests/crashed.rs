@@ -43,7 +43,7 @@ async fn whatever_a_power_loss_takes_the_run_ends_as_without_it(
         disk.restart(keeps);
         let left = stand.lines(&disk);
         assert_kept(&stand.printed.text(), &left);
-        let (asked, left_log) = (stand.model.asked().len(), parse(&left));
+        let (asked, left_log) = (stand.model.times(), parse(&left));
 
         assert_eq!(stand.run_with(2, disk.clone(), Stop::default()).await.unwrap(), Exit::Finished, "{crash:?}");
         let lines = stand.lines(&disk);
@@ -55,7 +55,7 @@ async fn whatever_a_power_loss_takes_the_run_ends_as_without_it(
         } else {
             assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{crash:?}");
             // No answer that was logged is asked for again.
-            assert_eq!(stand.model.asked().len() - asked, ANSWERS - answers(&left_log), "{crash:?}");
+            assert_eq!(stand.model.times() - asked, ANSWERS - answers(&left_log), "{crash:?}");
         }
     }
     assert!(within > 0, "no power loss fell within a refund");

@@ -32,7 +32,7 @@ async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once() {
             let killed = stand.run_with(1, Faulty::killed(at, fault), Stop::default()).await;
             let left = stand.log();
             let inside = is_inside_an_effect(&left);
-            let asked = stand.model.asked().len();
+            let asked = stand.model.times();
             let answered = left.iter().filter(|entry| entry.event.name() == "model.answered").count();
 
             assert_eq!(stand.run(2).await, Exit::Finished, "{fault:?} at {at}");
@@ -49,7 +49,7 @@ async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once() {
             assert_eq!(effects.len(), 2, "{fault:?} at {at}");
             assert_eq!(acts(&log), undisturbed, "{fault:?} at {at}");
             // Every answer that was logged was asked for once.
-            assert_eq!(stand.model.asked().len() - asked, 5 - answered, "{fault:?} at {at}");
+            assert_eq!(stand.model.times() - asked, 5 - answered, "{fault:?} at {at}");
             drop(killed);
         }
     }

@@ -54,7 +54,7 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
 async fn a_claim_reads_the_whole_log_and_calls_nobody() {
     let stand = Stand::of_twelve_steps().await;
     stand.run(1).await;
-    let (asked, effects, reports) = (stand.model.asked().len(), stand.shop.effects(), stand.reports().len());
+    let (asked, effects, reports) = (stand.model.times(), stand.shop.effects(), stand.reports().len());
     let inputs = Inputs::read(&stand.args(2)).unwrap();
     let mut conversation = Conversation::new(inputs.run());
     let store = Store::open(Disk, &stand.memory(), "k-1", "uid-2").unwrap();
@@ -65,5 +65,5 @@ async fn a_claim_reads_the_whole_log_and_calls_nobody() {
         project(&conversation, claimed.log.position()).usage,
         stand.reports().pop().unwrap().report.projection.usage
     );
-    assert_eq!((stand.model.asked().len(), stand.shop.effects(), stand.reports().len()), (asked, effects, reports));
+    assert_eq!((stand.model.times(), stand.shop.effects(), stand.reports().len()), (asked, effects, reports));
 }

@@ -30,7 +30,7 @@ async fn a_drain_drops_the_request_parks_and_the_next_attempt_goes_on() {
     assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded);
     assert_eq!(stand.shop.effects().len(), 2);
     // The reads are in the log and were not asked for again; the dropped request was.
-    assert_eq!(stand.model.asked().len(), 6);
+    assert_eq!(stand.model.times(), 6);
 }
 
 #[tokio::test]
