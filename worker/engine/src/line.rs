@@ -6,6 +6,8 @@
 
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod older;
 
 use crate::event::Event;
 use bloomery_crds::Digest;

@@ -1,0 +1,44 @@
+//! Logs that workers of earlier versions wrote: they stay readable, and mean what they meant (`engine.md`, section 1).
+//!
+//! Each file is the segments of one Job of `make demo`, one after the other, as that version left them on the volume.
+
+use super::{Chain, Entry, SCHEMA_VERSION};
+use crate::conversation::Conversation;
+use crate::conversation::fixture::run;
+use crate::projection::project;
+use crate::step::{Step, next};
+use bloomery_crds::outcome::OutcomeCode;
+use rstest::rstest;
+use serde_json::Value;
+
+fn source(log: &str) -> String {
+    let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert!(first["schemaversion"].as_u64().unwrap() <= u64::from(SCHEMA_VERSION));
+    first["source"].as_str().unwrap().to_owned()
+}
+
+fn read(log: &str) -> (Chain, Vec<Entry>) {
+    let mut chain = Chain::new(source(log));
+    let entries = log.lines().map(|line| chain.read(line).unwrap()).collect();
+    (chain, entries)
+}
+
+#[rstest]
+#[case::before_the_stages(include_str!("older/before-the-stages.jsonl"))]
+fn a_log_of_an_earlier_version_leads_to_the_same_end(#[case] log: &str) {
+    let (chain, entries) = read(log);
+    let mut conversation = Conversation::new(run());
+    for entry in &entries {
+        assert!(!matches!(next(&conversation), Step::Done(_)), "it ends before event {}", entry.seq);
+        conversation.apply(entry);
+    }
+    assert!(matches!(next(&conversation), Step::Done(_)));
+    let status = project(&conversation, chain.position("jobs/x"));
+    assert_eq!(status.outcome.unwrap().code, OutcomeCode::Succeeded);
+    let result = status.result.unwrap();
+    assert_eq!(result.text, "I am sorry that your order arrived broken. 49.90 EUR are on their way back to you.");
+    assert_eq!(result.fields["status"], "refunded");
+    let asked = entries.iter().filter(|entry| entry.event.name() == "model.requested").count();
+    assert_eq!(status.usage.llm_calls.plan as usize, asked);
+    assert_eq!(status.gates.finalization.attempts.len(), 1);
+}
