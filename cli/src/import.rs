@@ -25,15 +25,12 @@ pub fn run(args: &ImportArgs) -> io::Result<Verdict> {
         findings.into_iter().map(|finding| Located { file: source.name.clone(), finding }).collect();
     report::text(&mut anstream::stderr().lock(), &located)?;
     let tally = Tally::of(&located);
-    match skill.filter(|_| tally.errors == 0) {
-        Some(skill) => {
-            write(&skill, args)?;
-            Ok(Verdict::Good)
-        }
-        None => {
-            anstream::eprintln!("{}: nothing was written", tally.words());
-            Ok(Verdict::Bad)
-        }
+    if let Some(skill) = skill.filter(|_| tally.errors == 0) {
+        write(&skill, args)?;
+        Ok(Verdict::Good)
+    } else {
+        anstream::eprintln!("{}: nothing was written", tally.words());
+        Ok(Verdict::Bad)
     }
 }
 

@@ -21,8 +21,9 @@ pub fn broken(kind: &str, object: &Value) -> Vec<Broken> {
     let definition = definitions().into_iter().find(|definition| definition.spec.names.kind == kind);
     let schema =
         definition.and_then(|definition| serde_json::to_value(definition.spec.versions.first()?.schema.as_ref()?).ok());
+    let schema = schema.as_ref().and_then(|schema| schema.pointer("/openAPIV3Schema/properties/spec"));
     if let (Some(schema), Some(spec)) = (schema, object.get("spec")) {
-        visit(&schema["openAPIV3Schema"]["properties"]["spec"], spec, "spec", &mut broken);
+        visit(schema, spec, "spec", &mut broken);
     }
     broken
 }

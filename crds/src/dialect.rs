@@ -1,7 +1,7 @@
 //! What people write: the manifest of a kind of ours, and the dialect of the seeds (000, 002), each read with the
 //! line and column of every value.
 //!
-//! The dialect is the snake_case YAML of `domain.yaml` and skill files. [`import`] turns it into a [`Skill`]; a
+//! The dialect is the `snake_case` YAML of `domain.yaml` and skill files. [`import`] turns it into a [`Skill`]; a
 //! field that a `Skill` cannot say is named in a finding, never dropped silently. [`manifest`] reads what the API
 //! server would be given, and finds what it would refuse. Both find all faults at once.
 //!

@@ -11,7 +11,7 @@ use rstest::rstest;
 #[case::two_macros_side_by_side("a.all(x, x > 1) && b.exists(y, y == 2)")]
 #[case::a_field_named_like_a_macro("args.map == 1 && all > 3")]
 #[case::brackets_in_strings(r#"note == "((((((((((((((((((((((((((((((" "#)]
-#[case::brackets_in_raw_strings(r#"note == r'\(((((((((((((((((((((((((((((('"#)]
+#[case::brackets_in_raw_strings(r"note == r'\(((((((((((((((((((((((((((((('")]
 #[case::brackets_in_long_strings("note == '''((((((((((((((\n((((((((((((((('''")]
 #[case::brackets_in_comments("amount > 1 // ((((((((((((((((((((((((((((((")]
 #[case::escapes(r#"note == "\n\x41\u00e9\U0001F600\101\"" "#)]

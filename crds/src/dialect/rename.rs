@@ -1,4 +1,4 @@
-//! From the dialect's names to those of the API: the fields of a `Skill`'s schema in snake_case, and what the seeds
+//! From the dialect's names to those of the API: the fields of a `Skill`'s schema in `snake_case`, and what the seeds
 //! say otherwise.
 
 use super::finding::Finding;

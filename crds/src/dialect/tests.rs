@@ -146,7 +146,7 @@ fn a_bomb_of_aliases_is_refused() {
 #[rstest]
 #[case::flow("[".repeat(100_000))]
 #[case::flow_maps("{a: ".repeat(50_000))]
-#[case::block((0..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect())]
+#[case::block((0..2_000).map(|depth| " ".repeat(depth) + "a:\n").collect())]
 #[case::lists("- ".repeat(100_000))]
 #[case::just_too_deep(format!("{}{}", "[".repeat(MAX_DEPTH + 1), "]".repeat(MAX_DEPTH + 1)))]
 fn deep_nesting_is_refused(#[case] text: String) {

@@ -38,7 +38,7 @@ pub(crate) struct Figures(Vec<Figure>);
 impl Figures {
     /// A figure that decides nothing.
     pub(crate) fn report(&mut self, section: &'static str, name: impl Into<String>, value: f64, unit: &'static str) {
-        self.add(section, name.into(), value, unit, None);
+        self.add(Figure { section, name: name.into(), value, unit, at_most: None });
     }
 
     /// A figure that must not pass a limit.
@@ -49,7 +49,7 @@ impl Figures {
         of: (f64, &'static str),
         most: f64,
     ) {
-        self.add(section, name.into(), of.0, of.1, Some(most));
+        self.add(Figure { section, name: name.into(), value: of.0, unit: of.1, at_most: Some(most) });
     }
 
     /// Whether a goal was missed.
@@ -74,9 +74,9 @@ impl Figures {
         serde_json::to_string_pretty(&serde_json::json!({ "met": !self.missed(), "figures": self.0 })).unwrap() + "\n"
     }
 
-    fn add(&mut self, section: &'static str, name: String, value: f64, unit: &'static str, at_most: Option<f64>) {
-        let figure = Figure { section, name, value, unit, at_most };
-        eprintln!("{section}: {} = {value:.3} {unit} {}", figure.name, figure.verdict());
+    fn add(&mut self, figure: Figure) {
+        let Figure { section, name, value, unit, .. } = &figure;
+        eprintln!("{section}: {name} = {value:.3} {unit} {}", figure.verdict());
         self.0.push(figure);
     }
 }

@@ -43,16 +43,16 @@ fn decision(figures: &mut Figures, rules: (usize, usize), most: f64) {
     for event in events {
         player.record(event);
     }
-    let ruled = repeated(TIMES, || next(&player.conversation));
+    let gated = repeated(TIMES, || next(&player.conversation));
     let Step::Record(events) = next(&player.conversation) else { panic!("the call is not ruled on") };
     assert!(matches!(events.as_slice(), [Event::ToolRuled { verdict: Verdict::Allow, .. }]), "{events:?}");
     let call = &player.conversation.calls()[0];
-    let rule = repeated(TIMES, || rule(call, &player.conversation));
+    let ruling = repeated(TIMES, || rule(call, &player.conversation));
 
     let name = |what: &str| format!("{what}, {} rules and {} on the tool", rules.0, rules.1);
     figures.report("gate", name("arguments and digest"), us(requested), "us");
-    figures.report("gate", name("ruling"), us(rule), "us");
-    figures.decide("gate", name("decision"), (us(requested + ruled), "us"), most);
+    figures.report("gate", name("ruling"), us(ruling), "us");
+    figures.decide("gate", name("decision"), (us(requested + gated), "us"), most);
 }
 
 /// The usual Skill with more rules.

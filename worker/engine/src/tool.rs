@@ -58,6 +58,8 @@ pub enum ToolSource {
 }
 
 impl ToolSource {
+    // By reference, as serde asks it.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
     fn is_server(&self) -> bool {
         *self == Self::Server
     }

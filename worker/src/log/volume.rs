@@ -25,9 +25,12 @@ pub(super) fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), 
         Ok(()) => Err(Error::Unsupported { dir: dir.to_owned(), what, detail: "a name was given twice".to_owned() }),
     };
     let checked = missing("exclusive creation of files", files.create(&probe, b"again\n")).and_then(|()| {
-        files.link(&probe, &second).map_err(|error| match is_passing(&error) {
-            true => Error::of("try the volume at", dir, error),
-            false => Error::Unsupported { dir: dir.to_owned(), what: "hard links", detail: error.to_string() },
+        files.link(&probe, &second).map_err(|error| {
+            if is_passing(&error) {
+                Error::of("try the volume at", dir, error)
+            } else {
+                Error::Unsupported { dir: dir.to_owned(), what: "hard links", detail: error.to_string() }
+            }
         })?;
         missing("exclusive hard links", files.link(&probe, &second))
     });

@@ -164,7 +164,7 @@ impl Stand {
 
 /// Reads until there are so many lines, or no more.
 async fn read(from: &mut ChildStdout, lines: usize, into: &mut Vec<u8>) -> Killed {
-    while into.iter().filter(|byte| **byte == b'\n').count() < lines {
+    while into.split(|byte| *byte == b'\n').count() <= lines {
         if from.read_buf(into).await.unwrap() == 0 {
             return Killed::No;
         }

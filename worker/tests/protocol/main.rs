@@ -31,7 +31,7 @@ mod tests {
     }
 
     fn told(path: &Path<World, Action>) -> String {
-        path.clone().into_actions().iter().map(|action| format!("{action:?}\n")).collect()
+        path.clone().into_actions().iter().map(|action| format!("{action:?}")).collect::<Vec<_>>().join("\n")
     }
 
     /// Every property holds, and everything that should be possible is.

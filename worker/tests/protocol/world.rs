@@ -47,6 +47,8 @@ impl Protocol {
 }
 
 /// What has been seen outside, which no attempt knows.
+// Each is a property of its own; in words of several they would be one.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Seen {
     /// The longest log of which an attempt was sure.

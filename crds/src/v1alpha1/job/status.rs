@@ -54,7 +54,8 @@ pub struct JobStatus {
     /// When the Job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
-    /// `Ready`, `Reconciling` or `Stalled`, and `Reported` where a report was lost.
+    /// `Ready`, `Reconciling` or `Stalled`; `Reported` where a report was lost, `SkillAsWritten` where a rule of the Skill
+    /// does not hold as it is written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,

@@ -68,13 +68,13 @@ impl Rules {
     /// What the tool's own policy says of a call.
     pub fn of_tool(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.policy(Arguments::check(arguments), &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.policy(&Arguments::check(arguments), &self.approver)).unwrap_or_default()
     }
 
     /// What `policy.approvals` says of a call.
     pub fn approvals(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.approvals(Arguments::check(arguments), &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.approvals(&Arguments::check(arguments), &self.approver)).unwrap_or_default()
     }
 
     /// Which earlier steps of required workflows a call lacks.

@@ -30,7 +30,7 @@ pub(super) fn plan(conversation: &Conversation) -> Step<'_> {
 }
 
 /// A request of another stage: one prompt, no tools; `again` says what was wrong with the answer before.
-pub(super) fn stage<'a>(conversation: &'a Conversation, stage: Stage, ask: Prompt, again: Option<String>) -> Step<'a> {
+pub(super) fn stage(conversation: &Conversation, stage: Stage, ask: Prompt, again: Option<String>) -> Step<'_> {
     let Prompt { system, user } = ask;
     let user = match again {
         Some(again) => format!("{user}\n\n{again}"),

@@ -9,7 +9,9 @@ use bloomery_engine::line::{Chain, Entry};
 
 fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {
     let mut conversation = Conversation::new(run);
-    log.iter().for_each(|entry| conversation.apply(entry));
+    for entry in log {
+        conversation.apply(entry);
+    }
     conversation
 }
 

@@ -49,12 +49,12 @@ impl ToolRules {
     }
 
     /// `tools[].policy`: a `conditional` that cannot be decided does not allow, and does hold.
-    pub(super) fn policy(&self, arguments: Result<Arguments<'_>, Fault>, approver: &str) -> Vec<Objection> {
+    pub(super) fn policy(&self, arguments: &Result<Arguments<'_>, Fault>, approver: &str) -> Vec<Objection> {
         let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
         let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
         let undecided = || Fault::Unsupported("it says conditional, and has no condition".to_owned());
         let decided = || match &self.condition {
-            Some(condition) => self.decide(condition, &arguments),
+            Some(condition) => self.decide(condition, arguments),
             None => Err(undecided()),
         };
         let text = self.condition.as_ref().and_then(|condition| condition.as_ref().ok()).map_or("", Condition::text);
@@ -81,9 +81,9 @@ impl ToolRules {
     }
 
     /// `policy.approvals`: a condition that cannot be decided holds.
-    pub(super) fn approvals(&self, arguments: Result<Arguments<'_>, Fault>, approver: &str) -> Vec<Objection> {
+    pub(super) fn approvals(&self, arguments: &Result<Arguments<'_>, Fault>, approver: &str) -> Vec<Objection> {
         let objection = |rule: &Approval| {
-            let detail = match rule.when.as_ref().map(|when| self.decide(when, &arguments)) {
+            let detail = match rule.when.as_ref().map(|when| self.decide(when, arguments)) {
                 Some(Ok(false)) => return None,
                 Some(Ok(true)) | None => format!("{} needs approval", rule.text),
                 Some(Err(fault)) => format!("the condition {:?} gives no answer: {fault}", rule.text),

@@ -16,7 +16,7 @@ struct Closing {
 /// Closes the step that an allowed call names, or says why it stays open.
 pub(super) fn close(call: &Call, conversation: &Conversation) -> Vec<Event> {
     let id = call.id.clone();
-    match closing(call).and_then(|closing| checked(closing, conversation)) {
+    match closing(call).and_then(|closing| checked(&closing, conversation)) {
         Ok(Closing { step, evidence, not_applicable }) => {
             let text = if not_applicable { "Closed as not applicable." } else { "Closed." }.to_owned();
             vec![Event::SubgoalDone { step, evidence, not_applicable }, Event::ToolCompleted { call: id, text }]
@@ -34,7 +34,7 @@ fn closing(call: &Call) -> Result<Closing, String> {
 }
 
 /// With the step's id in place of its name.
-fn checked(closing: Closing, conversation: &Conversation) -> Result<Closing, String> {
+fn checked(closing: &Closing, conversation: &Conversation) -> Result<Closing, String> {
     let workflows = &conversation.rules().workflows;
     let ruled = if closing.not_applicable {
         workflows.check_not_applicable(&closing.step, closing.evidence)
@@ -42,7 +42,7 @@ fn checked(closing: Closing, conversation: &Conversation) -> Result<Closing, Str
         workflows.check_done(&closing.step, closing.evidence)
     };
     match ruled {
-        Ok(step) => Ok(Closing { step, ..closing }),
+        Ok(step) => Ok(Closing { step, ..*closing }),
         Err(refusal) => Err(refusal.to_string()),
     }
 }
