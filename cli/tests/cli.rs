@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn objects_of_others_are_passed_over() {
-        let text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\napiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: y}}\n";
+        let text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\napiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: help}}\n";
         let output = bloomery(&["lint", "-"], text);
         assert_eq!(shown(&output), "exit 0\n--- stdout\n--- stderr\n1 object: nothing is wrong\n");
         let only = bloomery(&["lint", "-"], b"apiVersion: v1\nkind: ConfigMap\n");

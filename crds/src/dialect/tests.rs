@@ -113,8 +113,8 @@ status: {}
 #[rstest]
 #[case::alias("a: &x [1]\nb: *x\n", "2:4: error: b: aliases are not read: a few of them can stand for gigabytes")]
 #[case::unknown_alias("b: *x\n", "1:4: error: b: aliases are not read: a few of them can stand for gigabytes")]
-#[case::tag("a: !!binary aGk=\n", "1:4: error: a: the tag \"!!binary\" is not read")]
-#[case::own_tag("a: !Ref {b: 1}\n", "1:4: error: a: the tag \"!Ref\" is not read")]
+#[case::tag("a: !!binary aGk=\n", "1:13: error: a: the tag \"!!binary\" is not read")]
+#[case::own_tag("a: !Ref {b: 1}\n", "1:9: error: a: the tag \"!Ref\" is not read")]
 #[case::double("a: 1\nb: 2\na: 3\n", "3:1: error: a: the key stands twice, first on line 1")]
 #[case::key_of_a_list("[a, b]: 1\n", "1:1: error: a key must be text, and this is a list")]
 #[case::infinity("a: [.inf]\n", "1:5: error: a[0]: infinity and not-a-number cannot be said in JSON")]
@@ -209,11 +209,14 @@ fn what_a_document_is(#[case] text: &str, #[case] expected: Form) {
 #[test]
 fn empty_fields_are_absent_fields() {
     let whole =
-        "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n  problem: {statement: y}\n";
+        "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n  problem: {statement: help}\n";
     let checked = checked(&format!("{whole}  role:\n  tools: ~\n"));
     assert_eq!(checked.findings, []);
     assert_eq!(checked.skill.unwrap().spec.role, None);
-    assert_eq!(errors(&whole.replace(" {statement: y}", "")), ["5:3: error: spec.problem: is required, and is empty"]);
+    assert_eq!(
+        errors(&whole.replace(" {statement: help}", "")),
+        ["5:3: error: spec.problem: is required, and is empty"]
+    );
 }
 
 #[rstest]

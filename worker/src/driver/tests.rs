@@ -198,7 +198,7 @@ async fn a_key_that_never_comes_ends_the_job_and_is_named() {
     assert_eq!(outcome.code, OutcomeCode::ModelUnavailable);
     assert_eq!(
         outcome.message,
-        "The model needs the key `token` of the Secret `llm`, which is missing or empty. It was waited for 0 s. Put it \
+        "The key `token` of the Secret `llm` is needed, and it is missing or empty. It was waited for 0 s. Put it \
          there, and make the Job anew."
     );
 }

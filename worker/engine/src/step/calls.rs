@@ -89,11 +89,14 @@ fn own<'a>(call: &Call, conversation: &'a Conversation) -> Step<'a> {
 }
 
 fn reads<'a>(from: &'a [Call], conversation: &'a Conversation) -> Step<'a> {
-    let side_by_side: Vec<&Call> =
+    let mut side_by_side: Vec<&Call> =
         from.iter().take_while(|call| is_read(call, conversation)).filter(|call| !call.is_settled()).collect();
     // One at a time: the limit of tool calls counts what was allowed before.
-    if let Some(call) = side_by_side.iter().find(|call| call.state == CallState::Asked) {
-        return Step::Record(ruled(call, conversation));
+    if let Some(at) = side_by_side.iter().position(|call| call.state == CallState::Asked) {
+        let not_ruled = side_by_side.split_off(at);
+        if let Some(call) = not_ruled.first().filter(|call| !waits_for_one_of(&side_by_side, call, conversation)) {
+            return Step::Record(ruled(call, conversation));
+        }
     }
     let allowed: Vec<ToolCall<'a>> = side_by_side
         .into_iter()
@@ -101,6 +104,13 @@ fn reads<'a>(from: &'a [Call], conversation: &'a Conversation) -> Step<'a> {
         .filter_map(|call| tool_call(call, conversation))
         .collect();
     if allowed.is_empty() { Step::Park(ParkReason::Approval) } else { Step::RunReads(allowed) }
+}
+
+/// Whether a workflow wants one of these reads to be done first: then it is done first, and not denied for what the
+/// model asked for in the right order.
+fn waits_for_one_of(reads: &[&Call], call: &Call, conversation: &Conversation) -> bool {
+    let missing = conversation.rules().workflows.missing_before(&call.tool);
+    missing.iter().any(|missing| reads.iter().any(|read| read.tool == missing.step))
 }
 
 fn effect<'a>(call: &'a Call, conversation: &'a Conversation) -> Step<'a> {

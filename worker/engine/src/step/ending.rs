@@ -2,7 +2,7 @@
 
 use super::calls;
 use super::finalizing::wants_polish;
-use crate::conversation::{CallState, Conversation, MAX_BARREN, Settlement, Stall};
+use crate::conversation::{CallState, Conversation, MAX_BARREN, MAX_UNREADABLE, Settlement, Stall};
 use crate::event::{Event, ModelFailure, Polish, WholeResult};
 use crate::gate::{feedback, finalization};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
@@ -117,11 +117,12 @@ fn stall_sentence(stall: Stall) -> String {
     }
 }
 
+/// The client's message says itself which Model, and what it did.
 fn model_sentence(kind: ModelFailure, message: &str) -> String {
     match kind {
-        ModelFailure::Unavailable => format!("The model did not answer: {message}"),
+        ModelFailure::Unavailable => message.to_owned(),
         ModelFailure::Unreadable | ModelFailure::Misread => {
-            format!("The model gave no answer that can be read, again and again: {message}")
+            format!("{message} It did so {MAX_UNREADABLE} times in a row.")
         }
     }
 }

@@ -32,7 +32,10 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
         assert_eq!(step::next(&replayed), step::next(&live), "before event {}", at + 1);
         // What the engine decides by itself is what the log says that it decided.
         // Several events may be decided at once; the step is asked for again when all of them are recorded.
+        // The driver asks for no step while a call is under way: a replay would take it for lost.
+        let in_flight = at > 0 && log[at - 1].event.name() == "tool.started";
         if decided.len() == 0
+            && !in_flight
             && entry.event.name() != "epoch.started"
             && let Step::Record(events) = step::next(&replayed)
         {
