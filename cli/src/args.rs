@@ -18,7 +18,7 @@ const EXITS: &str = "Exit codes: 0 good, 1 errors were found, 2 wrong usage.";
 /// What there is to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Turn a skill file of the older dialect (`snake_case`: domain.yaml, skill.yaml) into a manifest
+    /// Turn a skill file of the older dialect (names in snake case: domain.yaml, skill.yaml) into a manifest
     Import(ImportArgs),
     /// Find what is wrong with Skills, all at once, with line and column
     Lint(LintArgs),

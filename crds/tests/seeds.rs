@@ -179,7 +179,7 @@ mod tests {
             let nameless = WHOLE.replace("  - name: process_refund\n    description", "  - description");
             assert_eq!(errors(&nameless), ["36:5: error: tools[0].name: is required, and is missing"]);
             let typeless = WHOLE.replace("      - name: amount\n        type: number\n", "      - name: amount\n");
-            assert_eq!(errors(&typeless), ["46:9: error: tools[0].inputs[1].type: is required, and is missing"]);
+            assert_eq!(errors(&typeless), ["42:9: error: tools[0].inputs[1].type: is required, and is missing"]);
         }
 
         #[test]
