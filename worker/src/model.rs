@@ -141,7 +141,10 @@ impl Client {
             };
             let Some(pause) = tries.pause(pace, Instant::now(), waits.idle()) else {
                 let Failure { kind, message } = self.failure(ModelFailure::Unavailable, &message);
-                return Err(Failure { kind, message: format!("{message} It was tried {tries}.") });
+                return Err(Failure {
+                    kind,
+                    message: format!("{message} It was tried {tries}. Mend that, and make the Job anew."),
+                });
             };
             tracing::warn!(model = self.endpoint.name, pause = ?pause, "{message}");
             let waiting = match trouble {

@@ -42,6 +42,7 @@ pub struct ModelSpec {
     #[schemars(length(min = 1, max = 256))]
     pub model: String,
     /// Where the API is, up to but without `/chat/completions`, such as `https://api.openai.com/v1`.
+    /// A worker keeps the address that its pod began with.
     #[schemars(length(min = 1, max = 2048))]
     pub base_url: String,
     /// The key that requests carry. Leave it out for a server that asks for none.

@@ -1,5 +1,5 @@
-//! Which Kubernetes Events a Job gets: its start, its first loss, and its end or the call that waits for a
-//! person. At most three (`design.md`, section 7).
+//! Which Kubernetes Events a Job gets: its start, its first move to another pod, and its end or the call that waits
+//! for a person. At most three (`design.md`, section 7).
 
 use super::apply::Applied;
 use super::fetch::Seen;
@@ -19,8 +19,12 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
         Applied::Started(made, Some(lost)) if made.attempt == 2 => {
             Telling::warning(Reason::BackOff, format!("{}; the Job goes on in the pod {}", lost.message, made.pod))
         }
+        Applied::Started(made, None) if made.attempt == 2 => Telling::normal(
+            Reason::Starting,
+            format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
+        ),
         Applied::Held(_) => return tell_held(context, &seen.job, after).await,
-        // The Events of its start, its loss and its hold are three already.
+        // The Events of its start, its move and its hold are three already.
         Applied::Ended(_) if seen.status.phase == Some(Phase::AwaitingApproval) => return,
         Applied::Ended(end) => return tell_end(context, &seen.job, &end.outcome).await,
         Applied::Started(..) | Applied::Nothing | Applied::Observed(_) | Applied::Paused(_) | Applied::Waiting(..) => {

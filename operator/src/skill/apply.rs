@@ -71,8 +71,9 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &Fetched, applier: &Applier) -> Re
         PreparedMcp::Own(own) => own,
     };
     let OwnMcp { account, deployment, service } = *own;
-    let (account, deployment, service) = tokio::try_join!(
-        applier.apply(&account, fetched.mcp_account.as_deref().and_then(Known::whole)),
+    // Before the Deployment: a pod without its account is refused, and an Event would say so for an hour.
+    let account = applier.apply(&account, fetched.mcp_account.as_deref().and_then(Known::whole)).await?;
+    let (deployment, service) = tokio::try_join!(
         applier.apply(&deployment, fetched.mcp_deployment.as_deref().and_then(Known::whole)),
         applier.apply(&service, fetched.mcp_service.as_deref().and_then(Known::whole)),
     )?;

@@ -254,7 +254,10 @@ async fn patience_ends_with_the_last_reason() {
     let failure = outcome.unwrap_err();
     assert_eq!(failure.kind, ModelFailure::Unavailable);
     let what = format!("The Model `default` (gpt-5 at {url}) answered HTTP 503: down. It was tried ");
-    assert!(failure.message.starts_with(&what) && failure.message.ends_with(" s."), "{failure}");
+    assert!(
+        failure.message.starts_with(&what) && failure.message.ends_with(" s. Mend that, and make the Job anew."),
+        "{failure}"
+    );
     assert_eq!(told.len(), server.times() - 1);
 }
 
