@@ -211,11 +211,9 @@ fn a_file_system_is_its_mount_path_and_a_secret_never_its_value() {
 }
 
 fn template() -> impl Strategy<Value = String> {
-    let text = "[a-z .\n}\\\\{é~]{0,8}";
-    let leaf = prop_oneof![
-        text.prop_map(|text| text.replace("{{", "{").replace('\\', "")),
-        Just("{{resources.codebase}}".to_owned())
-    ];
+    // A brace opens nothing unless another follows it.
+    let text = "([a-z .\n}é~]|\\{[a-z .\n}é~]){0,8}";
+    let leaf = prop_oneof![text, Just("{{resources.codebase}}".to_owned())];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let name = prop_oneof![Just("docs"), Just("wiki"), Just("token")];
         (inner.clone(), inner.clone(), inner, name, prop_oneof![Just("if"), Just("unless")]).prop_map(
