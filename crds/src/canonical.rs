@@ -3,12 +3,14 @@
 //! Keys are sorted by code point, integers of 64 bits stay exact, floats are printed shortest. RFC 8785 maps
 //! every number to a double, so 9007199254740993 and ...992 would share one digest: two orders, one approval.
 
+mod document;
 #[cfg(test)]
 mod hostile;
 mod number;
 mod strict;
 
-use serde::{Deserialize, Serialize};
+pub use document::Document;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -38,9 +40,9 @@ impl Digest {
         let hash = Sha256::digest(bytes);
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
-        for byte in hash {
-            let _ = fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
-        }
+        // Not by `{byte:02x}`: a digest is made for every line of a log and every call.
+        let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        text.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
         Self(text)
     }
 
@@ -89,14 +91,16 @@ pub fn parse(text: &str) -> Result<Value, Error> {
 
 /// Writes a value in canonical form.
 pub fn to_string(value: &Value) -> String {
-    let mut out = String::new();
-    write(value, &mut out);
-    out
+    // It cannot fail: keys are texts, and what is written to is memory.
+    serde_json::to_string(&Sorted(value)).unwrap_or_else(|_| value.to_string())
 }
 
 /// The deepest value that is taken from outside. What we wrap it in (log lines, reports, lists of Jobs) is read by
 /// parsers that stop at 128 levels: a value near that would make all of it unreadable.
 pub const MAX_DEPTH: usize = 32;
+
+/// The largest schema that is taken from outside, in bytes of JSON (`engine.md`, section 3).
+pub const MAX_SCHEMA: usize = 64 * 1024;
 
 /// How many arrays and objects are nested in a value; 0 for a scalar.
 pub fn depth(value: &Value) -> usize {
@@ -107,33 +111,21 @@ pub fn depth(value: &Value) -> usize {
     }
 }
 
-fn write(value: &Value, out: &mut String) {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => out.push_str(&value.to_string()),
-        Value::Array(items) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                write(item, out);
+/// A value whose keys are sorted here rather than trusted to be: a dependency may switch `serde_json` to insertion order.
+struct Sorted<'a>(&'a Value);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                scalar.serialize(serializer)
             }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            // Sorted here rather than trusted: a dependency may switch serde_json to insertion order.
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
-            out.push('{');
-            for (i, (key, item)) in entries.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                out.push_str(&Value::String(key.clone()).to_string());
-                out.push(':');
-                write(item, out);
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            Value::Object(map) => {
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
+                serializer.collect_map(entries.into_iter().map(|(key, item)| (key, Sorted(item))))
             }
-            out.push('}');
         }
     }
 }

@@ -116,10 +116,10 @@ impl Driven {
 
 /// What is ruled on and sent is canonical, and its digest is of that.
 fn is_canonical(event: &Event) {
-    if let Event::ToolRequested { arguments: Arguments::Canonical { text, digest }, .. } = event {
-        let value = canonical::parse(text).expect("canonical arguments can be read");
-        assert_eq!(&canonical::to_string(&value), text);
-        assert_eq!(&Digest::of_value(&value), digest);
+    if let Event::ToolRequested { arguments: Arguments::Canonical(arguments), .. } = event {
+        let value = canonical::parse(arguments.text()).expect("canonical arguments can be read");
+        assert_eq!(canonical::to_string(&value), arguments.text());
+        assert_eq!(&Digest::of_value(&value), arguments.digest());
     }
 }
 

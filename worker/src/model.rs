@@ -22,11 +22,14 @@ use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::event::{Answer, ModelFailure};
 use bloomery_engine::step::ModelRequest;
 use bytes::Bytes;
 use key::Key;
+use request::History;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 use trouble::{Pace, Trouble};
@@ -85,6 +88,8 @@ pub struct Client {
     url: String,
     user: String,
     patience: Patience,
+    /// Of the main loop.
+    history: Mutex<History>,
 }
 
 impl Client {
@@ -99,6 +104,7 @@ impl Client {
             endpoint: endpoint.clone(),
             user: job_uid.to_owned(),
             patience,
+            history: Mutex::default(),
         })
     }
 
@@ -124,7 +130,7 @@ impl Client {
         within: Duration,
         waits: &Waits<'_>,
     ) -> Result<Answer, Failure> {
-        let body = request::body(&self.endpoint.model, &self.user, request).map_err(|error| {
+        let body = self.body(request).map_err(|error| {
             self.failure(ModelFailure::Unavailable, &format!("cannot be asked: the request cannot be written: {error}"))
         })?;
         let mut tries = Tries::new(self.patience.clone(), within, Instant::now());
@@ -152,6 +158,15 @@ impl Client {
                 _ => Waiting::ModelUnavailable { message: self.clause(&message) },
             };
             waits.pause(waiting, pause).await;
+        }
+    }
+
+    /// A conversation has one main loop; every other stage asks a question of its own.
+    fn body(&self, request: &ModelRequest<'_>) -> serde_json::Result<Bytes> {
+        let (model, user) = (self.endpoint.model.as_str(), self.user.as_str());
+        match request.stage {
+            Stage::Plan => self.history.lock().unwrap_or_else(PoisonError::into_inner).body(model, user, request),
+            Stage::Intent | Stage::Finalization | Stage::Polish => request::body(model, user, request),
         }
     }
 

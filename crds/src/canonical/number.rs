@@ -6,7 +6,7 @@ use serde_json::Number;
 /// Checks each number token of a text that is known to be valid JSON.
 pub(super) fn check(text: &str) -> Result<(), Error> {
     let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'-' | b'0'..=b'9')) {
         let from = rest.get(at..).unwrap_or_default();
         let length = if from.starts_with('"') {
             string_length(from)
@@ -22,15 +22,14 @@ pub(super) fn check(text: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// The length of the string that begins here, quotes included. A quote after an odd number of backslashes is part of it.
 fn string_length(from: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in from.bytes().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
+    let mut at = 1;
+    while let Some((inside, rest)) = from.get(at..).and_then(|rest| rest.split_once('"')) {
+        if inside.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 0 {
+            return from.len() - rest.len();
         }
+        at = from.len() - rest.len();
     }
     from.len()
 }
@@ -40,9 +39,15 @@ fn number_token(from: &str) -> &str {
     from.get(..end).unwrap_or(from)
 }
 
+/// So short a decimal has at most 15 digits, and no two such are one double.
+const SURELY_EXACT: usize = 16;
+
 fn is_exact(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
         return token != "-0" && (token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok());
+    }
+    if token.len() <= SURELY_EXACT && !token.contains(['e', 'E']) {
+        return true;
     }
     // As it will be written: of two shortest forms that are as near (...362.62 and ...362.63 are), the standard library
     // writes another than `serde_json` does.

@@ -2,6 +2,7 @@
 
 use super::Error;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -70,11 +71,15 @@ impl<'de> Visitor<'de> for StrictVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("{DUPLICATE}{key}\u{1}")));
+            match map.entry(key) {
+                Entry::Vacant(entry) => {
+                    let Strict(value) = access.next_value()?;
+                    entry.insert(value);
+                }
+                Entry::Occupied(entry) => {
+                    return Err(A::Error::custom(format!("{DUPLICATE}{}\u{1}", entry.key())));
+                }
             }
-            let Strict(value) = access.next_value()?;
-            map.insert(key, value);
         }
         Ok(Value::Object(map))
     }

@@ -4,8 +4,11 @@ use crate::figures::{Figures, us};
 use crate::player::{Player, asks, tool};
 use crate::times::repeated;
 use crate::{script, skill};
+use bloomery_crds::Digest;
+use bloomery_crds::canonical;
 use bloomery_crds::v1alpha1::{ApprovalRule, CallPolicy, SkillSpec, Verdict, When};
 use bloomery_engine::gate::pre_tool::rule;
+use bloomery_engine::gate::schema::Schema;
 use bloomery_engine::{Event, Step, next};
 use serde_json::{Value, json};
 
@@ -23,8 +26,22 @@ const TIMES: usize = 2_000;
 
 /// Decides with few rules and with many.
 pub(crate) fn measure(figures: &mut Figures) {
+    parts(figures);
     decision(figures, (100, 10), 20.0);
     decision(figures, (1_000, 50), 100.0);
+}
+
+/// What no engine can do without: the libraries alone, with the same arguments.
+fn parts(figures: &mut Figures) {
+    let arguments = arguments();
+    let text = arguments.to_string();
+    let schema = Schema::compile(&schema());
+    let mut report = |what: &str, time| figures.report("gate", what, us(time), "us");
+    report("reading alone (serde_json)", repeated(TIMES, || serde_json::from_str::<Value>(&text)));
+    report("reading alone (canonical)", repeated(TIMES, || canonical::parse(&text)));
+    report("writing alone (canonical)", repeated(TIMES, || canonical::to_string(&arguments)));
+    report("digest alone (sha2)", repeated(TIMES, || Digest::of_bytes(text.as_bytes())));
+    report("schema alone (jsonschema)", repeated(TIMES, || schema.fault(&arguments)));
 }
 
 /// `rules` are those of the Skill and those of the tool.

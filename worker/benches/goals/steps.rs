@@ -63,7 +63,7 @@ impl Runs {
 
 /// Decides, on a disk.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
-    let fifty = Runs::new(root, 50, 7).await;
+    let fifty = Runs::new(root, 50, 15).await;
     let superfluous = fifty.segments.abs_diff(fifty.rows);
     figures.decide("steps", "segments that the table does not ask for", (count(superfluous), "n"), 0.0);
     let (worker, floor) = fifty.over(0..50);

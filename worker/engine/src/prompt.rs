@@ -1,5 +1,6 @@
 //! The system prompt. Rendered once, stored in `conversation.opened`, and never rendered again.
 
+use crate::ask::list;
 use crate::conversation::Conversation;
 use crate::run::Run;
 use bloomery_crds::persona;
@@ -70,10 +71,6 @@ const CLOSING: &str = "\n\nA step named like a tool is a call of it. Close any o
 const CONTRACT: &str = "# Answer\n\
     End your answer with exactly one fenced ```json block: an object that holds at least these fields, each with a \
     value:";
-
-fn list(items: &[String]) -> String {
-    items.iter().map(|item| format!("- {item}")).collect::<Vec<_>>().join("\n")
-}
 
 #[cfg(test)]
 mod tests {

@@ -51,6 +51,8 @@ pub struct ModelRequest<'a> {
     pub system: Cow<'a, str>,
     /// The turns so far.
     pub turns: Cow<'a, [Turn]>,
+    /// Which history the turns are of. Within one, turns are only added: a request begins as the one before it did.
+    pub history: u32,
     /// The tools that the model sees.
     pub tools: &'a [CatalogueTool],
     /// The sampling temperature, where there is one to set.

@@ -5,21 +5,68 @@ use bloomery_engine::step::ModelRequest;
 use bloomery_engine::tool::CatalogueTool;
 use bloomery_engine::turn::Turn;
 use bytes::Bytes;
-use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
-/// Writes the body of a request.
+/// What every request ends with, after its last message.
+const END: &[u8] = b"]}";
+
+/// Writes the body of a request that stands alone.
 pub(super) fn body(model: &str, user: &str, request: &ModelRequest<'_>) -> serde_json::Result<Bytes> {
-    let ModelRequest { system, turns, tools, temperature, stage: _, model: _, reserve: _ } = request;
-    let body = Body {
-        model,
-        user,
-        temperature: *temperature,
-        tools: tools.iter().map(Tool::from).collect(),
-        messages: Messages { system, turns },
-    };
-    serde_json::to_vec(&body).map(Bytes::from)
+    History::default().body(model, user, request)
+}
+
+/// The latest request of a conversation as it was written, without its end: the next one costs what is new in it.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    bytes: Vec<u8>,
+    turns: usize,
+    number: u32,
+}
+
+impl History {
+    /// Writes the body of the next request. System prompt, tools and temperature are those of the request before: a
+    /// conversation never changes them.
+    pub(super) fn body(&mut self, model: &str, user: &str, request: &ModelRequest<'_>) -> serde_json::Result<Bytes> {
+        let goes_on = !self.bytes.is_empty() && self.number == request.history && self.turns <= request.turns.len();
+        if !goes_on {
+            *self = Self::begin(model, user, request)?;
+        }
+        let length = self.bytes.len();
+        if let Err(error) = self.add(request.turns.get(self.turns..).unwrap_or_default()) {
+            self.bytes.truncate(length);
+            return Err(error);
+        }
+        self.turns = request.turns.len();
+        Ok([self.bytes.as_slice(), END].concat().into())
+    }
+
+    fn begin(model: &str, user: &str, request: &ModelRequest<'_>) -> serde_json::Result<Self> {
+        let ModelRequest { system, turns: _, history, tools, temperature, stage: _, model: _, reserve: _ } = request;
+        let mut bytes = serde_json::to_vec(&Body {
+            model,
+            user,
+            temperature: *temperature,
+            tools: tools.iter().map(Tool::from).collect(),
+            messages: [Message::System { content: system }],
+        })?;
+        bytes.truncate(bytes.len() - END.len());
+        Ok(Self { bytes, turns: 0, number: *history })
+    }
+
+    fn add(&mut self, turns: &[Turn]) -> serde_json::Result<()> {
+        for turn in turns {
+            self.bytes.push(b',');
+            match turn {
+                Turn::User(content) => serde_json::to_writer(&mut self.bytes, &Message::User { content })?,
+                Turn::Assistant(message) => serde_json::to_writer(&mut self.bytes, message)?,
+                Turn::ToolResult { id, text } => {
+                    serde_json::to_writer(&mut self.bytes, &Message::Tool { tool_call_id: id, content: text })?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// There is no limit on tokens in it: servers disagree on its name, and refuse the other. Nor is there
@@ -32,7 +79,7 @@ struct Body<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    messages: Messages<'a>,
+    messages: [Message<'a>; 1],
 }
 
 #[derive(Serialize)]
@@ -53,28 +100,6 @@ impl<'a> From<&'a CatalogueTool> for Tool<'a> {
     fn from(tool: &'a CatalogueTool) -> Self {
         let CatalogueTool { alias, description, input_schema, .. } = tool;
         Self { r#type: "function", function: Function { name: alias, description, parameters: input_schema } }
-    }
-}
-
-struct Messages<'a> {
-    system: &'a str,
-    turns: &'a [Turn],
-}
-
-impl Serialize for Messages<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut messages = serializer.serialize_seq(Some(self.turns.len() + 1))?;
-        messages.serialize_element(&Message::System { content: self.system })?;
-        for turn in self.turns {
-            match turn {
-                Turn::User(content) => messages.serialize_element(&Message::User { content })?,
-                Turn::Assistant(message) => messages.serialize_element(message)?,
-                Turn::ToolResult { id, text } => {
-                    messages.serialize_element(&Message::Tool { tool_call_id: id, content: text })?;
-                }
-            }
-        }
-        messages.end()
     }
 }
 
@@ -108,17 +133,22 @@ mod tests {
         }
     }
 
-    fn text(turns: &[Turn], tools: &[CatalogueTool], temperature: Option<f64>) -> String {
-        let request = ModelRequest {
+    fn request<'a>(turns: &'a [Turn], tools: &'a [CatalogueTool], temperature: Option<f64>) -> ModelRequest<'a> {
+        ModelRequest {
             stage: Stage::Plan,
             model: "default",
             system: "Be kind.".into(),
             turns: turns.into(),
+            history: 0,
             tools,
             temperature,
             reserve: 7,
-        };
-        String::from_utf8(body("gpt-5", "uid-1", &request).unwrap().to_vec()).unwrap()
+        }
+    }
+
+    fn text(turns: &[Turn], tools: &[CatalogueTool], temperature: Option<f64>) -> String {
+        let body = body("gpt-5", "uid-1", &request(turns, tools, temperature)).unwrap();
+        String::from_utf8(body.to_vec()).unwrap()
     }
 
     #[test]
@@ -162,5 +192,31 @@ mod tests {
             let history = before.strip_suffix("]}").unwrap();
             assert!(after.starts_with(&format!("{history},")), "{before}\n{after}");
         }
+    }
+    #[test]
+    fn a_history_is_written_on_as_if_each_request_stood_alone() {
+        let mut turns = vec![Turn::User("Refund A-17".into())];
+        let mut history = History::default();
+        for n in 0..4 {
+            for _ in 0..2 {
+                let body = history.body("gpt-5", "uid-1", &request(&turns, &[tool()], Some(0.7))).unwrap();
+                assert_eq!(body, text(&turns, &[tool()], Some(0.7)));
+            }
+            turns.push(Turn::Assistant(json!({"role": "assistant", "content": n})));
+            turns.push(Turn::ToolResult { id: format!("c{n}"), text: "paid ".repeat(n) });
+        }
+    }
+
+    #[test]
+    fn another_history_is_written_anew() {
+        let mut turns =
+            vec![Turn::User("Refund A-17".into()), Turn::ToolResult { id: "c1".into(), text: "long".into() }];
+        let mut history = History::default();
+        let before = history.body("gpt-5", "uid-1", &request(&turns, &[], None)).unwrap();
+        turns[1] = Turn::ToolResult { id: "c1".into(), text: "cut".into() };
+        let swept = ModelRequest { history: 7, ..request(&turns, &[], None) };
+        let after = history.body("gpt-5", "uid-1", &swept).unwrap();
+        assert_ne!(before, after);
+        assert_eq!(after, text(&turns, &[], None));
     }
 }

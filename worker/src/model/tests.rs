@@ -151,6 +151,7 @@ fn request(turns: &[Turn]) -> ModelRequest<'_> {
         model: "default",
         system: "Be kind.".into(),
         turns: turns.into(),
+        history: 0,
         tools: &[],
         temperature: None,
         reserve: 0,

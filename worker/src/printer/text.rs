@@ -73,8 +73,8 @@ fn of_call(event: &Event, tools: &Tools) -> String {
         None => call.to_string(),
     };
     match event {
-        Event::ToolRequested { call, arguments: Arguments::Canonical { text, .. }, .. } => {
-            format!("{} {text}", named(call))
+        Event::ToolRequested { call, arguments: Arguments::Canonical(arguments), .. } => {
+            format!("{} {}", named(call), arguments.text())
         }
         Event::ToolRequested { call, arguments: Arguments::Malformed { reason }, .. } => {
             format!("{}: {reason}", named(call))

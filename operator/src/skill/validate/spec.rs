@@ -3,15 +3,12 @@
 //! Conditions are looked at by their tokens only, and schemas by their size: what would compile them recurses, and
 //! one Skill must not be able to stop the operator of all tenants. Workers and lint compile.
 
-use bloomery_crds::canonical::{self, MAX_DEPTH};
+use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
 use bloomery_crds::{condition, persona};
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// The largest schema of an output contract, in bytes of canonical JSON.
-const MAX_SCHEMA: usize = 64 * 1024;
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
 pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {

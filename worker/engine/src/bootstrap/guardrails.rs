@@ -94,16 +94,14 @@ impl Guardrails {
         if self.thresholds.is_empty() {
             return Vec::new();
         }
-        let mut seen: BTreeMap<usize, Option<String>> = BTreeMap::new();
+        let mut values: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         let mut parts = vec![arguments];
         while let Some(part) = parts.pop() {
             match part {
                 Value::Object(fields) => {
                     for (name, value) in fields {
-                        for at in self.on_field(name) {
-                            let broken = self.thresholds.get(*at).and_then(|on| on.threshold.broken_by(value));
-                            let earlier = seen.entry(*at).or_default();
-                            *earlier = earlier.take().or(broken);
+                        if !self.on_field(name).is_empty() {
+                            values.entry(name).or_default().push(value);
                         }
                         if value.is_object() || value.is_array() {
                             parts.push(value);
@@ -114,10 +112,15 @@ impl Guardrails {
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
             }
         }
-        for at in self.declared.get(tool).into_iter().flatten() {
-            seen.entry(*at).or_insert_with(|| self.thresholds.get(*at).map(OnField::missing));
-        }
-        seen.into_iter().filter_map(|(at, broken)| Some(self.thresholds.get(at)?.finding(self, broken?))).collect()
+        let declared = self.declared.get(tool).into_iter().flatten();
+        let there = values.keys().flat_map(|name| self.on_field(name));
+        let concerned: BTreeSet<usize> = declared.chain(there).copied().collect();
+        let broken = |on: &OnField| match values.get(on.threshold.field.as_str()) {
+            Some(values) => values.iter().find_map(|value| on.threshold.broken_by(value)),
+            None => Some(on.missing()),
+        };
+        let concerned = concerned.into_iter().filter_map(|at| self.thresholds.get(at));
+        concerned.filter_map(|on| Some(on.finding(self, broken(on)?))).collect()
     }
 
     fn add(&mut self, rule: Rule) {

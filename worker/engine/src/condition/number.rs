@@ -35,6 +35,9 @@ pub(crate) fn compare(left: Numeric, right: Numeric) -> Option<Ordering> {
 }
 
 fn compare_mixed(whole: i128, double: f64) -> Option<Ordering> {
+    if let Ok(small) = i32::try_from(whole) {
+        return f64::from(small).partial_cmp(&double);
+    }
     if double.is_nan() {
         return None;
     }

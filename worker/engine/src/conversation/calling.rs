@@ -148,7 +148,7 @@ impl Conversation {
     fn identity(&self, id: &CallId) -> Option<(String, Digest)> {
         let call = self.calls.iter().find(|call| &call.id == id)?;
         match call.arguments.as_ref()? {
-            Arguments::Canonical { digest, .. } => Some((call.tool.clone(), digest.clone())),
+            Arguments::Canonical(arguments) => Some((call.tool.clone(), arguments.digest().clone())),
             Arguments::Malformed { .. } => None,
         }
     }

@@ -1,6 +1,7 @@
 //! The calls of one answer, from asked to settled.
 
 use crate::event::{Arguments, AskedCall, CallId, RulingReason};
+use serde_json::Value;
 
 /// How often a call that may be repeated is sent before its answer is given up.
 pub(super) const MAX_TRIES: u32 = 3;
@@ -78,6 +79,18 @@ impl Call {
             state: CallState::Asked,
             tries: 0,
             result: String::new(),
+        }
+    }
+
+    /// What the canonical arguments say.
+    ///
+    /// # Errors
+    /// A sentence for the model: there are none, or they have no canonical form.
+    pub fn read_arguments(&self) -> Result<&Value, String> {
+        match &self.arguments {
+            Some(Arguments::Canonical(arguments)) => arguments.value(),
+            Some(Arguments::Malformed { reason }) => Err(reason.clone()),
+            None => Err("the call has no arguments on record".to_owned()),
         }
     }
 

@@ -124,11 +124,13 @@ pub(crate) struct World {
     pub(crate) effects: Vec<(String, Digest)>,
     pub(crate) asked: u32,
     chain: Chain,
-    answers: Vec<Answer>,
+    pub(crate) answers: Vec<Answer>,
     /// What the stages beside the main loop are answered, in order, the last again and again; else with what lets
     /// the Job go on.
     pub(crate) stages: BTreeMap<Stage, Vec<&'static str>>,
     tools: Tools,
+    /// What the server lists.
+    pub(crate) listed: Vec<ListedTool>,
     run: Run,
 }
 
@@ -143,6 +145,7 @@ impl World {
             answers,
             stages: BTreeMap::new(),
             tools,
+            listed: listed(),
             run,
         };
         world.record(Event::EpochStarted { epoch: 1, attempt: 1 });
@@ -170,11 +173,16 @@ impl World {
         self.play(10_000)
     }
 
+    pub(crate) fn play_until(&mut self, is_there: fn(&Conversation) -> bool) -> &mut Self {
+        while !is_there(&self.conversation) && self.step() {}
+        self
+    }
+
     fn step(&mut self) -> bool {
         let events = match next(&self.conversation) {
             Step::Done(_) => return false,
             Step::Record(events) => events,
-            Step::ListTools => vec![fix_catalogue(&self.run, listed())],
+            Step::ListTools => vec![fix_catalogue(&self.run, self.listed.clone())],
             Step::CallModel(request) => {
                 let (reserve, stage) = (request.reserve, request.stage);
                 let answer = self.answer(stage);
@@ -253,6 +261,7 @@ impl World {
             answers: self.answers.clone(),
             stages: self.stages.clone(),
             tools: self.tools,
+            listed: self.listed.clone(),
             run: self.run.clone(),
         };
         for line in self.log.iter().take(events) {

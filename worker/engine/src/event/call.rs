@@ -1,6 +1,6 @@
 //! A call of a tool, as events tell of it.
 
-use bloomery_crds::Digest;
+use bloomery_crds::canonical::Document;
 use bloomery_crds::v1alpha1::GateReason;
 use serde::{Deserialize, Serialize};
 
@@ -26,13 +26,8 @@ impl std::fmt::Display for CallId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Arguments {
-    /// What is ruled on and sent: canonical JSON of an object, and its digest.
-    Canonical {
-        /// The text.
-        text: String,
-        /// Its digest.
-        digest: Digest,
-    },
+    /// What is ruled on and sent: an object.
+    Canonical(Document),
     /// What the model wrote has no canonical form.
     Malformed {
         /// Why, for the model.

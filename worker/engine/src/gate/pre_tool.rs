@@ -1,13 +1,13 @@
 //! The pre-tool gate (`engine.md`, section 3): mechanical, layer by layer, the strictest verdict wins and
 //! carries every reason of its rank.
 
+use crate::condition::Arguments as Checked;
 use crate::conversation::{Call, Conversation};
 use crate::event::{Arguments, RulingReason};
 use crate::gate::catalogue::{core_refusal, policy_refusal};
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{GateReason, HeldCall, Verdict};
-use serde_json::Value;
 
 /// What the gate says of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,9 +49,10 @@ pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
     };
     let mut objections: Vec<Objection> = policy(tool, conversation).into_iter().collect();
     let rules = conversation.rules();
-    let arguments = arguments(call);
-    if let Ok(arguments) = &arguments {
-        objections.extend(rules.of_tool(tool, arguments));
+    let arguments = call.read_arguments();
+    let checked = arguments.as_ref().map(|arguments| Checked::check(arguments));
+    if let (Ok(arguments), Ok(checked)) = (&arguments, &checked) {
+        objections.extend(rules.of_tool(tool, checked));
         objections.extend(rules.guardrails(tool, arguments));
     }
     objections.extend(rules.order(tool));
@@ -60,8 +61,8 @@ pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
         Err(why) => Some(why.clone()),
     };
     objections.extend(fault.map(|detail| Objection::deny(GateReason::Schema, detail)));
-    if let Ok(arguments) = &arguments {
-        objections.extend(rules.approvals(tool, arguments));
+    if let Ok(checked) = &checked {
+        objections.extend(rules.approvals(tool, checked));
     }
     objections.extend(limits(conversation));
     strictest(objections)
@@ -72,7 +73,7 @@ pub fn held(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
     if ruling.verdict != Verdict::Hold {
         return None;
     }
-    let Some(Arguments::Canonical { digest, .. }) = &call.arguments else { return None };
+    let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
     let mut approvers: Vec<String> = ruling.reasons.iter().filter_map(|reason| reason.approver.clone()).collect();
     approvers.sort();
     approvers.dedup();
@@ -81,7 +82,7 @@ pub fn held(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
     Some(HeldCall {
         id: call.id.to_string(),
         tool: bounded(&call.tool, 128),
-        digest: digest.clone(),
+        digest: arguments.digest().clone(),
         approvers,
         reason: bounded(&reasons.join("; "), 1024),
     })
@@ -100,14 +101,6 @@ fn policy(tool: &CatalogueTool, conversation: &Conversation) -> Option<Objection
         ToolSource::Core => core_refusal(policy, &tool.name),
     };
     refusal.map(|detail| Objection::deny(GateReason::Policy, detail))
-}
-
-fn arguments(call: &Call) -> Result<Value, String> {
-    match &call.arguments {
-        None => Err("the call has no arguments on record".to_owned()),
-        Some(Arguments::Malformed { reason }) => Err(reason.clone()),
-        Some(Arguments::Canonical { text, .. }) => serde_json::from_str(text).map_err(|error| error.to_string()),
-    }
 }
 
 fn limits(conversation: &Conversation) -> Option<Objection> {

@@ -6,7 +6,7 @@ mod tool_rules;
 use crate::bootstrap::guardrails::Guardrails;
 use crate::bootstrap::text;
 use crate::bootstrap::workflows::Progress;
-use crate::condition::Arguments;
+use crate::condition::{Arguments, Fault};
 use crate::gate::pre_tool::Objection;
 use crate::gate::schema::Schema;
 use crate::tool::CatalogueTool;
@@ -66,15 +66,15 @@ impl Rules {
     }
 
     /// What the tool's own policy says of a call.
-    pub fn of_tool(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<Objection> {
+    pub fn of_tool(&self, tool: &CatalogueTool, arguments: &Result<Arguments<'_>, Fault>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.policy(&Arguments::check(arguments), &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.policy(arguments, &self.approver)).unwrap_or_default()
     }
 
     /// What `policy.approvals` says of a call.
-    pub fn approvals(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<Objection> {
+    pub fn approvals(&self, tool: &CatalogueTool, arguments: &Result<Arguments<'_>, Fault>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.approvals(&Arguments::check(arguments), &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.approvals(arguments, &self.approver)).unwrap_or_default()
     }
 
     /// Which earlier steps of required workflows a call lacks.

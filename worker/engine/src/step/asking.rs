@@ -23,6 +23,8 @@ pub(super) fn plan(conversation: &Conversation) -> Step<'_> {
         model: skill.model_name(Stage::Plan),
         system: Cow::Borrowed(conversation.system().unwrap_or_default()),
         turns: Cow::Borrowed(conversation.turns()),
+        // A sweep is the only thing that changes a turn.
+        history: conversation.swept_at(),
         tools: conversation.visible(),
         temperature: skill.engine.as_ref().and_then(|engine| engine.temperature),
         reserve,
@@ -45,6 +47,7 @@ pub(super) fn stage(conversation: &Conversation, stage: Stage, ask: Prompt, agai
         model: conversation.run().skill.model_name(stage),
         system: Cow::Owned(system),
         turns: Cow::Owned(vec![Turn::User(user)]),
+        history: 0,
         tools: &[],
         temperature: Some(STAGE_TEMPERATURE),
         reserve,

@@ -11,7 +11,7 @@ use crate::event::{Arguments, Event};
 use crate::gate::core_tools::SUBGOAL_DONE;
 use crate::gate::pre_tool;
 use bloomery_crds::Digest;
-use bloomery_crds::canonical;
+use bloomery_crds::canonical::{self, Document};
 use bloomery_crds::report::ParkReason;
 use serde_json::Value;
 
@@ -63,11 +63,7 @@ fn arguments(call: &Call) -> Arguments {
         Ok(value) if canonical::depth(&value) > canonical::MAX_DEPTH => {
             malformed(format!("the arguments are nested more than {} deep", canonical::MAX_DEPTH))
         }
-        Ok(value @ Value::Object(_)) => {
-            let text = canonical::to_string(&value);
-            let digest = Digest::of_bytes(text.as_bytes());
-            Arguments::Canonical { text, digest }
-        }
+        Ok(value @ Value::Object(_)) => Arguments::Canonical(Document::new(value)),
         Ok(_) => malformed("the arguments are not a JSON object".to_owned()),
         Err(error) => malformed(format!("the arguments cannot be used: {error}")),
     }
@@ -109,8 +105,9 @@ fn reads<'a>(from: &'a [Call], conversation: &'a Conversation) -> Step<'a> {
 /// Whether a workflow wants one of these reads to be done first: then it is done first, and not denied for what the
 /// model asked for in the right order.
 fn waits_for_one_of(reads: &[&Call], call: &Call, conversation: &Conversation) -> bool {
-    let missing = conversation.rules().workflows.missing_before(&call.tool);
-    missing.iter().any(|missing| reads.iter().any(|read| read.tool == missing.step))
+    let name = |call: &Call| conversation.tool(&call.tool).map(|tool| tool.name.as_str());
+    let missing = name(call).map(|name| conversation.rules().workflows.missing_before(name)).unwrap_or_default();
+    missing.iter().any(|missing| reads.iter().any(|read| name(read) == Some(missing.step)))
 }
 
 fn effect<'a>(call: &'a Call, conversation: &'a Conversation) -> Step<'a> {
@@ -141,11 +138,11 @@ fn ruled(call: &Call, conversation: &Conversation) -> Vec<Event> {
 
 fn tool_call<'a>(call: &'a Call, conversation: &'a Conversation) -> Option<ToolCall<'a>> {
     let tool = conversation.tool(&call.tool)?;
-    let Some(Arguments::Canonical { text, .. }) = &call.arguments else { return None };
+    let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
     Some(ToolCall {
         id: &call.id,
         tool: &tool.name,
-        arguments: text,
+        arguments: arguments.text(),
         key: Digest::of_bytes(format!("{}\n{}", conversation.run().run_key, call.id).as_bytes()),
         idempotent: tool.idempotent,
         read_only: tool.read_only,

@@ -139,6 +139,31 @@ fn a_refund_out_of_order_is_denied_and_the_model_is_told_what_comes_first() {
 }
 
 #[test]
+fn reads_of_one_answer_that_a_workflow_orders_run_in_their_order_whatever_the_model_calls_them() {
+    let mut skill = cs_tier_1();
+    for tool in &mut skill.tools {
+        tool.name = tool.name.replace('_', ".");
+    }
+    let policy = skill.policy.as_mut().unwrap();
+    for step in &mut policy.workflows[0].steps {
+        *step = step.replace('_', ".");
+    }
+    let mut world = World::new(run_of(skill), Vec::new(), ALL_WELL);
+    for tool in &mut world.listed {
+        tool.name = tool.name.replace('_', ".");
+    }
+    world.stages.insert(Stage::Intent, vec![TRACK]);
+    world.play_until(|conversation| conversation.system().is_some());
+    let alias = |name: &str| world.conversation.visible().iter().find(|tool| tool.name == name).unwrap().alias.clone();
+    let (verify, check) = (alias("verify.identity"), alias("check.eligibility"));
+    assert_ne!(verify, "verify.identity");
+    world.answers = vec![asks(&[(&verify, order()), (&check, order())]), answer("Done.")];
+    world.play_out();
+    assert_eq!(status(&world).gates.pre_tool.denied, 0);
+    assert_eq!(status(&world).workflows[0].done, ["verify.identity", "check.eligibility"]);
+}
+
+#[test]
 fn a_refund_that_was_asked_for_and_not_made_does_not_pass() {
     let world = world(cs_tier_1(), vec![looked_up(), answer("Refunded.")], &[]);
     let status = status(&world);

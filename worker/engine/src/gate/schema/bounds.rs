@@ -4,13 +4,10 @@
 //! Only references that are paths from the root are followed, since only those can be counted here as the validator
 //! will follow them: an anchor, another base or an escaped path would lead it where nobody has counted.
 
-use bloomery_crds::canonical::{MAX_DEPTH, depth};
+use bloomery_crds::canonical::{MAX_DEPTH, MAX_SCHEMA, depth};
 use bloomery_crds::text::bounded;
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// The largest schema that is compiled, in bytes of JSON (`engine.md`, section 3).
-const MAX_BYTES: usize = 64 * 1024;
 
 /// How many parts a schema may have once its references are followed. A few lines of references to references
 /// are as much work as an endless schema, and so is one that refers to itself twice.
@@ -38,8 +35,8 @@ pub(super) fn check(schema: &Value) -> Result<Bounds, String> {
         return Err(format!("the schema is nested {depth} deep, more than {MAX_DEPTH}"));
     }
     let bytes = schema.to_string().len();
-    if bytes > MAX_BYTES {
-        return Err(format!("the schema has {bytes} bytes, more than {MAX_BYTES}"));
+    if bytes > MAX_SCHEMA {
+        return Err(format!("the schema has {bytes} bytes, more than {MAX_SCHEMA}"));
     }
     let mut look = Look::new(schema);
     look.at(schema, true)?;

@@ -1,7 +1,7 @@
 //! `subgoal_done`: the engine itself answers it.
 
 use crate::conversation::{Call, Conversation};
-use crate::event::{Arguments, Event};
+use crate::event::Event;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -26,11 +26,7 @@ pub(super) fn close(call: &Call, conversation: &Conversation) -> Vec<Event> {
 }
 
 fn closing(call: &Call) -> Result<Closing, String> {
-    match &call.arguments {
-        Some(Arguments::Canonical { text, .. }) => serde_json::from_str(text).map_err(|error| error.to_string()),
-        Some(Arguments::Malformed { reason }) => Err(reason.clone()),
-        None => Err("the call has no arguments on record".to_owned()),
-    }
+    Closing::deserialize(call.read_arguments()?).map_err(|error| error.to_string())
 }
 
 /// With the step's id in place of its name.
