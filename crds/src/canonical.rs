@@ -11,7 +11,7 @@ mod strict;
 
 pub use document::Document;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
@@ -95,6 +95,11 @@ pub fn to_string(value: &Value) -> String {
     serde_json::to_string(&Sorted(value)).unwrap_or_else(|_| value.to_string())
 }
 
+/// Writes an object in canonical form: [`to_string`] for one that is no [`Value`] yet, and may be large.
+pub fn object_to_string(object: &Map<String, Value>) -> String {
+    serde_json::to_string(&SortedObject(object)).unwrap_or_else(|_| Value::Object(object.clone()).to_string())
+}
+
 /// The deepest value that is taken from outside. What we wrap it in (log lines, reports, lists of Jobs) is read by
 /// parsers that stop at 128 levels: a value near that would make all of it unreadable.
 pub const MAX_DEPTH: usize = 32;
@@ -106,9 +111,14 @@ pub const MAX_SCHEMA: usize = 64 * 1024;
 pub fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        Value::Object(map) => object_depth(map),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
+}
+
+/// How many arrays and objects are nested in an object, itself included.
+pub fn object_depth(object: &Map<String, Value>) -> usize {
+    1 + object.values().map(depth).max().unwrap_or(0)
 }
 
 /// A value whose keys are sorted here rather than trusted to be: a dependency may switch `serde_json` to insertion order.
@@ -121,12 +131,19 @@ impl Serialize for Sorted<'_> {
                 scalar.serialize(serializer)
             }
             Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
-            Value::Object(map) => {
-                let mut entries: Vec<_> = map.iter().collect();
-                entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
-                serializer.collect_map(entries.into_iter().map(|(key, item)| (key, Sorted(item))))
-            }
+            Value::Object(map) => SortedObject(map).serialize(serializer),
         }
+    }
+}
+
+/// An object whose keys are sorted here.
+struct SortedObject<'a>(&'a Map<String, Value>);
+
+impl Serialize for SortedObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut entries: Vec<_> = self.0.iter().collect();
+        entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
+        serializer.collect_map(entries.into_iter().map(|(key, item)| (key, Sorted(item))))
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Projection {
     /// What a person has to do before the conversation can go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
-    /// What of the Skill does not hold as it is written, a sentence each; at most [`MAX_REMARKS`] of at most 256 bytes.
+    /// What of the Skill does not hold as it is written, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// What was spent.
@@ -67,6 +67,15 @@ pub struct Projection {
 
 /// How many remarks a projection holds.
 pub const MAX_REMARKS: usize = 8;
+
+/// The longest remark, in bytes.
+pub const MAX_REMARK: usize = 256;
+
+/// The most that a projection holds of the entities of a goal, in bytes of JSON: larger ones are left out whole.
+pub const MAX_ENTITIES: usize = 2048;
+
+/// The most that a projection holds of an answer's fields, in bytes of JSON: larger ones are left out whole.
+pub const MAX_FIELDS: usize = 4096;
 
 /// Something outside that a worker waits for, bounded in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Questions to a model outside the main loop: one prompt, one JSON object as the answer.
 
 use crate::gate::answer;
-use bloomery_crds::{Digest, canonical};
+use bloomery_crds::Digest;
 use serde_json::{Map, Value};
 
 /// What a stage of its own sends to a model.
@@ -30,15 +30,15 @@ pub fn data(name: &str, text: &str) -> String {
 /// # Errors
 /// A sentence for the model.
 pub fn object(text: &str) -> Result<Map<String, Value>, String> {
-    let text = text.trim();
-    if text.starts_with('{') {
-        return match canonical::parse(text) {
-            Ok(Value::Object(map)) => Ok(map),
-            Ok(_) => Err("the answer is not a JSON object".to_owned()),
-            Err(error) => Err(format!("the answer cannot be read as JSON: {error}")),
-        };
+    if text.trim_start().starts_with('{') {
+        return answer::object(text).map_err(|why| format!("the answer cannot be read as JSON: {why}"));
     }
     answer::split(text).map(|(_, fields)| fields).map_err(|fault| fault.advice())
+}
+
+/// What is asked once more after an answer that could not be read.
+pub fn again(error: &str) -> String {
+    format!("Your answer cannot be used: {error}. Answer again, with the one JSON object and nothing else.")
 }
 
 /// The texts as a Markdown list.
@@ -68,6 +68,7 @@ mod tests {
     #[case::a_hidden_field("{\"a\":1,\"a\":2}")]
     #[case::cut_off("{\"a\":")]
     #[case::too_deep(&format!("{{\"a\":{}", "[".repeat(100_000)))]
+    #[case::deeper_than_a_line_of_the_log_takes(&format!("{{\"a\":{}{}}}", "[".repeat(32), "]".repeat(32)))]
     fn anything_else_is_an_error(#[case] text: &str) {
         assert!(object(text).is_err());
     }

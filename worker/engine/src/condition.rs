@@ -58,7 +58,6 @@ pub enum Fault {
 /// its depth was bounded when it was compiled, its work is counted, and it is a pure function of the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    text: String,
     node: Node,
 }
 
@@ -72,12 +71,7 @@ impl Condition {
     /// words of CEL used as names of arguments.
     pub fn compile(text: &str) -> Result<Self, Fault> {
         Self::check(text)?;
-        Ok(Self { text: text.to_owned(), node: parse::parse(text)? })
-    }
-
-    /// The condition as it was written.
-    pub fn text(&self) -> &str {
-        &self.text
+        Ok(Self { node: parse::parse(text)? })
     }
 
     /// Evaluates the condition on the arguments of one call: checks them, then [`decides`](Self::decide).

@@ -8,6 +8,7 @@ mod finalizing;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod intention;
+mod question;
 mod stages;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ pub use budget::Budget;
 pub use calls::{Call, CallState, Settlement};
 pub use finalizing::{Draft, Finalizing};
 pub use intention::Intention;
+pub use question::Question;
 
 use crate::bootstrap::workflows::Status;
 use crate::event::{CallId, Event, ModelFailure, WholeResult};

@@ -38,7 +38,7 @@ pub enum Event {
     #[serde(rename = "catalogue.fixed")]
     #[strum(serialize = "catalogue.fixed")]
     CatalogueFixed {
-        /// Every tool that the MCP server lists, hidden ones too.
+        /// Every tool of the Job, hidden ones and the worker's own too.
         tools: Vec<CatalogueTool>,
     },
     /// What the Job binds is known, secrets by name only.
@@ -96,7 +96,7 @@ pub enum Event {
     ModelFailed {
         /// What kind of failure.
         kind: ModelFailure,
-        /// What the provider or the transport said, redacted and bounded.
+        /// What the provider or the transport said, or what is wrong with the answer: redacted and bounded.
         message: String,
     },
     /// The model asks for a tool.
@@ -186,7 +186,7 @@ pub enum Event {
         /// What the model sees of it.
         excerpt: String,
     },
-    /// A step of a workflow that is no tool was closed.
+    /// A step of a workflow was closed: one that is no tool, or one that does not apply.
     #[serde(rename = "subgoal.done")]
     #[strum(serialize = "subgoal.done")]
     SubgoalDone {

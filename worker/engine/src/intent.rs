@@ -46,11 +46,6 @@ fn described(intent: &Intent) -> String {
     lines.join("\n")
 }
 
-/// What is asked after an answer that could not be read.
-pub fn again(error: &str) -> String {
-    format!("Your answer cannot be used: {error}. Answer again, with the one JSON object and nothing else.")
-}
-
 /// Reads the answer of the model.
 ///
 /// An entity that is null or blank is one that the goal does not name.

@@ -1,13 +1,9 @@
 //! What others see of a conversation: `Job.status`, folded from the log and from nothing else.
 
-use crate::bootstrap::workflows::Status;
 use crate::conversation::Conversation;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::Projection;
-use bloomery_crds::v1alpha1::{DetectedIntent, Gates, LogPosition, Usage, WaitingFor, WorkflowProgress};
-
-/// The most that status holds of the entities of a goal, in bytes of JSON.
-const MAX_ENTITIES: usize = 2048;
+use bloomery_crds::report::{MAX_ENTITIES, Projection};
+use bloomery_crds::v1alpha1::{DetectedIntent, Gates, LogPosition, Usage, WaitingFor};
 
 /// Projects a conversation whose log stands at `log`.
 pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
@@ -20,7 +16,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
             pre_tool: conversation.pre_tool().clone(),
             finalization: conversation.finalization().projection(),
         },
-        workflows: workflows(conversation),
+        workflows: conversation.rules().workflows.projection(),
         waiting_for: waiting_for(conversation),
         remarks: conversation.rules().remarks.clone(),
         usage: usage(conversation),
@@ -42,24 +38,6 @@ fn phase(conversation: &Conversation) -> Phase {
         return Phase::Finalizing;
     }
     Phase::Running
-}
-
-/// The workflows of the Skill, with the steps that are done, that do not apply, and that are open.
-fn workflows(conversation: &Conversation) -> Vec<WorkflowProgress> {
-    let mut workflows: Vec<WorkflowProgress> = Vec::new();
-    for goal in conversation.rules().workflows.sub_goals() {
-        if workflows.last().is_none_or(|workflow| workflow.name != goal.from_workflow) {
-            let (name, required) = (goal.from_workflow, goal.workflow_required);
-            workflows.push(WorkflowProgress { name, required, ..WorkflowProgress::default() });
-        }
-        let Some(workflow) = workflows.last_mut() else { continue };
-        match goal.status {
-            Status::Done { .. } => workflow.done.push(goal.intent),
-            Status::NotApplicable { .. } => workflow.not_applicable.push(goal.intent),
-            Status::Todo => workflow.open.push(goal.intent),
-        }
-    }
-    workflows
 }
 
 fn waiting_for(conversation: &Conversation) -> Option<WaitingFor> {

@@ -55,7 +55,7 @@ fn workflows(conversation: &Conversation) -> Option<String> {
         format!("{}{required}: {}", workflow.name, workflow.steps.join(" -> "))
     });
     let lines: Vec<String> = lines.collect();
-    let how = if conversation.rules().wants_evidence { CLOSING } else { "" };
+    let how = if conversation.rules().workflows.wants_evidence() { CLOSING } else { "" };
     Some(format!("# Workflows\n{}{how}", list(&lines)))
 }
 

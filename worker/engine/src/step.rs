@@ -66,7 +66,7 @@ pub struct ModelRequest<'a> {
 pub struct ToolCall<'a> {
     /// Which call.
     pub id: &'a CallId,
-    /// The tool's name at the server.
+    /// The tool's name, as who answers it knows it.
     pub tool: &'a str,
     /// The canonical arguments that were ruled on.
     pub arguments: &'a str,

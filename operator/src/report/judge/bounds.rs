@@ -4,7 +4,7 @@
 //! bounded only here. A report that would be refused by the API server is refused before it costs a write.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};
-use bloomery_crds::report::{MAX_REMARKS, Projection};
+use bloomery_crds::report::{MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, Projection};
 use bloomery_crds::v1alpha1::{HeldCall, WorkflowProgress};
 use serde_json::{Map, Value};
 
@@ -19,13 +19,6 @@ const MAX_TOOL: usize = 128;
 /// How many people a call may wait for, and how long the reason may be.
 const MAX_APPROVERS: usize = 8;
 const MAX_REASON: usize = 1024;
-
-/// The longest remark, in bytes.
-const MAX_REMARK: usize = 256;
-
-/// The largest free objects, in bytes of JSON.
-const MAX_ENTITIES: usize = 2048;
-const MAX_FIELDS: usize = 4096;
 
 /// The first thing that does not fit, for the worker's log; none where all does.
 pub(super) fn fault(projection: &Projection) -> Option<String> {
@@ -61,9 +54,8 @@ fn of_call(call: &HeldCall) -> Option<String> {
 }
 
 fn object(what: &str, value: &Map<String, Value>, max: usize) -> Option<String> {
-    let value = Value::Object(value.clone());
-    over(what, canonical::depth(&value), MAX_DEPTH, "levels")
-        .or_else(|| over(what, canonical::to_string(&value).len(), max, "bytes"))
+    over(what, canonical::object_depth(value), MAX_DEPTH, "levels")
+        .or_else(|| over(what, canonical::object_to_string(value).len(), max, "bytes"))
 }
 
 fn text(what: &str, text: &str, max: usize) -> Option<String> {

@@ -7,7 +7,6 @@ use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
 use bloomery_crds::{condition, persona};
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
@@ -43,15 +42,14 @@ fn of_conditions(spec: &SkillSpec) -> Vec<String> {
 }
 
 fn of_schema(spec: &SkillSpec) -> Option<String> {
-    let schema = spec.output_contract.as_ref()?.schema.clone()?;
-    let schema = Value::Object(schema);
-    let depth = canonical::depth(&schema);
+    let schema = spec.output_contract.as_ref()?.schema.as_ref()?;
+    let depth = canonical::object_depth(schema);
     if depth > MAX_DEPTH {
         return Some(format!(
             "spec.outputContract.schema: is nested {depth} levels deep, and at most {MAX_DEPTH} are taken: give parts of it names in $defs, and refer to them."
         ));
     }
-    let size = canonical::to_string(&schema).len();
+    let size = canonical::object_to_string(schema).len();
     (size > MAX_SCHEMA)
         .then(|| format!("spec.outputContract.schema: has {size} bytes, and at most {MAX_SCHEMA} are taken."))
 }
@@ -81,7 +79,7 @@ mod tests {
     use super::*;
     use crate::skill::fixtures;
     use rstest::rstest;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     /// The faults of the complete Skill after a change.
     fn after(pointer: &str, value: Value) -> Vec<String> {

@@ -35,6 +35,13 @@ pub struct Rule {
     pub lint: Option<String>,
 }
 
+impl Rule {
+    /// Whether the sentence makes an exception: when it applies no machine can tell.
+    pub fn has_exception(&self) -> bool {
+        Sentence::new(&self.text, self.side).has_exception()
+    }
+}
+
 /// What the pre-tool gate enforces of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -156,16 +163,21 @@ impl<'a> Sentence<'a> {
         Self { side, words: text.strip_suffix(['.', '!']).unwrap_or(text).split_whitespace().collect() }
     }
 
+    fn says(&self, wanted: &[&str]) -> bool {
+        self.words.iter().any(|word| wanted.iter().any(|wanted| plain(word).eq_ignore_ascii_case(wanted)))
+    }
+
+    fn has_exception(&self) -> bool {
+        self.says(&["unless", "without", "except"])
+    }
+
     /// `Never call process_refund without approval`: what the exception is worth no machine can tell, so the rule
     /// stays text; where it says approval and names a tool, that tool waits for a person on every call.
     fn with_an_exception(&self, catalogue: &BTreeSet<&str>) -> Option<Attempt> {
-        let says = |wanted: &[&str]| {
-            self.words.iter().any(|word| wanted.iter().any(|wanted| plain(word).eq_ignore_ascii_case(wanted)))
-        };
-        if !says(&["unless", "without", "except"]) {
+        if !self.has_exception() {
             return None;
         }
-        let tools: BTreeSet<&str> = if says(&["approval"]) {
+        let tools: BTreeSet<&str> = if self.says(&["approval"]) {
             self.words.iter().map(|word| plain(word)).filter(|word| catalogue.contains(word)).collect()
         } else {
             BTreeSet::new()

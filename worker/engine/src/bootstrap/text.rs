@@ -41,7 +41,7 @@ pub fn part(rules: &[Rule]) -> TextGuardrails {
 ///
 /// English measures a little less with the tokenizers of the large providers; other scripts have more bytes to a
 /// character, as they have more tokens to it.
-pub fn estimated_tokens(text: &str) -> usize {
+fn estimated_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 

@@ -7,7 +7,7 @@ mod closing;
 
 pub use closing::Refusal;
 
-use bloomery_crds::v1alpha1::Workflow;
+use bloomery_crds::v1alpha1::{Workflow, WorkflowProgress};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -131,6 +131,16 @@ impl Progress {
             .collect()
     }
 
+    /// The workflows as status has them, those without steps left out.
+    pub fn projection(&self) -> Vec<WorkflowProgress> {
+        self.tracks.iter().filter(|track| !track.steps.is_empty()).map(Track::projection).collect()
+    }
+
+    /// Whether the model has to close steps, naming the results that show it: not every step is a tool.
+    pub fn wants_evidence(&self) -> bool {
+        self.tracks.iter().flat_map(|track| &track.steps).any(|step| !step.is_tool)
+    }
+
     /// The earlier steps that a call of a tool lacks, the first of each required workflow. The call may be made only if
     /// there is none. A step that did not apply is not done: nothing after it may be.
     pub fn missing_before(&self, tool: &str) -> Vec<Missing<'_>> {
@@ -162,11 +172,6 @@ impl Progress {
                 step.status = Status::Done { evidence: seq };
             }
         }
-    }
-
-    /// Notes an answer of a person, which can be evidence as a tool's result can.
-    pub fn answered(&mut self, seq: u64) {
-        self.evidence.insert(seq);
     }
 
     /// The open steps that finalization demands: of each required workflow that serves the detected intent, or that
@@ -203,6 +208,20 @@ impl Track {
     /// The first step before a place that was not done.
     fn first_undone(&self, before: usize) -> Option<&Step> {
         self.steps.iter().take(before).find(|step| !matches!(step.status, Status::Done { .. }))
+    }
+
+    fn projection(&self) -> WorkflowProgress {
+        let mut progress =
+            WorkflowProgress { name: self.name.clone(), required: self.required, ..WorkflowProgress::default() };
+        for step in &self.steps {
+            let stand = match step.status {
+                Status::Done { .. } => &mut progress.done,
+                Status::NotApplicable { .. } => &mut progress.not_applicable,
+                Status::Todo => &mut progress.open,
+            };
+            stand.push(step.text.clone());
+        }
+        progress
     }
 
     fn missing<'a>(&'a self, step: &'a Step) -> Missing<'a> {

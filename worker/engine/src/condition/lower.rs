@@ -172,7 +172,7 @@ impl<'a> Scope<'a> {
     }
 
     fn call(self, call: &'a CallExpr) -> Result<Node, Fault> {
-        match (call.func_name.as_str(), &call.target, call.args.as_slice()) {
+        match (call.func_name.as_str(), call.target.as_deref(), call.args.as_slice()) {
             (operators::LOGICAL_NOT, None, [of]) => Ok(Node::Not(self.boxed(of)?)),
             (operators::NEGATE, None, [of]) => Ok(Node::Negate(self.boxed(of)?)),
             (operators::LOGICAL_AND, None, [left, right]) => Ok(Node::And(self.boxed(left)?, self.boxed(right)?)),
@@ -190,15 +190,15 @@ impl<'a> Scope<'a> {
                 }
                 _ => unsupported("has() asks for a field: write has(args.name)"),
             },
-            (name, None, [left, right]) if operator(name).is_some() => match operator(name) {
+            (name, None, operands @ [left, right]) => match operator(name) {
                 Some(operator) => Ok(Node::Binary(operator, self.boxed(left)?, self.boxed(right)?)),
-                None => unknown(name),
+                None => self.function(name, None, operands),
             },
-            (name, Some(over), [item, body]) if name.parse::<Macro>().is_ok() => {
-                let kind = name.parse().map_err(|_| Fault::Unsupported(name.to_owned()))?;
-                self.macro_call(kind, over, item, body)
-            }
-            (name, target, arguments) => self.function(name, target.as_deref(), arguments),
+            (name, Some(over), arguments @ [item, body]) => match name.parse() {
+                Ok(kind) => self.macro_call(kind, over, item, body),
+                Err(_) => self.function(name, Some(over), arguments),
+            },
+            (name, target, arguments) => self.function(name, target, arguments),
         }
     }
 
@@ -228,16 +228,14 @@ impl<'a> Scope<'a> {
             return unsupported("matches() is not supported: use startsWith, endsWith or contains");
         }
         let Ok(function) = name.parse::<Function>() else { return unknown(name) };
-        let form = match function {
-            Function::Size => (arguments.len() + usize::from(target.is_some()) == 1).then_some(()),
-            Function::Contains | Function::StartsWith | Function::EndsWith => {
-                (target.is_some() && arguments.len() == 1).then_some(())
-            }
+        let fits = match function {
+            Function::Size => arguments.len() + usize::from(target.is_some()) == 1,
+            Function::Contains | Function::StartsWith | Function::EndsWith => target.is_some() && arguments.len() == 1,
             Function::Int | Function::Uint | Function::Double | Function::String => {
-                (target.is_none() && arguments.len() == 1).then_some(())
+                target.is_none() && arguments.len() == 1
             }
         };
-        if form.is_none() {
+        if !fits {
             return unsupported(format!("{name}() is not called like this"));
         }
         let operands = target.into_iter().chain(arguments).map(|operand| self.lower(operand));

@@ -12,21 +12,12 @@ impl Condition {
         while let Some(node) = open.pop() {
             match node {
                 Node::Argument(name) => _ = names.insert(name.as_str()),
-                Node::Select(of, field) | Node::Has(of, field) => {
-                    if matches!(**of, Node::Arguments) {
-                        names.insert(field.as_str());
-                    }
-                    open.push(of);
-                }
-                Node::Index(of, at) => {
-                    if let (Node::Arguments, Node::Text(name)) = (&**of, &**at) {
-                        names.insert(name.as_str());
-                    }
-                    open.extend([&**of, &**at]);
-                }
-                Node::Not(one) | Node::Negate(one) => open.push(one),
+                // Every other way to name one is lowered to an argument.
+                Node::Has(of, field) if matches!(**of, Node::Arguments) => _ = names.insert(field.as_str()),
+                Node::Select(one, _) | Node::Has(one, _) | Node::Not(one) | Node::Negate(one) => open.push(one),
                 Node::And(one, other)
                 | Node::Or(one, other)
+                | Node::Index(one, other)
                 | Node::Binary(_, one, other)
                 | Node::Macro(_, one, other) => {
                     open.extend([&**one, &**other]);

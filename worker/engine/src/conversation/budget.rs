@@ -72,12 +72,12 @@ impl Budget {
 
     /// Tokens to set aside for the next request of the main loop: the estimated input and the largest output.
     pub fn reserve(&self) -> u64 {
-        (self.prompt_bytes / BYTES_PER_TOKEN).saturating_add(MAX_OUTPUT)
+        Self::reserve_for(self.prompt_bytes)
     }
 
     /// Tokens to set aside for a request of `bytes` bytes of text.
-    pub fn reserve_for(bytes: usize) -> u64 {
-        (bytes as u64 / BYTES_PER_TOKEN).saturating_add(MAX_OUTPUT)
+    pub fn reserve_for(bytes: u64) -> u64 {
+        (bytes / BYTES_PER_TOKEN).saturating_add(MAX_OUTPUT)
     }
 
     /// Tokens that the next prompt of the main loop takes, by what the provider counted last or by estimate.

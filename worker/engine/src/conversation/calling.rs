@@ -66,7 +66,7 @@ impl Conversation {
         {
             self.finalizing.evidence_found();
         }
-        if is_server && self.rules.wants_evidence {
+        if is_server && self.rules.workflows.wants_evidence() {
             self.settle(id, Settlement::Completed, &calls::with_evidence(text, seq));
         } else {
             self.settle(id, Settlement::Completed, text);

@@ -1,11 +1,9 @@
 //! How far a conversation is with its answer.
 
+use super::Question;
 use crate::event::{FinalRuling, Polish};
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{Finalization, FinalizationAttempt, SuggestedAction};
-
-/// How often the model that rules on an answer may give no ruling that can be read.
-const MAX_MISREAD: u32 = 2;
 
 /// An answer that the gate has to rule on, or has ruled on last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,9 +22,8 @@ pub struct Finalizing {
     form_errors: u32,
     attempts: Vec<FinalizationAttempt>,
     skipped: bool,
-    judgement: Option<String>,
-    misread: u32,
-    complaint: Option<String>,
+    /// What the model that rules is asked about the latest draft.
+    pub(super) question: Question,
     awaits_evidence: bool,
     given_up: Option<(OutcomeCode, String)>,
     polishing: Option<String>,
@@ -37,18 +34,7 @@ impl Finalizing {
     pub(super) fn drafted(&mut self, draft: Draft) {
         self.draft = Some(draft);
         self.ruled = false;
-        self.misread = 0;
-        self.complaint = None;
-    }
-
-    pub(super) fn judged(&mut self, text: &str) {
-        self.judgement = Some(text.to_owned());
-    }
-
-    pub(super) fn misread(&mut self, complaint: &str) {
-        self.judgement = None;
-        self.misread += 1;
-        self.complaint = Some(complaint.to_owned());
+        self.question = Question::default();
     }
 
     pub(super) fn evidence_found(&mut self) {
@@ -57,7 +43,6 @@ impl Finalizing {
 
     pub(super) fn ruled(&mut self, ruling: &FinalRuling, retries: u32) {
         self.ruled = true;
-        self.judgement = None;
         match ruling {
             FinalRuling::FormError(_) => self.form_errors += 1,
             FinalRuling::Skipped => {
@@ -113,19 +98,9 @@ impl Finalizing {
         self.draft.as_ref()
     }
 
-    /// What the model that rules said of the pending draft.
-    pub fn judgement(&self) -> Option<&str> {
-        self.judgement.as_deref()
-    }
-
-    /// What was wrong with its ruling before.
-    pub fn complaint(&self) -> Option<&str> {
-        self.complaint.as_deref()
-    }
-
-    /// Whether the model that rules is not asked again about the pending draft.
-    pub fn is_unjudgeable(&self) -> bool {
-        self.misread >= MAX_MISREAD
+    /// What the model that rules is asked about the latest draft.
+    pub fn question(&self) -> &Question {
+        &self.question
     }
 
     /// How often the form was sent back.

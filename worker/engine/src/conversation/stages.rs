@@ -21,9 +21,9 @@ impl Conversation {
         self.unreadable = 0;
         self.budget.answered(answer, self.asking);
         match self.asking {
-            Stage::Intent => self.intention.answered(&answer.text),
+            Stage::Intent => self.intention.question.answered(&answer.text),
             Stage::Plan => self.planned(seq, answer),
-            Stage::Finalization => self.finalizing.judged(&answer.text),
+            Stage::Finalization => self.finalizing.question.answered(&answer.text),
             Stage::Polish => self.finalizing.polish_answered(&answer.text),
         }
     }
@@ -45,8 +45,8 @@ impl Conversation {
             return self.finalizing.polished(Polish::Kept(format!("the reply polisher gave no answer: {message}")));
         }
         match (kind, self.asking) {
-            (ModelFailure::Misread, Stage::Intent) => return self.intention.misread(message),
-            (ModelFailure::Misread, _) => return self.finalizing.misread(message),
+            (ModelFailure::Misread, Stage::Intent) => return self.intention.question.misread(message),
+            (ModelFailure::Misread, _) => return self.finalizing.question.misread(message),
             (ModelFailure::Unreadable, _) => self.unreadable += 1,
             (ModelFailure::Unavailable, _) => {}
         }

@@ -1,3 +1,4 @@
+mod seed_002;
 mod stages;
 
 use super::fixture::{Reply, Tools, World, asks, good_answer, listed, run, says};

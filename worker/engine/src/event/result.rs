@@ -1,5 +1,6 @@
 //! The answer of a Job, whole.
 
+use bloomery_crds::report::MAX_FIELDS;
 use bloomery_crds::v1alpha1::JobResult;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -24,7 +25,7 @@ impl WholeResult {
     /// The part that fits into `Job.status`; its digest is of the whole.
     pub fn bounded(&self) -> JobResult {
         let fields = Value::Object(self.fields.clone());
-        let fits = serde_json::to_string(&fields).is_ok_and(|text| text.len() <= 4096);
+        let fits = serde_json::to_string(&fields).is_ok_and(|text| text.len() <= MAX_FIELDS);
         JobResult {
             text: bloomery_crds::text::bounded(&self.text, 4096),
             fields: if fits { self.fields.clone() } else { Map::new() },

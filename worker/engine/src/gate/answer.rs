@@ -32,20 +32,22 @@ pub fn split(text: &str) -> Result<(String, Map<String, Value>), FormError> {
         [] => Err(FormError::NoBlock),
         [block] => {
             let prose = format!("{}{}", block.before, block.after);
-            object(block.content).map(|fields| (prose.trim().to_owned(), fields))
+            let fields = object(block.content).map_err(FormError::Malformed)?;
+            Ok((prose.trim().to_owned(), fields))
         }
         several => Err(FormError::SeveralBlocks(several.len())),
     }
 }
 
-fn object(content: &str) -> Result<Map<String, Value>, FormError> {
-    match canonical::parse(content.trim()) {
+/// The one JSON object that a text is: its keys appear once, its numbers are exact, and a line of the log takes it.
+pub(crate) fn object(text: &str) -> Result<Map<String, Value>, String> {
+    match canonical::parse(text.trim()) {
         Ok(value) if canonical::depth(&value) > canonical::MAX_DEPTH => {
-            Err(FormError::Malformed(format!("it is nested more than {} deep", canonical::MAX_DEPTH)))
+            Err(format!("it is nested more than {} deep", canonical::MAX_DEPTH))
         }
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(FormError::Malformed("it is not an object".to_owned())),
-        Err(error) => Err(FormError::Malformed(error.to_string())),
+        Ok(_) => Err("it is not an object".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Which tools a Job has: what the server lists, what the Skill says of it, what its policy lets the model see.
 
 use crate::gate::core_tools;
-use crate::tool::{CatalogueTool, ListedTool, ToolSource};
+use crate::tool::{self, CatalogueTool, ListedTool, ToolSource};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::{SkillSpec, ToolPolicy};
-use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The longest tool name that model providers take.
@@ -61,9 +60,7 @@ fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> Cata
     let policy = skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     CatalogueTool {
         alias: alias(&tool.name, plain),
-        digest: Digest::of_value(&json!({
-            "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
-        })),
+        digest: tool::digest(&tool.name, &tool.description, &tool.input_schema),
         read_only,
         idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
         source: ToolSource::Server,
@@ -115,6 +112,7 @@ mod tests {
     use super::*;
     use crate::conversation::fixture;
     use rstest::rstest;
+    use serde_json::json;
 
     fn listed(name: &str, hint: Option<bool>) -> ListedTool {
         ListedTool {

@@ -1,7 +1,6 @@
 //! The tools that the worker brings itself, and that no server can take over (seed 000; `engine.md`, section 3).
 
-use crate::tool::{CatalogueTool, ToolSource};
-use bloomery_crds::Digest;
+use crate::tool::{self, CatalogueTool, ToolSource};
 use bloomery_crds::v1alpha1::SkillSpec;
 use serde_json::{Value, json};
 
@@ -73,7 +72,7 @@ fn core_tool(name: &str, description: &str, input_schema: Value) -> CatalogueToo
         name: name.to_owned(),
         alias: name.to_owned(),
         description: description.to_owned(),
-        digest: Digest::of_value(&json!({"name": name, "description": description, "inputSchema": input_schema})),
+        digest: tool::digest(name, description, &input_schema),
         input_schema,
         source: ToolSource::Core,
         read_only: true,

@@ -8,7 +8,7 @@ use bloomery_crds::v1alpha1::{FinalizationAttempt, FinalizationCode, Finalizatio
 use serde_json::Value;
 
 /// How often in all the form of an answer is sent back without counting an attempt.
-pub const MAX_FORM_ERRORS: u32 = 2;
+const MAX_FORM_ERRORS: u32 = 2;
 
 /// How many missing fields are named: status holds every attempt.
 const MAX_NAMED: usize = 16;
@@ -40,12 +40,13 @@ pub fn rule(draft: &Draft, conversation: &Conversation) -> Ruled {
     if !is_judged(conversation) {
         return Ruled::By(FinalRuling::Skipped);
     }
-    if finalizing.is_unjudgeable() {
-        let why = finalizing.complaint().unwrap_or_default();
+    let question = finalizing.question();
+    if question.is_given_up() {
+        let why = question.complaint().unwrap_or_default();
         let detail = format!("the gate's model gave no ruling that can be read: {why}");
         return Ruled::By(FinalRuling::Attempt(failed(FinalizationCode::GoalNotMet, &detail, Vec::new())));
     }
-    match finalizing.judgement().map(judge::read) {
+    match question.answer().map(judge::read) {
         None => Ruled::NeedsJudge,
         Some(Ok(attempt)) => Ruled::By(FinalRuling::Attempt(attempt)),
         Some(Err(why)) => Ruled::Misread(why),

@@ -124,11 +124,6 @@ pub fn read(text: &str) -> Result<FinalizationAttempt, String> {
     })
 }
 
-/// What is asked after an answer that could not be read.
-pub fn again(error: &str) -> String {
-    format!("Your ruling cannot be used: {error}. Answer again, with the one JSON object and nothing else.")
-}
-
 fn passed(claimed: bool, reasons: &[Reason], missing: &[String]) -> Result<bool, String> {
     if !claimed {
         let has_reason = !reasons.is_empty() || !missing.is_empty();

@@ -23,8 +23,6 @@ const DEFAULT_APPROVER: &str = "default";
 pub struct Rules {
     /// The workflows, and how far they are.
     pub workflows: Progress,
-    /// Whether the model has to close steps, naming the results that show it.
-    pub wants_evidence: bool,
     /// The guardrails that the model reads in every step.
     pub in_prompt: Vec<String>,
     /// The schema of the answer's fields, where the output contract has one.
@@ -43,7 +41,6 @@ impl Rules {
         let written = policy.guardrails.unwrap_or_default();
         let catalogue = tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
         let guardrails = Guardrails::compile(&written.never, &written.always, catalogue);
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let told = text::part(guardrails.rules());
         let contract = skill.output_contract.as_ref().and_then(|contract| contract.schema.as_ref());
         let approver = skill.engine.as_ref().and_then(|engine| engine.approver.clone());
@@ -51,12 +48,7 @@ impl Rules {
         let contract = contract.map(|schema| Schema::compile(&Value::Object(schema.clone())));
         Self {
             remarks: remarks::of(skill, tools, &told.left_over, &of_tools),
-            wants_evidence: policy
-                .workflows
-                .iter()
-                .flat_map(|workflow| &workflow.steps)
-                .any(|step| !names.contains(&step.as_str())),
-            workflows: Progress::new(&policy.workflows, names),
+            workflows: Progress::new(&policy.workflows, tools.iter().map(|tool| tool.name.as_str())),
             in_prompt: told.in_prompt,
             contract,
             guardrails,

@@ -1,4 +1,4 @@
-//! Argument schemas: bounded, and checked in linear time.
+//! Schemas of arguments and of the answer's fields: bounded, and checked in linear time.
 
 mod bounds;
 #[cfg(test)]

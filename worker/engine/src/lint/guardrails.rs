@@ -39,7 +39,7 @@ fn of_rule(path: &str, rule: &Rule, names: &BTreeSet<&str>) -> Option<Finding> {
         });
     }
     let tools: Vec<&str> = rule.effects.iter().filter_map(approved).collect();
-    if !excepts(&rule.text) {
+    if !rule.has_exception() {
         return None;
     }
     if !tools.is_empty() {
@@ -67,11 +67,6 @@ fn approved(effect: &Effect) -> Option<&str> {
         Effect::RequiresApproval { tool } => Some(tool),
         Effect::ToolDeny { .. } | Effect::Threshold(_) => None,
     }
-}
-
-fn excepts(text: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric())
-        .any(|word| ["unless", "without", "except"].iter().any(|exception| word.eq_ignore_ascii_case(exception)))
 }
 
 fn of_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Option<Finding> {

@@ -1,7 +1,7 @@
 //! Requests to models.
 
 use super::{ModelRequest, Step, ending};
-use crate::ask::Prompt;
+use crate::ask::{Prompt, again};
 use crate::conversation::{Budget, Conversation};
 use crate::turn::Turn;
 use bloomery_crds::v1alpha1::Stage;
@@ -31,14 +31,19 @@ pub(super) fn plan(conversation: &Conversation) -> Step<'_> {
     })
 }
 
-/// A request of another stage: one prompt, no tools; `again` says what was wrong with the answer before.
-pub(super) fn stage(conversation: &Conversation, stage: Stage, ask: Prompt, again: Option<String>) -> Step<'_> {
+/// A request of another stage: one prompt, no tools; with what was wrong with the answer before, where there was one.
+pub(super) fn stage<'a>(
+    conversation: &'a Conversation,
+    stage: Stage,
+    ask: Prompt,
+    complaint: Option<&str>,
+) -> Step<'a> {
     let Prompt { system, user } = ask;
-    let user = match again {
-        Some(again) => format!("{user}\n\n{again}"),
+    let user = match complaint {
+        Some(complaint) => format!("{user}\n\n{}", again(complaint)),
         None => user,
     };
-    let reserve = Budget::reserve_for(system.len() + user.len());
+    let reserve = Budget::reserve_for((system.len() + user.len()) as u64);
     if let Some(limit) = ending::tokens_spent(conversation, reserve) {
         return Step::Record(vec![limit]);
     }

@@ -119,11 +119,10 @@ fn stall_sentence(stall: Stall) -> String {
 
 /// The client's message says itself which Model, and what it did.
 fn model_sentence(kind: ModelFailure, message: &str) -> String {
-    match kind {
-        ModelFailure::Unavailable => message.to_owned(),
-        ModelFailure::Unreadable | ModelFailure::Misread => {
-            format!("{message} It did so {MAX_UNREADABLE} times in a row.")
-        }
+    if kind == ModelFailure::Unreadable {
+        format!("{message} It did so {MAX_UNREADABLE} times in a row.")
+    } else {
+        message.to_owned()
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
             let run = conversation.run();
             let result = finalization::result(draft, conversation, false);
             let ask = judge::prompt(&run.skill, &run.goal, &result.text, &result.fields);
-            asking::stage(conversation, Stage::Finalization, ask, finalizing.complaint().map(judge::again))
+            asking::stage(conversation, Stage::Finalization, ask, finalizing.question().complaint())
         }
     })
 }

@@ -60,19 +60,19 @@ fn unusable(why: &str) -> Event {
 }
 
 fn detect<'a>(conversation: &'a Conversation, intents: &Intents) -> Step<'a> {
-    let intention = conversation.intention();
-    if intention.is_given_up() {
+    let question = conversation.intention().question();
+    if question.is_given_up() {
         let message = format!(
             "The model did not say which intent of the Skill the goal means: {}. A person has to read the goal.",
-            intention.complaint().unwrap_or_default()
+            question.complaint().unwrap_or_default()
         );
         let outcome = Outcome::new(OutcomeCode::UserNeeded, message);
         return Step::Record(vec![Event::Finished { outcome, result: None }]);
     }
     let run = conversation.run();
-    let Some(answer) = intention.answer() else {
+    let Some(answer) = question.answer() else {
         let ask = intent::prompt(&run.skill, &run.goal);
-        return asking::stage(conversation, Stage::Intent, ask, intention.complaint().map(intent::again));
+        return asking::stage(conversation, Stage::Intent, ask, question.complaint());
     };
     Step::Record(vec![match intent::read(answer, intents) {
         Ok(detected) => Event::IntentDetected { missing: intent::missing(intents, &detected), intent: detected },

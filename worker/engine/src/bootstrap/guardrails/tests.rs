@@ -61,6 +61,21 @@ fn the_required_range_of_always(#[case] arguments: Value, #[case] detail: Option
     assert_eq!(verdicts(&guardrails, "process_refund", &arguments), expected);
 }
 
+/// The cases of 002's `evaluateThreshold` (section 4.3), on 499, 500 and 501.
+#[rstest]
+#[case::more_than(">", [false, false, true])]
+#[case::less_than("<", [true, false, false])]
+#[case::at_least(">=", [false, true, true])]
+#[case::at_most("<=", [true, true, false])]
+fn evaluate_threshold(#[case] operator: &str, #[case] is_true: [bool; 3]) {
+    let rule = format!("amount {operator} 500");
+    let broken = |guardrails: &Guardrails| {
+        [499, 500, 501].map(|amount| !guardrails.findings("process_refund", &json!({"amount": amount})).is_empty())
+    };
+    assert_eq!(broken(&guardrails(&[&rule], &[])), is_true, "under never it is the forbidden range");
+    assert_eq!(broken(&guardrails(&[], &[&rule])), is_true.map(|truth| !truth), "under always the required one");
+}
+
 #[rstest]
 #[case::true_under_never(&["amount > 500 needs approval"], &[])]
 #[case::true_under_always(&[], &["amount > 500 needs approval"])]

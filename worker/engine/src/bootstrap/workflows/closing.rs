@@ -35,7 +35,7 @@ pub enum Refusal {
         missing: String,
     },
     /// The evidence is no result of this Job.
-    #[error("event {evidence} is not the result of a completed call or an answer of the user")]
+    #[error("event {evidence} is not the result of a completed call")]
     NoEvidence {
         /// The seq that was given.
         evidence: u64,

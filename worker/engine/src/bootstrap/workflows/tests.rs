@@ -123,7 +123,7 @@ fn a_step_that_is_no_tool_is_closed_with_evidence() {
     assert_eq!(steps(&progress.missing_before("process_refund")), ["confirm with the customer"]);
     let fault = progress.check_done("confirm with the customer", 6).unwrap_err();
     assert_eq!(fault, Refusal::NoEvidence { evidence: 6 });
-    progress.answered(6);
+    progress.completed("track_order", 6);
     let id = progress.check_done("confirm with the customer", 6).unwrap();
     assert_eq!(id, "sg_refund_2");
     progress.closed(&id, Status::Done { evidence: 6 });
@@ -143,7 +143,7 @@ fn what_the_model_cannot_close_is_refused(#[case] step: &str, #[case] refusal: R
 fn a_name_that_two_workflows_have_needs_the_id() {
     let talk = |name| workflow(name, &["talk"], Some(true), &[]);
     let mut progress = Progress::new(&[talk("a"), talk("b")], []);
-    progress.answered(3);
+    progress.completed("track_order", 3);
     let ids = "sg_a_1, sg_b_1".to_owned();
     assert_eq!(progress.check_done("talk", 3), Err(Refusal::Ambiguous { step: "talk".into(), ids }));
     progress.closed("sg_a_1", Status::Done { evidence: 3 });

@@ -19,7 +19,7 @@ const ALL_WELL: Tools = |_, _| Reply::Completed("ok");
 const REFUND: &str = r#"{"intent": "intent_refund", "entities": {"order_id": "A-17"}}"#;
 const TRACK: &str = r#"{"intent": "intent_track", "entities": {"order_id": "C-2"}}"#;
 
-fn cs_tier_1() -> SkillSpec {
+pub(super) fn cs_tier_1() -> SkillSpec {
     serde_json::from_value(json!({
         "problem": {
             "statement": "Help customers track orders and process refunds",
@@ -61,15 +61,15 @@ fn run_of(skill: SkillSpec) -> Run {
     Run { skill, ..super::run() }
 }
 
-fn order() -> Value {
+pub(super) fn order() -> Value {
     json!({"order_id": "A-17"})
 }
 
-fn refunds(amount: f64) -> Answer {
+pub(super) fn refunds(amount: f64) -> Answer {
     asks(&[("process_refund", json!({"order_id": "A-17", "amount": amount}))])
 }
 
-fn answer(prose: &str) -> Answer {
+pub(super) fn answer(prose: &str) -> Answer {
     says(&format!("{prose}\n```json\n{{\"order_id\": \"A-17\", \"status\": \"done\", \"next_steps\": \"none\"}}\n```"))
 }
 
@@ -77,7 +77,7 @@ fn looked_up() -> Answer {
     asks(&[("verify_identity", order()), ("check_eligibility", order())])
 }
 
-fn world(skill: SkillSpec, answers: Vec<Answer>, stages: &[(Stage, &[&'static str])]) -> World {
+pub(super) fn world(skill: SkillSpec, answers: Vec<Answer>, stages: &[(Stage, &[&'static str])]) -> World {
     let mut world = World::new(run_of(skill), answers, ALL_WELL);
     world.stages.insert(Stage::Intent, vec![REFUND]);
     world.stages.insert(Stage::Polish, vec!["Your refund is on its way, dear customer!"]);
@@ -92,7 +92,7 @@ fn refund_world() -> World {
     world(cs_tier_1(), vec![looked_up(), refunds(49.9), answer("Your refund is on its way.")], &[])
 }
 
-fn status(world: &World) -> Projection {
+pub(super) fn status(world: &World) -> Projection {
     project(&world.conversation, Chain::new("/test").position("jobs/x"))
 }
 

@@ -3,14 +3,11 @@
 use super::tool_rules::ToolRules;
 use crate::gate::core_tools;
 use crate::tool::CatalogueTool;
-use bloomery_crds::report::MAX_REMARKS;
+use bloomery_crds::report::{MAX_REMARK, MAX_REMARKS};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// The longest remark, in bytes.
-const MAX_REMARK: usize = 256;
 
 /// Everything that is to be remarked, the gravest first, bounded.
 pub(super) fn of(
@@ -27,7 +24,7 @@ pub(super) fn of(
         match tools.iter().find(|tool| tool.name == declared.name) {
             None => remarks
                 .push(format!("The MCP server does not list the tool {}, of which the Skill speaks.", declared.name)),
-            Some(tool) => remarks.extend(differences(declared, &tool.input_schema)),
+            Some(tool) => remarks.extend(differences(declared, tool)),
         }
     }
     if !beyond_prompt.is_empty() {
@@ -41,12 +38,12 @@ pub(super) fn of(
     remarks.iter().map(|remark| bounded(remark, MAX_REMARK)).collect()
 }
 
-fn differences(declared: &ToolDeclaration, schema: &Value) -> Vec<String> {
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {
+    let required = listed.required();
     let of_input = |input: &ToolInput| {
         let tool = &declared.name;
-        let Some(property) = schema.get("properties").and_then(|properties| properties.get(&input.name)) else {
+        let Some(property) = listed.input_schema.get("properties").and_then(|properties| properties.get(&input.name))
+        else {
             return Some(format!("The tool {tool} has no argument {}, which the Skill declares.", input.name));
         };
         let kind = property.get("type").and_then(Value::as_str);
