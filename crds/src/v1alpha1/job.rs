@@ -1,16 +1,16 @@
 //! The kind `Job`: one conversation with a Skill.
 
 mod binding;
+mod gates;
 mod rules;
 mod status;
 
 pub use binding::{Binding, ClaimBinding};
-
-pub use status::{
-    Attempt, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason,
-    Gates, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, PreTool, Ruling, SuggestedAction, Usage, Verdict,
-    WaitingFor, WorkflowProgress,
+pub use gates::{
+    DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
+    PreTool, Ruling, SuggestedAction, Verdict,
 };
+pub use status::{Attempt, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, Usage, WaitingFor, WorkflowProgress};
 
 use super::shared::Limits;
 use kube::{CustomResource, KubeSchema};
