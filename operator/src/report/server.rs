@@ -134,6 +134,10 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
 }
 
 async fn connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
+    // The first answer would wait 40 ms for the worker's kernel to acknowledge what TLS sent last.
+    if let Err(error) = stream.set_nodelay(true) {
+        return tracing::debug!(%error, "a connection ended before its handshake");
+    }
     let stream = match tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
