@@ -92,7 +92,7 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     let stamp = Stamp { now: Time(now), generation: seen.job.metadata.generation };
     let next = status::next(&seen.status, &applied, &stamp);
     // API server
-    let again = write(&context, &memory.pace, &seen, next.clone(), again).await?;
+    let again = write(&context, &memory.pace, &seen, &next, again).await?;
     tell::tell(&context, &seen, &applied, &next).await;
     Ok(again.and_then(|again| Duration::try_from(again).ok()).map_or_else(Action::await_change, Action::requeue))
 }
@@ -102,19 +102,19 @@ async fn write(
     context: &Context,
     pace: &Pace,
     seen: &Seen,
-    next: JobStatus,
+    next: &JobStatus,
     again: Option<SignedDuration>,
 ) -> Result<Option<SignedDuration>, Error> {
-    if next == seen.status {
+    if *next == seen.status {
         return Ok(again);
     }
-    if status::only_words_changed(&seen.status, &next)
+    if status::only_words_changed(&seen.status, next)
         && let Some(left) = pace.left(&seen.uid, Instant::now())
     {
         let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO);
         return Ok(Some(again.map_or(left, |again| again.min(left))));
     }
-    if context.statuses.replace(&seen.job, next).await?.is_some() {
+    if context.statuses.replace(&seen.job, next.clone()).await?.is_some() {
         pace.wrote(&seen.uid, Instant::now());
     }
     Ok(again)

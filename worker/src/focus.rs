@@ -9,7 +9,7 @@
 mod evict;
 mod read;
 
-use crate::log::files::{Files, replace};
+use crate::log::files::{Files, swap};
 use bloomery_crds::Digest;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,25 +40,42 @@ impl FocusCache {
         &self.dir
     }
 
-    /// Keeps a text, durably; gives its handle. The entry itself is never what has to go.
+    /// Keeps texts that came together, durably; gives the handle of each, or why it cannot be kept. None of them is
+    /// what has to go.
     ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn keep(&self, files: &impl Files, text: &str) -> io::Result<Digest> {
-        let handle = Digest::of_bytes(text.as_bytes());
-        let name = name(&handle);
+    /// Together, because directories are synced, and the whole cache is looked through, once a call.
+    pub fn keep(&self, files: &impl Files, texts: &[&str]) -> Vec<io::Result<Digest>> {
+        if texts.is_empty() {
+            return Vec::new();
+        }
+        self.keep_all(files, texts).unwrap_or_else(|error| {
+            texts.iter().map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
+        })
+    }
+
+    /// Fails where none of the texts can be kept.
+    fn keep_all(&self, files: &impl Files, texts: &[&str]) -> io::Result<Vec<io::Result<Digest>>> {
         files.create_dir(&self.dir)?;
         files.sync_dir(&self.memory)?;
+        let kept: Vec<io::Result<Digest>> = texts.iter().map(|text| self.write(files, text)).collect();
+        // For those that were there, too: another worker may have written them, and died before their names were durable.
+        files.sync_dir(&self.dir)?;
+        let newest: Vec<&str> = kept.iter().flatten().map(name).collect();
+        evict::to_budget(files, &self.dir, self.budget, &newest);
+        Ok(kept)
+    }
+
+    /// Writes an entry that is not there yet. Its name is not durable before the directory is synced.
+    fn write(&self, files: &impl Files, text: &str) -> io::Result<Digest> {
+        let handle = Digest::of_bytes(text.as_bytes());
+        let name = name(&handle);
         let file = self.dir.join(name);
         if files.read(&file).is_ok_and(|kept| kept == text.as_bytes()) {
-            // Another worker may have written it, and died before its name was durable.
-            files.sync_dir(&self.dir)?;
             // The order of use is worth no failure.
             let _ = files.touch(&file);
         } else {
-            replace(files, &self.dir, name, &self.writer, text.as_bytes())?;
+            swap(files, &self.dir, name, &self.writer, text.as_bytes())?;
         }
-        evict::to_budget(files, &self.dir, self.budget, name);
         Ok(handle)
     }
 

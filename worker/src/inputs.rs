@@ -2,7 +2,7 @@
 
 use crate::settings::RunArgs;
 use bloomery_crds::run::{self, JobPart, Revision};
-use bloomery_crds::v1alpha1::{ModelSpec, Stage};
+use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::run::Run;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +40,8 @@ pub struct Inputs {
     pub revision: Revision,
     /// The Job's part.
     pub part: JobPart,
+    /// How many tokens the model of the main loop takes.
+    context_window: u64,
 }
 
 impl Inputs {
@@ -53,11 +55,14 @@ impl Inputs {
         if part.revision != args.revision_digest {
             return Err(Error::Revision { expected: part.revision, found: args.revision_digest.clone() });
         }
-        let names = revision.spec.model_names();
-        if let Some(name) = names.iter().find(|name| !part.models.iter().any(|model| model.name == **name)) {
-            return Err(Error::Model((*name).to_owned()));
+        let model = |name: &str| {
+            part.models.iter().find(|model| model.name == name).ok_or_else(|| Error::Model(name.to_owned()))
+        };
+        let context_window = model(revision.spec.model_name(Stage::Plan))?.context_window;
+        for name in revision.spec.model_names() {
+            model(name)?;
         }
-        Ok(Self { revision, part })
+        Ok(Self { revision, part, context_window })
     }
 
     /// What the engine is told: the run document without its transport.
@@ -70,14 +75,8 @@ impl Inputs {
             goal: self.part.goal.clone(),
             limits: self.part.limits,
             resources: self.part.resources.clone(),
-            context_window: self.context_window(),
+            context_window: self.context_window,
         }
-    }
-
-    fn context_window(&self) -> u64 {
-        let name = self.revision.spec.model_name(Stage::Plan);
-        let model = self.part.models.iter().find(|model| model.name == name);
-        model.map_or(ModelSpec::DEFAULT_CONTEXT_WINDOW, |model| model.context_window)
     }
 
     /// Names the conversation in its log.

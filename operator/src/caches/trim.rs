@@ -20,12 +20,7 @@ pub(super) fn service(service: &mut Service) {
     if is_ours(&service.metadata) {
         return;
     }
-    service.metadata = ObjectMeta {
-        name: service.metadata.name.take(),
-        namespace: service.metadata.namespace.take(),
-        uid: service.metadata.uid.take(),
-        ..ObjectMeta::default()
-    };
+    service.metadata = identity(&mut service.metadata);
     service.spec =
         service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
 }
@@ -37,13 +32,8 @@ pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
         return;
     }
     claim.status = None;
-    claim.metadata = ObjectMeta {
-        name: claim.metadata.name.take(),
-        namespace: claim.metadata.namespace.take(),
-        uid: claim.metadata.uid.take(),
-        deletion_timestamp: claim.metadata.deletion_timestamp.take(),
-        ..ObjectMeta::default()
-    };
+    let deletion_timestamp = claim.metadata.deletion_timestamp.take();
+    claim.metadata = ObjectMeta { deletion_timestamp, ..identity(&mut claim.metadata) };
     claim.spec = claim.spec.take().map(|spec| PersistentVolumeClaimSpec {
         access_modes: spec.access_modes,
         ..PersistentVolumeClaimSpec::default()
@@ -71,6 +61,16 @@ fn bookkeeping(metadata: &mut ObjectMeta) {
     metadata.managed_fields = None;
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove(LAST_APPLIED);
+    }
+}
+
+/// Takes what tells an object from all others.
+fn identity(metadata: &mut ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        name: metadata.name.take(),
+        namespace: metadata.namespace.take(),
+        uid: metadata.uid.take(),
+        ..ObjectMeta::default()
     }
 }
 

@@ -219,7 +219,7 @@ fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
 }
 
 /// Puts the health of a Job that has not ended into its status. What its worker remarked on the Skill stands.
-pub fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
+fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
     let mut seen = health.observations();
     seen.extend(as_written(&status));
     with_conditions(status, &seen, stamp)

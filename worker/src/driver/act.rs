@@ -126,8 +126,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         }
         drop(running);
         outcomes.sort_by_key(|(at, _)| *at);
-        let outcomes = outcomes.into_iter().map(|(_, outcome)| results::kept(outcome, focus, files)).collect();
-        self.journal.append_all(outcomes)
+        let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
+        self.journal.append_all(results::kept(outcomes, focus, files))
     }
 
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
@@ -145,18 +145,17 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
                 text: format!("the pod was asked to end, and no answer came within {} s", patience.grace.as_secs()),
             },
         };
-        let outcome = results::kept(outcome, self.world.focus, self.journal.files());
-        let outcome = self.journal.append(outcome)?;
+        let outcome = results::kept(vec![outcome], self.world.focus, self.journal.files());
+        let mut entries = vec![started];
+        entries.extend(self.journal.append_all(outcome)?);
         self.journal.sync()?;
-        Ok(vec![started, outcome])
+        Ok(entries)
     }
 
     /// Puts results aside: each is kept whole before anything says so.
     fn offload(self, results: &[Offload<'_>]) -> Result<Vec<Entry>, Error> {
-        let (focus, files) = (self.world.focus, self.journal.files());
-        let offloaded: Result<Vec<Event>, Error> =
-            results.iter().map(|result| results::offloaded(result, focus, files)).collect();
-        self.journal.append_all(offloaded?)
+        let offloaded = results::offloaded(results, self.world.focus, self.journal.files())?;
+        self.journal.append_all(offloaded)
     }
 
     /// Makes everything durable, and tells it.

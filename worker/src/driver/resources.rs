@@ -9,6 +9,7 @@ use bloomery_crds::report::Waiting;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_engine::{Event, step};
 use std::fs;
+use std::future;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -19,19 +20,23 @@ pub(super) async fn there<M, T>(bound: &[BoundResource], world: &World<'_, M, T>
     if let Some(message) = bound.iter().find_map(unreadable) {
         return (Some(step::unavailable(OutcomeCode::UserNeeded, message)), Duration::ZERO);
     }
-    let present = || async { bound.iter().find_map(missing).map_or(Ok(()), Err) };
-    let (waited, time) = wait::until(present, world).await;
+    let mut absent = Vec::new();
+    let look = || {
+        absent = bound.iter().filter_map(|resource| Some((resource.name.as_str(), missing(resource)?))).collect();
+        future::ready(absent.first().map_or(Ok(()), |(_, waiting)| Err(waiting.clone())))
+    };
+    let (waited, time) = wait::until(look, world).await;
     let event = match waited {
         // Where the run is to stop, the loop finds out.
         Waited::Over(()) | Waited::Stopped => None,
-        Waited::GivenUp(_) => Some(given_up(bound, time)),
+        // The sentence of the wait names the first only.
+        Waited::GivenUp(_) => Some(given_up(&absent, time)),
     };
     (event, time)
 }
 
-fn given_up(bound: &[BoundResource], after: Duration) -> Event {
-    let names: Vec<&str> =
-        bound.iter().filter(|resource| missing(resource).is_some()).map(|resource| resource.name.as_str()).collect();
+fn given_up(absent: &[(&str, Waiting)], after: Duration) -> Event {
+    let names: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
     let message = format!(
         "What the Job binds as {} is not in its Secret; it was waited for {} s. Put it there, and make the Job anew.",
         names.join(", "),
@@ -91,6 +96,15 @@ mod tests {
         assert_eq!(missing(&resource), waited_for);
         fs::write(&path, b"\xff\xfe").unwrap();
         assert_eq!(missing(&resource), None);
+    }
+
+    #[test]
+    fn all_that_was_missing_at_the_last_look_is_named() {
+        let of = |key: &str| Waiting::SecretMissing { name: "ci".into(), key: key.into() };
+        let event = given_up(&[("token", of("token")), ("login", of("login"))], Duration::from_mins(10));
+        let Event::Finished { outcome, .. } = event else { panic!("{event:?}") };
+        assert_eq!(outcome.code, OutcomeCode::UserNeeded);
+        assert!(outcome.message.starts_with("What the Job binds as token, login is not in"), "{}", outcome.message);
     }
 
     #[test]

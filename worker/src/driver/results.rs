@@ -2,11 +2,14 @@
 
 use crate::focus::FocusCache;
 use crate::log::{Error, files::Files};
+use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
+use bloomery_engine::event::CallId;
 use bloomery_engine::gate::core_tools::FOCUS_READ;
 use bloomery_engine::offload::{INLINE_BYTES, Offload, excerpt};
 use bloomery_engine::step::ToolCall;
+use std::io;
 
 /// Answers a call that is the worker's own.
 pub(super) fn core(call: &ToolCall<'_>, focus: &FocusCache, files: &impl Files) -> Event {
@@ -21,42 +24,60 @@ pub(super) fn core(call: &ToolCall<'_>, focus: &FocusCache, files: &impl Files) 
     }
 }
 
-/// The outcome as it is recorded. A large answer is durable in the focus cache before it is; one that cannot be
-/// kept is cut, because the call has happened all the same.
-pub(super) fn kept(outcome: Event, focus: &FocusCache, files: &impl Files) -> Event {
+/// Outcomes that came together, as they are recorded. A large answer is durable in the focus cache before it is; one
+/// that cannot be kept is cut, because the call has happened all the same.
+pub(super) fn kept(outcomes: Vec<Event>, focus: &FocusCache, files: &impl Files) -> Vec<Event> {
+    let texts: Vec<&str> = outcomes.iter().filter_map(large).collect();
+    let mut handles = focus.keep(files, &texts).into_iter();
+    let recorded = |outcome: Event| {
+        let handle = large(&outcome).and_then(|_| handles.next());
+        bounded_outcome(outcome, handle)
+    };
+    outcomes.into_iter().map(recorded).collect()
+}
+
+/// The answer that is too large for the history.
+fn large(outcome: &Event) -> Option<&str> {
     match outcome {
-        Event::ToolCompleted { call, text } if text.len() > INLINE_BYTES => match focus.keep(files, &text) {
-            Ok(handle) => {
-                let excerpt = excerpt(&text, &handle);
-                Event::ResultOffloaded { call, handle, bytes: bytes(&text), excerpt }
-            }
-            Err(error) => {
-                tracing::error!("a result of {} bytes cannot be kept in the focus cache: {error}", text.len());
-                let note = format!("\n[cut: of {} bytes, the rest could not be kept]", text.len());
-                Event::ToolCompleted { call, text: bounded(&text, INLINE_BYTES - note.len()) + &note }
-            }
-        },
-        Event::ToolFailed { call, text } => Event::ToolFailed { call, text: bounded(&text, INLINE_BYTES) },
-        Event::ToolIndeterminate { call, text } => {
-            Event::ToolIndeterminate { call, text: bounded(&text, INLINE_BYTES) }
-        }
-        other => other,
+        Event::ToolCompleted { text, .. } if text.len() > INLINE_BYTES => Some(text),
+        _ => None,
     }
 }
 
-/// Keeps an earlier result, and says so.
-///
-/// # Errors
-/// If it cannot be kept: the conversation has no room left for it, so it cannot go on here.
-pub(super) fn offloaded(result: &Offload<'_>, focus: &FocusCache, files: &impl Files) -> Result<Event, Error> {
-    let Offload { call, text } = result;
-    let handle = focus.keep(files, text).map_err(|error| Error::of("keep a result in", focus.dir(), error))?;
-    let excerpt = excerpt(text, &handle);
-    Ok(Event::ResultOffloaded { call: (*call).clone(), handle, bytes: bytes(text), excerpt })
+/// An outcome that has room in the history. A large answer comes with its handle, or with why it has none.
+fn bounded_outcome(outcome: Event, handle: Option<io::Result<Digest>>) -> Event {
+    match (outcome, handle) {
+        (Event::ToolCompleted { call, text }, Some(Ok(handle))) => put_aside(call, handle, &text),
+        (Event::ToolCompleted { call, text }, Some(Err(error))) => {
+            tracing::error!("a result of {} bytes cannot be kept in the focus cache: {error}", text.len());
+            let note = format!("\n[cut: of {} bytes, the rest could not be kept]", text.len());
+            Event::ToolCompleted { call, text: bounded(&text, INLINE_BYTES - note.len()) + &note }
+        }
+        (Event::ToolFailed { call, text }, _) => Event::ToolFailed { call, text: bounded(&text, INLINE_BYTES) },
+        (Event::ToolIndeterminate { call, text }, _) => {
+            Event::ToolIndeterminate { call, text: bounded(&text, INLINE_BYTES) }
+        }
+        (other, _) => other,
+    }
 }
 
-fn bytes(text: &str) -> u64 {
-    u64::try_from(text.len()).unwrap_or(u64::MAX)
+/// Keeps earlier results, and says so.
+///
+/// # Errors
+/// If one cannot be kept: the conversation has no room left for it, so it cannot go on here.
+pub(super) fn offloaded(results: &[Offload<'_>], focus: &FocusCache, files: &impl Files) -> Result<Vec<Event>, Error> {
+    let texts: Vec<&str> = results.iter().map(|result| result.text).collect();
+    let recorded = |(result, handle): (&Offload<'_>, io::Result<Digest>)| {
+        let handle = handle.map_err(|error| Error::of("keep a result in", focus.dir(), error))?;
+        Ok(put_aside(result.call.clone(), handle, result.text))
+    };
+    results.iter().zip(focus.keep(files, &texts)).map(recorded).collect()
+}
+
+fn put_aside(call: CallId, handle: Digest, text: &str) -> Event {
+    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    let excerpt = excerpt(text, &handle);
+    Event::ResultOffloaded { call, handle, bytes, excerpt }
 }
 
 #[cfg(test)]
@@ -64,8 +85,6 @@ mod tests {
     use super::*;
     use crate::focus::BUDGET;
     use crate::log::files::Disk;
-    use bloomery_crds::Digest;
-    use bloomery_engine::event::CallId;
     use bloomery_engine::tool::ToolSource;
 
     fn id() -> CallId {
@@ -87,10 +106,11 @@ mod tests {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
         let text = "row\n".repeat(INLINE_BYTES);
-        let Event::ResultOffloaded { handle, bytes, excerpt, .. } = kept(completed(&text), &focus, &Disk) else {
+        let recorded = kept(vec![completed(&text)], &focus, &Disk);
+        let [Event::ResultOffloaded { handle, bytes, excerpt, .. }] = recorded.as_slice() else {
             panic!("not put aside")
         };
-        assert_eq!(usize::try_from(bytes).unwrap(), text.len());
+        assert_eq!(usize::try_from(*bytes).unwrap(), text.len());
         assert!(excerpt.len() < INLINE_BYTES && excerpt.contains(handle.as_str()), "{excerpt}");
         let answer = asked(FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}"), &focus);
         let read = format!("row\n\n[bytes 0 to 4 of {bytes}; go on with offset 4]");
@@ -102,19 +122,28 @@ mod tests {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
         let text = "x".repeat(INLINE_BYTES);
-        assert_eq!(kept(completed(&text), &focus, &Disk), completed(&text));
+        assert_eq!(kept(vec![completed(&text)], &focus, &Disk), [completed(&text)]);
         assert!(!focus.dir().exists());
+    }
+
+    #[test]
+    fn answers_that_came_together_keep_their_places() {
+        let memory = tempfile::tempdir().unwrap();
+        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let [one, other] = ["a", "b"].map(|text| text.repeat(2 * INLINE_BYTES));
+        let recorded = kept(vec![completed(&one), completed("small"), completed(&other)], &focus, &Disk);
+        let expected = [&one, &other].map(|text| put_aside(id(), Digest::of_bytes(text.as_bytes()), text));
+        assert_eq!(recorded, [expected[0].clone(), completed("small"), expected[1].clone()]);
     }
 
     #[test]
     fn an_answer_that_cannot_be_kept_has_happened_all_the_same() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
-        let Event::ToolCompleted { text, .. } = kept(completed(&"x".repeat(2 * INLINE_BYTES)), &focus, &Disk) else {
-            panic!("no outcome")
-        };
+        let recorded = kept(vec![completed(&"x".repeat(2 * INLINE_BYTES))], &focus, &Disk);
+        let [Event::ToolCompleted { text, .. }] = recorded.as_slice() else { panic!("no outcome") };
         assert!(text.len() <= INLINE_BYTES && text.ends_with("the rest could not be kept]"), "{}", text.len());
-        assert!(offloaded(&Offload { call: &id(), text: "x" }, &focus, &Disk).is_err());
+        assert!(offloaded(&[Offload { call: &id(), text: "x" }], &focus, &Disk).is_err());
     }
 
     #[test]
@@ -122,7 +151,8 @@ mod tests {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
         let failed = Event::ToolFailed { call: id(), text: "x".repeat(2 * INLINE_BYTES) };
-        let Event::ToolFailed { text, .. } = kept(failed, &focus, &Disk) else { panic!("not failed") };
+        let recorded = kept(vec![failed], &focus, &Disk);
+        let [Event::ToolFailed { text, .. }] = recorded.as_slice() else { panic!("not failed") };
         assert!(text.len() <= INLINE_BYTES);
     }
 

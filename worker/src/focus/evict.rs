@@ -7,17 +7,21 @@ use std::time::{Duration, SystemTime};
 /// How old a temporary file is that no living writer can have: one takes seconds.
 const LEFTOVER: Duration = Duration::from_mins(10);
 
-/// Removes the least recently used entries until the others fit into `budget`; `newest` stays in any case.
+/// Removes the least recently used entries until the others fit into `budget`; those of `newest` stay in any case.
 ///
 /// Nothing of it can fail the run: what cannot be seen or removed stays, and the next worker tries again.
-pub(super) fn to_budget(files: &impl Files, dir: &Path, budget: u64, newest: &str) {
+pub(super) fn to_budget(files: &impl Files, dir: &Path, budget: u64, newest: &[&str]) {
     let Ok(names) = files.list(dir) else { return };
     let mut entries: Vec<(Usage, String)> =
         names.into_iter().filter_map(|name| Some((files.usage(&dir.join(&name)).ok()?, name))).collect();
     entries.sort_by_key(|(usage, _)| usage.used);
     let mut total: u64 = entries.iter().map(|(usage, _)| usage.bytes).sum();
     for (usage, name) in entries {
-        let goes = if name.starts_with('.') { is_leftover(usage.used) } else { total > budget && name != newest };
+        let goes = if name.starts_with('.') {
+            is_leftover(usage.used)
+        } else {
+            total > budget && !newest.contains(&name.as_str())
+        };
         if goes && files.remove(&dir.join(&name)).is_ok() {
             total = total.saturating_sub(usage.bytes);
         }

@@ -1,11 +1,18 @@
 use super::*;
 use crate::fixture::faulty::{Fault, Faulty};
+use crate::fixture::volatile::{Crash, Keeps, Volatile};
 use crate::log::files::Disk;
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
 fn cache(memory: &Path, budget: u64) -> FocusCache {
     FocusCache::new(memory, "uid-1", budget)
+}
+
+/// Keeps one text.
+fn keep(cache: &FocusCache, files: &impl Files, text: &str) -> io::Result<Digest> {
+    let [handle] = <[_; 1]>::try_from(cache.keep(files, &[text])).unwrap();
+    handle
 }
 
 /// Says that an entry was used so long ago.
@@ -25,7 +32,7 @@ fn what_is_kept_is_read_in_parts_by_its_handle() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), BUDGET);
     let text = "order ".repeat(5000);
-    let handle = cache.keep(&Disk, &text).unwrap();
+    let handle = keep(&cache, &Disk, &text).unwrap();
     assert_eq!(handle, Digest::of_bytes(text.as_bytes()));
     assert_eq!(names(&cache), [name(&handle)]);
     assert_eq!(name(&handle).len(), 64);
@@ -40,9 +47,9 @@ fn two_jobs_that_keep_the_same_text_share_an_entry() {
     let memory = tempfile::tempdir().unwrap();
     let one = cache(memory.path(), BUDGET);
     let other = FocusCache::new(memory.path(), "uid-2", BUDGET);
-    let handle = one.keep(&Disk, "the same").unwrap();
+    let handle = keep(&one, &Disk, "the same").unwrap();
     used(&one, &handle, Duration::from_hours(1));
-    assert_eq!(other.keep(&Disk, "the same").unwrap(), handle);
+    assert_eq!(keep(&other, &Disk, "the same").unwrap(), handle);
     assert_eq!(names(&one), [name(&handle)]);
     let age = fs::metadata(one.dir.join(name(&handle))).unwrap().modified().unwrap().elapsed().unwrap();
     assert!(age < Duration::from_mins(30), "it was used just now");
@@ -52,27 +59,65 @@ fn two_jobs_that_keep_the_same_text_share_an_entry() {
 fn the_least_recently_used_entry_goes_first_and_the_newest_never() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), 25);
-    let [a, b] = ["aaaaaaaaaa", "bbbbbbbbbb"].map(|text| cache.keep(&Disk, text).unwrap());
+    let [a, b] = ["aaaaaaaaaa", "bbbbbbbbbb"].map(|text| keep(&cache, &Disk, text).unwrap());
     used(&cache, &a, Duration::from_hours(2));
     used(&cache, &b, Duration::from_hours(1));
     assert!(cache.get(&Disk, &a).is_some(), "now it is the latest used");
-    let c = cache.keep(&Disk, "cccccccccc").unwrap();
+    let c = keep(&cache, &Disk, "cccccccccc").unwrap();
     assert!(cache.get(&Disk, &b).is_none());
     assert!(cache.get(&Disk, &a).is_some() && cache.get(&Disk, &c).is_some());
-    let large = cache.keep(&Disk, &"x".repeat(100)).unwrap();
+    let large = keep(&cache, &Disk, &"x".repeat(100)).unwrap();
     assert_eq!(names(&cache), [name(&large)]);
+    let together = ["d".repeat(20), "e".repeat(20)].map(|text| (Digest::of_bytes(text.as_bytes()), text));
+    cache.keep(&Disk, &together.each_ref().map(|(_, text)| text.as_str()));
+    assert!(together.iter().all(|(handle, text)| cache.get(&Disk, handle).as_ref() == Some(text)));
+}
+
+#[test]
+fn directories_are_synced_and_listed_once_for_texts_that_came_together() {
+    let operations = |texts: &[&str]| {
+        let memory = tempfile::tempdir().unwrap();
+        let disk = Faulty::default();
+        assert!(cache(memory.path(), BUDGET).keep(&disk, texts).iter().all(Result::is_ok));
+        disk.operations.get()
+    };
+    let of_an_entry = ["look for it", "remove a leftover", "create", "rename"].len();
+    let more = operations(&["a", "b", "c"]) - operations(&["a"]);
+    assert_eq!(usize::try_from(more).unwrap(), 2 * of_an_entry);
+    assert_eq!(operations(&[]), 0);
+}
+
+#[test]
+fn what_has_a_handle_outlives_a_crash() {
+    let memory = Path::new("/memory");
+    let texts = ["a", "b", "c"];
+    for at in 0.. {
+        let disk = Volatile::new(memory);
+        let cache = cache(memory, BUDGET);
+        disk.crashes(Crash::Before(at));
+        let kept = cache.keep(&disk, &texts);
+        disk.restart(Keeps::Nothing);
+        for (handle, text) in kept.iter().zip(texts) {
+            let Ok(handle) = handle else { continue };
+            assert_eq!(cache.get(&disk, handle).as_deref(), Some(text), "the power went before operation {at}");
+        }
+        if disk.operations() <= at {
+            assert!(kept.iter().all(Result::is_ok));
+            break;
+        }
+    }
 }
 
 #[test]
 fn what_a_dead_writer_left_goes_and_what_a_living_one_writes_stays() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), 1000);
-    cache.keep(&Disk, "x").unwrap();
+    keep(&cache, &Disk, "x").unwrap();
     for (name, age) in [(".tmp-dead", 3600), (".tmp-alive", 1)] {
         let file = File::create(cache.dir.join(name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
     }
-    cache.keep(&Disk, "y").unwrap();
+    keep(&cache, &Disk, "y").unwrap();
     assert_eq!(names(&cache).iter().filter(|name| name.starts_with('.')).collect::<Vec<_>>(), [".tmp-alive"]);
 }
 
@@ -80,10 +125,10 @@ fn what_a_dead_writer_left_goes_and_what_a_living_one_writes_stays() {
 fn a_changed_entry_is_not_used_and_is_mended_when_it_is_kept_again() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), BUDGET);
-    let handle = cache.keep(&Disk, "as it was").unwrap();
+    let handle = keep(&cache, &Disk, "as it was").unwrap();
     fs::write(cache.dir.join(name(&handle)), "forged").unwrap();
     assert_eq!(cache.get(&Disk, &handle), None);
-    cache.keep(&Disk, "as it was").unwrap();
+    keep(&cache, &Disk, "as it was").unwrap();
     assert_eq!(cache.get(&Disk, &handle).as_deref(), Some("as it was"));
 }
 
@@ -91,7 +136,7 @@ fn a_changed_entry_is_not_used_and_is_mended_when_it_is_kept_again() {
 fn what_the_model_gets_wrong_is_a_sentence() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), BUDGET);
-    let handle = cache.keep(&Disk, "short").unwrap();
+    let handle = keep(&cache, &Disk, "short").unwrap();
     let unknown = Digest::of_bytes(b"unknown");
     for (arguments, says) in [
         (format!("{{\"handle\":\"{unknown}\"}}"), "is not kept any more"),
@@ -112,10 +157,10 @@ fn a_crash_at_any_operation_leaves_an_entry_whole_or_absent() {
         for at in 0.. {
             let memory = tempfile::tempdir().unwrap();
             let cache = cache(memory.path(), BUDGET);
-            let kept = cache.keep(&Faulty::killed(at, fault), text);
+            let kept = keep(&cache, &Faulty::killed(at, fault), text);
             let file = cache.dir.join(name(&handle));
             assert!(!file.exists() || fs::read_to_string(&file).unwrap() == text);
-            assert_eq!(cache.keep(&Disk, text).unwrap(), handle);
+            assert_eq!(keep(&cache, &Disk, text).unwrap(), handle);
             assert_eq!(cache.get(&Disk, &handle).as_deref(), Some(text));
             if kept.is_ok() {
                 break;

@@ -114,9 +114,14 @@ pub(crate) fn remove_if_there(files: &impl Files, file: &Path) -> io::Result<()>
 /// Replaces a file at once and durably: readers see the old content or the new. `writer` makes the temporary name
 /// unique to this worker.
 pub fn replace(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
+    swap(files, dir, name, writer, content)?;
+    files.sync_dir(dir)
+}
+
+/// Replaces a file at once, as [`replace`] does; which of the two is there is not durable before `dir` is synced.
+pub fn swap(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!(".tmp-{writer}-{name}"));
     remove_if_there(files, &temporary)?;
     files.create(&temporary, content)?;
-    files.rename(&temporary, &dir.join(name))?;
-    files.sync_dir(dir)
+    files.rename(&temporary, &dir.join(name))
 }

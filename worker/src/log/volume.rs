@@ -17,23 +17,23 @@ pub(super) fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), 
     };
     clear()?;
     files.create(&probe, b"probe\n").map_err(|error| Error::of("create a file in", dir, error))?;
-    let missing = |what, result: io::Result<()>| match result {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // It says nothing of what the volume can do, only of how it is now.
-        Err(error) if is_passing(&error) => Err(Error::of("try the volume at", dir, error)),
-        Err(error) => Err(Error::Unsupported { dir: dir.to_owned(), what, detail: error.to_string() }),
-        Ok(()) => Err(Error::Unsupported { dir: dir.to_owned(), what, detail: "a name was given twice".to_owned() }),
+    let unsupported = |what, detail| Error::Unsupported { dir: dir.to_owned(), what, detail };
+    let failed = |what, error: io::Error| {
+        if is_passing(&error) {
+            // It says nothing of what the volume can do, only of how it is now.
+            Error::of("try the volume at", dir, error)
+        } else {
+            unsupported(what, error.to_string())
+        }
     };
-    let checked = missing("exclusive creation of files", files.create(&probe, b"again\n")).and_then(|()| {
-        files.link(&probe, &second).map_err(|error| {
-            if is_passing(&error) {
-                Error::of("try the volume at", dir, error)
-            } else {
-                Error::Unsupported { dir: dir.to_owned(), what: "hard links", detail: error.to_string() }
-            }
-        })?;
-        missing("exclusive hard links", files.link(&probe, &second))
-    });
+    let excluded = |what, result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(failed(what, error)),
+        Ok(()) => Err(unsupported(what, "a name was given twice".to_owned())),
+    };
+    let checked = excluded("exclusive creation of files", files.create(&probe, b"again\n"))
+        .and_then(|()| files.link(&probe, &second).map_err(|error| failed("hard links", error)))
+        .and_then(|()| excluded("exclusive hard links", files.link(&probe, &second)));
     clear()?;
     checked
 }

@@ -70,7 +70,7 @@ fn lost_once(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> Opti
 
 /// Whether the attempt that is recorded was heard of: its first report is always written down.
 fn has_reported(facts: &Facts) -> bool {
-    matches!(facts.status.phase, Some(Phase::Running | Phase::Finalizing | Phase::AwaitingApproval))
+    matches!(facts.status.phase, Some(Phase::Running | Phase::Finalizing))
 }
 
 fn has_parked(message: &TerminationMessage) -> bool {
