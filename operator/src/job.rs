@@ -3,6 +3,7 @@
 //! What happens is decided by pure functions over values ([`decide`]); what is said follows from what was done
 //! ([`status`]). The conversation itself is told by its worker, through [`crate::report`].
 
+pub mod applied;
 pub mod apply;
 pub mod build;
 mod census;

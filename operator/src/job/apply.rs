@@ -1,36 +1,15 @@
-//! What is done of a decision, and what came of it: a status is made of that only.
+//! What is done of a decision.
 
-use super::decide::{Act, Decision, Doomed, End, Lost};
+use super::applied::Applied;
+use super::decide::{Act, Decision, Doomed};
 use super::fetch::Seen;
 use super::interests::Interests;
-use super::pods::Problem;
 use super::start::{self, Started};
-use super::status::{Made, Wait};
 use crate::context::Context;
 use crate::error::Error;
-use bloomery_crds::report::TerminationMessage;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::SignedDuration;
-
-/// What came of a decision.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Applied {
-    /// Nothing that a status would say.
-    Nothing,
-    /// The pod lives.
-    Observed(Option<Problem>),
-    /// An attempt was lost.
-    Paused(Lost),
-    /// A pod is wanted, and something that it needs is not there.
-    Waiting(Wait, Option<Lost>),
-    /// A pod was made, or found where it had been made before.
-    Started(Made, Option<Lost>),
-    /// A call waits for a person, and the pod ended.
-    Held(Box<TerminationMessage>),
-    /// The Job is over.
-    Ended(End),
-}
 
 /// Carries a decision out. Says when to look again, too.
 pub async fn apply(

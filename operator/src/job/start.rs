@@ -1,11 +1,11 @@
 //! How an attempt starts: everything that its pod needs is gathered and checked, then the pod is made under its
 //! one possible name.
 
+use super::applied::{Made, Wait};
 use super::build::{self, Inputs};
 use super::decide::End;
 use super::fetch::{Seen, stored_pod};
 use super::interests::{Interest, Interests, Kind};
-use super::status::{Made, Wait};
 use super::validate;
 use crate::context::Context;
 use crate::error::Error;

@@ -6,13 +6,13 @@ mod words;
 
 pub use words::{at_work, of_outcome, of_remarks};
 
-use super::apply::Applied;
+use super::applied::{Applied, Made, Wait};
 use super::decide::{End, Lost};
 use super::pods::Problem;
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::TerminationMessage;
-use bloomery_crds::v1alpha1::{Attempt, JobStatus, RevisionRef};
+use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 /// When something is said, and of which generation of the spec.
@@ -22,37 +22,6 @@ pub struct Stamp {
     pub now: Time,
     /// The generation of the Job.
     pub generation: Option<i64>,
-}
-
-/// What a Job waits for before it gets a pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wait {
-    /// The kind of it.
-    pub reason: Reason,
-    /// What is missing, and what to do.
-    pub message: String,
-}
-
-impl Wait {
-    /// Makes one.
-    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
-    }
-}
-
-/// A pod as the API server made it: only of this can a started attempt be told.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Made {
-    /// Its name.
-    pub pod: String,
-    /// Its UID.
-    pub uid: String,
-    /// Which attempt it is.
-    pub attempt: u32,
-    /// The revision that it was made with.
-    pub revision: RevisionRef,
-    /// When it was made.
-    pub created: Option<Time>,
 }
 
 /// The status after what was done.

@@ -1,7 +1,7 @@
 //! Which Kubernetes Events a Job gets: its start, its first move to another pod, and its end or the call that waits
 //! for a person. At most three (`design.md`, section 7).
 
-use super::apply::Applied;
+use super::applied::Applied;
 use super::fetch::Seen;
 use crate::context::Context;
 use crate::events::Telling;

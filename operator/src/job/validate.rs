@@ -4,8 +4,8 @@ mod resources;
 
 pub use resources::{claims, resources};
 
+use super::applied::Wait;
 use super::build::key_file;
-use super::status::Wait;
 use crate::caches::Guarded;
 use crate::listing::{IN_A_CONDITION, listed};
 use bloomery_crds::conditions::{self, ConditionType, Reason};

@@ -6,6 +6,7 @@ pub mod core_tools;
 pub mod feedback;
 pub mod finalization;
 pub mod judge;
+pub mod objection;
 pub mod pre_tool;
 pub mod rules;
 pub mod schema;

@@ -1,7 +1,7 @@
 //! The Job's part of the run document.
 
 use super::Inputs;
-use crate::job::status::Wait;
+use crate::job::applied::Wait;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::run::{self, JobPart, MAX_JOB_PART, Sealed};
 

@@ -1,8 +1,8 @@
 //! What a Job binds, resolved against what its Skill declares.
 
 use super::allows;
+use crate::job::applied::Wait;
 use crate::job::build::{Bound, Filesystem, key_file, resource_path};
-use crate::job::status::Wait;
 use crate::listing::{IN_A_CONDITION, listed};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names::MEMORY_CLAIM;

@@ -5,6 +5,7 @@ use crate::condition::Arguments as Checked;
 use crate::conversation::{Call, Conversation};
 use crate::event::{Arguments, RulingReason};
 use crate::gate::catalogue::{core_refusal, policy_refusal};
+use crate::gate::objection::Objection;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{GateReason, HeldCall, Verdict};
@@ -16,28 +17,6 @@ pub struct Ruling {
     pub verdict: Verdict,
     /// Every reason of that rank.
     pub reasons: Vec<RulingReason>,
-}
-
-/// What one layer has against a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Objection {
-    /// How strict it is: a hold or a denial.
-    pub verdict: Verdict,
-    /// Why.
-    pub reason: RulingReason,
-}
-
-impl Objection {
-    /// A denial.
-    pub fn deny(layer: GateReason, detail: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Deny, reason: RulingReason { layer, detail: detail.into(), approver: None } }
-    }
-
-    /// A hold, until `approver` has decided.
-    pub fn hold(layer: GateReason, detail: impl Into<String>, approver: &str) -> Self {
-        let reason = RulingReason { layer, detail: detail.into(), approver: Some(approver.to_owned()) };
-        Self { verdict: Verdict::Hold, reason }
-    }
 }
 
 /// Rules on a call: catalogue -> `policy.tools` -> the tool's own policy -> compiled guardrails -> workflows ->

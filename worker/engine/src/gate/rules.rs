@@ -7,7 +7,7 @@ use crate::bootstrap::guardrails::Guardrails;
 use crate::bootstrap::text;
 use crate::bootstrap::workflows::Progress;
 use crate::condition::{Arguments, Fault};
-use crate::gate::pre_tool::Objection;
+use crate::gate::objection::Objection;
 use crate::gate::schema::Schema;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};

@@ -1,7 +1,7 @@
 //! What a Skill says of the calls of one tool: `tools[].policy` and `policy.approvals`.
 
 use crate::condition::{Arguments, Condition, Fault};
-use crate::gate::pre_tool::Objection;
+use crate::gate::objection::Objection;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{CallPolicy, GateReason, SkillSpec, When};
 use std::cell::LazyCell;

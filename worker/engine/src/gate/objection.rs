@@ -1,0 +1,26 @@
+//! What speaks against a call.
+
+use crate::event::RulingReason;
+use bloomery_crds::v1alpha1::{GateReason, Verdict};
+
+/// What one layer has against a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    /// How strict it is: a hold or a denial.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: RulingReason,
+}
+
+impl Objection {
+    /// A denial.
+    pub fn deny(layer: GateReason, detail: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Deny, reason: RulingReason { layer, detail: detail.into(), approver: None } }
+    }
+
+    /// A hold, until `approver` has decided.
+    pub fn hold(layer: GateReason, detail: impl Into<String>, approver: &str) -> Self {
+        let reason = RulingReason { layer, detail: detail.into(), approver: Some(approver.to_owned()) };
+        Self { verdict: Verdict::Hold, reason }
+    }
+}
