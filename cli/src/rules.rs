@@ -2,7 +2,7 @@
 //!
 //! A rule of a change (`oldSelf`) is none of a file. A rule that calls what only the API server knows is left to it.
 
-use bloomery_crds::v1alpha1::definitions;
+use bloomery_crds::v1alpha1::spec_schema_of;
 use cel::{Context, Program};
 use serde_json::Value;
 
@@ -18,12 +18,9 @@ pub struct Broken {
 /// The rules that an object breaks in its spec.
 pub fn broken(kind: &str, object: &Value) -> Vec<Broken> {
     let mut broken = Vec::new();
-    let definition = definitions().into_iter().find(|definition| definition.spec.names.kind == kind);
-    let schema =
-        definition.and_then(|definition| serde_json::to_value(definition.spec.versions.first()?.schema.as_ref()?).ok());
-    let schema = schema.as_ref().and_then(|schema| schema.pointer("/openAPIV3Schema/properties/spec"));
+    let schema = spec_schema_of(kind).and_then(|schema| serde_json::to_value(schema).ok());
     if let (Some(schema), Some(spec)) = (schema, object.get("spec")) {
-        visit(schema, spec, "spec", &mut broken);
+        visit(&schema, spec, "spec", &mut broken);
     }
     broken
 }

@@ -6,7 +6,7 @@ mod model;
 mod shared;
 mod skill;
 
-pub use definitions::definitions;
+pub use definitions::{definitions, schema_of, spec_schema_of};
 pub use job::{
     Attempt, Binding, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode,
     FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition,

@@ -4,14 +4,15 @@ mod name;
 mod seeds;
 
 use super::finding::{Finding, any_error, in_order};
-use super::manifest::{schema_of, typed};
+use super::manifest::typed;
 use super::naming::Naming;
 use super::node::{Entry, Node, Value};
 use super::reader::Document;
 use super::rename::renamed;
 use super::schema;
 use crate::names::GROUP;
-use crate::v1alpha1::Skill;
+use crate::v1alpha1::{Skill, spec_schema_of};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use serde_json::json;
 
 /// What an import is told beside the document.
@@ -50,13 +51,13 @@ pub fn import(document: &Document, options: &Options) -> Imported {
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
     let name = name::of_skill(source, ids.first(), options, &mut findings);
-    let schema = schema_of("Skill").unwrap_or_default();
-    let spec_schema = schema.properties.and_then(|mut properties| properties.remove("spec")).unwrap_or_default();
+    let nothing = JSONSchemaProps::default();
+    let spec_schema = spec_schema_of("Skill").unwrap_or(&nothing);
     let dialect = Node { place: source.place.clone(), value: Value::Map(fields) };
-    let mut spec = renamed(&dialect, &spec_schema, &mut findings);
+    let mut spec = renamed(&dialect, spec_schema, &mut findings);
     seeds::models(&mut spec, options.model.as_deref(), &mut findings);
     seeds::what_is_missing(source, &mut findings);
-    let checked = schema::check(&spec, &spec_schema, Naming::Seeds, &mut findings);
+    let checked = schema::check(&spec, spec_schema, Naming::Seeds, &mut findings);
     let mut object = json!({
         "apiVersion": format!("{GROUP}/v1alpha1"),
         "kind": "Skill",

@@ -6,7 +6,7 @@ use super::node::{Entry, Node, Place, Value};
 use super::reader::Document;
 use super::schema::{self, did_you_mean, quoted};
 use crate::names::{GROUP, MAX_NAME};
-use crate::v1alpha1::{Skill, definitions};
+use crate::v1alpha1::{Skill, definitions, schema_of};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use serde_json::{Value as Json, json};
 
@@ -77,13 +77,7 @@ pub(super) fn typed(object: &Json, place: &Place, findings: &mut Vec<Finding>) -
     }
 }
 
-/// The schema of a kind.
-pub(super) fn schema_of(kind: &str) -> Option<JSONSchemaProps> {
-    let definition = definitions().into_iter().find(|definition| definition.spec.names.kind == kind)?;
-    definition.spec.versions.into_iter().next()?.schema?.open_api_v3_schema
-}
-
-fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, JSONSchemaProps)> {
+fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JSONSchemaProps)> {
     if !matches!(root.value, Value::Map(_)) {
         findings.push(Finding::error(&root.place, format!("a manifest is an object, and this is {}", root.kind())));
         return None;
@@ -100,7 +94,7 @@ fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, JSONSchemaP
         }
         Some(_) => {}
     }
-    let kinds: Vec<String> = definitions().into_iter().map(|definition| definition.spec.names.kind).collect();
+    let kinds: Vec<String> = definitions().iter().map(|definition| definition.spec.names.kind.clone()).collect();
     let known = kinds.join(", ");
     let Some(kind) = root.get("kind") else {
         let missing = Finding::error(&root.place.of_missing("kind"), "is required, and is missing");

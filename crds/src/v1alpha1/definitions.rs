@@ -5,10 +5,25 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::core::CustomResourceExt;
+use std::sync::LazyLock;
 
 /// Every custom resource definition, in the order in which the chart installs them.
-pub fn definitions() -> Vec<CustomResourceDefinition> {
-    [Skill::crd(), Job::crd(), Model::crd()].into_iter().map(tidied).collect()
+pub fn definitions() -> &'static [CustomResourceDefinition] {
+    // Made once: each document that is linted asks for them.
+    static DEFINITIONS: LazyLock<[CustomResourceDefinition; 3]> =
+        LazyLock::new(|| [Skill::crd(), Job::crd(), Model::crd()].map(tidied));
+    &*DEFINITIONS
+}
+
+/// The schema of a kind.
+pub fn schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
+    let definition = definitions().iter().find(|definition| definition.spec.names.kind == kind)?;
+    definition.spec.versions.first()?.schema.as_ref()?.open_api_v3_schema.as_ref()
+}
+
+/// The schema of a kind's `spec`.
+pub fn spec_schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
+    schema_of(kind)?.properties.as_ref()?.get("spec")
 }
 
 fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
@@ -61,14 +76,14 @@ mod tests {
         for definition in definitions() {
             let path = format!("{}/yaml/{}.yaml", env!("CARGO_MANIFEST_DIR"), definition.spec.names.plural);
             let committed: serde_json::Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            let generated = serde_json::to_value(&definition).unwrap();
+            let generated = serde_json::to_value(definition).unwrap();
             assert_eq!(committed, generated, "{}: run `make crds`", definition.name_any());
         }
     }
 
     #[test]
     fn quantities_are_checked_when_they_are_applied() {
-        let skill = serde_json::to_value(definitions().remove(0)).unwrap();
+        let skill = serde_json::to_value(&definitions()[0]).unwrap();
         let schema = &skill["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let container =
             &schema["properties"]["spec"]["properties"]["mcpServer"]["properties"]["container"]["properties"];
