@@ -7,7 +7,7 @@
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
-use crate::v1alpha1::{ModelProvider, ResourceType, SkillSpec};
+use crate::v1alpha1::{LogPosition, ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +95,9 @@ pub struct JobPart {
     /// What the Skill's resources are for this Job, in the order of the Skill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<BoundResource>,
+    /// How far the log has come, as the operator knows: a log that lacks a part of it has lost it. None at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogPosition>,
     /// Where to report.
     pub report: ReportEndpoint,
 }

@@ -45,7 +45,7 @@ pub enum Error {
 /// If the epoch could not begin or could not go on. The log has what happened until then, and the reason is left
 /// as the termination message.
 pub async fn run(args: &RunArgs) -> Result<Exit, Error> {
-    let ran = prepare_and_run(args).await;
+    let ran = Box::pin(prepare_and_run(args)).await;
     if let Err(error) = &ran {
         ending::leave_failure(&error.to_string(), &args.termination_log);
     }
@@ -104,7 +104,8 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     let client = report::Client::new(&part.report, args.token.clone()).map_err(Error::Report)?;
     let store = Store::open(files, &args.memory, &part.run_key, &args.pod_uid)?;
     let mut conversation = Conversation::new(inputs.run());
-    let claimed = claim(store, Chain::new(inputs.source()), &mut conversation, part.attempt).await?;
+    let chain = Chain::new(inputs.source()).knowing(part.log.as_ref());
+    let claimed = claim(store, chain, &mut conversation, part.attempt, patience.outside).await?;
     let epoch = conversation.epoch();
     if epoch == 1 {
         keep_skill(&claimed, args, inputs);

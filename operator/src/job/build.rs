@@ -13,7 +13,7 @@ pub use pod::{pod, revision_of};
 
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, JobIdentity, ModelEndpoint, ReportEndpoint};
-use bloomery_crds::v1alpha1::RevisionRef;
+use bloomery_crds::v1alpha1::{LogPosition, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 /// All that the pod of one attempt is made of: read, checked, and without a reference left to resolve.
@@ -39,6 +39,8 @@ pub struct Inputs {
     pub models: Vec<ModelEndpoint>,
     /// What the Job binds.
     pub bound: Bound,
+    /// How far the log has come.
+    pub log: Option<LogPosition>,
     /// Where to report.
     pub report: ReportEndpoint,
     /// Whether the memory can be mounted by one node at a time.

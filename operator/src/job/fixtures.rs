@@ -83,6 +83,7 @@ pub(crate) fn inputs() -> Inputs {
                 filesystem("style", "guides", true),
             ],
         },
+        log: Some(LogPosition { path: format!("jobs/{UID}"), events: 17, head: Digest::of_bytes(b"line 17") }),
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
             ca: "-----BEGIN CERTIFICATE-----\n".into(),

@@ -142,6 +142,7 @@ fn inputs(
         remaining_seconds: limits.duration_seconds.saturating_sub(spent),
         models,
         bound,
+        log: status.log.clone(),
         report: ReportEndpoint { url: format!("{}{}", context.settings.report_url(), report::PATH), ca: trusted },
         one_node: validate::is_of_one_node(context.caches.claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
     })

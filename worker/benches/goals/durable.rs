@@ -42,7 +42,7 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
     let (memory, bare) = (tempfile::tempdir_in(root).unwrap(), tempfile::tempdir_in(root).unwrap());
     let store = Store::open(Disk, memory.path(), crate::RUN_KEY, "uid-1").unwrap();
     let mut conversation = Conversation::new(skill::run(skill::skill()));
-    let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1).await.unwrap();
+    let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1, Duration::ZERO).await.unwrap();
     let mut journal = Journal::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[]);
     let (mut journals, mut floors) = (Vec::new(), Vec::new());
     // The first row is the claim.

@@ -58,6 +58,7 @@ impl Job {
                 api_key: None,
             }],
             resources: Vec::new(),
+            log: None,
             report: self.operator.endpoint.clone(),
         })
         .unwrap();

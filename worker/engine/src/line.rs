@@ -62,6 +62,12 @@ pub enum LineError {
         /// The first line that notices.
         seq: u64,
     },
+    /// The line is not the one that was acknowledged in its place.
+    #[error("line {seq} of the log is another than the one that the operator has acknowledged")]
+    Exchanged {
+        /// Where it stands.
+        seq: u64,
+    },
     /// The line belongs to another conversation.
     #[error("line {seq} of the log belongs to {found}, not to {expected}")]
     Foreign {
@@ -94,12 +100,24 @@ pub struct Chain {
     source: String,
     events: u64,
     head: Digest,
+    known: Option<(u64, Digest)>,
 }
 
 impl Chain {
     /// The empty log of a conversation; `source` names the Job, as `/namespaces/acme/skilljobs/refund/<runKey>`.
     pub fn new(source: impl Into<String>) -> Self {
-        Self { source: source.into(), events: 0, head: Digest::of_bytes(b"") }
+        Self { source: source.into(), events: 0, head: Digest::of_bytes(b""), known: None }
+    }
+
+    /// Takes for granted that the log has come so far: another line in that place is refused.
+    #[must_use]
+    pub fn knowing(self, position: Option<&LogPosition>) -> Self {
+        Self { known: position.map(|position| (position.events, position.head.clone())), ..self }
+    }
+
+    /// How many lines the log is known to have, where it has fewer.
+    pub fn lacks(&self) -> Option<u64> {
+        self.known.as_ref().map(|(events, _)| *events).filter(|events| *events > self.events)
     }
 
     /// How many lines there are.
@@ -151,8 +169,11 @@ impl Chain {
         if envelope.prevhash != self.head {
             return Err(LineError::Broken { seq: expected });
         }
-        self.events = expected;
-        self.head = Digest::of_bytes(line.as_bytes());
+        let head = Digest::of_bytes(line.as_bytes());
+        if self.known.as_ref().is_some_and(|(events, known)| *events == expected && *known != head) {
+            return Err(LineError::Exchanged { seq: expected });
+        }
+        (self.events, self.head) = (expected, head);
         let stamp = Stamp { time: envelope.time, elapsed_ms: envelope.elapsedms };
         Ok(Entry { seq: expected, stamp, event: envelope.event })
     }
@@ -188,6 +209,21 @@ mod tests {
     fn what_was_written_is_read() {
         let (lines, chain) = log(3);
         assert_eq!(read(&lines), Ok(chain));
+    }
+
+    #[test]
+    fn what_is_known_of_a_log_has_to_be_in_it() {
+        let (lines, chain) = log(3);
+        let knowing = |position: &LogPosition| Chain::new(chain.source.clone()).knowing(Some(position));
+        let mut again = knowing(&chain.position("x"));
+        for (at, line) in (0..).zip(&lines) {
+            assert_eq!((again.events(), again.lacks()), (at, Some(3)));
+            again.read(line).unwrap();
+        }
+        assert_eq!((again.events(), again.lacks()), (3, None));
+        let mut other = knowing(&LogPosition { head: Digest::of_bytes(b"other"), ..chain.position("x") });
+        let read = lines.iter().map(|line| other.read(line)).collect::<Result<Vec<_>, _>>();
+        assert_eq!(read, Err(LineError::Exchanged { seq: 3 }));
     }
 
     #[test]

@@ -47,7 +47,7 @@ async fn a_goal_is_worked_through_and_told_everywhere() {
 
     let reports = stand.reports();
     let (first, last) = (&reports.first().unwrap().report, &reports.last().unwrap().report);
-    assert_eq!((first.job.uid.as_str(), first.attempt, first.epoch), ("uid-j", 1, 1));
+    assert_eq!((first.job.uid.as_str(), first.attempt, first.epoch), ("uid-j0", 1, 1));
     assert_eq!((last.end.clone(), last.projection.log.events), (Some(End::Finished), events));
     assert_eq!(last.projection.result.as_ref().unwrap().fields["status"], "refunded");
 
@@ -210,6 +210,24 @@ async fn a_model_that_outlasts_the_duration_ends_the_job() {
     stand.run(1).await;
     assert_eq!(outcome(&stand, 1), OutcomeCode::DurationLimit);
     assert_eq!(stand.model.times(), 1);
+}
+
+#[tokio::test]
+async fn a_log_that_lost_a_refund_is_not_continued_and_nothing_is_refunded_again() {
+    let stand = Stand::new(refund(), Refund::Answers).await.impatient();
+    stand.run(1).await;
+    let log = stand.log();
+    let effects = stand.shop.effects();
+    let started = log.iter().find(|entry| matches!(entry.event, Event::ToolStarted { .. })).unwrap().seq;
+    for entry in fs::read_dir(stand.memory().join("jobs/k-1")).unwrap() {
+        let path = entry.unwrap().path();
+        if crate::log::segment::seq_of(path.file_name().unwrap().to_str().unwrap()) >= Some(started) {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let failed = stand.run_with(2, Disk, Stop::default()).await.unwrap_err().to_string();
+    assert!(failed.contains(&format!("{} were acknowledged", log.len())), "{failed}");
+    assert_eq!(stand.shop.effects(), effects);
 }
 
 #[tokio::test]

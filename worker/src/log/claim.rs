@@ -8,8 +8,8 @@ use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::{Conversation, Event};
 use std::time::Duration;
 
-/// How often a name that exists is read before it is given up as unreadable.
-const TRIES: u32 = 20;
+/// How long what must be there is looked for at most: a network file system may be as late with it.
+const LATE: Duration = Duration::from_secs(30);
 
 /// An epoch that this worker has begun.
 #[derive(Debug)]
@@ -26,20 +26,31 @@ pub struct Claimed<F> {
 
 /// Folds the log into `conversation` and claims the next epoch for this attempt. Where another worker was
 /// faster it reads on and tries the next name: before its epoch has begun an attempt owes nothing.
+///
+/// What the volume goes on hiding is looked for as long as `patience` says, and never longer than half a minute.
+///
+/// # Errors
+/// [`Error::Lost`] where the log lacks what `chain` knows of it; else what reading and writing it says.
 pub async fn claim<F: Files>(
     store: Store<F>,
     mut chain: Chain,
     conversation: &mut Conversation,
     attempt: u32,
+    patience: Duration,
 ) -> Result<Claimed<F>, Error> {
-    let mut stale = 0;
-    let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
+    let mut late = Late::new(patience.min(LATE));
     loop {
         let before = chain.events();
         store.read(&mut chain, |entry| conversation.apply(entry))?;
         // What was read may have been linked by a worker that died before it synced: were the next segment
         // durable without it, the log would have a hole.
         store.sync()?;
+        if let Some(known) = chain.lacks() {
+            if late.wait().await {
+                continue;
+            }
+            return Err(store.lost(chain.events(), known));
+        }
         let mut claimed = chain.clone();
         let started = Event::EpochStarted { epoch: conversation.epoch() + 1, attempt };
         let mut clock = Clock::default();
@@ -49,14 +60,39 @@ pub async fn claim<F: Files>(
                 conversation.apply(&entry);
                 return Ok(Claimed { log: Log::new(store, claimed), clock, line, entry });
             }
-            // A network file system may go on hiding the name that it refuses.
-            Err(Error::Superseded { .. }) if chain.events() > before || stale < TRIES => {
-                stale = if chain.events() > before { 0 } else { stale + 1 };
-                if stale > 1 {
-                    tokio::time::sleep(backoff.pause()).await;
+            Err(Error::Superseded { .. }) if chain.events() > before => late = Late::new(patience.min(LATE)),
+            // The name is refused, and cannot be read yet.
+            Err(error @ Error::Superseded { .. }) => {
+                if !late.wait().await {
+                    return Err(error);
                 }
             }
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// What is left of the time for something that must be there.
+struct Late {
+    looked: bool,
+    left: Duration,
+    backoff: Backoff,
+}
+
+impl Late {
+    fn new(left: Duration) -> Self {
+        Self { looked: false, left, backoff: Backoff::new(Duration::from_millis(50), Duration::from_secs(2)) }
+    }
+
+    /// Waits a while; or says that the time is over. The first look is at once: it may have come since.
+    async fn wait(&mut self) -> bool {
+        if !std::mem::replace(&mut self.looked, true) {
+            return true;
+        }
+        let pause = self.backoff.pause();
+        let Some(left) = self.left.checked_sub(pause) else { return false };
+        self.left = left;
+        tokio::time::sleep(pause).await;
+        true
     }
 }

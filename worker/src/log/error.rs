@@ -67,6 +67,20 @@ pub enum Error {
         /// What is wrong there.
         reason: String,
     },
+    /// The log has lost its end.
+    #[error(
+        "the log at {} ends after {events} events, and {known} were acknowledged: what is gone may have been calls that \
+         changed something. It is not continued; restore its last files from a backup of the memory volume, or delete \
+         the Job and start another", .dir.display()
+    )]
+    Lost {
+        /// The log.
+        dir: PathBuf,
+        /// How many events there are.
+        events: u64,
+        /// How many there were.
+        known: u64,
+    },
     /// Another attempt has taken the log over.
     #[error("another attempt has taken the log over: {} exists", .file.display())]
     Superseded {

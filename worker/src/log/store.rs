@@ -90,6 +90,11 @@ impl<F: Files> Store<F> {
         Ok(())
     }
 
+    /// A log that ends too early.
+    pub(super) fn lost(&self, events: u64, known: u64) -> Error {
+        Error::Lost { dir: self.dir.clone(), events, known }
+    }
+
     /// Makes durable the names of all segments that were read.
     pub fn sync(&self) -> Result<(), Error> {
         self.files.sync_dir(&self.dir).map_err(|error| Error::of("sync the directory", &self.dir, error))

@@ -9,6 +9,7 @@ use rstest::rstest;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 mod interleaving;
 
@@ -22,7 +23,12 @@ fn stamp() -> Stamp {
 
 async fn claim_with<F: Files>(files: F, memory: &Path, uid: &str) -> Result<Claimed<F>, Error> {
     let store = Store::open(files, memory, "k-1", uid)?;
-    claim(store, Chain::new(SOURCE), &mut Conversation::new(fixture::run()), 1).await
+    claim_knowing(store, None).await
+}
+
+async fn claim_knowing<F: Files>(store: Store<F>, known: Option<&LogPosition>) -> Result<Claimed<F>, Error> {
+    let chain = Chain::new(SOURCE).knowing(known);
+    claim(store, chain, &mut Conversation::new(fixture::run()), 1, Duration::ZERO).await
 }
 
 async fn log_of(memory: &Path, uid: &str) -> Log<Disk> {
@@ -210,6 +216,39 @@ async fn a_missing_segment_is_named(#[case] seq: u64) {
 }
 
 #[tokio::test]
+async fn a_log_that_lost_its_end_is_not_continued() {
+    let memory = tempfile::tempdir().unwrap();
+    let mut log = log_of(memory.path(), "uid-1").await;
+    add(&mut log, 0).unwrap();
+    add(&mut log, 1).unwrap();
+    let known = log.position();
+    for kept in (0..3).rev() {
+        fs::remove_file(dir(memory.path()).join(segment::name(kept + 1))).unwrap();
+        let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
+        let error = claim_knowing(store, Some(&known)).await.unwrap_err();
+        assert!(matches!(error, Error::Lost { events, known: 3, .. } if events == kept), "{error}");
+        assert!(error.to_string().contains("backup"), "{error}");
+    }
+    assert_eq!(epochs(memory.path()), [0_u64; 0], "nothing is begun");
+}
+
+#[tokio::test]
+async fn a_log_that_was_exchanged_is_not_continued() {
+    let [memory, other] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+    let mut logs = Vec::new();
+    for (n, memory) in [&memory, &other].into_iter().enumerate() {
+        let mut log = log_of(memory.path(), "uid-1").await;
+        add(&mut log, n).unwrap();
+        logs.push(log.position());
+    }
+    let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
+    let error = claim_knowing(store, Some(&logs[1])).await.unwrap_err();
+    assert!(error.to_string().contains("another than the one that the operator has acknowledged"), "{error}");
+    let store = Store::open(Disk, memory.path(), "k-1", "uid-3").unwrap();
+    assert_eq!(claim_knowing(store, Some(&logs[0])).await.unwrap().entry.seq, 3);
+}
+
+#[tokio::test]
 async fn leftovers_of_others_are_ignored_and_own_ones_removed() {
     let memory = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir(memory.path())).unwrap();
@@ -234,7 +273,7 @@ async fn a_clock_that_was_set_back_changes_nothing_but_what_people_read() {
     }
     let mut conversation = Conversation::new(fixture::run());
     let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
-    let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2).await.unwrap();
+    let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2, Duration::ZERO).await.unwrap();
     assert_eq!((claimed.entry.seq, conversation.epoch()), (4, 2));
     // Work is measured by a clock that only goes on.
     assert_eq!(conversation.budget().worked_ms(), 14);

@@ -5,7 +5,7 @@ use crate::operator::Operator;
 use crate::shop::{Shop, Silence};
 use crate::twelve_steps;
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{JobIdentity, JobPart, McpEndpoint, ModelEndpoint, Revision, Sealed, VERSION, seal};
+use bloomery_crds::run::{JobPart, McpEndpoint, ModelEndpoint, Revision, Sealed, VERSION, seal};
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_worker::log::segment;
 use std::fs;
@@ -33,6 +33,7 @@ pub(crate) enum Killed {
 }
 
 pub(crate) struct Stand {
+    number: u32,
     dir: tempfile::TempDir,
     pub(crate) model: ModelServer,
     pub(crate) shop: Shop,
@@ -47,6 +48,7 @@ impl Stand {
         fs::write(dir.path().join("token"), "token").unwrap();
         fs::create_dir(dir.path().join("memory")).unwrap();
         Self {
+            number: 0,
             dir,
             model: ModelServer::start(twelve_steps::script()).await,
             shop: Shop::start().await,
@@ -63,6 +65,8 @@ impl Stand {
     pub(crate) fn clear(&mut self) {
         fs::remove_dir_all(self.path("memory")).unwrap();
         fs::create_dir(self.path("memory")).unwrap();
+        // What a worker that died still tells of the Job before is not of this one.
+        self.number += 1;
         self.shop.clear();
         self.printed.clear();
     }
@@ -138,9 +142,10 @@ impl Stand {
         let mcp = Some(McpEndpoint { url: self.shop.url.clone() });
         let spec = twelve_steps::skill();
         let revision = seal(&Revision { version: VERSION, skill: "cs-tier-1".into(), spec, mcp }).unwrap();
+        let job = Operator::job(self.number);
         let part = JobPart {
             version: VERSION,
-            job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: "uid-j".into() },
+            job: job.clone(),
             attempt: number,
             run_key: "k-1".into(),
             revision: revision.digest.clone(),
@@ -156,6 +161,7 @@ impl Stand {
                 api_key: None,
             }],
             resources: Vec::new(),
+            log: self.operator.known(&job),
             report: self.operator.endpoint.clone(),
         };
         (revision, seal(&part).unwrap())

@@ -17,6 +17,7 @@ pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
         limits: inputs.limits,
         models: inputs.models.clone(),
         resources: inputs.bound.resources.clone(),
+        log: inputs.log.clone(),
         report: inputs.report.clone(),
     };
     let sealed = run::seal(&part)

@@ -58,7 +58,7 @@ async fn a_claim_reads_the_whole_log_and_calls_nobody() {
     let inputs = Inputs::read(&stand.args(2)).unwrap();
     let mut conversation = Conversation::new(inputs.run());
     let store = Store::open(Disk, &stand.memory(), "k-1", "uid-2").unwrap();
-    let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2).await.unwrap();
+    let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2, Duration::ZERO).await.unwrap();
     assert_eq!(conversation.epoch(), 2);
     assert_eq!(conversation.outcome().unwrap().code, OutcomeCode::Succeeded);
     assert_eq!(
