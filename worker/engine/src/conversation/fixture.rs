@@ -13,7 +13,7 @@ use bloomery_crds::v1alpha1::{SkillSpec, Stage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A Skill of the support desk, as seed 002 has it.
+/// A small Skill of the support desk, after seed 002; the seed's own is for `tests::seed`.
 pub(crate) fn skill() -> SkillSpec {
     serde_json::from_value(json!({
         "displayName": "CS: Tier 1",

@@ -1,3 +1,5 @@
+mod long;
+mod seed;
 mod seed_002;
 mod stages;
 

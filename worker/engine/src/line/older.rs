@@ -1,6 +1,9 @@
 //! Logs that workers of earlier versions wrote: they stay readable, and mean what they meant (`engine.md`, section 1).
 //!
-//! Each file is the segments of one Job of `make demo`, one after the other, as that version left them on the volume.
+//! A file is the segments of one Job of `make demo`, one after the other, as that version left them on the volume; one
+//! is no Job's, and holds every event there is.
+
+mod every_event;
 
 use super::{Chain, Entry, SCHEMA_VERSION};
 use crate::conversation::Conversation;

@@ -1,7 +1,7 @@
-//! The Skill of seed 002, section 3.1, through all of its stages.
+//! A Skill grown from that of seed 002 through all of its stages.
 
 use super::super::fixture::{Reply, Tools, World, asks, says};
-use super::{assert_history_is_well_formed, code, ended};
+use super::{ALL_WELL, assert_history_is_well_formed, code, ended, order, seed};
 use crate::event::{Answer, Event, ModelFailure, Polish};
 use crate::line::Chain;
 use crate::projection::project;
@@ -9,60 +9,32 @@ use crate::run::Run;
 use crate::step::{Step, next};
 use crate::turn::Turn;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::report::{ParkReason, Projection};
-use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, SkillSpec, Stage, SuggestedAction, Verdict};
+use bloomery_crds::report::Projection;
+use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, SkillSpec, Stage, SuggestedAction, ToolDeclaration};
 use rstest::rstest;
-use serde_json::{Value, json};
-
-const ALL_WELL: Tools = |_, _| Reply::Completed("ok");
+use serde_json::json;
 
 const REFUND: &str = r#"{"intent": "intent_refund", "entities": {"order_id": "A-17"}}"#;
 const TRACK: &str = r#"{"intent": "intent_track", "entities": {"order_id": "C-2"}}"#;
 
-pub(super) fn cs_tier_1() -> SkillSpec {
-    serde_json::from_value(json!({
-        "problem": {
-            "statement": "Help customers track orders and process refunds",
-            "goals": ["Reduce response time", "Increase satisfaction"],
-        },
-        "role": {"name": "Support Agent", "persona": "Friendly and empathetic customer support specialist"},
-        "intents": {
-            "supported": [
-                {"id": "intent_refund", "description": "Customer wants refund", "examples": ["I want my money back", "Refund please"],
-                 "entities": [{"name": "order_id", "type": "string", "required": true}]},
-                {"id": "intent_track", "entities": [{"name": "order_id", "type": "string", "required": true}]},
-            ],
-            "outOfDomain": {"action": "redirect", "message": "I can only help with orders and refunds"},
-        },
-        "tools": [
+/// The seed's Skill, grown: it says which tools only read, serves an intent more, and binds its workflow to one.
+fn cs_tier_1() -> SkillSpec {
+    let mut skill = seed::skill();
+    skill.tools.extend(
+        serde_json::from_value::<Vec<ToolDeclaration>>(json!([
             {"name": "verify_identity", "readOnly": true},
             {"name": "check_eligibility", "readOnly": true},
-            {"name": "process_refund",
-             "policy": {"allowed": "always", "requiresApproval": "conditional", "condition": "amount > 500"}},
-        ],
-        "policy": {
-            "guardrails": {
-                "never": ["Never share customer payment information", "Never use delete_customer"],
-                "always": ["Always verify customer identity before account access"],
-            },
-            "workflows": [{
-                "name": "Refund Processing", "steps": ["verify_identity", "check_eligibility", "process_refund"],
-                "required": true, "intents": ["intent_refund"],
-            }],
-            "approvals": [{"toolId": "process_refund", "when": "amount > 500", "action": "require_approval", "approver": "supervisor"}],
-        },
-        "outputContract": {"requiredFields": ["order_id", "status", "next_steps"]},
-        "engine": {"temperature": 0.7, "finalizationGate": {"enabled": true, "maxRetries": 2}},
-    }))
-    .unwrap()
+        ]))
+        .unwrap(),
+    );
+    let track = json!({"id": "intent_track", "entities": [{"name": "order_id", "type": "string", "required": true}]});
+    skill.intents.as_mut().unwrap().supported.push(serde_json::from_value(track).unwrap());
+    skill.policy.as_mut().unwrap().workflows[0].intents = vec!["intent_refund".into()];
+    skill
 }
 
 fn run_of(skill: SkillSpec) -> Run {
     Run { skill, ..super::run() }
-}
-
-pub(super) fn order() -> Value {
-    json!({"order_id": "A-17"})
 }
 
 pub(super) fn refunds(amount: f64) -> Answer {
@@ -73,17 +45,23 @@ pub(super) fn answer(prose: &str) -> Answer {
     says(&format!("{prose}\n```json\n{{\"order_id\": \"A-17\", \"status\": \"done\", \"next_steps\": \"none\"}}\n```"))
 }
 
-fn looked_up() -> Answer {
+pub(super) fn looked_up() -> Answer {
     asks(&[("verify_identity", order()), ("check_eligibility", order())])
 }
 
-pub(super) fn world(skill: SkillSpec, answers: Vec<Answer>, stages: &[(Stage, &[&'static str])]) -> World {
+/// A conversation that is about to begin, and what each stage is answered.
+pub(super) fn staged(skill: SkillSpec, answers: Vec<Answer>, stages: &[(Stage, &[&'static str])]) -> World {
     let mut world = World::new(run_of(skill), answers, ALL_WELL);
     world.stages.insert(Stage::Intent, vec![REFUND]);
     world.stages.insert(Stage::Polish, vec!["Your refund is on its way, dear customer!"]);
     for (stage, answers) in stages {
         world.stages.insert(*stage, answers.to_vec());
     }
+    world
+}
+
+fn world(skill: SkillSpec, answers: Vec<Answer>, stages: &[(Stage, &[&'static str])]) -> World {
+    let mut world = staged(skill, answers, stages);
     world.play_out();
     world
 }
@@ -114,7 +92,7 @@ fn the_skill_of_the_seed_refunds_with_one_call_of_each_stage() {
 }
 
 #[test]
-fn it_tracks_an_order_without_a_refund_and_succeeds() {
+fn an_intent_that_the_workflow_does_not_serve_needs_no_refund() {
     let answers = vec![asks(&[("verify_identity", order())]), answer("It is on its way.")];
     let world = world(cs_tier_1(), answers, &[(Stage::Intent, &[TRACK]), (Stage::Polish, &["It is on its way."])]);
     assert_eq!(code(&world), OutcomeCode::Succeeded);
@@ -171,27 +149,6 @@ fn a_refund_that_was_asked_for_and_not_made_does_not_pass() {
     assert_eq!((attempt.passed, attempt.reasons[0].code), (false, FinalizationCode::GoalNotMet));
     assert!(attempt.reasons[0].detail.contains("process_refund"), "{attempt:?}");
     assert_eq!(status.usage.llm_calls.finalization, 0, "no model is asked about it");
-}
-
-#[test]
-fn a_skill_with_an_approval_rule_pauses_the_job_for_approval() {
-    let world = world(cs_tier_1(), vec![looked_up(), refunds(900.0), answer("Done.")], &[]);
-    let status = status(&world);
-    assert_eq!(status.phase, Phase::AwaitingApproval);
-    assert_eq!((world.effects.len(), status.gates.pre_tool.held), (0, 1));
-    let call = status.waiting_for.unwrap().call.unwrap();
-    assert_eq!(
-        (call.tool.as_str(), call.approvers),
-        ("process_refund", vec!["default".to_owned(), "supervisor".to_owned()])
-    );
-    assert!(call.reason.contains("amount > 500"), "{}", call.reason);
-    let last = status.gates.pre_tool.last.last().unwrap();
-    assert_eq!((last.verdict, last.rule), (Verdict::Hold, Some(GateReason::ToolPolicy)));
-    // Another pod finds the same, and does nothing.
-    let mut resumed = world.resumed_from(world.log.len());
-    assert_eq!(next(&resumed.conversation), Step::Park(ParkReason::Approval));
-    resumed.play_out();
-    assert_eq!(resumed.effects.len() + resumed.asked as usize, 0);
 }
 
 #[test]
@@ -264,30 +221,11 @@ fn a_required_entity_that_the_goal_does_not_name_needs_a_person() {
     assert!(outcome.message.contains("order_id"), "{}", outcome.message);
 }
 
-const FAILED: &str = r#"{"passed": false, "score": 0.2, "reasons": [{"code": "GOAL_NOT_MET", "detail": "no tracking number"}], "missing_fields": [], "suggested_action": "TOOL_CALL"}"#;
+pub(super) const GOAL_UNMET: &str = r#"{"passed": false, "score": 0.2, "reasons": [{"code": "GOAL_NOT_MET", "detail": "no tracking number"}], "missing_fields": [], "suggested_action": "TOOL_CALL"}"#;
 
-fn gate_retries() -> Vec<Answer> {
+pub(super) fn gate_retries() -> Vec<Answer> {
     let note = |n: u32| asks(&[("note", json!({"order_id": format!("A-{n}")}))]);
     vec![looked_up(), refunds(5.0), answer("One."), note(1), answer("Two."), note(2), answer("Three.")]
-}
-
-#[test]
-fn the_finalization_gate_fails_three_times_and_escalates_with_the_draft() {
-    let world = world(cs_tier_1(), gate_retries(), &[(Stage::Finalization, &[FAILED, FAILED, FAILED])]);
-    let status = status(&world);
-    assert_eq!(code(&world), OutcomeCode::GateFailed);
-    assert_eq!((status.gates.finalization.attempts.len(), status.usage.llm_calls.polish), (3, 0));
-    let result = status.result.unwrap();
-    assert_eq!((result.text.as_str(), result.verified, result.polished), ("Three.", false, false));
-}
-
-#[rstest]
-#[case::ask_the_person("CLARIFY_USER", OutcomeCode::UserNeeded)]
-#[case::escalate("ESCALATE", OutcomeCode::GateFailed)]
-fn the_gate_may_leave_it_to_a_person_at_once(#[case] action: &'static str, #[case] expected: OutcomeCode) {
-    let ruling = FAILED.replace("TOOL_CALL", action).leak();
-    let world = world(cs_tier_1(), gate_retries(), &[(Stage::Finalization, &[ruling])]);
-    assert_eq!((code(&world), status(&world).gates.finalization.attempts.len()), (expected, 1));
 }
 
 #[test]
@@ -304,16 +242,6 @@ fn a_ruling_that_cannot_be_read_is_asked_for_once_more_and_is_then_a_failed_atte
     let attempts = status(&lost).gates.finalization.attempts;
     assert_eq!((code(&lost), attempts.len()), (OutcomeCode::GateFailed, 3));
     assert_eq!(attempts[0].suggested_action, Some(SuggestedAction::ToolCall));
-}
-
-#[test]
-fn a_skill_with_the_gate_disabled_skips_it_and_says_so() {
-    let mut skill = cs_tier_1();
-    skill.engine = serde_json::from_value(json!({"finalizationGate": {"enabled": false}})).unwrap();
-    let world = world(skill, vec![looked_up(), refunds(5.0), answer("Done.")], &[(Stage::Polish, &["Done."])]);
-    let status = status(&world);
-    assert_eq!(code(&world), OutcomeCode::Succeeded);
-    assert!(status.gates.finalization.skipped && status.usage.llm_calls.finalization == 0);
 }
 
 #[rstest]

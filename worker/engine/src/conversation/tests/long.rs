@@ -1,0 +1,37 @@
+//! A log that is longer than most: folding it again ends where living it ended.
+
+use super::super::fixture::{World, asks, run};
+use super::ALL_WELL;
+use crate::conversation::Conversation;
+use crate::line::Chain;
+use crate::projection::project;
+use crate::run::Run;
+use crate::step::next;
+use bloomery_crds::limits::EffectiveLimits;
+use serde_json::json;
+
+const EVENTS: usize = 10_000;
+
+#[test]
+fn ten_thousand_events_read_line_by_line_end_in_the_state_that_lived_them() {
+    let limits =
+        EffectiveLimits { steps: u32::MAX, tool_calls: u32::MAX, tokens: u64::MAX, duration_seconds: u64::MAX };
+    let run = Run { limits, context_window: 1 << 40, ..run() };
+    let order = |n: u32, tool: &'static str| (tool, json!({"order_id": format!("A-{n}")}));
+    let answers =
+        (0..2_000).map(|n| asks(&[order(n, "verify_identity"), order(n, "note"), order(n, "drop_tables")])).collect();
+    let mut world = World::new(run.clone(), answers, ALL_WELL);
+    // Between two answers: a call that is under way remembers its arguments parsed, which is no state.
+    world.play(EVENTS).play_until(|conversation| conversation.calls().is_empty());
+    assert!(world.log.len() >= EVENTS && world.conversation.outcome().is_none(), "{}", world.log.len());
+
+    let (mut chain, mut folded) = (Chain::new("/test"), Conversation::new(run));
+    for line in &world.log {
+        folded.apply(&chain.read(line).unwrap());
+    }
+    let position = chain.position("jobs/x");
+    assert_eq!(project(&folded, position.clone()), project(&world.conversation, position));
+    assert_eq!(next(&folded), next(&world.conversation));
+    // All of it, what no projection shows too.
+    assert!(format!("{folded:?}") == format!("{:?}", world.conversation));
+}

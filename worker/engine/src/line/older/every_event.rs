@@ -1,0 +1,136 @@
+//! One line of every kind of event, and of every variant that is written in one: what `every-event.jsonl` holds is
+//! what logs hold, so a name that changes in Rust makes them unreadable, and fails here.
+//!
+//! A line of it is never changed. What is new goes to its end, as the test tells it; what an event is written as from
+//! then on, where that differs, too, and the old line moves to a log that is only read.
+
+mod events;
+
+use super::super::{Chain, Entry, Stamp};
+use super::{read, source};
+use crate::conversation::Conversation;
+use crate::conversation::fixture::run;
+use crate::event::{Arguments, Event, FinalRuling, ModelFailure, Polish};
+use crate::projection::project;
+use crate::step::next;
+use crate::tool::ToolSource;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::{
+    FinalizationCode, GateReason, OutOfDomainAction, ResourceType, Stage, SuggestedAction, Verdict,
+};
+use rstest::rstest;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const LOG: &str = include_str!("every-event.jsonl");
+
+#[test]
+fn each_line_is_read_as_what_it_means_and_written_as_it_stands() {
+    let (mut reader, mut writer) = (Chain::new(source(LOG)), Chain::new(source(LOG)));
+    let mut lines = LOG.split_inclusive('\n');
+    let mut missing = String::new();
+    for (seq, event) in (1..).zip(events::all()) {
+        let stamp = Stamp { time: "2026-01-01T00:00:00.123Z".into(), elapsed_ms: seq };
+        let (written, entry): (String, Entry) = writer.append(event, stamp).unwrap();
+        match lines.next() {
+            Some(line) => {
+                assert_eq!(reader.read(line.trim_end()), Ok(entry));
+                assert_eq!(line, written + "\n");
+            }
+            None => missing += &(written + "\n"),
+        }
+    }
+    assert!(missing.is_empty(), "every-event.jsonl lacks at its end:\n{missing}");
+    assert_eq!(lines.next(), None, "a line that means nothing any more");
+}
+
+#[test]
+fn an_event_that_no_line_has_is_one_that_no_log_is_known_to_have() {
+    let names: BTreeSet<String> = read(LOG).1.iter().map(|entry| entry.event.name().to_owned()).collect();
+    assert_eq!(names, variants::<Event>(&json!({"type": "", "data": {}})));
+}
+
+#[test]
+fn an_event_is_called_what_it_is_written_as() {
+    for (line, entry) in LOG.lines().zip(read(LOG).1) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["type"], entry.event.name());
+    }
+}
+
+#[rstest]
+#[case::stage(variants::<Stage>(&json!("")), "model.requested/stage")]
+#[case::model_failure(variants::<ModelFailure>(&json!("")), "model.failed/kind")]
+#[case::arguments(variants::<Arguments>(&json!("")), "tool.requested/arguments")]
+#[case::verdict(variants::<Verdict>(&json!("")), "tool.ruled/verdict")]
+#[case::layer(variants::<GateReason>(&json!("")), "tool.ruled/reasons/*/layer")]
+#[case::resource(variants::<ResourceType>(&json!("")), "resources.bound/resources/*/type")]
+#[case::ruling(variants::<FinalRuling>(&json!("")), "gate.ruled/ruling")]
+#[case::fault(variants::<FinalizationCode>(&json!("")), "gate.ruled/ruling/*/reasons/*/code")]
+#[case::action(variants::<SuggestedAction>(&json!("")), "gate.ruled/ruling/*/suggestedAction")]
+#[case::polish(variants::<Polish>(&json!("")), "reply.polished/polish")]
+#[case::park(variants::<ParkReason>(&json!("")), "parked/reason")]
+#[case::outcome(variants::<OutcomeCode>(&json!("")), "finished/outcome/code")]
+#[case::out_of_domain(variants::<OutOfDomainAction>(&json!("")), "finished/outcome/action")]
+fn every_variant_is_written(#[case] variants: BTreeSet<String>, #[case] path: &str) {
+    assert_eq!(written(path), variants);
+}
+
+/// A tool of the server says nothing of its source.
+#[test]
+fn the_source_of_a_tool_is_written_where_it_is_no_server() {
+    let mut sources = variants::<ToolSource>(&json!(""));
+    assert!(sources.remove("server"));
+    assert_eq!(written("catalogue.fixed/tools/*/source"), sources);
+}
+
+#[test]
+fn however_little_sense_it_makes_it_folds() {
+    let (chain, entries) = read(LOG);
+    let mut conversation = Conversation::new(run());
+    for entry in &entries {
+        conversation.apply(entry);
+        let _ = next(&conversation);
+    }
+    assert_eq!(project(&conversation, chain.position("p")).log.events, entries.len() as u64);
+}
+
+/// The names of an enum, which serde tells where it refuses another.
+fn variants<T: DeserializeOwned>(refused: &Value) -> BTreeSet<String> {
+    let Err(error) = T::deserialize(refused) else { panic!("{refused} is taken") };
+    let error = error.to_string();
+    let (_, names) = error.split_once("expected").unwrap();
+    let names: BTreeSet<String> = names.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    assert!(names.len() > 1, "{error}");
+    names
+}
+
+/// What stands at a path in the data of the lines of one event, `*` for each item: of an enum, the variant.
+fn written(path: &str) -> BTreeSet<String> {
+    let (name, path) = path.split_once('/').unwrap();
+    let lines = LOG.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let data = lines.filter(|line| line["type"] == name).map(|line| line["data"].clone());
+    let found = path.split('/').fold(data.collect(), |found: Vec<Value>, step| {
+        found.into_iter().flat_map(|value| parts(value, step)).collect()
+    });
+    found.into_iter().map(variant).collect()
+}
+
+fn parts(value: Value, step: &str) -> Vec<Value> {
+    match (value, step) {
+        (Value::Array(items), "*") => items,
+        (Value::Object(fields), "*") => fields.into_iter().map(|(_, value)| value).collect(),
+        (Value::Object(mut fields), name) => fields.remove(name).into_iter().collect(),
+        (_, _) => Vec::new(),
+    }
+}
+
+fn variant(value: Value) -> String {
+    match value {
+        Value::String(name) => name,
+        Value::Object(fields) => fields.into_iter().next().unwrap().0,
+        other => panic!("{other} is no variant"),
+    }
+}

@@ -1,0 +1,275 @@
+//! What each line of `every-event.jsonl` means. Every optional field is there in one, and absent in another.
+
+use crate::event::{
+    Answer, Arguments, AskedCall, BoundName, CallId, Event, FinalRuling, ModelFailure, Polish, RulingReason,
+    WholeResult,
+};
+use crate::tool::{CatalogueTool, ToolSource};
+use bloomery_crds::Digest;
+use bloomery_crds::canonical::Document;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::{
+    DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall, OutOfDomainAction,
+    ResourceType, Stage, SuggestedAction, Verdict,
+};
+use serde_json::{Map, Value, json};
+
+pub(super) fn all() -> Vec<Event> {
+    [opening(), intents(), model(), requested(), ruled(), called(), finalized(), stopped(), finished()].concat()
+}
+
+fn opening() -> Vec<Event> {
+    let tool = CatalogueTool {
+        name: "orders.refund".into(),
+        alias: "orders_refund-0a1b2c3d".into(),
+        description: "Gives the money back.".into(),
+        input_schema: json!({"type": "object", "properties": {"amount": {"type": "number", "maximum": 0.1}}}),
+        digest: Digest::of_bytes(b"refund"),
+        source: ToolSource::Server,
+        read_only: false,
+        idempotent: true,
+        visible: true,
+    };
+    let silent = CatalogueTool {
+        name: "focus_read".into(),
+        alias: "focus_read".into(),
+        description: String::new(),
+        digest: Digest::of_bytes(b"focus"),
+        source: ToolSource::Core,
+        read_only: true,
+        visible: false,
+        ..tool.clone()
+    };
+    let bound = |name: &str, kind, rendering: Option<&str>| BoundName {
+        name: name.into(),
+        kind,
+        rendering: rendering.map(str::to_owned),
+    };
+    vec![
+        Event::EpochStarted { epoch: 1, attempt: 2 },
+        Event::CatalogueFixed { tools: vec![tool, silent] },
+        Event::ResourcesBound {
+            resources: vec![
+                bound("code", ResourceType::Filesystem, Some("/resources/code")),
+                bound("shop", ResourceType::ApiEndpoint, Some("https://shop.example")),
+                bound("orders", ResourceType::ConnectionString, None),
+                bound("token", ResourceType::Credential, None),
+            ],
+        },
+        Event::ResourcesBound { resources: Vec::new() },
+        Event::ConversationOpened {
+            run_key: "u-1".into(),
+            revision: Digest::of_bytes(b"revision"),
+            system: "You are a \"Support Agent\".\n\n# Problem\nHelp – whatever it takes.".into(),
+            goal: "Refund A-17\u{2028}it arrived broken 💔".into(),
+            limits: EffectiveLimits { steps: 1, tool_calls: 2, tokens: u64::MAX, duration_seconds: 4 },
+        },
+    ]
+}
+
+fn intents() -> Vec<Event> {
+    let detected = DetectedIntent {
+        id: Some("intent_refund".into()),
+        entities: object(json!({"order_id": "A-17", "amount": 49.9})),
+        out_of_domain: false,
+    };
+    let without = DetectedIntent { entities: Map::new(), ..detected.clone() };
+    let elsewhere = DetectedIntent { out_of_domain: true, ..DetectedIntent::default() };
+    vec![
+        Event::IntentDetected { intent: detected, missing: Vec::new() },
+        Event::IntentDetected { intent: without, missing: vec!["order_id".into()] },
+        Event::IntentDetected { intent: elsewhere, missing: Vec::new() },
+    ]
+}
+
+fn model() -> Vec<Event> {
+    let requested = |reserve, stage| Event::ModelRequested { reserve, stage };
+    let failed = |kind, message: &str| Event::ModelFailed { kind, message: message.into() };
+    let says = Answer {
+        message: json!({"role": "assistant", "content": "Done.", "refusal": null}),
+        text: "Done.".into(),
+        calls: Vec::new(),
+        input_tokens: Some(100),
+        output_tokens: Some(10),
+        cut: false,
+    };
+    let asks = Answer {
+        text: String::new(),
+        calls: vec![AskedCall {
+            id: "call_0".into(),
+            name: "orders_refund".into(),
+            arguments: "{\"amount\":1}".into(),
+        }],
+        input_tokens: None,
+        output_tokens: None,
+        cut: true,
+        ..says.clone()
+    };
+    vec![
+        requested(4_000, Stage::Intent),
+        requested(5_000, Stage::Plan),
+        requested(6_000, Stage::Finalization),
+        requested(0, Stage::Polish),
+        Event::ModelAnswered { answer: says },
+        Event::ModelAnswered { answer: asks },
+        failed(ModelFailure::Unreadable, "no JSON"),
+        failed(ModelFailure::Unavailable, "503"),
+        failed(ModelFailure::Misread, "the field \"intent\" is missing"),
+    ]
+}
+
+fn requested() -> Vec<Event> {
+    let order = Document::new(json!({"order": 9_007_199_254_740_993_u64, "amount": 49.9, "notes": ["é", null, true]}));
+    vec![
+        Event::ToolRequested {
+            call: CallId::new(11, 0),
+            tool: "orders_refund".into(),
+            arguments: Arguments::Canonical(order),
+        },
+        Event::ToolRequested {
+            call: call(),
+            tool: "orders_refund".into(),
+            arguments: Arguments::Malformed { reason: "the key \"order\" appears twice in one object".into() },
+        },
+    ]
+}
+
+fn ruled() -> Vec<Event> {
+    let held = |layer, approver: Option<&str>| RulingReason {
+        layer,
+        detail: format!("{layer} holds it"),
+        approver: approver.map(str::to_owned),
+    };
+    let denied = |layer: GateReason| RulingReason { layer, detail: format!("{layer} denies it"), approver: None };
+    let rules = |verdict, reasons| Event::ToolRuled { call: call(), verdict, reasons };
+    let waits = HeldCall {
+        id: "11-1".into(),
+        tool: "orders.refund".into(),
+        digest: Digest::of_bytes(b"arguments"),
+        approvers: vec!["default".into(), "supervisor".into()],
+        reason: "amount > 500".into(),
+    };
+    vec![
+        rules(Verdict::Allow, Vec::new()),
+        rules(
+            Verdict::Hold,
+            vec![held(GateReason::ToolPolicy, Some("default")), held(GateReason::Approval, Some("supervisor"))],
+        ),
+        rules(
+            Verdict::Deny,
+            vec![
+                denied(GateReason::Catalogue),
+                denied(GateReason::Policy),
+                denied(GateReason::Guardrail),
+                denied(GateReason::Workflow),
+                denied(GateReason::Schema),
+                denied(GateReason::Limit),
+            ],
+        ),
+        Event::ToolHeld { held: waits.clone() },
+        Event::ToolHeld { held: HeldCall { approvers: Vec::new(), ..waits } },
+    ]
+}
+
+fn called() -> Vec<Event> {
+    vec![
+        Event::ToolSkipped { call: call(), because: CallId::new(11, 0) },
+        Event::ToolStarted { call: call() },
+        Event::ToolCompleted { call: call(), text: "{\"status\":\"refunded\"}".into() },
+        Event::ToolFailed { call: call(), text: "no such order".into() },
+        Event::ToolIndeterminate { call: call(), text: "the connection was cut".into() },
+        Event::ResultOffloaded {
+            call: call(),
+            handle: Digest::of_bytes(b"whole"),
+            bytes: 1_048_576,
+            excerpt: "first lines\n[...]\nlast lines".into(),
+        },
+        Event::SubgoalDone { step: "sg_Refund Processing_2".into(), evidence: 28, not_applicable: false },
+        Event::SubgoalDone { step: "sg_Refund Processing_3".into(), evidence: 28, not_applicable: true },
+    ]
+}
+
+fn finalized() -> Vec<Event> {
+    let attempt = |code: FinalizationCode, action| FinalizationAttempt {
+        passed: false,
+        score: None,
+        reasons: vec![FinalizationReason { code, detail: format!("it says {code}") }],
+        missing_fields: Vec::new(),
+        suggested_action: Some(action),
+    };
+    let rules = |ruling| Event::GateRuled { ruling };
+    let lacks = FinalizationAttempt {
+        missing_fields: vec!["status".into(), "next_steps".into()],
+        ..attempt(FinalizationCode::MissingRequiredField, SuggestedAction::Rewrite)
+    };
+    let unreadable = attempt(FinalizationCode::OutputIncomplete, SuggestedAction::Rewrite);
+    let unmet = attempt(FinalizationCode::GoalNotMet, SuggestedAction::ToolCall);
+    let violates = attempt(FinalizationCode::GuardrailViolated, SuggestedAction::Escalate);
+    let rude = attempt(FinalizationCode::ToneMismatch, SuggestedAction::ClarifyUser);
+    let good = FinalizationAttempt { passed: true, score: Some(0.1), ..FinalizationAttempt::default() };
+    vec![
+        rules(FinalRuling::FormError(unreadable)),
+        rules(FinalRuling::FormError(lacks)),
+        rules(FinalRuling::Attempt(FinalizationAttempt { score: Some(0.0), ..unmet })),
+        rules(FinalRuling::Attempt(violates)),
+        rules(FinalRuling::Attempt(rude)),
+        rules(FinalRuling::NoNewEvidence),
+        rules(FinalRuling::Skipped),
+        rules(FinalRuling::Attempt(good)),
+        Event::ReplyPolished { polish: Polish::Polished("All is well, dear customer!".into()) },
+        Event::ReplyPolished { polish: Polish::Kept("the number 50 is lost".into()) },
+    ]
+}
+
+fn stopped() -> Vec<Event> {
+    let limit = |code: OutcomeCode| Event::LimitHit { code, message: format!("{code} is spent") };
+    vec![
+        limit(OutcomeCode::StepLimit),
+        limit(OutcomeCode::ToolCallLimit),
+        limit(OutcomeCode::TokenLimit),
+        limit(OutcomeCode::DurationLimit),
+        Event::Parked { reason: ParkReason::Drain },
+        Event::Parked { reason: ParkReason::Approval },
+    ]
+}
+
+fn finished() -> Vec<Event> {
+    let ends = |outcome, result| Event::Finished { outcome, result };
+    let answer = WholeResult {
+        text: "50 EUR are on their way.".into(),
+        fields: object(json!({"order_id": "A-17", "amount": 50.0, "items": [1, -2]})),
+        verified: true,
+        polished: true,
+    };
+    let draft = WholeResult { text: "Three.".into(), ..WholeResult::default() };
+    let fails = |code: OutcomeCode| ends(Outcome::new(code, format!("It ended with {code}.")), None);
+    let elsewhere = |action| ends(Outcome::out_of_domain(action, "I can only help with orders and refunds"), None);
+    vec![
+        ends(Outcome::new(OutcomeCode::Succeeded, "The answer passed every gate."), Some(answer)),
+        ends(Outcome::new(OutcomeCode::GateFailed, "No answer passed."), Some(draft)),
+        fails(OutcomeCode::StepLimit),
+        fails(OutcomeCode::ToolCallLimit),
+        fails(OutcomeCode::TokenLimit),
+        fails(OutcomeCode::DurationLimit),
+        fails(OutcomeCode::Stuck),
+        fails(OutcomeCode::CrashLoop),
+        fails(OutcomeCode::McpUnavailable),
+        fails(OutcomeCode::ModelUnavailable),
+        fails(OutcomeCode::SkillDeleted),
+        fails(OutcomeCode::ToolIndeterminate),
+        fails(OutcomeCode::UserNeeded),
+        elsewhere(OutOfDomainAction::Redirect),
+        elsewhere(OutOfDomainAction::Refuse),
+        elsewhere(OutOfDomainAction::Escalate),
+    ]
+}
+
+fn call() -> CallId {
+    CallId::new(11, 1)
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    serde_json::from_value(value).unwrap()
+}
