@@ -6,6 +6,7 @@
 
 mod arguments;
 mod evaluate;
+mod kinds;
 mod lower;
 mod named;
 pub(crate) mod number;
@@ -15,6 +16,7 @@ mod value;
 mod work;
 
 pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE};
+pub use kinds::Doubt;
 use lower::Node;
 use serde_json::Value;
 

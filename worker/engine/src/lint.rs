@@ -6,6 +6,8 @@
 mod conditions;
 mod guardrails;
 mod names;
+mod reading;
+mod workflows;
 
 use crate::gate::core_tools;
 use crate::gate::schema::Schema;
@@ -72,6 +74,7 @@ pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     findings.extend(names::findings(spec));
     findings.extend(conditions::findings(spec));
     findings.extend(guardrails::findings(spec));
+    findings.extend(workflows::findings(spec));
     findings.extend(schema(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings

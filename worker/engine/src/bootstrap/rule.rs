@@ -241,8 +241,7 @@ impl<'a> Sentence<'a> {
 
     fn without_approval(&self) -> (&[&'a str], bool) {
         if let [rest @ .., needs, approval] = self.words.as_slice()
-            && approval.eq_ignore_ascii_case("approval")
-            && ["need", "needs", "require", "requires"].iter().any(|verb| needs.eq_ignore_ascii_case(verb))
+            && asks_for_approval(needs, approval)
         {
             return (rest, true);
         }
@@ -250,12 +249,19 @@ impl<'a> Sentence<'a> {
     }
 }
 
+/// Whether two words are `needs approval`, or the like.
+pub(crate) fn asks_for_approval(verb: &str, approval: &str) -> bool {
+    approval.eq_ignore_ascii_case("approval")
+        && ["need", "needs", "require", "requires"].iter().any(|known| verb.eq_ignore_ascii_case(known))
+}
+
 /// A word without quotes and punctuation round it.
-fn plain(word: &str) -> &str {
+pub(crate) fn plain(word: &str) -> &str {
     word.trim_matches(['.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')'])
 }
 
-fn split_side<'w, 'a>(words: &'w [&'a str]) -> (Option<Side>, &'w [&'a str]) {
+/// The list that a sentence's first word means, and the words after it.
+pub(crate) fn split_side<'w, 'a>(words: &'w [&'a str]) -> (Option<Side>, &'w [&'a str]) {
     match words {
         [first, rest @ ..] if first.eq_ignore_ascii_case("never") => (Some(Side::Never), rest),
         [first, rest @ ..] if first.eq_ignore_ascii_case("always") => (Some(Side::Always), rest),

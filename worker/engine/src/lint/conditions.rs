@@ -1,8 +1,9 @@
-//! Conditions: compiled as the worker compiles them, and their arguments looked up in the tool's declared inputs.
+//! Conditions: compiled as the worker compiles them, and their arguments looked up in the tool's declared inputs: by
+//! name, and by what kind of value they are.
 
 use super::Finding;
-use crate::condition::Condition;
-use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration};
+use crate::condition::{Condition, Doubt};
+use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
     let of_tools = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
@@ -22,16 +23,36 @@ fn of_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec
         Ok(condition) => condition,
         Err(fault) => return vec![Finding::error(path, format!("the condition cannot be compiled: {fault}"))],
     };
-    let Some(tool) = tool.filter(|tool| !tool.inputs.is_empty()) else { return Vec::new() };
+    let declared = tool.map_or(&[][..], |tool| &tool.inputs);
+    let doubts = condition.doubts(declared).into_iter().map(|doubt| of_doubt(&path, doubt, &condition, declared));
+    let mut findings: Vec<Finding> = doubts.collect();
+    let Some(tool) = tool.filter(|tool| !tool.inputs.is_empty()) else { return findings };
     let inputs = || tool.inputs.iter().map(|input| input.name.as_str());
     let unknown = condition.arguments().into_iter().filter(|name| !inputs().any(|input| input == *name));
-    unknown
-        .map(|name| {
-            let message = format!(
-                "{} declares no input {name:?}: a call without it cannot be decided, and is not allowed as it is",
-                tool.name
-            );
-            Finding::warning(path.clone(), message).nearest(name, inputs())
-        })
-        .collect()
+    findings.extend(unknown.map(|name| {
+        let message = format!(
+            "{} declares no input {name:?}: a call without it cannot be decided, and is not allowed as it is",
+            tool.name
+        );
+        Finding::warning(path.clone(), message).nearest(name, inputs())
+    }));
+    findings
+}
+
+fn of_doubt(path: &str, doubt: Doubt, condition: &Condition, declared: &[ToolInput]) -> Finding {
+    let finding = match doubt {
+        Doubt::Undecidable(why) => Finding::error(path, format!("the condition can never be decided: {why}")),
+        Doubt::Constant(what) => Finding::warning(path, format!("a part of the condition decides nothing: {what}")),
+    };
+    let named = condition.arguments();
+    let kinds: Vec<String> = declared
+        .iter()
+        .filter(|input| named.contains(input.name.as_str()))
+        .map(|input| format!("{} is declared as {}", input.name, input.kind))
+        .collect();
+    if kinds.is_empty() {
+        finding.hint("a condition is true or false, and compares values of one kind, such as \"amount > 500\"")
+    } else {
+        finding.hint(kinds.join(", "))
+    }
 }

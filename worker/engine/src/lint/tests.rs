@@ -80,9 +80,9 @@ fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
 
 #[rstest]
 #[case::approval_of_an_unknown_tool(json!({"policy": {"approvals": [{"toolId": "proces_refund"}]}}), "spec.policy.approvals[0].toolId", Some("did you mean \"process_refund\"?"))]
-#[case::allowed_unknown(json!({"policy": {"tools": {"allowed": ["verify_*", "send_email"]}}}), "spec.policy.tools.allowed[1]", None)]
+#[case::allowed_unknown(json!({"policy": {"tools": {"allowed": ["verify_*", "send_email"]}, "workflows": []}}), "spec.policy.tools.allowed[1]", None)]
 #[case::blocked_unknown(json!({"policy": {"tools": {"blocked": ["process_refnd"]}}}), "spec.policy.tools.blocked[0]", Some("did you mean \"process_refund\"?"))]
-#[case::allowed_and_blocked(json!({"policy": {"tools": {"allowed": ["process_refund"], "blocked": ["process_*"]}}}), "spec.policy.tools.allowed[0]", None)]
+#[case::allowed_and_blocked(json!({"policy": {"tools": {"allowed": ["process_refund"], "blocked": ["process_*"]}, "workflows": []}}), "spec.policy.tools.allowed[0]", None)]
 #[case::step_that_is_nearly_a_tool(json!({"policy": {"workflows": [{"name": "w", "steps": ["verify_identty"]}]}}), "spec.policy.workflows[0].steps[0]", Some("did you mean \"verify_identity\"?"))]
 #[case::threshold_of_an_unknown_field(
     never("amonut > 500"),
@@ -129,8 +129,221 @@ fn a_warning_names_its_field_and_what_may_be_meant(
 #[case::approval("process_refund requires approval")]
 #[case::a_rule_for_models("Never be dismissive")]
 #[case::without_is_only_a_word("Never leave without a greeting")]
+#[case::an_amount_in_prose("Never process refunds over $500")]
+#[case::an_approver_in_prose("Large refunds require supervisor approval")]
+#[case::an_arrow("Never skip the steps open -> 2 -> closed")]
+#[case::an_address("Never link to https://example.com/?page=5")]
+#[case::a_word_compared("Never let amount > limit")]
+#[case::a_tool_s_name_that_is_a_word("Never search for what customers did elsewhere")]
+#[case::a_tool_s_name_in_another_word("Never process_refunds twice")]
 fn what_is_enforced_or_is_meant_for_models_is_no_finding(#[case] rule: &str) {
-    assert_eq!(skill(&with(never(rule))), []);
+    let mut skill_with = with(never(rule));
+    skill_with.tools.push(serde_json::from_value(json!({"name": "search"})).unwrap());
+    // One of the rules denies a tool: no workflow may want it then.
+    skill_with.policy.as_mut().unwrap().workflows.clear();
+    assert_eq!(skill(&skill_with), []);
+}
+
+/// Rules that read as if they were enforced, each with what would be.
+#[rstest]
+#[case::an_approver_in_between(
+    "process_refund requires supervisor approval",
+    "names the tool process_refund",
+    "\"process_refund requires approval\""
+)]
+#[case::never_before_an_approval(
+    "Never process_refund requires approval",
+    "names the tool process_refund",
+    "\"process_refund requires approval\""
+)]
+#[case::more_than_the_name(
+    "Never use process_refund on Fridays",
+    "names the tool process_refund",
+    "\"Never use process_refund\""
+)]
+#[case::another_verb("Never call process_refund", "names the tool process_refund", "\"Never use process_refund\"")]
+#[case::do_not("Do not call `process_refund()`.", "names the tool process_refund", "\"Never use process_refund\"")]
+#[case::two_tools(
+    "Never use process_refund or verify_identity",
+    "names the tools process_refund, verify_identity",
+    "\"Never use process_refund\" and \"Never use verify_identity\""
+)]
+#[case::an_order("Never call process_refund before verify_identity", "names the tools", "spec.policy.workflows")]
+#[case::always_a_tool("Always call verify_identity", "names the tool verify_identity", "spec.policy.workflows")]
+#[case::a_tool_s_name_that_is_a_word("Never use search on Fridays", "names the tool search", "\"Never use search\"")]
+#[case::two_words_for_a_field("Never refund amount > 500", "compares with a number", "\"Never amount > 500\"")]
+#[case::in_a_sentence("If amount >500, say so", "compares with a number", "\"Never amount > 500\"")]
+#[case::a_sign_of_mathematics("Never refund amount ≥ 500", "compares with a number", "\"Never amount >= 500\"")]
+#[case::turned_round("Never where 500 < amount", "compares with a number", "\"Never amount > 500\"")]
+#[case::always("Always keep amount <= 500", "compares with a number", "\"Always amount <= 500\" under always")]
+#[case::equal("amount == 500", "compares with a number", "\"amount != 500\" in spec.tools[].policy.condition")]
+#[case::unequal("Always amount != 0", "compares with a number", "\"amount != 0\" in spec.tools[].policy.condition")]
+#[case::no_plain_number(
+    "Never refund amount > 10k",
+    "compares with a number",
+    "a plain number: \"Never amount > 500\""
+)]
+#[case::no_field("Never give away >50 percent", "compares with a number", "a plain number: \"Never amount > 500\"")]
+#[case::a_comparison_with_approval(
+    "Each amount > 500 requires approval",
+    "compares with a number",
+    "\"amount > 500 requires approval\""
+)]
+#[case::a_comparison_and_a_tool("Never process_refund amount > 500", "names the tool", "\"Never amount > 500\"")]
+#[case::approval_in_general("All refunds require approval", "asks for approval", "requires approval\"")]
+fn what_reads_as_enforced_and_is_not_is_told_once_with_what_would_be(
+    #[case] rule: &str,
+    #[case] why: &str,
+    #[case] form: &str,
+) {
+    let mut skill_with = with(never(rule));
+    skill_with.tools.push(serde_json::from_value(json!({"name": "search"})).unwrap());
+    let findings = skill(&skill_with);
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.severity, finding.path.as_str()), (Severity::Warning, "spec.policy.guardrails.never[0]"));
+    assert!(finding.message.starts_with(&format!("{rule:?} {why}")), "{finding:?}");
+    assert!(finding.message.ends_with("and is not enforced: it is only told to the model"), "{finding:?}");
+    assert!(finding.hint.as_ref().unwrap().contains(form), "{finding:?}");
+}
+
+#[test]
+fn an_exception_that_names_a_tool_is_told() {
+    let findings = skill(&with(never("Never use process_refund unless asked")));
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].message.ends_with("only models are told of it"), "{findings:?}");
+}
+
+#[test]
+fn a_long_rule_leaves_room_for_what_is_said_of_it() {
+    let findings = skill(&with(never(&format!("Never call process_refund {}", "again ".repeat(80)))));
+    assert!(findings.iter().any(|finding| finding.message.ends_with("only told to the model")), "{findings:?}");
+}
+
+#[rstest]
+#[case::number("amount > 5", None)]
+#[case::text(
+    "name > 5",
+    Some("\"name > 5\" compares \"name\" with a number, and a declares it as string: every call of a is denied")
+)]
+#[case::text_with_approval(
+    "name > 5 needs approval",
+    Some(
+        "\"name > 5 needs approval\" compares \"name\" with a number, and a declares it as string: every call of a waits for approval"
+    )
+)]
+fn a_threshold_on_an_input_that_is_no_number_is_told(#[case] rule: &str, #[case] message: Option<&str>) {
+    let inputs = json!([{"name": "amount", "type": "number"}, {"name": "name", "type": "string"}]);
+    let mut changed = never(rule);
+    merge(
+        &mut changed,
+        json!({"tools": [{"name": "a", "inputs": inputs}], "policy": {"approvals": [], "workflows": []}}),
+    );
+    let findings = skill(&with(changed));
+    assert_eq!(findings.first().map(|finding| finding.message.as_str()), message);
+    assert_eq!(findings.len(), usize::from(message.is_some()), "{findings:?}");
+}
+
+#[rstest]
+#[case::the_same_words(json!(["Never lie", "Never  lie."]), json!([]), "spec.policy.guardrails.never[1]")]
+#[case::the_same_range(json!(["amount > 500", "Never amount > 500"]), json!([]), "spec.policy.guardrails.never[1]")]
+#[case::in_the_other_list(json!(["verify_identity needs approval"]), json!(["verify_identity requires approval"]), "spec.policy.guardrails.always[0]")]
+#[case::what_is_told_of_the_first_is_not_repeated(json!(["amount > 10k", "amount > 10k"]), json!([]), "spec.policy.guardrails.never[1]")]
+fn a_rule_that_says_what_another_says_is_told(#[case] never: Value, #[case] always: Value, #[case] path: &str) {
+    let findings = skill(&with(json!({"policy": {"guardrails": {"never": never, "always": always}}})));
+    let twice: Vec<&Finding> = findings.iter().filter(|finding| finding.message.contains("already")).collect();
+    assert_eq!(twice.len(), 1, "{findings:?}");
+    assert!(twice[0].message.ends_with("says what spec.policy.guardrails.never[0] says already"), "{findings:?}");
+    assert_eq!((twice[0].severity, twice[0].path.as_str()), (Severity::Warning, path));
+    assert_eq!(findings.iter().filter(|finding| finding.path == path).count(), 1, "{findings:?}");
+}
+
+#[test]
+fn one_range_forbidden_and_required_is_not_said_twice() {
+    let rules = json!({"never": ["amount > 500"], "always": ["amount > 500"]});
+    assert_eq!(skill(&with(json!({"policy": {"guardrails": rules}}))), []);
+}
+
+#[rstest]
+#[case::by_a_guardrail(
+    json!({"policy": {"guardrails": {"never": ["Never use check_eligibility"]}}}),
+    "spec.policy.guardrails.never[0] denies every call of it: \"Never use check_eligibility\""
+)]
+#[case::by_a_block(json!({"policy": {"tools": {"blocked": ["check_*"]}}}), "the Skill's policy.tools.blocked names \"check_*\"")]
+#[case::by_what_is_allowed(
+    json!({"policy": {"tools": {"allowed": ["verify_identity", "process_refund"]}}}),
+    "the Skill's policy.tools.allowed does not name \"check_eligibility\""
+)]
+#[case::by_its_own_policy(
+    json!({"tools": [{"name": "verify_identity"}, {"name": "check_eligibility", "policy": {"allowed": "never"}}, {"name": "process_refund"}]}),
+    "the policy of check_eligibility in spec.tools allows no call of it"
+)]
+fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] changed: Value, #[case] why: &str) {
+    let findings = skill(&with(changed.clone()));
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.severity, finding.path.as_str()), (Severity::Error, "spec.policy.workflows[0].steps[1]"));
+    assert_eq!(
+        finding.message,
+        format!(
+            "\"check_eligibility\" can never be done, nor any step after it, and the workflow \"Refund Processing\" is required: {why}"
+        )
+    );
+    let mut optional = with(changed);
+    optional.policy.as_mut().unwrap().workflows[0].required = None;
+    assert_eq!(skill(&optional), []);
+}
+
+/// A condition of `process_refund`, which declares `order_id` as a string and `amount` as a number.
+#[rstest]
+#[case::no_bool(
+    "amount + 1",
+    Severity::Error,
+    "the condition can never be decided: a number is neither true nor false",
+    "amount is declared as number"
+)]
+#[case::no_bool_whatever_the_inputs(
+    "size('x')",
+    Severity::Error,
+    "the condition can never be decided: a number is neither true nor false",
+    "a condition is true or false, and compares values of one kind, such as \"amount > 500\""
+)]
+#[case::number_against_text(
+    "amount > 'x'",
+    Severity::Error,
+    "the condition can never be decided: a number > a string cannot be compared",
+    "amount is declared as number"
+)]
+#[case::an_equality_of_two_kinds(
+    "amount == '500' || order_id == 'A-17'",
+    Severity::Warning,
+    "a part of the condition decides nothing: a number == a string is always false",
+    "order_id is declared as string, amount is declared as number"
+)]
+fn a_condition_of_the_wrong_kinds_is_told(
+    #[case] condition: &str,
+    #[case] severity: Severity,
+    #[case] message: &str,
+    #[case] hint: &str,
+) {
+    let mut of_a_tool = with(json!({}));
+    let policy = json!({"allowed": "conditional", "condition": condition});
+    of_a_tool.tools[0].policy = serde_json::from_value(policy).unwrap();
+    let of_an_approval = with(json!({"policy": {"approvals": [{"toolId": "process_refund", "when": condition}]}}));
+    for (skill_with, path) in
+        [(of_a_tool, "spec.tools[0].policy.condition"), (of_an_approval, "spec.policy.approvals[0].when")]
+    {
+        let finding = Finding { path: path.into(), severity, message: message.into(), hint: Some(hint.into()) };
+        assert_eq!(skill(&skill_with), [finding]);
+    }
+}
+
+#[rstest]
+#[case::the_tool_declares_nothing("amount > 'x'", true)]
+#[case::no_bool_by_its_syntax("amount + 1", false)]
+#[case::literals("size(amount) > 'a'", false)]
+fn a_condition_on_inputs_that_are_not_declared_is_judged_by_its_syntax(#[case] condition: &str, #[case] good: bool) {
+    let approvals = json!([{"toolId": "verify_identity", "when": condition}]);
+    let findings = skill(&with(json!({"policy": {"approvals": approvals}})));
+    assert_eq!(findings.is_empty(), good, "{findings:?}");
 }
 
 #[test]

@@ -1,0 +1,256 @@
+//! What a condition can be without its arguments: of which kinds each part may be, and so what it can never decide.
+//!
+//! For lint alone: a worker evaluates such a condition, and takes its fault as any other.
+
+use super::Condition;
+use super::lower::{Function, Macro, Node, Operator};
+use bloomery_crds::v1alpha1::{ToolInput, ValueType};
+use std::fmt;
+use std::ops::{BitAnd, BitOr};
+
+/// What is wrong with a condition, whatever the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    /// A part of it has no value: the end of a sentence.
+    Undecidable(String),
+    /// A part of it is always the same.
+    Constant(String),
+}
+
+impl Condition {
+    /// What cannot be meant, for a tool that declares these inputs. Nothing is said of what is only possible: an
+    /// argument that is not declared may be of any kind.
+    pub fn doubts(&self, declared: &[ToolInput]) -> Vec<Doubt> {
+        let mut look = Look { declared, doubts: Vec::new() };
+        look.truth(&self.node);
+        look.doubts
+    }
+}
+
+/// The kinds that a value may be of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kinds(u8);
+
+impl Kinds {
+    const NULL: Self = Self(1);
+    const BOOL: Self = Self(1 << 1);
+    const NUMBER: Self = Self(1 << 2);
+    const TEXT: Self = Self(1 << 3);
+    const LIST: Self = Self(1 << 4);
+    const MAP: Self = Self(1 << 5);
+    const ANY: Self = Self((1 << 6) - 1);
+
+    /// A declared input may be null all the same: comparing it with null is how an author asks.
+    fn declared(kind: ValueType) -> Self {
+        Self::NULL
+            | match kind {
+                ValueType::String => Self::TEXT,
+                ValueType::Number | ValueType::Integer => Self::NUMBER,
+                ValueType::Boolean => Self::BOOL,
+                ValueType::Array => Self::LIST,
+                ValueType::Object => Self::MAP,
+            }
+    }
+
+    fn or_any(self) -> Self {
+        if self.is_none() { Self::ANY } else { self }
+    }
+
+    fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    fn may_be(self, other: Self) -> bool {
+        !(self & other).is_none()
+    }
+}
+
+impl BitOr for Kinds {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitAnd for Kinds {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl fmt::Display for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [(Kinds, &str); 5] = [
+            (Kinds::BOOL, "a bool"),
+            (Kinds::NUMBER, "a number"),
+            (Kinds::TEXT, "a string"),
+            (Kinds::LIST, "a list"),
+            (Kinds::MAP, "an object"),
+        ];
+        if *self == Self::NULL {
+            return f.write_str("null");
+        }
+        if *self == Self::ANY {
+            return f.write_str("anything");
+        }
+        let names: Vec<&str> = NAMES.into_iter().filter(|(kind, _)| self.may_be(*kind)).map(|(_, name)| name).collect();
+        f.write_str(&names.join(" or "))
+    }
+}
+
+/// A walk of the tree. A part without a value is told once: what is made of it may then be anything.
+struct Look<'a> {
+    declared: &'a [ToolInput],
+    doubts: Vec<Doubt>,
+}
+
+impl Look<'_> {
+    fn kinds(&mut self, node: &Node) -> Kinds {
+        match node {
+            Node::Null => Kinds::NULL,
+            Node::Bool(_) => Kinds::BOOL,
+            Node::Int(_) | Node::Uint(_) | Node::Double(_) => Kinds::NUMBER,
+            Node::Text(_) => Kinds::TEXT,
+            Node::Arguments => Kinds::MAP,
+            Node::Argument(name) => self
+                .declared
+                .iter()
+                .find(|input| input.name == *name)
+                .map_or(Kinds::ANY, |input| Kinds::declared(input.kind)),
+            Node::Item => Kinds::ANY,
+            Node::List(items) => {
+                for item in items {
+                    self.kinds(item);
+                }
+                Kinds::LIST
+            }
+            Node::Select(of, name) => {
+                self.field(of, name);
+                Kinds::ANY
+            }
+            Node::Has(of, name) => {
+                self.field(of, name);
+                Kinds::BOOL
+            }
+            Node::Index(of, at) => {
+                self.place(of, at);
+                Kinds::ANY
+            }
+            Node::Not(of) => {
+                self.truth(of);
+                Kinds::BOOL
+            }
+            Node::Negate(of) => {
+                let of = self.kinds(of);
+                self.unless(of.may_be(Kinds::NUMBER), || format!("-({of}) is not defined"));
+                Kinds::NUMBER
+            }
+            Node::And(left, right) | Node::Or(left, right) => {
+                self.truth(left);
+                self.truth(right);
+                Kinds::BOOL
+            }
+            Node::Choice(parts) => {
+                let [condition, yes, no] = parts.as_ref();
+                self.truth(condition);
+                self.kinds(yes) | self.kinds(no)
+            }
+            Node::Binary(operator, left, right) => {
+                let (left, right) = (self.kinds(left), self.kinds(right));
+                self.binary(*operator, left, right)
+            }
+            Node::Call(function, operands) => self.call(*function, operands),
+            Node::Macro(kind, over, body) => self.each(*kind, over, body),
+        }
+    }
+
+    /// A part that has to be true or false. Of a choice each end has to be.
+    fn truth(&mut self, node: &Node) {
+        if let Node::Choice(parts) = node {
+            for part in parts.iter() {
+                self.truth(part);
+            }
+            return;
+        }
+        let kinds = self.kinds(node);
+        self.unless(kinds.may_be(Kinds::BOOL), || format!("{kinds} is neither true nor false"));
+    }
+
+    fn field(&mut self, of: &Node, name: &str) {
+        let of = self.kinds(of);
+        self.unless(of.may_be(Kinds::MAP), || format!("{of} has no field {name:?}"));
+    }
+
+    fn place(&mut self, of: &Node, at: &Node) {
+        let (of, at) = (self.kinds(of), self.kinds(at));
+        let in_list = of.may_be(Kinds::LIST) && at.may_be(Kinds::NUMBER);
+        let in_map = of.may_be(Kinds::MAP) && at.may_be(Kinds::TEXT);
+        self.unless(in_list || in_map, || format!("{of} has no place for {at}"));
+    }
+
+    fn binary(&mut self, operator: Operator, left: Kinds, right: Kinds) -> Kinds {
+        let both = left & right;
+        let computed = match operator {
+            Operator::Equal | Operator::Unequal => {
+                if both.is_none() {
+                    let always = operator == Operator::Unequal;
+                    self.doubts.push(Doubt::Constant(format!("{left} {operator} {right} is always {always}")));
+                }
+                return Kinds::BOOL;
+            }
+            Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+                let ordered = both.may_be(Kinds::BOOL | Kinds::NUMBER | Kinds::TEXT);
+                self.unless(ordered, || format!("{left} {operator} {right} cannot be compared"));
+                return Kinds::BOOL;
+            }
+            Operator::In => {
+                let fits = right.may_be(Kinds::LIST) || right.may_be(Kinds::MAP) && left.may_be(Kinds::TEXT);
+                self.unless(fits, || format!("{left} cannot be in {right}"));
+                return Kinds::BOOL;
+            }
+            Operator::Add => both & (Kinds::NUMBER | Kinds::TEXT | Kinds::LIST),
+            Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => both & Kinds::NUMBER,
+        };
+        self.unless(!computed.is_none(), || format!("{left} {operator} {right} is not defined"));
+        computed.or_any()
+    }
+
+    fn call(&mut self, function: Function, operands: &[Node]) -> Kinds {
+        let (takes, makes) = match function {
+            Function::Size => (Kinds::TEXT | Kinds::LIST | Kinds::MAP, Kinds::NUMBER),
+            Function::Contains | Function::StartsWith | Function::EndsWith => (Kinds::TEXT, Kinds::BOOL),
+            Function::Int | Function::Uint | Function::Double => (Kinds::TEXT | Kinds::NUMBER, Kinds::NUMBER),
+            Function::String => (Kinds::TEXT | Kinds::NUMBER | Kinds::BOOL, Kinds::TEXT),
+        };
+        for operand in operands {
+            let of = self.kinds(operand);
+            self.unless(of.may_be(takes), || format!("{function}() is not defined for {of}"));
+        }
+        makes
+    }
+
+    fn each(&mut self, kind: Macro, over: &Node, body: &Node) -> Kinds {
+        let of = self.kinds(over);
+        self.unless(of.may_be(Kinds::LIST | Kinds::MAP), || format!("{kind}() goes over a list, not {of}"));
+        match kind {
+            Macro::Map => _ = self.kinds(body),
+            Macro::All | Macro::Exists | Macro::ExistsOne | Macro::Filter => self.truth(body),
+        }
+        match kind {
+            Macro::All | Macro::Exists | Macro::ExistsOne => Kinds::BOOL,
+            Macro::Filter | Macro::Map => Kinds::LIST,
+        }
+    }
+
+    fn unless(&mut self, fits: bool, sentence: impl FnOnce() -> String) {
+        if !fits {
+            self.doubts.push(Doubt::Undecidable(sentence()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

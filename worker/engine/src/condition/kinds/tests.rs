@@ -1,0 +1,120 @@
+//! What is said of a condition without a call, and that what is said to have no value has none.
+
+use super::super::Fault;
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn declared() -> Vec<ToolInput> {
+    serde_json::from_value(json!([
+        {"name": "amount", "type": "number"}, {"name": "count", "type": "integer"}, {"name": "name", "type": "string"},
+        {"name": "urgent", "type": "boolean"}, {"name": "items", "type": "array"}, {"name": "address", "type": "object"},
+    ]))
+    .unwrap()
+}
+
+fn doubts(text: &str) -> Vec<Doubt> {
+    Condition::compile(text).unwrap().doubts(&declared())
+}
+
+#[rstest]
+#[case::arithmetic("amount + 1", "a number is neither true nor false")]
+#[case::arithmetic_of_what_is_not_known("x + y", "a number or a string or a list is neither true nor false")]
+#[case::a_text("'yes'", "a string is neither true nor false")]
+#[case::a_number("500", "a number is neither true nor false")]
+#[case::a_list("[amount > 5]", "a list is neither true nor false")]
+#[case::null("null", "null is neither true nor false")]
+#[case::size("size(x)", "a number is neither true nor false")]
+#[case::a_filter("items.filter(i, i > 5)", "a list is neither true nor false")]
+#[case::all_arguments("args", "an object is neither true nor false")]
+#[case::a_declared_number("args.amount", "a number is neither true nor false")]
+#[case::one_end_of_a_choice("urgent ? amount : amount > 5", "a number is neither true nor false")]
+#[case::one_side_of_or("urgent || 'x'", "a string is neither true nor false")]
+#[case::not_of_a_number("!amount", "a number is neither true nor false")]
+#[case::the_body_of_a_macro("items.exists(i, i + 1)", "a number is neither true nor false")]
+#[case::number_against_text("amount > 'x'", "a number > a string cannot be compared")]
+#[case::text_against_number("500 <= name", "a number <= a string cannot be compared")]
+#[case::size_against_text("size(x) > 'a'", "a number > a string cannot be compared")]
+#[case::order_of_lists("items < [1]", "a list < a list cannot be compared")]
+#[case::order_of_null("x > null", "anything > null cannot be compared")]
+#[case::a_field_of_a_text("name.first == 'x'", "a string has no field \"first\"")]
+#[case::has_of_a_number("has(amount.value)", "a number has no field \"value\"")]
+#[case::a_place_in_a_number("amount[0] == 1", "a number has no place for a number")]
+#[case::in_a_text("'x' in name", "a string cannot be in a string")]
+#[case::a_number_in_an_object("5 in address", "a number cannot be in an object")]
+#[case::sum_of_two_kinds("amount + name > 5", "a number + a string is not defined")]
+#[case::difference_of_texts("name - 'x' == 'y'", "a string - a string is not defined")]
+#[case::negative_text("-name > 5", "-(a string) is not defined")]
+#[case::size_of_a_number("size(amount) > 5", "size() is not defined for a number")]
+#[case::contains_in_a_list("items.contains('x')", "contains() is not defined for a list")]
+#[case::string_of_a_list("string(items) == 'x'", "string() is not defined for a list")]
+#[case::a_macro_over_a_text("name.all(c, c == 'x')", "all() goes over a list, not a string")]
+fn what_has_no_value_on_any_call_is_told_once(#[case] text: &str, #[case] sentence: &str) {
+    assert_eq!(doubts(text), [Doubt::Undecidable(sentence.into())]);
+}
+
+#[rstest]
+#[case::equal("amount == '500'", "a number == a string is always false")]
+#[case::unequal("name != 5", "a string != a number is always true")]
+fn what_is_always_the_same_is_told(#[case] text: &str, #[case] sentence: &str) {
+    assert_eq!(doubts(text), [Doubt::Constant(sentence.into())]);
+}
+
+#[rstest]
+#[case::seed("amount > 500")]
+#[case::integer_with_double("count >= 1.5")]
+#[case::not_known("x > 'a' && y > 5 && z")]
+#[case::a_field_may_be_anything("address.zip > 'x' || address['zip'] > 5")]
+#[case::an_item_may_be_anything("items.exists(i, i.price > 5) && items[0] == 'x'")]
+#[case::null_is_asked_for("amount == null || amount != null")]
+#[case::a_declared_bool("urgent && !args.urgent")]
+#[case::conversions("int(name) > 5 && string(amount) > '5' && double(count) * 1.5 > 2.0")]
+#[case::sums("name + 'x' == 'yx' && amount + 1 > 5 && size(items + [1]) > 1")]
+#[case::in_and_has("'x' in items && name in address && has(args.amount) && has(address.zip) && x in y")]
+#[case::a_choice("(urgent ? amount : count) > 5 && (urgent ? name : amount) > 5")]
+#[case::macros("size(items.filter(i, i > 5)) > 1 && items.map(i, i + 1) == [1]")]
+fn what_may_be_decided_is_not_doubted(#[case] text: &str) {
+    assert_eq!(doubts(text), []);
+}
+
+fn call() -> impl Strategy<Value = Value> {
+    let value = prop::sample::select(vec![
+        json!(null),
+        json!(true),
+        json!(7),
+        json!(1.5),
+        json!("a"),
+        json!([1]),
+        json!({"x": 1}),
+    ]);
+    prop::collection::vec(value, 3).prop_map(|of| json!({"x": of[0], "y": of[1], "z": of[2]}))
+}
+
+proptest! {
+    /// With nothing declared, what is told holds for every call: one doubt of the whole, and no call decides it.
+    #[test]
+    fn what_is_told_is_true_of_every_call(
+        operator in prop::sample::select(vec!["+", "-", "*", "<", ">=", "in", "=="]),
+        operands in prop::collection::vec(prop::sample::select(vec!["x", "y", "1", "'a'", "[z]", "null", "size(x)", "args", "true"]), 3),
+        of in call(),
+    ) {
+        let [left, right, other] = operands.as_slice() else { unreachable!() };
+        for text in [format!("{left} {operator} {right}"), format!("({left} {operator} {right}) > {other}")] {
+            let condition = Condition::compile(&text).unwrap();
+            let answer = condition.evaluate(&of, &[]);
+            for doubt in condition.doubts(&[]) {
+                match doubt {
+                    Doubt::Undecidable(_) => prop_assert!(
+                        matches!(answer, Err(Fault::Evaluation(_) | Fault::NotBool(_))), "{text}: {answer:?}"
+                    ),
+                    // Within a comparison it may have no value for another reason.
+                    Doubt::Constant(sentence) => prop_assert!(
+                        answer.is_err() || text.starts_with('(') || sentence.ends_with(&format!("{:?}", answer == Ok(true))),
+                        "{text}: {answer:?}"
+                    ),
+                }
+            }
+        }
+    }
+}

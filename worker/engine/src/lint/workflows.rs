@@ -1,0 +1,40 @@
+//! Required workflows with a step that nothing may do.
+
+use super::{Finding, guardrails, tools};
+use crate::bootstrap::rule::{Effect, Rule};
+use crate::gate::catalogue::policy_refusal;
+use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, When};
+
+pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
+    let Some(policy) = &spec.policy else { return Vec::new() };
+    let rules = guardrails::compiled(spec, &tools(spec).into_iter().collect());
+    let required = policy.workflows.iter().enumerate().filter(|(_, workflow)| workflow.required == Some(true));
+    let steps = required.flat_map(|(at, workflow)| {
+        let name = workflow.name.as_str();
+        workflow.steps.iter().enumerate().map(move |(nth, step)| (at, nth, name, step))
+    });
+    steps
+        .filter_map(|(at, nth, name, step)| {
+            let tool = spec.tools.iter().find(|tool| tool.name == *step)?;
+            let why = denied(tool, policy, &rules)?;
+            let message = format!(
+                "{step:?} can never be done, nor any step after it, and the workflow {name:?} is required: {why}"
+            );
+            let finding = Finding::error(format!("spec.policy.workflows[{at}].steps[{nth}]"), message);
+            Some(finding.hint("let the tool be called, or take the step out of the workflow"))
+        })
+        .collect()
+}
+
+/// Why no call of a tool is allowed, if none is.
+fn denied(tool: &ToolDeclaration, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
+    if let Some(refusal) = policy_refusal(policy.tools.as_ref(), &tool.name) {
+        return Some(refusal);
+    }
+    if tool.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never) {
+        return Some(format!("the policy of {} in spec.tools allows no call of it", tool.name));
+    }
+    let denies = |effect: &Effect| matches!(effect, Effect::ToolDeny { tool: denied } if *denied == tool.name);
+    let (path, rule) = rules.iter().find(|(_, rule)| rule.effects.iter().any(denies))?;
+    Some(format!("{path} denies every call of it: {:?}", rule.text))
+}
