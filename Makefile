@@ -41,6 +41,7 @@ lint-code:
 	@$(STEP) "shellcheck" hack/shellcheck
 	@$(STEP) "typos" hack/typos
 	@$(STEP) "cargo-deny" hack/deny
+	@$(STEP) "the engine is pure" hack/check-pure
 	@$(STEP) "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
 	@$(STEP) "each library alone" hack/check-alone
 	@$(STEP) "CRDs as committed" hack/crds --check
