@@ -51,6 +51,9 @@ pub struct ImportArgs {
     /// Name this Model, instead of the file's `engine.model`
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub model: Option<String>,
+    /// What the Skill is for, in a sentence, instead of the file's `problem.statement`
+    #[arg(long, value_name = "TEXT")]
+    pub problem: Option<String>,
 }
 
 /// What lint takes.

@@ -1,9 +1,9 @@
 //! `bloomery import`.
 
 use crate::args::ImportArgs;
-use crate::report::{self, Located, Tally};
-use crate::{Verdict, check, source};
-use bloomery_crds::dialect::{Document, Finding, Form, Imported, Options, documents, form, import};
+use crate::report::{self, Tally};
+use crate::{Verdict, look, source};
+use bloomery_crds::dialect::{Document, Finding, Form, Options, documents, form, import};
 use bloomery_crds::v1alpha1::Skill;
 use std::io::{self, Write};
 
@@ -21,10 +21,8 @@ pub fn run(args: &ImportArgs) -> io::Result<Verdict> {
         }
     };
     findings.sort_by_key(|finding| (finding.line, finding.column));
-    let located: Vec<Located> =
-        findings.into_iter().map(|finding| Located { file: source.name.clone(), finding }).collect();
-    report::text(&mut anstream::stderr().lock(), &located)?;
-    let tally = Tally::of(&located);
+    let tally = Tally::of(&findings);
+    report::text(&mut anstream::stderr().lock(), &report::of_file(&source.name, findings))?;
     if let Some(skill) = skill.filter(|_| tally.errors == 0) {
         write(&skill, args)?;
         Ok(Verdict::Good)
@@ -53,14 +51,12 @@ fn taken(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) ->
         name: args.name.clone(),
         namespace: args.namespace.clone(),
         model: args.model.clone(),
+        problem: args.problem.clone(),
         nameless: false,
     };
-    let Imported { skill, root, object, findings: found } = import(document, &options);
-    findings.extend(found);
-    findings.extend(check::by_rules("Skill", &object, &root));
-    if let Some(skill) = &skill {
-        findings.extend(check::by_engine(&skill.spec, &root));
-    }
+    let mut imported = import(document, &options);
+    let skill = imported.skill.take();
+    findings.extend(look::imported(imported).findings);
     skill
 }
 

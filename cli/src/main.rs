@@ -1,9 +1,11 @@
 //! `bloomery`: what authors of Skills do at a terminal.
 
 mod args;
+mod bindings;
 mod check;
 mod import;
 mod lint;
+mod look;
 mod report;
 mod rules;
 mod source;

@@ -5,6 +5,9 @@ use bloomery_crds::dialect::{Finding, Severity};
 use serde::Serialize;
 use std::io::{self, Write};
 
+/// How many findings of a file are shown. Whoever has more mends these first: others may follow from them.
+const MAX_SHOWN: usize = 100;
+
 /// A finding and the file that it was found in.
 #[derive(Debug, Serialize)]
 pub struct Located {
@@ -26,9 +29,14 @@ pub struct Tally {
 
 impl Tally {
     /// Counts findings.
-    pub fn of(findings: &[Located]) -> Self {
-        let count = |severity| findings.iter().filter(|located| located.finding.severity == severity).count();
+    pub fn of(findings: &[Finding]) -> Self {
+        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         Self { errors: count(Severity::Error), warnings: count(Severity::Warning) }
+    }
+
+    /// These findings and others.
+    pub fn and(self, others: Self) -> Self {
+        Self { errors: self.errors + others.errors, warnings: self.warnings + others.warnings }
     }
 
     /// `2 errors, 1 warning`.
@@ -42,6 +50,21 @@ impl Tally {
             [some(self.errors, "error"), some(self.warnings, "warning")].into_iter().flatten().collect();
         if parts.is_empty() { "nothing is wrong".to_owned() } else { parts.join(", ") }
     }
+}
+
+/// The findings of a file as they are shown: the first ones, and one that counts the others.
+pub fn of_file(file: &str, mut findings: Vec<Finding>) -> Vec<Located> {
+    let others = findings.split_off(findings.len().min(MAX_SHOWN));
+    findings.extend(more(&others));
+    findings.into_iter().map(|finding| Located { file: file.to_owned(), finding }).collect()
+}
+
+fn more(others: &[Finding]) -> Option<Finding> {
+    let Finding { line, column, .. } = others.first()?;
+    let severity = others.iter().map(|finding| finding.severity).max()?;
+    let message = format!("more is wrong from here on, and not shown: {}", Tally::of(others).words());
+    let hint = Some("mend what is shown, and look again".to_owned());
+    Some(Finding { line: *line, column: *column, severity, path: String::new(), message, hint })
 }
 
 /// What a document says must not speak to the terminal, or begin a line.
@@ -77,7 +100,7 @@ pub fn json(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Located, Tally, text};
+    use super::{Located, MAX_SHOWN, Tally, of_file, text};
     use bloomery_crds::dialect::Finding;
 
     #[test]
@@ -87,6 +110,15 @@ mod tests {
         text(&mut out, &[Located { file: "a.yaml".to_owned(), finding }]).unwrap();
         let plain = anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string();
         assert!(plain.ends_with("error: odd \\u{1b}[31m and\\nlong\n"), "{plain:?}");
+    }
+
+    #[test]
+    fn what_is_not_shown_is_counted() {
+        let findings = |count: usize| vec![Finding::of_file("x"); count];
+        assert_eq!(of_file("a.yaml", findings(MAX_SHOWN)).len(), MAX_SHOWN);
+        let shown = of_file("a.yaml", findings(MAX_SHOWN + 7));
+        assert_eq!(shown.len(), MAX_SHOWN + 1);
+        assert!(shown[MAX_SHOWN].finding.message.ends_with("not shown: 7 errors"), "{shown:?}");
     }
 
     #[test]

@@ -83,6 +83,176 @@ mod tests {
         )));
     }
 
+    /// What is said of an input on stdin: each place and path, without the message.
+    fn told(text: &str) -> Vec<String> {
+        let output = bloomery(&["lint", "--json", "-"], text.as_bytes());
+        let findings: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        findings.iter().map(|found| format!("{}: {}", text(&found["path"]), text(&found["message"]))).collect()
+    }
+
+    fn has(told: &[String], beginning: &str) -> bool {
+        told.iter().any(|told| told.starts_with(beginning))
+    }
+
+    #[test]
+    fn a_fault_of_the_schema_hides_none_of_the_engines() {
+        let seed = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SEED)).unwrap();
+        let broken = seed
+            .replace("out_of_domain", "out_of_domian")
+            .replace("condition: \"amount > 500\"", "condition: \"amount >> 500\"")
+            .replace("tool_id: process_refund", "tool_id: proces_refund")
+            .replace("Friendly and", "{{resources.nope}}");
+        let told = told(&broken);
+        for expected in [
+            "intents.out_of_domian: there is no such field",
+            "tools[0].policy.condition: the condition cannot be compiled",
+            "policy.approvals[0].tool_id: spec.tools declares no tool \"proces_refund\"",
+            "role.persona: (line 1, column 1): resources.nope is not declared",
+        ] {
+            assert!(has(&told, expected), "{expected}: {told:#?}");
+        }
+        let import = bloomery(&["import", "-", "--name", "x"], broken.as_bytes());
+        assert_eq!((import.status.code(), import.stdout.len()), (Some(1), 0));
+        let said = String::from_utf8(import.stderr).unwrap();
+        assert!(said.contains("cannot be compiled") && said.contains("resources.nope"), "{said}");
+    }
+
+    const MANIFEST: &str =
+        "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n  problem: {statement: help}\n";
+
+    #[test]
+    fn a_fault_of_a_manifest_hides_none_of_the_engines() {
+        let told = told(&format!(
+            "{MANIFEST}  engine: {{temprature: 1}}\n  role: {{persona: \"{{{{resources.nope}}}}\"}}\n  policy: {{approvals: [{{toolId: a, when: \"amount >\"}}]}}\n"
+        ));
+        assert_eq!(told.len(), 3, "{told:#?}");
+        assert!(has(&told, "spec.engine.temprature: there is no such field"), "{told:#?}");
+        assert!(has(&told, "spec.role.persona: (line 1, column 1): resources.nope is not declared"), "{told:#?}");
+        assert!(has(&told, "spec.policy.approvals[0].when: the condition cannot be compiled"), "{told:#?}");
+    }
+
+    /// Each document has one fault, and everything else that could be said of it would only follow from that.
+    #[test]
+    fn what_only_follows_from_a_fault_is_not_said() {
+        let persona = "  role: {persona: \"{{resources.docs}}\"}\n";
+        let approvals =
+            "  policy: {approvals: [{toolId: refund}], workflows: [{name: w, steps: [refund], intents: [i]}]}\n";
+        let intents = "  intents: {supported: [{id: i}]}\n";
+        for spec in [
+            format!("{persona}  resource: [{{name: docs, type: filesystem, required: true}}]\n"),
+            format!("{persona}  resources: [{{name: docs, type: file system, required: true}}]\n"),
+            format!("{persona}  resources: [{{name: docs, type: filesystem, requird: true}}]\n"),
+            format!("{persona}  resources: {{docs: filesystem}}\n"),
+            format!("{approvals}{intents}  tools: [{{name: other}}, refund]\n"),
+            format!("{approvals}{intents}  tools: {{refund: {{}}}}\n"),
+            format!("{approvals}  intents: {{supported: i}}\n"),
+            format!("{approvals}  intent: {{supported: [{{id: i}}]}}\n"),
+            "  tools: [{name: a, policy: {allowed: conditional, conditon: \"amount > 5\"}}]\n".to_owned(),
+            "  tools: [{name: a, inputs: [{name: b, type: strin}], policy: {allowed: conditional, condition: \"b > 5\"}}]\n".to_owned(),
+            "  tools: [{name: a}, {name: a}]\n".to_owned(),
+            "  mcpServer: {contianer: {image: x}}\n".to_owned(),
+        ] {
+            let told = told(&format!("{MANIFEST}{spec}"));
+            assert_eq!(told.len(), 1, "{spec}{told:#?}");
+        }
+    }
+
+    #[test]
+    fn a_job_is_held_against_the_skill_beside_it() {
+        let skill = format!(
+            "{MANIFEST}  resources: [{{name: codebase, type: filesystem, required: true}}, {{name: docs, type: api_endpoint}}]\n"
+        );
+        let job =
+            "---\napiVersion: bloomery.dev/v1alpha1\nkind: Job\nmetadata: {name: y}\nspec:\n  skill: x\n  goal: work\n";
+        let missing = "spec.resources: the Skill requires this filesystem: bind a persistentVolumeClaim";
+        assert_eq!(told(&format!("{skill}{job}")), [missing.replace("spec.resources", "spec")]);
+        let bound = told(&format!(
+            "{skill}{job}  resources:\n    codbase: {{persistentVolumeClaim: {{claimName: c}}}}\n    docs: {{value: \"ftp://x\"}}\n"
+        ));
+        assert_eq!(
+            bound,
+            [
+                missing,
+                "spec.resources.codbase: the Skill declares no such resource, but codebase, docs. Did you mean \"codebase\"?",
+                "spec.resources.docs: the value is no http or https URL, such as https://api.example.com/v1",
+            ]
+        );
+        // Nothing is known of another Skill, of one in another namespace, and of bindings that cannot be read.
+        assert_eq!(told(&format!("{skill}{}", job.replace("skill: x", "skill: z"))), Vec::<String>::new());
+        assert_eq!(
+            told(&format!("{skill}{}", job.replace("{name: y}", "{name: y, namespace: z}"))),
+            Vec::<String>::new()
+        );
+        assert_eq!(told(&format!("{skill}{job}  resource: {{}}\n")).len(), 1);
+        assert_eq!(told(&format!("{skill}{job}  resources: {{codebase: 7}}\n")).len(), 1);
+    }
+
+    #[test]
+    fn faults_of_a_text_stand_in_its_order() {
+        let told = told(&format!(
+            "{MANIFEST}  role: {{persona: \"{{{{resources.a}}}} {{{{goal}}}} {{{{#if resources.b}}}} {{{{resources.c}}}}\"}}\n"
+        ));
+        let places: Vec<usize> = told
+            .iter()
+            .map(|told| told.split_once("column ").unwrap().1.split_once(')').unwrap().0.parse().unwrap())
+            .collect();
+        assert!(places.len() > 2 && places.is_sorted(), "{told:#?}");
+    }
+
+    fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+        (0..count).fold(String::new(), |lines, at| lines + &line(at))
+    }
+
+    #[test]
+    fn thousands_of_faults_are_counted_and_not_shown() {
+        let unknown = lines(20_000, |at| format!("  field{at}: 1\n"));
+        let begun = std::time::Instant::now();
+        let output = bloomery(&["lint", "-"], format!("{MANIFEST}{unknown}").as_bytes());
+        let (out, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!(out.lines().count(), 102, "{out}");
+        assert!(out.contains("more is wrong from here on, and not shown: 19900 errors"), "{out}");
+        assert_eq!(said, "1 object: 20000 errors\n");
+        assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    }
+
+    /// What compares names with each other meets no more of them than a Skill may have.
+    #[test]
+    fn a_hostile_skill_takes_no_more_than_seconds() {
+        let tools = lines(8_000, |at| format!("    - {{name: process_refund_number_{at}}}\n"));
+        let rules = lines(8_000, |at| format!("      - {{toolId: refund_process_number_{at}}}\n"));
+        let begun = std::time::Instant::now();
+        let output = bloomery(
+            &["lint", "-"],
+            format!("{MANIFEST}  tools:\n{tools}  policy:\n    approvals:\n{rules}").as_bytes(),
+        );
+        assert_eq!(output.status.code(), Some(1));
+        assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn the_skills_of_seed_000_are_imported_with_a_problem() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds/tests/seeds");
+        let mut imported = 0;
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let file = entry.unwrap().path();
+            let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+            // A fragment that shows a template, and declares none of what it names.
+            if !name.starts_with("000-") || name == "000-persona-template.yaml" {
+                continue;
+            }
+            let file = file.to_str().unwrap();
+            let without = bloomery(&["import", file], b"");
+            assert!(shown(&without).contains("--problem TEXT"), "{}", shown(&without));
+            let with = bloomery(&["import", file, "--problem", "Do the work of a developer"], b"");
+            assert_eq!(with.status.code(), Some(0), "{}", shown(&with));
+            let linted = bloomery(&["lint", "-"], &with.stdout);
+            assert_eq!(linted.status.code(), Some(0), "{}", shown(&linted));
+            imported += 1;
+        }
+        assert_eq!(imported, 6);
+    }
+
     #[test]
     fn lint_speaks_json() {
         let output = bloomery(&["lint", "--json", "tests/files/domain.yaml"], b"");

@@ -5,11 +5,14 @@
 //! field that a `Skill` cannot say is named in a finding, never dropped silently. [`manifest`] reads what the API
 //! server would be given, and finds what it would refuse. Both find all faults at once.
 //!
+//! What can be read of a Skill with faults is a [`Draft`], for whoever looks for more of them.
+//!
 //! Reading is bounded in size, depth and number of values; aliases are refused, so nothing can be multiplied.
 //!
 //! [`Skill`]: crate::v1alpha1::Skill
 
 mod ambiguous;
+mod draft;
 mod finding;
 mod guardrails;
 mod import;
@@ -23,6 +26,7 @@ mod rename;
 mod scalar;
 mod schema;
 
+pub use draft::Draft;
 pub use finding::{Finding, Severity};
 pub use import::{Imported, Options, import};
 pub use manifest::{Checked, Form, form, manifest, name_fault};

@@ -73,6 +73,10 @@ mod tests {
         format!("{line}:1")
     }
 
+    fn with_a_problem() -> Options {
+        Options { problem: Some("What it is for".to_owned()), ..Options::default() }
+    }
+
     #[rstest]
     #[case::mcp_server("mcp_server", include_str!("seeds/000-mcp-server.yaml"))]
     #[case::cs_tier_1_tools("cs_tier_1_tools", include_str!("seeds/000-cs-tier-1-tools.yaml"))]
@@ -81,8 +85,15 @@ mod tests {
     #[case::sw_dev_agent("sw_dev_agent", include_str!("seeds/000-sw-dev-agent.yaml"))]
     #[case::sw_dev_senior("sw_dev_senior", include_str!("seeds/000-sw-dev-senior.yaml"))]
     fn the_skills_of_seed_000_with_a_problem(#[case] name: &str, #[case] text: &str) {
-        let whole = format!("{text}problem: {{statement: What it is for}}\n");
-        assert_snapshot!(format!("seed_000_{name}"), told(&whole, &Options::default()));
+        assert_snapshot!(format!("seed_000_{name}"), told(text, &with_a_problem()));
+    }
+
+    /// The block that shows a template has no id, and declares nothing.
+    #[test]
+    fn the_persona_of_seed_000_with_a_problem_and_a_name() {
+        let options = Options { name: Some("sw-dev".to_owned()), ..with_a_problem() };
+        let (imported, _) = read(include_str!("seeds/000-persona-template.yaml"), &options);
+        assert!(imported.skill.unwrap().spec.role.unwrap().persona.unwrap().contains("{{#if resources.docs}}"));
     }
 
     /// Each row of 002, section 3.2, "What Skill Author Must Define".

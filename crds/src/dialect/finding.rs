@@ -15,6 +15,9 @@ pub enum Severity {
     Error,
 }
 
+/// How every finding of an unknown field begins.
+pub(super) const NO_SUCH_FIELD: &str = "there is no such field";
+
 /// Something that a person should know of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,6 +63,11 @@ impl Finding {
     /// An error of a file as a whole.
     pub fn of_file(message: impl Into<String>) -> Self {
         Self::error(&Place { line: 1, column: 1, path: Path::default() }, message)
+    }
+
+    /// Whether it is a field that nobody knows: then another field may seem to be missing that was only misspelt.
+    pub fn is_unknown_field(&self) -> bool {
+        self.message.starts_with(NO_SUCH_FIELD)
     }
 
     /// Says what to do.

@@ -1,8 +1,10 @@
 //! From the dialect of the seeds to a `Skill`.
 
 mod name;
+mod problem;
 mod seeds;
 
+use super::draft::Draft;
 use super::finding::{Finding, any_error, in_order};
 use super::manifest::typed;
 use super::naming::Naming;
@@ -24,6 +26,8 @@ pub struct Options {
     pub namespace: Option<String>,
     /// The name of a Model, instead of the document's `engine.model`.
     pub model: Option<String>,
+    /// What the Skill is for, instead of the document's `problem.statement`.
+    pub problem: Option<String>,
     /// Whether a document without an `id` is only looked at: then that is no error.
     pub nameless: bool,
 }
@@ -33,6 +37,8 @@ pub struct Options {
 pub struct Imported {
     /// The Skill, where there was no error.
     pub skill: Option<Skill>,
+    /// What can be read of the Skill, for findings only.
+    pub draft: Option<Draft>,
     /// The object as the API has it; its places are those of the dialect. A path of the API is looked up in it.
     pub root: Node,
     /// The same object in JSON, without what was refused.
@@ -47,17 +53,25 @@ pub fn import(document: &Document, options: &Options) -> Imported {
     let source = &document.root;
     let Value::Map(entries) = &source.value else {
         findings.push(Finding::error(&source.place, format!("a skill is an object, and this is {}", source.kind())));
-        return Imported { skill: None, root: source.clone(), object: json!({}), findings };
+        return Imported { skill: None, draft: None, root: source.clone(), object: json!({}), findings };
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
-    let name = name::of_skill(source, ids.first(), options, &mut findings);
     let nothing = JSONSchemaProps::default();
     let spec_schema = spec_schema_of("Skill").unwrap_or(&nothing);
     let dialect = Node { place: source.place.clone(), value: Value::Map(fields) };
-    let mut spec = renamed(&dialect, spec_schema, &mut findings);
+    let mut spec = renamed(&dialect, spec_schema, options.namespace.as_deref(), &mut findings);
     seeds::models(&mut spec, options.model.as_deref(), &mut findings);
+    if let Some(problem) = &options.problem {
+        seeds::set_text(&mut spec, "problem", "statement", problem);
+    }
     seeds::what_is_missing(source, &mut findings);
     let checked = schema::check(&spec, spec_schema, Naming::Seeds, &mut findings);
+    problem::hint(source, &mut findings);
+    let draft = Draft::of(&spec, &document.refused, &findings);
+    // The name is no part of the spec: its faults come after what they cannot hide, and are told first.
+    let mut of_name = Vec::new();
+    let name = name::of_skill(source, ids.first(), options, &mut of_name);
+    findings.splice(0..0, of_name);
     let mut object = json!({
         "apiVersion": format!("{GROUP}/v1alpha1"),
         "kind": "Skill",
@@ -72,5 +86,5 @@ pub fn import(document: &Document, options: &Options) -> Imported {
     let skill = if usable { typed(&object, &source.place, &mut findings) } else { None };
     let place = source.place.clone();
     let root = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
-    Imported { skill, root: Node { place, value: Value::Map(vec![root]) }, object, findings }
+    Imported { skill, draft, root: Node { place, value: Value::Map(vec![root]) }, object, findings }
 }

@@ -1,10 +1,11 @@
 //! A manifest of one of our kinds, against what the API server would refuse.
 
+use super::draft::Draft;
 use super::finding::{Finding, Severity, any_error, in_order};
 use super::naming::Naming;
 use super::node::{Entry, Node, Place, Value};
 use super::reader::Document;
-use super::schema::{self, did_you_mean, quoted};
+use super::schema::{self, did_you_mean, no_such_field, quoted};
 use crate::names::{GROUP, MAX_NAME};
 use crate::v1alpha1::{Skill, definitions, schema_of};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
@@ -45,6 +46,8 @@ pub struct Checked {
     pub object: Json,
     /// The Skill, where it is one without errors.
     pub skill: Option<Skill>,
+    /// What can be read of the Skill, for findings only.
+    pub draft: Option<Draft>,
     /// What was found, in the order of the file.
     pub findings: Vec<Finding>,
 }
@@ -59,11 +62,13 @@ pub fn manifest(document: &Document) -> Checked {
         object = json!({ "apiVersion": format!("{GROUP}/v1alpha1"), "kind": kind });
         top(root, entries, schema, &mut object, &mut findings);
     }
+    let skill_spec = kind.as_ref().filter(|(kind, _)| kind == "Skill").and_then(|_| root.get("spec"));
+    let draft = skill_spec.and_then(|spec| Draft::of(spec, &document.refused, &findings));
     in_order(&mut findings);
     let kind = kind.map(|(kind, _)| kind);
     let usable = !document.is_faulty && !any_error(&findings) && kind.as_deref() == Some("Skill");
     let skill = if usable { typed(&object, &root.place, &mut findings) } else { None };
-    Checked { kind, root: root.clone(), object, skill, findings }
+    Checked { kind, root: root.clone(), object, skill, draft, findings }
 }
 
 /// The Skill that a checked object is.
@@ -127,9 +132,8 @@ fn top(root: &Node, entries: &[Entry], schema: &JSONSchemaProps, object: &mut Js
                     put(object, "spec", schema::check(&entry.node, spec, Naming::Api, findings));
                 }
             }
-            other => {
-                let near = did_you_mean(other, ["apiVersion", "kind", "metadata", "spec"]);
-                findings.push(Finding::error(&entry.place, format!("there is no such field{near}")));
+            _ => {
+                findings.push(no_such_field(entry, ["apiVersion", "kind", "metadata", "spec"]));
             }
         }
     }

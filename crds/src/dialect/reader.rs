@@ -30,6 +30,8 @@ pub struct Document {
     /// Whether some of it could not be taken as written: a duplicate key, an alias, a tag. It is checked all the
     /// same, to find all faults at once, and never used.
     pub(super) is_faulty: bool,
+    /// The paths of that: what stands there is not known.
+    pub(super) refused: Vec<String>,
 }
 
 impl Document {
@@ -84,6 +86,7 @@ struct Reader<'t> {
     open: Vec<Open>,
     root: Option<Node>,
     is_faulty: bool,
+    refused: Vec<String>,
     nodes: usize,
     found: Documents,
 }
@@ -101,6 +104,7 @@ impl<'t> Reader<'t> {
             open: Vec::new(),
             root: None,
             is_faulty: false,
+            refused: Vec::new(),
             nodes: 0,
             found: Documents::default(),
         }
@@ -206,7 +210,11 @@ impl<'t> Reader<'t> {
     /// Names a fault in what can be read; beyond [`MAX_FAULTS`] they only count.
     fn fault(&mut self, finding: Finding) {
         if self.found.findings.len() < MAX_FAULTS {
+            self.refused.push(finding.path.clone());
             self.found.findings.push(finding);
+        } else if !self.refused.last().is_some_and(String::is_empty) {
+            // Where not all is told, nothing of the document is known.
+            self.refused.push(String::new());
         }
         self.is_faulty = true;
     }
@@ -266,7 +274,8 @@ impl<'t> Reader<'t> {
     fn finish(&mut self) {
         let root = self.root.take().filter(|node| node.value != Value::Null);
         let is_faulty = self.is_faulty;
-        self.found.documents.extend(root.map(|root| Document { root, is_faulty }));
+        let refused = std::mem::take(&mut self.refused);
+        self.found.documents.extend(root.map(|root| Document { root, is_faulty, refused }));
         self.forget();
     }
 
@@ -274,6 +283,7 @@ impl<'t> Reader<'t> {
         self.open.clear();
         self.root = None;
         self.is_faulty = false;
+        self.refused.clear();
     }
 
     fn error(&mut self, span: &Span, message: String) {

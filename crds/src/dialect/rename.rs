@@ -4,7 +4,7 @@
 use super::finding::Finding;
 use super::naming::snake;
 use super::node::{Entry, Node, Value};
-use super::schema::did_you_mean;
+use super::schema::no_such_field;
 use super::{guardrails, mcp_server};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -30,11 +30,18 @@ const NOT_KEPT: [(&str, &str, &str); 3] = [
 ];
 
 /// Writes a value of the dialect as the API has it. The places stay those of the dialect.
-pub(super) fn renamed(node: &Node, schema: &JSONSchemaProps, findings: &mut Vec<Finding>) -> Node {
-    Renamer { findings }.value(node, schema, "")
+pub(super) fn renamed(
+    node: &Node,
+    schema: &JSONSchemaProps,
+    namespace: Option<&str>,
+    findings: &mut Vec<Finding>,
+) -> Node {
+    Renamer { namespace, findings }.value(node, schema, "")
 }
 
 struct Renamer<'f> {
+    /// The Skill's namespace, where it is known.
+    namespace: Option<&'f str>,
     findings: &'f mut Vec<Finding>,
 }
 
@@ -43,7 +50,7 @@ impl Renamer<'_> {
     fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Node {
         let value = match (&node.value, at) {
             (Value::List(rules), "policy.guardrails") => guardrails::sorted(node, rules, self.findings),
-            (Value::Text { text, .. }, "mcpServer") => mcp_server::from_uri(node, text, self.findings),
+            (Value::Text { text, .. }, "mcpServer") => mcp_server::from_uri(node, text, self.namespace, self.findings),
             (Value::Map(entries), _) => match (&schema.properties, &schema.additional_properties) {
                 (Some(_), _) => Value::Map(self.fields(entries, schema, at)),
                 (None, Some(JSONSchemaPropsOrBool::Schema(values))) => Value::Map(
@@ -100,9 +107,9 @@ impl Renamer<'_> {
 
     fn unknown(&mut self, entry: &Entry, properties: &[&String]) {
         let known: Vec<String> = properties.iter().map(|name| snake(name)).collect();
-        let near = did_you_mean(&entry.name, known.iter().map(String::as_str));
-        let message = format!("there is no such field{near}");
-        self.findings.push(Finding::error(&entry.place, message).hint(format!("known here: {}", known.join(", "))));
+        let finding = no_such_field(entry, known.iter().map(String::as_str));
+        let is_told = finding.hint.is_some();
+        self.findings.push(if is_told { finding } else { finding.hint(format!("known here: {}", known.join(", "))) });
     }
 }
 

@@ -3,10 +3,10 @@
 //! This reads the structural schemas of our own CRDs (`crds/yaml`), with the keywords that they use. The rules in
 //! CEL are not among them: who evaluates CEL checks those.
 
-mod bounds;
+pub(super) mod bounds;
 
 use super::ambiguous::otherwise;
-use super::finding::Finding;
+use super::finding::{Finding, NO_SUCH_FIELD};
 use super::naming::Naming;
 use super::node::{Entry, Node, Place, Value};
 use crate::nearest::nearest;
@@ -34,6 +34,25 @@ pub(super) fn quoted(text: &str) -> String {
 /// ` (did you mean "x"?)` where something is near.
 pub(super) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, candidates).map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
+}
+
+/// What is said of a field that nobody knows.
+pub(super) fn no_such_field<'a>(entry: &Entry, known: impl IntoIterator<Item = &'a str>) -> Finding {
+    let message = format!("{NO_SUCH_FIELD}{}", did_you_mean(&entry.name, known));
+    let finding = Finding::error(&entry.place, message);
+    if entry.name == "<<" {
+        return finding.hint("merges (<<) are not read: write the fields out where they are meant");
+    }
+    finding
+}
+
+/// The schema of a field.
+pub(super) fn property<'s>(schema: &'s JSONSchemaProps, name: &str) -> Option<&'s JSONSchemaProps> {
+    let named = schema.properties.as_ref().and_then(|properties| properties.get(name));
+    named.or(match &schema.additional_properties {
+        Some(JSONSchemaPropsOrBool::Schema(values)) => Some(values),
+        _ => None,
+    })
 }
 
 struct Checker<'f> {
@@ -91,12 +110,7 @@ impl Checker<'_> {
     fn object(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps) -> serde_json::Value {
         let mut object = Map::new();
         for entry in entries {
-            let property = schema.properties.as_ref().and_then(|properties| properties.get(&entry.name));
-            let property = property.or(match &schema.additional_properties {
-                Some(JSONSchemaPropsOrBool::Schema(values)) => Some(values),
-                _ => None,
-            });
-            match property {
+            match property(schema, &entry.name) {
                 // The API server takes an empty field as one that is absent.
                 Some(_) if entry.node.value == Value::Null => {}
                 Some(property) => {
@@ -113,10 +127,8 @@ impl Checker<'_> {
     }
 
     fn unknown(&mut self, entry: &Entry, schema: &JSONSchemaProps) {
-        // What every object has beside our schema.
         let known = schema.properties.iter().flatten().map(|(name, _)| name.as_str());
-        let message = format!("there is no such field{}", did_you_mean(&entry.name, known));
-        self.findings.push(Finding::error(&entry.place, message));
+        self.findings.push(no_such_field(entry, known));
     }
 
     fn missing(&mut self, place: &Place, entries: &[Entry], required: &str) {

@@ -222,6 +222,9 @@ fn empty_fields_are_absent_fields() {
 #[rstest]
 #[case::service("http://mcp-host:4310/cs-tier-1", Some(("mcp-host", 4310, "/cs-tier-1")))]
 #[case::default_port("http://orders", Some(("orders", 80, "/")))]
+#[case::its_own_namespace("http://orders.acme.svc:81/mcp", Some(("orders", 81, "/mcp")))]
+#[case::the_whole_name("http://orders.acme.svc.cluster.local/mcp", Some(("orders", 80, "/mcp")))]
+#[case::no_service("http://orders.acme.pod/mcp", None)]
 #[case::localhost("http://localhost:4310", None)]
 #[case::loopback("http://127.0.0.1:4310", None)]
 #[case::ipv6("http://[::1]:4310", None)]
@@ -235,11 +238,52 @@ fn a_uri_is_kept_only_where_it_is_a_service_of_the_namespace(
     #[case] expected: Option<(&str, u16, &str)>,
 ) {
     let text = format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n");
-    let imported = import(&documents(text.as_bytes()).documents[0], &Options::default());
+    let options = Options { namespace: Some("acme".to_owned()), ..Options::default() };
+    let imported = import(&documents(text.as_bytes()).documents[0], &options);
     let found = imported.findings.iter().filter(|finding| finding.path == "mcp_server").count();
     assert_eq!(found, 1, "it is said what became of it");
     let server = imported.skill.unwrap().spec.mcp_server.and_then(|server| server.service);
     assert_eq!(server.as_ref().map(|service| (service.name.as_str(), service.port, service.path.as_str())), expected);
+}
+
+/// What is left out is said so that it can be written instead, as it stands.
+#[rstest]
+#[case::localhost("http://localhost:4310/x", "write mcp_server: {service: {name: NAME, port: 4310, path: /x}} for")]
+#[case::a_namespace(
+    "http://orders.acme.svc/mcp",
+    "give --namespace acme to `bloomery import`, or write mcp_server: {service: {name: orders, port: 80, path: /mcp}} for"
+)]
+fn a_uri_that_is_not_kept_says_what_to_write(#[case] uri: &str, #[case] hint: &str) {
+    let found = findings(format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n").as_bytes());
+    let found = found.iter().find(|finding| finding.path == "mcp_server").unwrap();
+    assert!(found.hint.as_ref().unwrap().starts_with(hint), "{found:?}");
+}
+
+#[rstest]
+#[case::its_display_name("id: x\nname: SW Dev\n", "problem: {statement: \"Do the work of SW Dev\"}, or give it to")]
+#[case::its_description("description: Track orders\nname: x\n", "problem: {statement: \"Track orders\"}")]
+#[case::its_id("id: sw-dev\nproblem: {goals: [a]}\n", "such as statement: \"Do the work of sw-dev\"")]
+#[case::nothing("version: 1\n", "problem: {statement: \"Help customers track orders and process refunds\"}")]
+fn where_the_problem_is_missing_an_example_of_it_is_given(#[case] text: &str, #[case] hint: &str) {
+    let found = findings(text.as_bytes());
+    let found = found.iter().find(|finding| finding.path.starts_with("problem")).unwrap();
+    assert!(found.hint.as_ref().unwrap().contains(hint), "{found:?}");
+}
+
+#[test]
+fn a_merge_is_named_as_one() {
+    let both = format!("base: {{}}\n<<: {{a: 1}}\n---\n{}", "kind: Skill\nspec: {<<: {a: 1}}\n");
+    let found = findings(both.as_bytes());
+    let hints: Vec<&str> = found.iter().filter_map(|finding| finding.hint.as_deref()).collect();
+    assert_eq!(hints.iter().filter(|hint| hint.starts_with("merges (<<) are not read")).count(), 2, "{found:?}");
+}
+
+/// A rule in CEL takes `array` and `object` away again: they are not offered.
+#[test]
+fn only_values_that_will_be_taken_are_offered() {
+    let text = "problem: {statement: y}\nintents: {supported: [{id: a, entities: [{name: b, type: strin}]}]}\n";
+    let found = errors(text);
+    assert!(found.contains(&"2:58: error: intents.supported[0].entities[0].type: must be string, number, integer or boolean, and is \"strin\" (did you mean \"string\"?)".to_owned()), "{found:?}");
 }
 
 #[test]
@@ -272,6 +316,7 @@ fn the_options_win_over_the_document() {
         name: Some("mine".to_owned()),
         namespace: Some("acme".to_owned()),
         model: Some("fast".to_owned()),
+        problem: Some("Mine".to_owned()),
         nameless: false,
     };
     for engine in ["", "engine:\n", "engine: {model: gpt-4.1, temperature: 0.7}\n"] {
@@ -280,6 +325,7 @@ fn the_options_win_over_the_document() {
         assert_eq!(skill.metadata.name.as_deref(), Some("mine"));
         assert_eq!(skill.metadata.namespace.as_deref(), Some("acme"));
         assert_eq!(skill.spec.engine.unwrap().model.as_deref(), Some("fast"), "{engine:?}");
+        assert_eq!(skill.spec.problem.statement, "Mine");
     }
 }
 

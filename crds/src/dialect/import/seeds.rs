@@ -8,7 +8,7 @@ use super::name::label;
 /// Names Models: in the seeds `engine.model` is a provider's model, in a cluster the name of a Model.
 pub(super) fn models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) {
     if let Some(model) = model {
-        set_engine_model(spec, model);
+        set_text(spec, "engine", "model", model);
     }
     let Some(engine) = field(spec, "engine") else { return };
     if model.is_none() {
@@ -34,22 +34,23 @@ fn named(holder: &mut Node, findings: &mut Vec<Finding>) {
     }
 }
 
-fn set_engine_model(spec: &mut Node, model: &str) {
+/// Writes a text into a field of the spec's object `holder`, whatever the document says there.
+pub(super) fn set_text(spec: &mut Node, holder: &str, name: &str, text: &str) {
     let place = spec.place.clone();
     let entry = |name: &str, value| Entry {
         name: name.to_owned(),
         place: place.clone(),
         node: Node { place: place.clone(), value },
     };
-    if field(spec, "engine").is_none_or(|engine| engine.value == Value::Null)
+    if field(spec, holder).is_none_or(|holder| holder.value == Value::Null)
         && let Value::Map(fields) = &mut spec.value
     {
-        fields.retain(|field| field.name != "engine");
-        fields.push(entry("engine", Value::Map(Vec::new())));
+        fields.retain(|field| field.name != holder);
+        fields.push(entry(holder, Value::Map(Vec::new())));
     }
-    if let Some(Node { value: Value::Map(fields), .. }) = field(spec, "engine") {
-        fields.retain(|field| field.name != "model");
-        fields.push(entry("model", Value::Text { text: model.to_owned(), plain: false }));
+    if let Some(Node { value: Value::Map(fields), .. }) = field(spec, holder) {
+        fields.retain(|field| field.name != name);
+        fields.push(entry(name, Value::Text { text: text.to_owned(), plain: false }));
     }
 }
 

@@ -10,12 +10,13 @@ use serde_json::Number;
 use std::collections::HashMap;
 
 /// The faults of a text.
-pub(super) fn of_text(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
+pub(in super::super) fn of_text(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
     if let Some(values) = &schema.enum_ {
         let values: Vec<&str> = values.iter().filter_map(|value| value.0.as_str()).collect();
         if values.contains(&text) {
             return Vec::new();
         }
+        let values = left(values, schema);
         let near = did_you_mean(text, values.iter().copied());
         return vec![format!("must be {}, and is {}{near}", either(&values), quoted(text))];
     }
@@ -40,8 +41,19 @@ pub(super) fn of_text(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
     faults
 }
 
+/// The values of an enumeration that a rule in CEL does not take away again: `!(self in ['array', 'object'])`.
+fn left<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
+    let rules = || schema.x_kubernetes_validations.iter().flatten().map(|rule| rule.rule.as_str());
+    let taken: Vec<&str> = rules()
+        .filter_map(|rule| rule.strip_prefix("!(self in [")?.strip_suffix("])"))
+        .flat_map(|list| list.split(','))
+        .map(|value| value.trim().trim_matches('\''))
+        .collect();
+    values.into_iter().filter(|value| !taken.contains(value)).collect()
+}
+
 /// The faults of a number.
-pub(super) fn of_number(number: &Number, schema: &JSONSchemaProps) -> Vec<String> {
+pub(in super::super) fn of_number(number: &Number, schema: &JSONSchemaProps) -> Vec<String> {
     let value = number.as_f64().unwrap_or(f64::INFINITY);
     let too_small = schema.minimum.is_some_and(|min| value < min);
     let too_large = schema.maximum.is_some_and(|max| value > max);
