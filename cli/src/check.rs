@@ -19,29 +19,18 @@ pub fn by_rules(kind: &str, object: &Value, root: &Node, found: &[Finding]) -> V
         .collect()
 }
 
-/// What the engine would make of a Skill, in the order of its texts.
+/// What the engine would make of a Skill.
 pub fn by_engine(draft: &Draft) -> Vec<Finding> {
     let weight = |severity| match severity {
         lint::Severity::Error => Severity::Error,
         lint::Severity::Warning => Severity::Warning,
     };
     let findings = lint::skill(&draft.spec).into_iter().filter(|found| !draft.is_doubtful(&found.path));
-    let mut findings: Vec<Finding> = findings
-        .map(|found| located(&draft.root, &found.path, weight(found.severity), found.message, found.hint))
-        .collect();
-    findings.sort_by_key(|finding| within(&finding.message));
-    findings
+    findings.map(|found| located(&draft.root, &found.path, weight(found.severity), found.message, found.hint)).collect()
 }
 
 /// A finding of the field at a path of the API.
 pub fn located(root: &Node, path: &str, severity: Severity, message: String, hint: Option<String>) -> Finding {
     let (line, column, path) = locate(root, path);
     Finding { line, column, severity, path, message, hint }
-}
-
-/// The place within a text that a message begins with: `(line 1, column 13): ...`.
-fn within(message: &str) -> Option<(usize, usize)> {
-    let (line, rest) = message.strip_prefix("(line ")?.split_once(", column ")?;
-    let (column, _) = rest.split_once(')')?;
-    Some((line.parse().ok()?, column.parse().ok()?))
 }

@@ -14,6 +14,7 @@ use crate::text::line_fault;
 use crate::v1alpha1::ResourceDeclaration;
 use handlebars::Handlebars;
 use std::collections::BTreeMap;
+use tags::{Fault, Placed};
 
 /// The field that holds the template.
 const FIELD: &str = "spec.role.persona";
@@ -33,14 +34,14 @@ pub const MAX_VALUE: usize = 512;
 /// What stands for the value of a bound secret. [`check`] refuses a template that would show it.
 pub const SECRET: &str = "(secret)";
 
-/// Checks a persona against the Skill's declared resources: all faults at once, each a sentence that names its
-/// place.
+/// Checks a persona against the Skill's declared resources: all faults at once in the order of the text, each a
+/// sentence that names its place.
 ///
 /// # Errors
 /// A tag that is not allowed, an undeclared resource, an optional one that is shown where it may be unbound, a
 /// secret that is shown, and a template that is too large.
 pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec<String>> {
-    let faults = match read(template) {
+    let mut faults = match read(template) {
         Ok(tags) => scope::faults(&tags, Some(declared)),
         Err((tags, mut faults)) => {
             faults.extend(scope::undeclared(&tags, declared));
@@ -48,7 +49,8 @@ pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec
         }
     };
     if !faults.is_empty() {
-        return Err(faults);
+        faults.sort_by_key(|fault| (fault.place.is_none(), fault.place));
+        return Err(sentences(&faults));
     }
     tree::agrees(template).map_err(|fault| vec![fault])
 }
@@ -60,10 +62,10 @@ pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec
 /// A template that [`check`] refuses whatever is declared, a tag whose resource has no value, and a value that is
 /// not one line of at most [`MAX_VALUE`] bytes.
 pub fn render(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
-    let tags = read(template).map_err(|(_, faults)| faults.join(" "))?;
+    let tags = read(template).map_err(|(_, faults)| sentences(&faults).join(" "))?;
     let faults = scope::faults(&tags, None);
     if !faults.is_empty() {
-        return Err(faults.join(" "));
+        return Err(sentences(&faults).join(" "));
     }
     tree::agrees(template)?;
     for (name, value) in values {
@@ -94,12 +96,15 @@ pub fn values(bound: &[BoundResource]) -> BTreeMap<String, String> {
         .collect()
 }
 
+fn sentences(faults: &[Fault]) -> Vec<String> {
+    faults.iter().map(Fault::to_string).collect()
+}
+
 /// The tags of a template. Where some cannot be read: the others, and the faults.
-fn read(template: &str) -> Result<Vec<tags::Placed<'_>>, (Vec<tags::Placed<'_>>, Vec<String>)> {
+fn read(template: &str) -> Result<Vec<Placed<'_>>, (Vec<Placed<'_>>, Vec<Fault>)> {
     if template.len() > MAX_TEMPLATE {
-        let fault =
-            format!("{FIELD}: the template has {} bytes, and at most {MAX_TEMPLATE} are taken.", template.len());
-        return Err((Vec::new(), vec![fault]));
+        let message = format!("the template has {} bytes, and at most {MAX_TEMPLATE} are taken.", template.len());
+        return Err((Vec::new(), vec![Fault::of_all(message)]));
     }
     let mut tags = Vec::new();
     let mut faults = Vec::new();
@@ -109,7 +114,7 @@ fn read(template: &str) -> Result<Vec<tags::Placed<'_>>, (Vec<tags::Placed<'_>>,
             Err(fault) => faults.push(fault),
         }
         if tags.len() + faults.len() > MAX_TAGS {
-            faults.push(format!("{FIELD}: the template has more than {MAX_TAGS} tags."));
+            faults.push(Fault::of_all(format!("the template has more than {MAX_TAGS} tags.")));
             return Err((Vec::new(), faults));
         }
     }

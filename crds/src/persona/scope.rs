@@ -1,30 +1,28 @@
 //! What is known at each tag: which blocks are open, and which resources are bound there.
 
-use super::tags::{Block, Place, Placed, Tag};
+use super::tags::{Block, Fault, Place, Placed, Tag};
 use super::{FIELD, MAX_NESTING};
 use crate::nearest::did_you_mean;
 use crate::v1alpha1::ResourceDeclaration;
 
 /// The faults of a template's tags, in their order. Without declarations only the blocks are looked at.
-pub(super) fn faults(tags: &[Placed<'_>], declared: Option<&[ResourceDeclaration]>) -> Vec<String> {
+pub(super) fn faults(tags: &[Placed<'_>], declared: Option<&[ResourceDeclaration]>) -> Vec<Fault> {
     let mut scope = Scope { declared, open: Vec::new(), faults: Vec::new() };
     for placed in tags {
         scope.take(placed.place, placed.tag);
         if scope.open.iter().map(|frame| frame.known.len()).sum::<usize>() > MAX_NESTING {
-            scope.faults.push(format!("{}: blocks are nested deeper than {MAX_NESTING} here.", placed.place));
+            scope.fault(placed.place, format!("blocks are nested deeper than {MAX_NESTING} here."));
             return scope.faults;
         }
     }
-    for frame in scope.open {
-        scope
-            .faults
-            .push(format!("{}: {{{{#{}}}}} is never closed: {{{{/{1}}}}} is missing.", frame.place, frame.block));
+    for frame in std::mem::take(&mut scope.open) {
+        scope.fault(frame.place, format!("{{{{#{}}}}} is never closed: {{{{/{0}}}}} is missing.", frame.block));
     }
     scope.faults
 }
 
 /// The names that are not declared, and nothing else: what to say of tags of which some cannot be read.
-pub(super) fn undeclared(tags: &[Placed<'_>], declared: &[ResourceDeclaration]) -> Vec<String> {
+pub(super) fn undeclared(tags: &[Placed<'_>], declared: &[ResourceDeclaration]) -> Vec<Fault> {
     let mut scope = Scope { declared: Some(declared), open: Vec::new(), faults: Vec::new() };
     for placed in tags {
         match placed.tag {
@@ -38,7 +36,7 @@ pub(super) fn undeclared(tags: &[Placed<'_>], declared: &[ResourceDeclaration]) 
 struct Scope<'a> {
     declared: Option<&'a [ResourceDeclaration]>,
     open: Vec<Frame<'a>>,
-    faults: Vec<String>,
+    faults: Vec<Fault>,
 }
 
 /// An open block.
@@ -51,6 +49,10 @@ struct Frame<'a> {
 }
 
 impl<'a> Scope<'a> {
+    fn fault(&mut self, place: Place, message: String) {
+        self.faults.push(Fault::at(place, message));
+    }
+
     fn take(&mut self, place: Place, tag: Tag<'a>) {
         match tag {
             Tag::Show(name) => self.show(place, name),
@@ -89,11 +91,11 @@ impl<'a> Scope<'a> {
             }
             Some(frame) => {
                 let begun = frame.place;
-                self.faults.push(format!("{place}: {tag} follows the {{{{else}}}} of the block at {begun}."));
+                self.fault(place, format!("{tag} follows the {{{{else}}}} of the block at {begun}."));
                 false
             }
             None => {
-                self.faults.push(format!("{place}: {tag} stands in no block."));
+                self.fault(place, format!("{tag} stands in no block."));
                 false
             }
         }
@@ -102,30 +104,28 @@ impl<'a> Scope<'a> {
     fn close(&mut self, place: Place, block: Block) {
         match self.open.pop() {
             Some(frame) if frame.block == block => {}
-            Some(frame) => self.faults.push(format!(
-                "{place}: {{{{/{block}}}}} closes {{{{#{}}}}} of {}: {{{{/{0}}}}} is needed.",
-                frame.block, frame.place
-            )),
-            None => self.faults.push(format!("{place}: {{{{/{block}}}}} closes nothing.")),
+            Some(frame) => self.fault(
+                place,
+                format!("{{{{/{block}}}}} closes {{{{#{}}}}} of {}: {{{{/{0}}}}} is needed.", frame.block, frame.place),
+            ),
+            None => self.fault(place, format!("{{{{/{block}}}}} closes nothing.")),
         }
     }
 
     fn show(&mut self, place: Place, name: &'a str) {
         let Some(resource) = self.names(place, name) else { return };
         let known = self.open.iter().rev().flat_map(|frame| frame.known.iter().rev()).find(|known| known.0 == name);
-        let tag = format!("{place}: {{{{resources.{name}}}}}");
+        let tag = format!("{{{{resources.{name}}}}}");
         if resource.kind.is_secret() {
-            self.faults.push(format!(
-                "{tag} would show a secret ({}): a persona may only ask for it, {{{{#if resources.{name}}}}}.",
-                resource.kind
-            ));
+            let kind = resource.kind;
+            let may = format!("a persona may only ask for it, {{{{#if resources.{name}}}}}");
+            self.fault(place, format!("{tag} would show a secret ({kind}): {may}."));
         } else if known.is_some_and(|(_, bound)| !bound) {
-            self.faults.push(format!("{tag} stands where the resource is not bound."));
+            self.fault(place, format!("{tag} stands where the resource is not bound."));
         } else if known.is_none() && resource.required != Some(true) {
-            self.faults.push(format!(
-                "{tag} is optional, and a Job may leave it out: put it in {{{{#if resources.{name}}}}} ... {{{{/if}}}}, \
-                 or declare it with required: true."
-            ));
+            let put =
+                format!("put it in {{{{#if resources.{name}}}}} ... {{{{/if}}}}, or declare it with required: true");
+            self.fault(place, format!("{tag} is optional, and a Job may leave it out: {put}."));
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> Scope<'a> {
         let found = declared.iter().find(|resource| resource.name == name);
         if found.is_none() {
             let near = did_you_mean(name, declared.iter().map(|resource| resource.name.as_str()));
-            self.faults.push(format!("{place}: resources.{name} is not declared in spec.resources.{near}"));
+            self.fault(place, format!("resources.{name} is not declared in spec.resources.{near}"));
         }
         found
     }

@@ -38,7 +38,7 @@ pub(super) enum Block {
 }
 
 /// A place in the template, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     line: usize,
     column: usize,
@@ -50,7 +50,33 @@ impl fmt::Display for Place {
     }
 }
 
-/// Reads one tag after the other; a fault is a sentence.
+/// What is wrong with the template: at a place of it, or with the whole.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) place: Option<Place>,
+    message: String,
+}
+
+impl Fault {
+    pub(super) fn at(place: Place, message: String) -> Self {
+        Self { place: Some(place), message }
+    }
+
+    pub(super) fn of_all(message: String) -> Self {
+        Self { place: None, message }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Some(place) => write!(f, "{place}: {}", self.message),
+            None => write!(f, "{FIELD}: {}", self.message),
+        }
+    }
+}
+
+/// Reads one tag after the other.
 pub(super) struct Tags<'a> {
     rest: &'a str,
     place: Place,
@@ -89,19 +115,19 @@ impl<'a> Tags<'a> {
 }
 
 impl<'a> Iterator for Tags<'a> {
-    type Item = Result<Placed<'a>, String>;
+    type Item = Result<Placed<'a>, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.find()?;
         let place = self.place;
         let Some(length) = self.rest.find("}}") else {
             self.rest = "";
-            return Some(Err(format!("{place}: the tag that begins here has no end: }}}} is missing.")));
+            return Some(Err(Fault::at(place, "the tag that begins here has no end: }} is missing.".to_owned())));
         };
         let whole = self.skip(length + 2);
         let inner = whole.get(2..length).unwrap_or_default();
         let read = tag(inner).map(|tag| Placed { place, tag });
-        Some(read.map_err(|hint| format!("{place}: {} is not allowed: {hint}.", bounded(whole, 80))))
+        Some(read.map_err(|hint| Fault::at(place, format!("{} is not allowed: {hint}.", bounded(whole, 80)))))
     }
 }
 
