@@ -82,7 +82,7 @@ pub fn import(document: &Document, options: &Options) -> Imported {
         metadata["namespace"] = json!(namespace);
     }
     in_order(&mut findings);
-    let usable = !document.is_faulty && !any_error(&findings);
+    let usable = !document.is_faulty() && !any_error(&findings);
     let skill = if usable { typed(&object, &source.place, &mut findings) } else { None };
     let place = source.place.clone();
     let root = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };

@@ -66,7 +66,7 @@ pub fn manifest(document: &Document) -> Checked {
     let draft = skill_spec.and_then(|spec| Draft::of(spec, &document.refused, &findings));
     in_order(&mut findings);
     let kind = kind.map(|(kind, _)| kind);
-    let usable = !document.is_faulty && !any_error(&findings) && kind.as_deref() == Some("Skill");
+    let usable = !document.is_faulty() && !any_error(&findings) && kind.as_deref() == Some("Skill");
     let skill = if usable { typed(&object, &root.place, &mut findings) } else { None };
     Checked { kind, root: root.clone(), object, skill, draft, findings }
 }

@@ -27,14 +27,17 @@ pub const MAX_NODES: usize = 50_000;
 pub struct Document {
     /// What it says.
     pub(super) root: Node,
-    /// Whether some of it could not be taken as written: a duplicate key, an alias, a tag. It is checked all the
-    /// same, to find all faults at once, and never used.
-    pub(super) is_faulty: bool,
-    /// The paths of that: what stands there is not known.
+    /// The paths of what could not be taken as written, a duplicate key, an alias, a tag: what stands there is not known.
     pub(super) refused: Vec<String>,
 }
 
 impl Document {
+    /// Whether some of it could not be taken as written. It is checked all the same, to find all faults at once, and
+    /// never used.
+    pub(super) fn is_faulty(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
     /// An error of the document as a whole.
     pub fn error(&self, message: impl Into<String>) -> Finding {
         Finding::error(&self.root.place, message)
@@ -85,7 +88,6 @@ struct Reader<'t> {
     parser: Parser<'t, StrInput<'t>>,
     open: Vec<Open>,
     root: Option<Node>,
-    is_faulty: bool,
     refused: Vec<String>,
     nodes: usize,
     found: Documents,
@@ -103,7 +105,6 @@ impl<'t> Reader<'t> {
             parser: Parser::new_from_str_with_options(text, options),
             open: Vec::new(),
             root: None,
-            is_faulty: false,
             refused: Vec::new(),
             nodes: 0,
             found: Documents::default(),
@@ -216,7 +217,6 @@ impl<'t> Reader<'t> {
             // Where not all is told, nothing of the document is known.
             self.refused.push(String::new());
         }
-        self.is_faulty = true;
     }
 
     fn begin(&mut self, content: Content, tag: Option<&Tag>, span: &Span) {
@@ -273,16 +273,14 @@ impl<'t> Reader<'t> {
 
     fn finish(&mut self) {
         let root = self.root.take().filter(|node| node.value != Value::Null);
-        let is_faulty = self.is_faulty;
         let refused = std::mem::take(&mut self.refused);
-        self.found.documents.extend(root.map(|root| Document { root, is_faulty, refused }));
+        self.found.documents.extend(root.map(|root| Document { root, refused }));
         self.forget();
     }
 
     fn forget(&mut self) {
         self.open.clear();
         self.root = None;
-        self.is_faulty = false;
         self.refused.clear();
     }
 
