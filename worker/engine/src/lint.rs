@@ -73,8 +73,9 @@ pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     let mut findings = persona(spec);
     findings.extend(names::findings(spec));
     findings.extend(conditions::findings(spec));
-    findings.extend(guardrails::findings(spec));
-    findings.extend(workflows::findings(spec));
+    let rules = guardrails::compiled(spec);
+    findings.extend(workflows::findings(spec, &rules));
+    findings.extend(guardrails::findings(spec, rules));
     findings.extend(schema(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings

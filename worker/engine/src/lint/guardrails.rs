@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The longest part of a rule that a message quotes, in bytes: what is said of it has to find room too.
 const MAX_QUOTED: usize = 200;
 
-pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
+pub(super) fn findings(spec: &SkillSpec, rules: Vec<(String, Rule)>) -> Vec<Finding> {
     let known = Known::of(spec);
     // What stands there twice is told so, and nothing else of it: the first one's findings would only be repeated.
-    let (rules, mut findings) = once(compiled(spec, &known.tools));
+    let (rules, mut findings) = once(rules);
     findings.extend(rules.iter().filter_map(|(path, rule)| of_rule(path, rule, &known)));
     findings.extend(rules.iter().flat_map(|(path, rule)| of_threshold(path, rule, spec)));
     findings.extend(without_room(&rules));
@@ -56,14 +56,15 @@ fn meaning(rule: &Rule) -> String {
 }
 
 /// Every rule with its path, compiled as if the Skill named all tools.
-pub(super) fn compiled(spec: &SkillSpec, names: &BTreeSet<&str>) -> Vec<(String, Rule)> {
+pub(super) fn compiled(spec: &SkillSpec) -> Vec<(String, Rule)> {
     let Some(guardrails) = spec.policy.as_ref().and_then(|policy| policy.guardrails.as_ref()) else {
         return Vec::new();
     };
+    let names: BTreeSet<&str> = super::tools(spec).into_iter().collect();
     let sides = [(Side::Never, &guardrails.never), (Side::Always, &guardrails.always)];
     let of_side = |(side, texts): (Side, &Vec<String>)| -> Vec<(String, Rule)> {
         let path = |at: usize| format!("spec.policy.guardrails.{side}[{at}]");
-        texts.iter().enumerate().map(|(at, text)| (path(at), rule::compile(text, side, names))).collect()
+        texts.iter().enumerate().map(|(at, text)| (path(at), rule::compile(text, side, &names))).collect()
     };
     sides.into_iter().flat_map(of_side).collect()
 }

@@ -1,13 +1,12 @@
 //! Required workflows with a step that nothing may do.
 
-use super::{Finding, guardrails, tools};
+use super::Finding;
 use crate::bootstrap::rule::{Effect, Rule};
 use crate::gate::catalogue::policy_refusal;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, When};
 
-pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
+pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Finding> {
     let Some(policy) = &spec.policy else { return Vec::new() };
-    let rules = guardrails::compiled(spec, &tools(spec).into_iter().collect());
     let required = policy.workflows.iter().enumerate().filter(|(_, workflow)| workflow.required == Some(true));
     let steps = required.flat_map(|(at, workflow)| {
         let name = workflow.name.as_str();
@@ -16,7 +15,7 @@ pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
     steps
         .filter_map(|(at, nth, name, step)| {
             let tool = spec.tools.iter().find(|tool| tool.name == *step)?;
-            let why = denied(tool, policy, &rules)?;
+            let why = denied(tool, policy, rules)?;
             let message = format!(
                 "{step:?} can never be done, nor any step after it, and the workflow {name:?} is required: {why}"
             );
