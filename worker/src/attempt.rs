@@ -10,6 +10,7 @@ use crate::record::Record;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
 use crate::stop::Stop;
+use crate::tools::CoreTools;
 use crate::{ending, http, mcp, model, skill_file};
 use bloomery_engine::Conversation;
 use bloomery_engine::line::Chain;
@@ -111,8 +112,8 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
         keep_skill(&claimed, args, inputs);
     }
     let reporter = start_reports(client, &claimed, &conversation, inputs, &stop);
-    let focus = FocusCache::new(&args.memory, &args.pod_uid, args.focus_cache_bytes);
-    let world = World { model, tools, reporter: &reporter, stop: &stop, focus: &focus, patience };
+    let core = CoreTools::new(FocusCache::new(&args.memory, &args.pod_uid, args.focus_cache_bytes));
+    let world = World { model, tools, core: &core, reporter: &reporter, stop: &stop, patience };
     let journal = Journal::new(claimed, printer, conversation.calls());
     let mut driver = Driver::new(conversation, journal, world);
     let exit = driver.run().await?;

@@ -11,10 +11,10 @@ mod wait;
 
 pub use journal::Journal;
 
-use crate::focus::FocusCache;
 use crate::log::{self, files::Files};
 use crate::report::Reporter;
 use crate::stop::{Stop, Why};
+use crate::tools::CoreTools;
 use crate::waits::Waits;
 use bloomery_crds::report::{ParkReason, Projection, Waiting};
 use bloomery_engine::line::Entry;
@@ -80,8 +80,8 @@ pub struct World<'a, M, T> {
     pub reporter: &'a Reporter,
     /// The request to stop.
     pub stop: &'a Stop,
-    /// Where large results are kept.
-    pub focus: &'a FocusCache,
+    /// The worker's own tools, and where large results are kept.
+    pub core: &'a CoreTools,
     /// How long to wait.
     pub patience: Patience,
 }

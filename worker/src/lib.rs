@@ -18,6 +18,7 @@ pub mod sentence;
 pub mod settings;
 pub mod skill_file;
 pub mod stop;
+pub mod tools;
 pub mod waits;
 
 #[cfg(test)]

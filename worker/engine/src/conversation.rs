@@ -79,7 +79,7 @@ pub struct Conversation {
 
 /// The event that fixes the tools of a Job, from what its MCP server lists.
 pub fn fix_catalogue(run: &Run, listed: Vec<ListedTool>) -> Event {
-    Event::CatalogueFixed { tools: catalogue::fix(&run.skill, listed) }
+    Event::CatalogueFixed { tools: catalogue::fix(run, listed) }
 }
 
 impl Conversation {

@@ -98,7 +98,7 @@ fn schema(spec: &SkillSpec) -> Option<Finding> {
 
 /// The tools that a Skill names itself, and those that the worker brings.
 fn tools(spec: &SkillSpec) -> Vec<&str> {
-    spec.tools.iter().map(|tool| tool.name.as_str()).chain([core_tools::SUBGOAL_DONE, core_tools::FOCUS_READ]).collect()
+    spec.tools.iter().map(|tool| tool.name.as_str()).chain(core_tools::names()).collect()
 }
 
 #[cfg(test)]

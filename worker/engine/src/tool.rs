@@ -38,10 +38,11 @@ pub struct CatalogueTool {
     /// Who answers calls of it.
     #[serde(default, skip_serializing_if = "ToolSource::is_server")]
     pub source: ToolSource,
-    /// Calls change nothing: a core tool's do not, and a server's where the Skill declares it and the server does not
-    /// deny it.
+    /// Calls change nothing: as a core tool says itself, and of a server's where the Skill declares it and the server
+    /// does not deny it.
     pub read_only: bool,
-    /// A call whose answer was lost may be sent again: of a core tool, and of a server's where the Skill declares it.
+    /// A call whose answer was lost may be made again: as a core tool says itself, and of a server's where the Skill
+    /// declares it.
     pub idempotent: bool,
     /// Whether the model sees it.
     pub visible: bool,

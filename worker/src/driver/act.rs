@@ -43,6 +43,19 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
     }
 }
 
+/// Makes a call, and gives what came of it: by the server whose tool it is, or by the worker itself.
+async fn outcome<M, T: Tools>(
+    call: &ToolCall<'_>,
+    within: Duration,
+    world: &World<'_, M, T>,
+    files: &impl Files,
+) -> Event {
+    match call.source {
+        ToolSource::Server => world.tools.call(call, within).await,
+        ToolSource::Core => world.core.call(call, within, files).await,
+    }
+}
+
 struct Act<'a, M, T, F> {
     conversation: &'a Conversation,
     journal: &'a mut Journal<F>,
@@ -101,17 +114,11 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
 
     async fn run_reads(mut self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
         self.durable()?;
-        let World { tools, stop, patience, focus, .. } = *self.world;
+        let World { stop, patience, core, .. } = *self.world;
         let within = patience.tool.min(self.remaining());
-        let files = self.journal.files();
+        let (world, files) = (self.world, self.journal.files());
         let mut running = futures::stream::iter(calls.iter().enumerate())
-            .map(|(at, call)| async move {
-                let outcome = match call.source {
-                    ToolSource::Server => tools.call(call, within).await,
-                    ToolSource::Core => results::core(call, focus, files),
-                };
-                (at, outcome)
-            })
+            .map(|(at, call)| async move { (at, outcome(call, within, world, files).await) })
             .buffer_unordered(READS_AT_ONCE);
         let mut outcomes = Vec::with_capacity(calls.len());
         loop {
@@ -127,25 +134,25 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         drop(running);
         outcomes.sort_by_key(|(at, _)| *at);
         let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
-        self.journal.append_all(results::kept(outcomes, focus, files))
+        self.journal.append_all(results::kept(outcomes, core.focus(), files))
     }
 
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
         let started = self.durably_begin(Event::ToolStarted { call: call.id.clone() })?;
-        let World { tools, stop, patience, .. } = self.world;
+        let World { stop, patience, core, .. } = self.world;
         let grace_over = async {
             let asked = stop.wait().await;
             tokio::time::sleep_until(asked.since + patience.grace).await;
         };
         // It has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
         let outcome = tokio::select! {
-            outcome = tools.call(call, patience.tool) => outcome,
+            outcome = outcome(call, patience.tool, self.world, self.journal.files()) => outcome,
             () = grace_over => Event::ToolIndeterminate {
                 call: call.id.clone(),
                 text: format!("the pod was asked to end, and no answer came within {} s", patience.grace.as_secs()),
             },
         };
-        let outcome = results::kept(vec![outcome], self.world.focus, self.journal.files());
+        let outcome = results::kept(vec![outcome], core.focus(), self.journal.files());
         let mut entries = vec![started];
         entries.extend(self.journal.append_all(outcome)?);
         self.journal.sync()?;
@@ -154,7 +161,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
 
     /// Puts results aside: each is kept whole before anything says so.
     fn offload(self, results: &[Offload<'_>]) -> Result<Vec<Entry>, Error> {
-        let offloaded = results::offloaded(results, self.world.focus, self.journal.files())?;
+        let offloaded = results::offloaded(results, self.world.core.focus(), self.journal.files())?;
         self.journal.append_all(offloaded)
     }
 

@@ -6,23 +6,8 @@ use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::CallId;
-use bloomery_engine::gate::core_tools::FOCUS_READ;
 use bloomery_engine::offload::{INLINE_BYTES, Offload, excerpt};
-use bloomery_engine::step::ToolCall;
 use std::io;
-
-/// Answers a call that is the worker's own.
-pub(super) fn core(call: &ToolCall<'_>, focus: &FocusCache, files: &impl Files) -> Event {
-    let answer = match call.tool {
-        FOCUS_READ => focus.read(files, call.arguments),
-        other => Err(format!("This worker has no tool {other}; nothing was done.")),
-    };
-    let call = call.id.clone();
-    match answer {
-        Ok(text) => Event::ToolCompleted { call, text },
-        Err(text) => Event::ToolFailed { call, text },
-    }
-}
 
 /// Outcomes that came together, as they are recorded. A large answer is durable in the focus cache before it is; one
 /// that cannot be kept is cut, because the call has happened all the same.
@@ -85,7 +70,6 @@ mod tests {
     use super::*;
     use crate::focus::BUDGET;
     use crate::log::files::Disk;
-    use bloomery_engine::tool::ToolSource;
 
     fn id() -> CallId {
         CallId::new(7, 0)
@@ -93,12 +77,6 @@ mod tests {
 
     fn completed(text: &str) -> Event {
         Event::ToolCompleted { call: id(), text: text.to_owned() }
-    }
-
-    fn asked(tool: &str, arguments: &str, focus: &FocusCache) -> Event {
-        let (id, key) = (id(), Digest::of_bytes(b""));
-        let source = ToolSource::Core;
-        core(&ToolCall { id: &id, tool, arguments, key, idempotent: true, read_only: true, source }, focus, &Disk)
     }
 
     #[test]
@@ -112,9 +90,7 @@ mod tests {
         };
         assert_eq!(usize::try_from(*bytes).unwrap(), text.len());
         assert!(excerpt.len() < INLINE_BYTES && excerpt.contains(handle.as_str()), "{excerpt}");
-        let answer = asked(FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}"), &focus);
-        let read = format!("row\n\n[bytes 0 to 4 of {bytes}; go on with offset 4]");
-        assert_eq!(answer, Event::ToolCompleted { call: id(), text: read });
+        assert_eq!(focus.get(&Disk, handle), Some(text));
     }
 
     #[test]
@@ -154,16 +130,5 @@ mod tests {
         let recorded = kept(vec![failed], &focus, &Disk);
         let [Event::ToolFailed { text, .. }] = recorded.as_slice() else { panic!("not failed") };
         assert!(text.len() <= INLINE_BYTES);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_a_tool_error() {
-        let memory = tempfile::tempdir().unwrap();
-        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
-        let handle = Digest::of_bytes(b"gone");
-        let gone = asked(FOCUS_READ, &format!("{{\"handle\":\"{handle}\"}}"), &focus);
-        assert!(matches!(gone, Event::ToolFailed { text, .. } if text.contains("not kept any more")));
-        let unknown = asked("use_skill", "{}", &focus);
-        assert!(matches!(unknown, Event::ToolFailed { text, .. } if text.contains("no tool use_skill")));
     }
 }

@@ -4,7 +4,7 @@ use super::FocusCache;
 use crate::log::files::Files;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
-use bloomery_engine::gate::core_tools::FOCUS_BYTES;
+use bloomery_engine::gate::core_tools::focus::FOCUS_BYTES;
 use serde::Deserialize;
 
 /// The arguments of `focus_read`.

@@ -2,7 +2,8 @@
 
 use super::{Call, CallState, Conversation, Settlement, calls};
 use crate::event::{Arguments, CallId, RulingReason};
-use crate::tool::{CatalogueTool, ToolSource};
+use crate::gate::core_tools;
+use crate::tool::CatalogueTool;
 use crate::turn::Turn;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
@@ -55,18 +56,17 @@ impl Conversation {
 
     pub(super) fn completed(&mut self, seq: u64, id: &CallId, text: &str) {
         let Some(tool) = self.tool_of(id) else { return };
-        // Notes that the agent takes, and what it reads again, show nothing new.
-        let (is_server, name) = (tool.source == ToolSource::Server, tool.name.clone());
-        if is_server {
+        let (shows_something, name) = (core_tools::shows_something(tool), tool.name.clone());
+        if shows_something {
             self.rules.workflows.completed(&name, seq);
         }
-        if is_server
+        if shows_something
             && let Some(key) = self.identity(id)
             && self.evidence.insert(key)
         {
             self.finalizing.evidence_found();
         }
-        if is_server && self.rules.workflows.wants_evidence() {
+        if shows_something && self.rules.workflows.wants_evidence() {
             self.settle(id, Settlement::Completed, &calls::with_evidence(text, seq));
         } else {
             self.settle(id, Settlement::Completed, text);

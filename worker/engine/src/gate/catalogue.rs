@@ -1,6 +1,7 @@
 //! Which tools a Job has: what the server lists, what the Skill says of it, what its policy lets the model see.
 
 use crate::gate::core_tools;
+use crate::run::Run;
 use crate::tool::{self, CatalogueTool, ListedTool, ToolSource};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
@@ -15,7 +16,8 @@ const MAX_ALIAS: usize = 64;
 /// A name that the server lists twice is ambiguous, and so are two names that share an alias: no such tool is
 /// taken, nor one whose schema is nested too deep for a line of the log. A call of it is ruled as one of an
 /// unknown tool. The order is the server's, which keeps the provider's prompt cache warm.
-pub fn fix(skill: &SkillSpec, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
+pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
+    let core = core_tools::offered(run, &listed);
     let listed: Vec<ListedTool> = listed.into_iter().filter(|tool| !core_tools::is_reserved(&tool.name)).collect();
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     for tool in &listed {
@@ -25,14 +27,14 @@ pub fn fix(skill: &SkillSpec, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     let tools: Vec<CatalogueTool> = listed
         .into_iter()
         .filter(|tool| times.get(&tool.name) == Some(&1) && depth(&tool.input_schema) <= MAX_DEPTH)
-        .map(|tool| catalogue_tool(skill, tool, &plain))
+        .map(|tool| catalogue_tool(&run.skill, tool, &plain))
         .collect();
     let mut aliases: BTreeMap<String, u32> = BTreeMap::new();
     for tool in &tools {
         *aliases.entry(tool.alias.clone()).or_default() += 1;
     }
     let mut tools: Vec<CatalogueTool> = tools.into_iter().filter(|tool| aliases.get(&tool.alias) == Some(&1)).collect();
-    tools.extend(core_tools::offered(skill));
+    tools.extend(core);
     tools
 }
 
@@ -129,23 +131,22 @@ mod tests {
 
     #[test]
     fn no_server_gets_the_calls_of_a_core_tool() {
-        let tools = fix(&fixture::skill(), vec![listed("focus_read", None), listed("ask_user", None)]);
+        let tools = fix(&fixture::run(), vec![listed("focus_read", None), listed("ask_user", None)]);
         assert_eq!(of_server(tools), []);
     }
 
     #[test]
     fn what_the_author_says_of_a_tool_is_told_where_its_server_says_nothing() {
-        let mut skill = fixture::skill();
-        skill.tools[0].description = Some("Finds out who asks".into());
-        let tools = fix(&skill, vec![listed("verify_identity", None)]);
+        let mut run = fixture::run();
+        run.skill.tools[0].description = Some("Finds out who asks".into());
+        let tools = fix(&run, vec![listed("verify_identity", None)]);
         assert_eq!(tools[0].description, "Finds out who asks");
     }
 
     #[test]
     fn only_the_skill_makes_a_tool_read_only_and_the_server_can_take_it_away() {
-        let skill = fixture::skill();
         let tools = fix(
-            &skill,
+            &fixture::run(),
             vec![
                 listed("verify_identity", None),
                 listed("check_eligibility", Some(false)),
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_name_listed_twice_is_no_tool() {
-        let tools = of_server(fix(&fixture::skill(), vec![listed("a", None), listed("b", None), listed("a", None)]));
+        let tools = of_server(fix(&fixture::run(), vec![listed("a", None), listed("b", None), listed("a", None)]));
         assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["b"]);
     }
 
@@ -167,7 +168,7 @@ mod tests {
     fn names_that_providers_refuse_get_distinct_aliases() {
         let long = "x".repeat(200);
         let tools = fix(
-            &fixture::skill(),
+            &fixture::run(),
             vec![listed("a.b", None), listed("a/b", None), listed("a_b", None), listed(&long, None)],
         );
         let tools = of_server(tools);

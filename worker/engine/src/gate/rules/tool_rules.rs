@@ -121,6 +121,7 @@ mod tests {
     use super::*;
     use crate::conversation::fixture;
     use crate::gate::catalogue;
+    use crate::run::Run;
     use bloomery_crds::v1alpha1::Verdict;
     use rstest::rstest;
     use serde_json::json;
@@ -130,7 +131,7 @@ mod tests {
         let mut skill = fixture::skill();
         let policy = json!({"allowed": "conditional", "requiresApproval": "conditional", "condition": condition});
         skill.tools[2].policy = serde_json::from_value(policy).unwrap();
-        let tools = catalogue::fix(&skill, fixture::listed());
+        let tools = catalogue::fix(&Run { skill: skill.clone(), ..fixture::run() }, fixture::listed());
         let refund = tools.iter().find(|tool| tool.name == skill.tools[2].name).unwrap();
         let arguments = json!({"order_id": "A-17", "amount": 600});
         let objections = ToolRules::compile(&skill, refund).policy(&Arguments::check(&arguments), "lead");

@@ -1,0 +1,34 @@
+//! Reading on in a result that was put aside.
+
+use super::{Effect, SUBGOAL_DONE, core_tool};
+use crate::run::Run;
+use crate::tool::CatalogueTool;
+use serde_json::json;
+
+/// Reads more of a result that was put aside.
+pub const FOCUS_READ: &str = "focus_read";
+
+/// The most that one call of [`FOCUS_READ`] gives, in bytes.
+pub const FOCUS_BYTES: u64 = 8 * 1024;
+
+/// `focus_read`, where anything may answer at length: a server, or another core tool.
+pub(super) fn offered(run: &Run, others: &[CatalogueTool]) -> Vec<CatalogueTool> {
+    let is_of_use = run.skill.mcp_server.is_some() || others.iter().any(|tool| tool.name != SUBGOAL_DONE);
+    is_of_use.then(focus_read).into_iter().collect()
+}
+
+fn focus_read() -> CatalogueTool {
+    core_tool(
+        FOCUS_READ,
+        "Reads more of a result of which you were shown an excerpt.",
+        json!({
+            "type": "object", "required": ["handle"], "additionalProperties": false,
+            "properties": {
+                "handle": {"type": "string", "description": "The handle in the excerpt."},
+                "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes. Default 0."},
+                "bytes": {"type": "integer", "minimum": 1, "maximum": FOCUS_BYTES, "description": "How much to read. Default all that one call gives."},
+            },
+        }),
+        Effect::None,
+    )
+}

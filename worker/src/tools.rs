@@ -1,0 +1,69 @@
+//! What answers the calls of core tools, one file a family. Which tools there are for a Job, and what the model is told
+//! of them, is the engine's [`core_tools`](bloomery_engine::gate::core_tools), by the same names.
+
+use crate::focus::FocusCache;
+use crate::log::files::Files;
+use bloomery_engine::Event;
+use bloomery_engine::gate::core_tools::FOCUS_READ;
+use bloomery_engine::step::ToolCall;
+use std::time::Duration;
+
+/// Everything that core tools work with.
+#[derive(Debug)]
+pub struct CoreTools {
+    focus: FocusCache,
+}
+
+/// Why a call of a core tool has no answer: text for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// It did not happen, or happened as far as the text says.
+    Failed(String),
+    /// Nobody knows whether it happened.
+    Indeterminate(String),
+}
+
+impl From<String> for Fault {
+    fn from(text: String) -> Self {
+        Self::Failed(text)
+    }
+}
+
+impl CoreTools {
+    /// The core tools of a Job, with the slag's focus cache.
+    pub fn new(focus: FocusCache) -> Self {
+        Self { focus }
+    }
+
+    /// Where large results are kept.
+    pub fn focus(&self) -> &FocusCache {
+        &self.focus
+    }
+
+    /// Makes a call once; gives [`Event::ToolCompleted`], [`Event::ToolFailed`] where it did not happen, and
+    /// [`Event::ToolIndeterminate`] where that is not known when `within` is over. `files` is the layer below the
+    /// slag's memory.
+    pub async fn call(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Event {
+        let answer = tokio::time::timeout(within, self.answer(call, files)).await.unwrap_or_else(|_| {
+            Err(Fault::Indeterminate(format!("{} did not end within {} s.", call.tool, within.as_secs())))
+        });
+        let call = call.id.clone();
+        match answer {
+            Ok(text) => Event::ToolCompleted { call, text },
+            Err(Fault::Failed(text)) => Event::ToolFailed { call, text },
+            Err(Fault::Indeterminate(text)) => Event::ToolIndeterminate { call, text },
+        }
+    }
+
+    // Families that wait for something are awaited here.
+    #[allow(clippy::unused_async)]
+    async fn answer(&self, call: &ToolCall<'_>, files: &impl Files) -> Result<String, Fault> {
+        match call.tool {
+            FOCUS_READ => Ok(self.focus.read(files, call.arguments)?),
+            other => Err(Fault::Failed(format!("This worker has no tool {other}; nothing was done."))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
