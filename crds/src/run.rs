@@ -98,8 +98,9 @@ pub struct JobPart {
     /// How far the log has come, as the operator knows: a log that lacks a part of it has lost it. None at first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
-    /// Where to report.
-    pub report: ReportEndpoint,
+    /// Where to report. None where there is no operator: a worker pod is always told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<ReportEndpoint>,
 }
 
 /// Which Job, beyond doubt.

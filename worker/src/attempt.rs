@@ -1,20 +1,15 @@
-//! One attempt of one Job, from its inputs to its end.
+//! One attempt of one Job on a cluster, from its inputs to its end.
 
-use crate::driver::{Driver, Exit, Journal, Model, Patience, Tools, World};
-use crate::focus::FocusCache;
+use crate::driver::{Exit, Model, Patience, Tools};
+use crate::epoch::{Company, Epoch, Ground};
 use crate::inputs::{self, Inputs};
+use crate::log;
 use crate::log::files::{Disk, Files};
-use crate::log::{self, Claimed, Store, claim};
 use crate::printer::Printer;
-use crate::record::Record;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
 use crate::stop::Stop;
-use crate::tools::CoreTools;
 use crate::{ending, http, mcp, model, skill_file};
-use bloomery_engine::Conversation;
-use bloomery_engine::line::Chain;
-use bloomery_engine::projection::project;
 use std::time::Duration;
 
 /// How long the end of the session with the MCP server may take.
@@ -102,55 +97,28 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
 ) -> Result<Exit, Error> {
     let Host { files, model, tools, printer, patience, stop } = host;
     let part = &inputs.part;
-    let client = report::Client::new(&part.report, args.token.clone()).map_err(Error::Report)?;
-    let store = Store::open(files, &args.memory, &part.run_key, &args.pod_uid)?;
-    let mut conversation = Conversation::new(inputs.run());
-    let chain = Chain::new(inputs.source()).knowing(part.log.as_ref());
-    let claimed = claim(store, chain, &mut conversation, part.attempt, patience.outside).await?;
-    let epoch = conversation.epoch();
-    if epoch == 1 {
-        keep_skill(&claimed, args, inputs);
+    let Some(endpoint) = &part.report else {
+        return Err(Error::Report("the Job's part names no endpoint for reports".to_owned()));
+    };
+    let client = report::Client::new(endpoint, args.token.clone()).map_err(Error::Report)?;
+    let ground = Ground { memory: &args.memory, writer: &args.pod_uid, focus_cache_bytes: args.focus_cache_bytes };
+    let epoch = Epoch::claim(files, inputs, ground, patience.outside).await?;
+    let number = epoch.number();
+    if number == 1 {
+        keep_skill(epoch.files(), args, inputs);
     }
-    let reporter = start_reports(client, &claimed, &conversation, inputs, &stop);
-    let core = CoreTools::new(FocusCache::new(&args.memory, &args.pod_uid, args.focus_cache_bytes));
-    let world = World { model, tools, core: &core, reporter: &reporter, stop: &stop, patience };
-    let journal = Journal::new(claimed, printer, conversation.calls());
-    let mut driver = Driver::new(conversation, journal, world);
-    let exit = driver.run().await?;
-    let projection = driver.projection();
-    if exit == Exit::Finished {
-        keep_record(&driver, args, inputs);
-    }
-    ending::tell(exit, projection, part, &args.termination_log, (epoch, reporter, &stop)).await;
+    let sender = report::Sender { job: part.job.clone(), attempt: part.attempt, epoch: number };
+    let reporter = Reporter::start(client, sender, epoch.projection(), stop.clone());
+    let company = Company { model, tools, audience: &reporter, stop: &stop, printer, patience };
+    let (exit, projection) = epoch.drive(company).await?;
+    ending::tell(exit, projection, part, &args.termination_log, (number, reporter, &stop)).await;
     Ok(exit)
 }
 
-fn start_reports<F: Files>(
-    client: report::Client,
-    claimed: &Claimed<F>,
-    conversation: &Conversation,
-    inputs: &Inputs,
-    stop: &Stop,
-) -> Reporter {
-    let first = project(conversation, claimed.log.position());
-    let sender =
-        report::Sender { job: inputs.part.job.clone(), attempt: inputs.part.attempt, epoch: conversation.epoch() };
-    Reporter::start(client, sender, first, stop.clone())
-}
-
 /// For people; no reason to fail.
-fn keep_skill<F: Files>(claimed: &Claimed<F>, args: &RunArgs, inputs: &Inputs) {
-    let files = claimed.log.files();
+fn keep_skill(files: &impl Files, args: &RunArgs, inputs: &Inputs) {
     let (revision, digest) = (&inputs.revision, &inputs.part.revision);
     if let Err(error) = skill_file::keep(files, &args.memory, revision, digest, &args.pod_uid) {
         tracing::error!("{} cannot be written: {error}", skill_file::NAME);
-    }
-}
-
-/// The log says all that the record does, so a record that cannot be written is no reason to fail.
-fn keep_record<M: Model, T: Tools, F: Files>(driver: &Driver<'_, M, T, F>, args: &RunArgs, inputs: &Inputs) {
-    let record = Record::new(&inputs.part, driver.conversation(), driver.projection());
-    if let Err(error) = record.write(driver.files(), &args.memory, &inputs.part.run_key, &args.pod_uid) {
-        tracing::error!("the Job's record cannot be written: {error}");
     }
 }

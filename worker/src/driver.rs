@@ -12,7 +12,6 @@ mod wait;
 pub use journal::Journal;
 
 use crate::log::{self, files::Files};
-use crate::report::Reporter;
 use crate::stop::{Stop, Why};
 use crate::tools::CoreTools;
 use crate::waits::Waits;
@@ -46,6 +45,15 @@ pub trait Tools {
     fn call(&self, call: &ToolCall<'_>, within: Duration) -> impl Future<Output = Event>;
 }
 
+/// Who is told how a run goes, beside its log: the operator by a [`crate::report::Reporter`], or a person at a terminal.
+pub trait Audience: std::fmt::Debug + Sync {
+    /// Hears how the conversation stands; every event in it is durable.
+    fn tell(&self, projection: Projection);
+
+    /// Hears what the run waits for, or that it waits no longer.
+    fn waiting(&self, waiting: Option<Waiting>);
+}
+
 /// How long the driver waits for what.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
@@ -76,8 +84,8 @@ pub struct World<'a, M, T> {
     pub model: &'a M,
     /// The tools.
     pub tools: &'a T,
-    /// Where news are left.
-    pub reporter: &'a Reporter,
+    /// Who is told how it goes.
+    pub audience: &'a dyn Audience,
     /// The request to stop.
     pub stop: &'a Stop,
     /// The worker's own tools, and where large results are kept.

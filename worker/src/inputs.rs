@@ -55,6 +55,14 @@ impl Inputs {
         if part.revision != args.revision_digest {
             return Err(Error::Revision { expected: part.revision, found: args.revision_digest.clone() });
         }
+        Self::new(revision, part)
+    }
+
+    /// Puts both parts together, however they came here.
+    ///
+    /// # Errors
+    /// If a stage of the Skill has no model.
+    pub fn new(revision: Revision, part: JobPart) -> Result<Self, Error> {
         let model = |name: &str| {
             part.models.iter().find(|model| model.name == name).ok_or_else(|| Error::Model(name.to_owned()))
         };

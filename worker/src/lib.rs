@@ -5,6 +5,7 @@ pub mod backoff;
 pub mod clock;
 pub mod driver;
 pub mod ending;
+pub mod epoch;
 pub mod focus;
 pub mod http;
 pub mod inputs;

@@ -8,11 +8,13 @@ mod claim;
 mod error;
 pub mod files;
 pub mod segment;
+mod segments;
 mod store;
 mod volume;
 
 pub use claim::{Claimed, claim};
 pub use error::Error;
+pub use segments::Segments;
 pub use store::{JOBS, Store};
 
 use bloomery_crds::v1alpha1::LogPosition;

@@ -10,6 +10,7 @@ mod news;
 pub use client::Client;
 pub use courier::Sender;
 
+use crate::driver::Audience;
 use crate::stop::Stop;
 use bloomery_crds::report::{End, Projection, Waiting};
 use courier::Courier;
@@ -34,16 +35,6 @@ impl Reporter {
         Self { news, end_heard }
     }
 
-    /// Leaves a projection, every event of which is durable.
-    pub fn tell(&self, projection: Projection) {
-        self.change(|news| news.projection = projection);
-    }
-
-    /// Says what the run waits for, or that it waits no longer.
-    pub fn waiting(&self, waiting: Option<Waiting>) {
-        self.change(|news| news.waiting = waiting);
-    }
-
     /// Tells how the pod ends, and waits until the operator has acknowledged all of the log; gives whether it has.
     pub async fn end(mut self, projection: Projection, end: End, within: Duration) -> bool {
         self.change(|news| *news = News { projection, waiting: None, end: Some(end) });
@@ -57,6 +48,16 @@ impl Reporter {
             change(news);
             *news != before
         });
+    }
+}
+
+impl Audience for Reporter {
+    fn tell(&self, projection: Projection) {
+        self.change(|news| news.projection = projection);
+    }
+
+    fn waiting(&self, waiting: Option<Waiting>) {
+        self.change(|news| news.waiting = waiting);
     }
 }
 

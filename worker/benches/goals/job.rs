@@ -59,7 +59,7 @@ impl Job {
             }],
             resources: Vec::new(),
             log: None,
-            report: self.operator.endpoint.clone(),
+            report: Some(self.operator.endpoint.clone()),
         })
         .unwrap();
         fs::write(self.path("revision.json"), &revision.text).unwrap();

@@ -94,6 +94,15 @@ struct Envelope<E> {
     event: E,
 }
 
+/// The conversation that a line says it belongs to; none where it is no line of a log.
+pub fn source_of(line: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        source: String,
+    }
+    serde_json::from_str::<Named>(line).ok().map(|line| line.source)
+}
+
 /// The end of a log: it numbers and chains the lines that are added, and checks those that are read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
@@ -203,6 +212,12 @@ mod tests {
     #[test]
     fn the_envelope_is_a_cloud_event() {
         insta::assert_snapshot!(log(1).0[0]);
+    }
+
+    #[test]
+    fn a_line_says_whose_it_is() {
+        assert_eq!(source_of(&log(1).0[0]).as_deref(), Some("/namespaces/acme/skilljobs/refund/u-1"));
+        assert_eq!(source_of("{}"), None);
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     }
 
     async fn call_model(mut self, request: ModelRequest<'_>) -> Result<Vec<Entry>, Error> {
-        let World { model, reporter, stop, .. } = self.world;
+        let World { model, audience, stop, .. } = self.world;
         // Before the reserve is spent: without a key nothing is asked.
         let name = request.model;
         let ready = || async move { model.missing(name).map_or(Ok(()), Err) };
@@ -91,14 +91,14 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         }
         let requested = self.durably_begin(Event::ModelRequested { reserve: request.reserve, stage: request.stage })?;
         let (asked, remaining) = (Instant::now(), self.remaining());
-        let tell = |what| reporter.waiting(Some(what));
+        let tell = |what| audience.waiting(Some(what));
         let waits = Waits::new(&tell);
         let event = tokio::select! {
             // Its reserve counts as spent, and another attempt asks again.
             _ = stop.wait() => None,
             event = model.complete(&request, remaining, &waits) => Some(event),
         };
-        reporter.waiting(None);
+        audience.waiting(None);
         let worked = asked.elapsed().saturating_sub(waits.idle());
         self.journal.waited(waits.idle());
         let event = match event {
@@ -169,7 +169,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     fn durable(&mut self) -> Result<(), Error> {
         let before = project(self.conversation, self.journal.position());
         self.journal.sync()?;
-        self.world.reporter.tell(before);
+        self.world.audience.tell(before);
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let before = project(self.conversation, self.journal.position());
         let entry = self.journal.append(beginning)?;
         self.journal.sync()?;
-        self.world.reporter.tell(before);
+        self.world.audience.tell(before);
         Ok(entry)
     }
 

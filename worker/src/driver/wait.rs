@@ -47,13 +47,13 @@ where
             tracing::warn!("{why} It is waited for.");
             said = Some(why);
         }
-        world.reporter.waiting(Some(waiting));
+        world.audience.waiting(Some(waiting));
         tokio::select! {
             _ = world.stop.wait() => break (Waited::Stopped, began.elapsed()),
             () = tokio::time::sleep(backoff.pause()) => {}
         }
     };
-    world.reporter.waiting(None);
+    world.audience.waiting(None);
     waited
 }
 

@@ -20,7 +20,7 @@ pub fn seq_of(name: &str) -> Option<u64> {
 }
 
 /// Reads the lines of one segment into the chain, each checked to belong where it stands.
-pub fn read(file: &Path, content: &[u8], chain: &mut Chain, mut each: impl FnMut(&Entry)) -> Result<(), Error> {
+pub fn read(file: &Path, content: &[u8], chain: &mut Chain, mut each: impl FnMut(&str, &Entry)) -> Result<(), Error> {
     let broken = |line: usize, reason: String| Error::Broken {
         file: file.to_owned(),
         line: u64::try_from(line).unwrap_or(u64::MAX),
@@ -33,7 +33,7 @@ pub fn read(file: &Path, content: &[u8], chain: &mut Chain, mut each: impl FnMut
     };
     for (at, line) in text.split('\n').enumerate() {
         let entry = chain.read(line).map_err(|error| broken(at + 1, error.to_string()))?;
-        each(&entry);
+        each(line, &entry);
     }
     Ok(())
 }

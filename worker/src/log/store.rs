@@ -1,7 +1,7 @@
 //! The directory of one Job's log: immutable segments, each linked once to its name.
 
 use super::files::{Files, remove_if_there};
-use super::{Error, segment, volume};
+use super::{Error, Segments, segment, volume};
 use bloomery_engine::line::{Chain, Entry};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,7 @@ pub const JOBS: &str = "jobs";
 /// The segments of one Job, as one worker reads and adds to them.
 #[derive(Debug)]
 pub struct Store<F> {
-    files: F,
-    dir: PathBuf,
+    segments: Segments<F>,
     writer: String,
 }
 
@@ -33,37 +32,30 @@ impl<F: Files> Store<F> {
             files.create_dir(child).map_err(|error| Error::of("create the directory", child, error))?;
             files.sync_dir(parent).map_err(|error| Error::of("sync the directory", parent, error))?;
         }
-        let store = Self { files, dir, writer: writer.to_owned() };
+        let store = Self { segments: Segments::new(files, dir), writer: writer.to_owned() };
         store.remove_own_leftovers()?;
-        volume::check(&store.files, &store.dir, writer)?;
+        volume::check(store.files(), store.dir(), writer)?;
         Ok(store)
     }
 
     /// The path of the log in the memory, for reports.
     pub fn path(&self) -> String {
-        let key = self.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let key = self.dir().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         format!("{JOBS}/{key}")
     }
 
     /// The file layer, for what is kept beside the log.
     pub fn files(&self) -> &F {
-        &self.files
+        self.segments.files()
     }
 
-    /// Reads on from where `chain` stands to the end of the log.
-    ///
-    /// Segments are opened by name, because a listing may be stale; the listing only tells that one is missing.
-    pub fn read(&self, chain: &mut Chain, mut each: impl FnMut(&Entry)) -> Result<(), Error> {
-        loop {
-            while self.read_next(chain, &mut each)? {}
-            let next = chain.events() + 1;
-            let Some(beyond) = self.first_beyond(next)? else { return Ok(()) };
-            // It may have been linked since it was looked for.
-            if !self.read_next(chain, &mut each)? {
-                let reason = format!("the file is missing, and {} exists", segment::name(beyond));
-                return Err(Error::Broken { file: self.dir.join(segment::name(next)), line: 1, reason });
-            }
-        }
+    fn dir(&self) -> &Path {
+        self.segments.dir()
+    }
+
+    /// Reads on from where `chain` stands to the end of the log; see [`Segments::read`].
+    pub fn read(&self, chain: &mut Chain, each: impl FnMut(&Entry)) -> Result<(), Error> {
+        self.segments.read(chain, each)
     }
 
     /// Adds a segment, durable when this returns.
@@ -72,59 +64,41 @@ impl<F: Files> Store<F> {
     /// [`Error::Superseded`] if its name exists, even where that is this worker's own link whose reply was lost.
     /// After any other error the segment may exist or not, and nothing may be done that needs it.
     pub fn add(&self, first: u64, content: &[u8]) -> Result<(), Error> {
-        let temporary = self.dir.join(format!(".tmp-{}-{first}", self.writer));
-        let file = self.dir.join(segment::name(first));
-        self.files.create(&temporary, content).map_err(|error| Error::of("write the segment", &temporary, error))?;
-        let linked = self.files.link(&temporary, &file);
+        let temporary = self.dir().join(format!(".tmp-{}-{first}", self.writer));
+        let file = self.dir().join(segment::name(first));
+        self.files().create(&temporary, content).map_err(|error| Error::of("write the segment", &temporary, error))?;
+        let linked = self.files().link(&temporary, &file);
         if let Err(error) = &linked
             && error.kind() == io::ErrorKind::AlreadyExists
         {
             // What is left over does no harm, and this worker may still want the name of the file.
-            let _ = self.files.remove(&temporary);
+            let _ = self.files().remove(&temporary);
             return Err(Error::Superseded { file });
         }
         linked.map_err(|error| Error::of("link the segment", &file, error))?;
         self.sync()?;
         // Its removal need not be durable: leftovers are ignored.
-        let _ = self.files.remove(&temporary);
+        let _ = self.files().remove(&temporary);
         Ok(())
     }
 
     /// A log that ends too early.
     pub(super) fn lost(&self, events: u64, known: u64) -> Error {
-        Error::Lost { dir: self.dir.clone(), events, known }
+        Error::Lost { dir: self.dir().to_owned(), events, known }
     }
 
     /// Makes durable the names of all segments that were read.
     pub fn sync(&self) -> Result<(), Error> {
-        self.files.sync_dir(&self.dir).map_err(|error| Error::of("sync the directory", &self.dir, error))
-    }
-
-    fn read_next(&self, chain: &mut Chain, each: &mut impl FnMut(&Entry)) -> Result<bool, Error> {
-        let file = self.dir.join(segment::name(chain.events() + 1));
-        match self.files.read(&file) {
-            Ok(content) => segment::read(&file, &content, chain, each).map(|()| true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Error::Io { action: "read the segment", path: file, source: error }),
-        }
-    }
-
-    fn first_beyond(&self, seq: u64) -> Result<Option<u64>, Error> {
-        let names = self.names()?;
-        Ok(names.iter().filter_map(|name| segment::seq_of(name)).filter(|found| *found >= seq).min())
+        self.files().sync_dir(self.dir()).map_err(|error| Error::of("sync the directory", self.dir(), error))
     }
 
     fn remove_own_leftovers(&self) -> Result<(), Error> {
         let own = format!(".tmp-{}-", self.writer);
-        for name in self.names()?.iter().filter(|name| name.starts_with(&own)) {
-            let file = self.dir.join(name);
-            remove_if_there(&self.files, &file).map_err(|error| Error::of("remove a leftover", &file, error))?;
+        for name in self.segments.names()?.iter().filter(|name| name.starts_with(&own)) {
+            let file = self.dir().join(name);
+            remove_if_there(self.files(), &file).map_err(|error| Error::of("remove a leftover", &file, error))?;
         }
         Ok(())
-    }
-
-    fn names(&self) -> Result<Vec<String>, Error> {
-        self.files.list(&self.dir).map_err(|error| Error::of("list the directory", &self.dir, error))
     }
 }
 

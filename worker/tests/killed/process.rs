@@ -162,7 +162,7 @@ impl Stand {
             }],
             resources: Vec::new(),
             log: self.operator.known(&job),
-            report: self.operator.endpoint.clone(),
+            report: Some(self.operator.endpoint.clone()),
         };
         (revision, seal(&part).unwrap())
     }

@@ -18,7 +18,7 @@ pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
         models: inputs.models.clone(),
         resources: inputs.bound.resources.clone(),
         log: inputs.log.clone(),
-        report: inputs.report.clone(),
+        report: Some(inputs.report.clone()),
     };
     let sealed = run::seal(&part)
         .map_err(|error| Wait::new(Reason::Invalid, format!("the run document cannot be written: {error}")))?;

@@ -1,0 +1,115 @@
+//! One epoch of a conversation: claimed, driven as far as it goes, recorded. The same on a cluster and without one;
+//! who started it and who hears of it is the caller's.
+
+use crate::driver::{Audience, Driver, Exit, Journal, Model, Patience, Tools, World};
+use crate::focus::FocusCache;
+use crate::inputs::Inputs;
+use crate::log::files::Files;
+use crate::log::{self, Claimed, Store, claim};
+use crate::printer::Printer;
+use crate::record::Record;
+use crate::stop::Stop;
+use crate::tools::CoreTools;
+use bloomery_crds::report::Projection;
+use bloomery_engine::Conversation;
+use bloomery_engine::line::Chain;
+use bloomery_engine::projection::project;
+use std::path::Path;
+use std::time::Duration;
+
+/// Where an epoch writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground<'a> {
+    /// Directory of the Skill's memory.
+    pub memory: &'a Path,
+    /// Unique to this worker: makes what it writes its own.
+    pub writer: &'a str,
+    /// How many bytes the focus cache may take.
+    pub focus_cache_bytes: u64,
+}
+
+/// Who an epoch deals with.
+#[derive(Debug)]
+pub struct Company<'a, M, T> {
+    /// The models.
+    pub model: &'a M,
+    /// The Skill's tools.
+    pub tools: &'a T,
+    /// Who is told how it goes.
+    pub audience: &'a dyn Audience,
+    /// The request to stop.
+    pub stop: &'a Stop,
+    /// Where events are printed.
+    pub printer: Printer,
+    /// How long to wait for what.
+    pub patience: Patience,
+}
+
+/// An epoch that has begun.
+#[derive(Debug)]
+pub struct Epoch<'a, F> {
+    inputs: &'a Inputs,
+    ground: Ground<'a>,
+    conversation: Conversation,
+    claimed: Claimed<F>,
+}
+
+impl<'a, F: Files> Epoch<'a, F> {
+    /// Folds the log and claims the next epoch; `patience` is how long what a volume goes on hiding is looked for.
+    ///
+    /// # Errors
+    /// If the memory cannot keep the log, or the log cannot be continued.
+    pub async fn claim(
+        files: F,
+        inputs: &'a Inputs,
+        ground: Ground<'a>,
+        patience: Duration,
+    ) -> Result<Self, log::Error> {
+        let part = &inputs.part;
+        let store = Store::open(files, ground.memory, &part.run_key, ground.writer)?;
+        let mut conversation = Conversation::new(inputs.run());
+        let chain = Chain::new(inputs.source()).knowing(part.log.as_ref());
+        let claimed = claim(store, chain, &mut conversation, part.attempt, patience).await?;
+        Ok(Self { inputs, ground, conversation, claimed })
+    }
+
+    /// Its number, from 1.
+    pub fn number(&self) -> u64 {
+        self.conversation.epoch()
+    }
+
+    /// The conversation as it was taken over; every event in it is durable.
+    pub fn projection(&self) -> Projection {
+        project(&self.conversation, self.claimed.log.position())
+    }
+
+    /// The file layer below the log, for what is kept beside it.
+    pub fn files(&self) -> &F {
+        self.claimed.log.files()
+    }
+
+    /// Drives the conversation to its end, or until it has to stop; gives how it ended, and how it stands then. One
+    /// that is over has its record in the memory.
+    ///
+    /// # Errors
+    /// If the log cannot be written. The epoch is over then: what was not durable has not happened.
+    pub async fn drive<M: Model, T: Tools>(self, company: Company<'_, M, T>) -> Result<(Exit, Projection), log::Error> {
+        let Self { inputs, ground, conversation, claimed } = self;
+        let Company { model, tools, audience, stop, printer, patience } = company;
+        let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
+        let core = CoreTools::new(focus);
+        let world = World { model, tools, core: &core, audience, stop, patience };
+        let journal = Journal::new(claimed, printer, conversation.calls());
+        let mut driver = Driver::new(conversation, journal, world);
+        let exit = Box::pin(driver.run()).await?;
+        let projection = driver.projection();
+        if exit == Exit::Finished {
+            let record = Record::new(&inputs.part, driver.conversation(), projection.clone());
+            // The log says all that the record does, so a record that cannot be written is no reason to fail.
+            if let Err(error) = record.write(driver.files(), ground.memory, &inputs.part.run_key, ground.writer) {
+                tracing::error!("the Job's record cannot be written: {error}");
+            }
+        }
+        Ok((exit, projection))
+    }
+}
