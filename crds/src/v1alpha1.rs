@@ -18,5 +18,5 @@ pub use skill::{
     ApprovalAction, ApprovalRule, CallPolicy, Engine, Entity, FinalizationGate, Guardrails, Intent, Intents,
     McpContainer, McpServer, McpService, OutOfDomain, OutOfDomainAction, OutputContract, Policy, Problem,
     ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage,
-    ToolDeclaration, ToolInput, ToolPolicy, ValueType, When, Workflow,
+    ToolDeclaration, ToolInput, ToolPolicy, ToolSelection, ValueType, When, Workflow,
 };

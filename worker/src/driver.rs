@@ -7,11 +7,13 @@ mod clients;
 mod journal;
 mod resources;
 mod results;
+mod selection;
 mod wait;
 
 pub use journal::Journal;
 
 use crate::log::{self, files::Files};
+use crate::recent::Recent;
 use crate::stop::{Stop, Why};
 use crate::tools::CoreTools;
 use crate::waits::Waits;
@@ -90,6 +92,8 @@ pub struct World<'a, M, T> {
     pub stop: &'a Stop,
     /// The worker's own tools, and where large results are kept.
     pub core: &'a CoreTools,
+    /// What the Skill's Jobs have lately found out.
+    pub recent: &'a Recent,
     /// How long to wait.
     pub patience: Patience,
 }
@@ -155,7 +159,10 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
             tokio::task::yield_now().await;
             let Self { conversation, journal, world } = self;
             let entries = match step::next(conversation) {
-                Step::Record(events) => journal.append_all(events)?,
+                Step::Record(events) => {
+                    selection::remember(&events, conversation, world.recent, journal.files());
+                    journal.append_all(events)?
+                }
                 Step::Done(_) => {
                     journal.sync()?;
                     return Ok(Exit::Finished);

@@ -7,6 +7,7 @@ use crate::inputs::Inputs;
 use crate::log::files::Files;
 use crate::log::{self, Claimed, Store, claim};
 use crate::printer::Printer;
+use crate::recent::Recent;
 use crate::record::Record;
 use crate::stop::Stop;
 use crate::tools::CoreTools;
@@ -98,7 +99,8 @@ impl<'a, F: Files> Epoch<'a, F> {
         let Company { model, tools, audience, stop, printer, patience } = company;
         let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
         let core = CoreTools::new(focus);
-        let world = World { model, tools, core: &core, audience, stop, patience };
+        let recent = Recent::new(ground.memory, ground.writer);
+        let world = World { model, tools, core: &core, recent: &recent, audience, stop, patience };
         let journal = Journal::new(claimed, printer, conversation.calls());
         let mut driver = Driver::new(conversation, journal, world);
         let exit = Box::pin(driver.run()).await?;

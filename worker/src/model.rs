@@ -166,7 +166,9 @@ impl Client {
         let (model, user) = (self.endpoint.model.as_str(), self.user.as_str());
         match request.stage {
             Stage::Plan => self.history.lock().unwrap_or_else(PoisonError::into_inner).body(model, user, request),
-            Stage::Intent | Stage::Finalization | Stage::Polish => request::body(model, user, request),
+            Stage::Intent | Stage::Selection | Stage::Finalization | Stage::Polish => {
+                request::body(model, user, request)
+            }
         }
     }
 

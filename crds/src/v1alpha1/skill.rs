@@ -7,7 +7,7 @@ mod policy;
 mod resource;
 mod tool;
 
-pub use engine::{Engine, FinalizationGate, OutputContract, ReplyPolisher, Stage};
+pub use engine::{Engine, FinalizationGate, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
 pub use policy::{ApprovalAction, ApprovalRule, Guardrails, Policy, ToolPolicy, Workflow};
@@ -135,6 +135,7 @@ impl SkillSpec {
             Stage::Polish => {
                 engine.and_then(|e| e.reply_polisher.as_ref()).and_then(|polisher| polisher.model.as_deref())
             }
+            Stage::Selection => engine.and_then(|e| e.tool_selection.as_ref()).and_then(|s| s.model.as_deref()),
             Stage::Intent | Stage::Plan => None,
         };
         own.or_else(|| engine.and_then(|engine| engine.model.as_deref())).unwrap_or("default")
@@ -143,7 +144,7 @@ impl SkillSpec {
     /// Every Model that the Skill runs with, that of the main loop first.
     pub fn model_names(&self) -> Vec<&str> {
         let mut names = vec![self.model_name(Stage::Plan)];
-        for stage in [Stage::Finalization, Stage::Polish] {
+        for stage in [Stage::Selection, Stage::Finalization, Stage::Polish] {
             let name = self.model_name(stage);
             if !names.contains(&name) {
                 names.push(name);

@@ -37,6 +37,9 @@ pub struct Conversation {
     /// What intent detection is answered, in the order of its different requests.
     #[serde(default)]
     pub intent: Vec<Turn>,
+    /// What the selection of tools is answered, in the order of its different requests.
+    #[serde(default)]
+    pub selection: Vec<Turn>,
     /// What the finalization gate is answered, in the order of its different requests.
     #[serde(default)]
     pub finalization: Vec<Turn>,
@@ -152,6 +155,7 @@ impl Conversation {
     pub(super) fn answers(&self, stage: Stage) -> &[Turn] {
         match stage {
             Stage::Intent => &self.intent,
+            Stage::Selection => &self.selection,
             Stage::Plan => &self.turns,
             Stage::Finalization => &self.finalization,
             Stage::Polish => &self.polish,

@@ -1,7 +1,7 @@
 //! The stages that ask a model, and what they are answered where the script says nothing.
 //!
 //! A stage is known by how its system prompt begins; what begins otherwise is the main loop. The engine writes
-//! these prompts (`intent`, `gate::judge`, `polish`), and reads the answers.
+//! these prompts (`intent`, `selection`, `gate::judge`, `polish`), and reads the answers.
 
 use bloomery_crds::v1alpha1::Stage;
 use serde_json::{Value, json};
@@ -10,11 +10,12 @@ use super::request::{Request, text};
 use super::script::Turn;
 
 /// Every stage, in the order of a conversation.
-pub(super) const ALL: [Stage; 4] = [Stage::Intent, Stage::Plan, Stage::Finalization, Stage::Polish];
+pub(super) const ALL: [Stage; 5] = [Stage::Intent, Stage::Selection, Stage::Plan, Stage::Finalization, Stage::Polish];
 
 /// How the system prompts of the stages begin.
-const BEGINNINGS: [(&str, Stage); 3] = [
+const BEGINNINGS: [(&str, Stage); 4] = [
     ("You find out what a person wants of an agent.", Stage::Intent),
+    ("You choose the tools that an agent needs.", Stage::Selection),
     ("You are a finalization gate.", Stage::Finalization),
     ("You are a reply formatter.", Stage::Polish),
 ];
@@ -30,6 +31,7 @@ pub(super) fn of(request: &Request) -> Stage {
 pub(super) fn named(stage: Stage, turn: usize) -> String {
     match stage {
         Stage::Intent => format!("intent {turn}"),
+        Stage::Selection => format!("selection {turn}"),
         Stage::Plan => format!("turn {turn}"),
         Stage::Finalization => format!("finalization {turn}"),
         Stage::Polish => format!("polish {turn}"),
@@ -42,6 +44,7 @@ pub(super) fn default(stage: Stage, request: &Request) -> Option<Turn> {
     match stage {
         Stage::Plan => None,
         Stage::Intent => answer(first_intent(request).to_string()),
+        Stage::Selection => answer(json!({ "tools": [] }).to_string()),
         Stage::Finalization => answer(json!({ "passed": true, "score": 1.0, "reasons": [] }).to_string()),
         // Word for word: there is nothing that could be lost.
         Stage::Polish => answer(asked(request)),

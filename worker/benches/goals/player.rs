@@ -96,6 +96,7 @@ impl Player {
     fn answer(&mut self, stage: Stage) -> Answer {
         match stage {
             Stage::Intent => says(STAGES[0]),
+            Stage::Selection => says(r#"{"tools": []}"#),
             Stage::Finalization => says(STAGES[1]),
             Stage::Polish => says(STAGES[2]),
             Stage::Plan => {

@@ -9,6 +9,7 @@ mod finalizing;
 pub(crate) mod fixture;
 mod intention;
 mod question;
+mod selecting;
 mod stages;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ pub use calls::{Call, CallState, Settlement};
 pub use finalizing::{Draft, Finalizing};
 pub use intention::Intention;
 pub use question::Question;
+pub use selecting::Selecting;
 
 use crate::bootstrap::workflows::Status;
 use crate::event::{CallId, Event, ModelFailure, WholeResult};
@@ -59,6 +61,7 @@ pub struct Conversation {
     system: Option<String>,
     asking: Stage,
     intention: Intention,
+    selecting: Selecting,
     turns: Vec<Turn>,
     /// Where the answers of calls stand in `turns`, until they are put aside.
     results: BTreeMap<CallId, usize>,
@@ -99,6 +102,7 @@ impl Conversation {
             system: None,
             asking: Stage::default(),
             intention: Intention::default(),
+            selecting: Selecting::default(),
             turns: Vec::new(),
             results: BTreeMap::new(),
             swept_at: 0,
@@ -128,6 +132,7 @@ impl Conversation {
             Event::ResourcesBound { .. } => self.resources_bound = true,
             Event::ConversationOpened { system, goal, .. } => self.opened(system, goal),
             Event::IntentDetected { intent, missing } => self.intent_detected(intent, missing),
+            Event::ToolsSelected { tools, .. } => self.tools_selected(tools),
             Event::ModelRequested { reserve, stage } => self.model_requested(*reserve, *stage),
             Event::ModelAnswered { answer } => self.answered(entry.seq, answer),
             Event::ModelFailed { kind, message } => self.model_failed(*kind, message),
@@ -163,8 +168,7 @@ impl Conversation {
     fn catalogue_fixed(&mut self, tools: &[CatalogueTool]) {
         self.visible = tools.iter().filter(|tool| tool.visible).cloned().collect();
         self.schemas = tools.iter().map(|tool| (tool.alias.clone(), Schema::compile(&tool.input_schema))).collect();
-        self.budget
-            .read(self.visible.iter().map(|tool| tool.description.len() + tool.input_schema.to_string().len()).sum());
+        self.budget.read(self.visible.iter().map(tool_bytes).sum());
         self.rules = Rules::compile(&self.run.skill, tools);
         self.tools = Some(tools.to_vec());
     }
@@ -182,6 +186,11 @@ impl Conversation {
         });
         self.turns.push(turn);
     }
+}
+
+/// What a tool takes of a prompt.
+fn tool_bytes(tool: &CatalogueTool) -> usize {
+    tool.description.len() + tool.input_schema.to_string().len()
 }
 
 fn closed(evidence: u64, not_applicable: bool) -> Status {

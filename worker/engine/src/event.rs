@@ -7,11 +7,13 @@ mod answer;
 mod call;
 mod result;
 mod ruling;
+mod selection;
 
 pub use answer::{Answer, AskedCall, ModelFailure};
 pub use call::{Arguments, CallId, RulingReason};
 pub use result::WholeResult;
 pub use ruling::{FinalRuling, Polish};
+pub use selection::Selector;
 
 use crate::tool::CatalogueTool;
 use bloomery_crds::Digest;
@@ -47,6 +49,17 @@ pub enum Event {
     ResourcesBound {
         /// What is bound, in the order of the Skill.
         resources: Vec<BoundName>,
+    },
+    /// Of more tools than a prompt should hold, those that the model is shown are known.
+    #[serde(rename = "tools.selected")]
+    #[strum(serialize = "tools.selected")]
+    ToolsSelected {
+        /// Their names for the provider, beside the tools that stay in any case.
+        tools: Vec<String>,
+        /// Out of how many.
+        of: usize,
+        /// Who selected them.
+        by: Selector,
     },
     /// It is known which intent the goal means.
     #[serde(rename = "intent.detected")]

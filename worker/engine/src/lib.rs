@@ -22,6 +22,7 @@ pub mod polish;
 pub mod projection;
 pub mod prompt;
 pub mod run;
+pub mod selection;
 pub mod step;
 pub mod tool;
 pub mod turn;

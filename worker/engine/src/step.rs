@@ -5,6 +5,7 @@ mod calls;
 mod ending;
 mod finalizing;
 mod opening;
+mod selecting;
 
 use crate::conversation::Conversation;
 use crate::event::{CallId, Event};
@@ -91,7 +92,7 @@ pub fn next(conversation: &Conversation) -> Step<'_> {
     if !conversation.has_catalogue() {
         return Step::ListTools;
     }
-    if let Some(step) = opening::next(conversation) {
+    if let Some(step) = opening::next(conversation).or_else(|| selecting::next(conversation)) {
         return step;
     }
     if let Some(step) = calls::next(conversation).or_else(|| finalizing::next(conversation)) {

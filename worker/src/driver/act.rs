@@ -3,13 +3,14 @@
 //! The entries that an act gives are in the log and not applied yet: a step borrows from the conversation as
 //! long as it is performed.
 
-use super::results;
 use super::wait::{self, Waited};
 use super::{Journal, Model, Tools, World};
+use super::{results, selection};
 use crate::log::{Error, files::Files};
 use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
+use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::conversation::fix_catalogue;
 use bloomery_engine::line::Entry;
 use bloomery_engine::offload::Offload;
@@ -78,7 +79,12 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     }
 
     async fn call_model(mut self, request: ModelRequest<'_>) -> Result<Vec<Entry>, Error> {
-        let World { model, audience, stop, .. } = self.world;
+        let World { model, audience, stop, recent, .. } = self.world;
+        if request.stage == Stage::Selection
+            && let Some(selected) = selection::recalled(self.conversation, recent, self.journal.files())
+        {
+            return self.journal.append(selected).map(|entry| vec![entry]);
+        }
         // Before the reserve is spent: without a key nothing is asked.
         let name = request.model;
         let ready = || async move { model.missing(name).map_or(Ok(()), Err) };

@@ -17,6 +17,7 @@ mod crashed;
 mod frozen;
 mod killed;
 mod replayed;
+mod selected;
 mod stopped;
 mod storage;
 

@@ -60,6 +60,9 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::GateRuled { ruling } => final_ruling(ruling),
         Event::ReplyPolished { polish: Polish::Polished(text) } => text.clone(),
         Event::ReplyPolished { polish: Polish::Kept(why) } => format!("the answer stands as it was: {why}"),
+        Event::ToolsSelected { tools, of, by } => {
+            format!("{} of {of} tools, by {by}: {}", tools.len(), tools.join(", "))
+        }
         Event::LimitHit { code, message } => format!("{code}: {message}"),
         Event::Parked { reason } => reason.to_string(),
         Event::Finished { outcome, .. } => format!("{}: {}", outcome.code, outcome.message),
@@ -115,6 +118,7 @@ fn intent_detected(intent: &DetectedIntent, missing: &[String]) -> String {
 fn asked_for(stage: Stage) -> &'static str {
     match stage {
         Stage::Intent => "the intent",
+        Stage::Selection => "a selection of tools",
         Stage::Plan => "the next step",
         Stage::Finalization => "a ruling on the answer",
         Stage::Polish => "the persona's words",

@@ -138,6 +138,9 @@ pub struct LlmCalls {
     /// Calls that find out the intent.
     #[serde(default)]
     pub intent: u32,
+    /// Calls that select tools.
+    #[serde(default)]
+    pub selection: u32,
     /// Calls of the main loop.
     pub plan: u32,
     /// Calls of the finalization gate.

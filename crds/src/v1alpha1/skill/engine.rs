@@ -35,6 +35,9 @@ pub struct Engine {
     /// Budgets of each Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// Which of many tools the model is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_selection: Option<ToolSelection>,
     /// The gate that an answer passes before it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalization_gate: Option<FinalizationGate>,
@@ -45,6 +48,22 @@ pub struct Engine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,
+}
+
+/// Which tools the model is shown where there are more than a prompt should hold: before the main loop a model is asked
+/// once which of them the goal needs. The worker's own tools and the steps of workflows stay in any case. It is no
+/// permission: that is `policy.tools`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolSelection {
+    /// The most tools that the model is shown. Default 128.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 512))]
+    pub max: Option<u32>,
+    /// The name of the Model that selects. Default: `engine.model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
+    pub model: Option<String>,
 }
 
 /// The gate that an answer passes before it counts.
@@ -100,6 +119,8 @@ pub struct ReplyPolisher {
 pub enum Stage {
     /// Which intent the goal means.
     Intent,
+    /// Which of many tools the model is shown.
+    Selection,
     /// The main loop.
     #[default]
     Plan,

@@ -114,6 +114,11 @@ impl Progress {
         progress
     }
 
+    /// Whether a tool is a step of some workflow.
+    pub fn has_step(&self, tool: &str) -> bool {
+        self.tools.contains_key(tool)
+    }
+
     /// Every step of every workflow as a sub-goal.
     pub fn sub_goals(&self) -> Vec<SubGoal> {
         self.tracks

@@ -43,6 +43,7 @@ impl Budget {
         self.abandon_request();
         match stage {
             Stage::Intent => self.requests.intent += 1,
+            Stage::Selection => self.requests.selection += 1,
             Stage::Plan => self.requests.plan += 1,
             Stage::Finalization => self.requests.finalization += 1,
             Stage::Polish => self.requests.polish += 1,

@@ -229,6 +229,7 @@ impl World {
         let asked = match stage {
             Stage::Plan => return self.answers.get(budget.answers() as usize).cloned().unwrap_or_else(good_answer),
             Stage::Intent => budget.requests().intent,
+            Stage::Selection => budget.requests().selection,
             Stage::Finalization => budget.requests().finalization,
             Stage::Polish => budget.requests().polish,
         };
@@ -237,6 +238,7 @@ impl World {
             self.stages.get(&stage).and_then(|answers| answers.get(asked as usize).or_else(|| answers.last()));
         says(scripted.copied().unwrap_or(match stage {
             Stage::Finalization => r#"{"passed": true, "score": 0.9, "reasons": [], "missing_fields": []}"#,
+            Stage::Selection => r#"{"tools": []}"#,
             Stage::Plan | Stage::Intent | Stage::Polish => "Refunded.",
         }))
     }

@@ -22,6 +22,7 @@ impl Conversation {
         self.budget.answered(answer, self.asking);
         match self.asking {
             Stage::Intent => self.intention.question.answered(&answer.text),
+            Stage::Selection => self.selecting.question.answered(&answer.text),
             Stage::Plan => self.planned(seq, answer),
             Stage::Finalization => self.finalizing.question.answered(&answer.text),
             Stage::Polish => self.finalizing.polish_answered(&answer.text),
@@ -46,6 +47,7 @@ impl Conversation {
         }
         match (kind, self.asking) {
             (ModelFailure::Misread, Stage::Intent) => return self.intention.question.misread(message),
+            (ModelFailure::Misread, Stage::Selection) => return self.selecting.question.misread(message),
             (ModelFailure::Misread, _) => return self.finalizing.question.misread(message),
             (ModelFailure::Unreadable, _) => self.unreadable += 1,
             (ModelFailure::Unavailable, _) => {}

@@ -1,6 +1,6 @@
 //! What the gates, the loop and the projections read of a conversation.
 
-use super::{Budget, Call, Conversation, DEFAULT_RETRIES, Finalizing, Intention, Stall, calls};
+use super::{Budget, Call, Conversation, DEFAULT_RETRIES, Finalizing, Intention, Selecting, Stall, calls};
 use crate::event::{CallId, ModelFailure, WholeResult};
 use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
@@ -71,6 +71,11 @@ impl Conversation {
     /// How far the intent is known.
     pub fn intention(&self) -> &Intention {
         &self.intention
+    }
+
+    /// How far the selection of tools is.
+    pub fn selecting(&self) -> &Selecting {
+        &self.selecting
     }
 
     /// The call that waits for a person.

@@ -10,7 +10,7 @@ use super::super::{Chain, Entry, Stamp};
 use super::{read, source};
 use crate::conversation::Conversation;
 use crate::conversation::fixture::run;
-use crate::event::{Arguments, Event, FinalRuling, ModelFailure, Polish};
+use crate::event::{Arguments, Event, FinalRuling, ModelFailure, Polish, Selector};
 use crate::projection::project;
 use crate::step::next;
 use crate::tool::ToolSource;
@@ -72,6 +72,7 @@ fn an_event_is_called_what_it_is_written_as() {
 #[case::action(variants::<SuggestedAction>(&json!("")), "gate.ruled/ruling/*/suggestedAction")]
 #[case::polish(variants::<Polish>(&json!("")), "reply.polished/polish")]
 #[case::park(variants::<ParkReason>(&json!("")), "parked/reason")]
+#[case::selector(variants::<Selector>(&json!("")), "tools.selected/by")]
 #[case::outcome(variants::<OutcomeCode>(&json!("")), "finished/outcome/code")]
 #[case::out_of_domain(variants::<OutOfDomainAction>(&json!("")), "finished/outcome/action")]
 fn every_variant_is_written(#[case] variants: BTreeSet<String>, #[case] path: &str) {

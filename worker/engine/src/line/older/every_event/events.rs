@@ -1,7 +1,7 @@
 //! What each line of `every-event.jsonl` means. Every optional field is there in one, and absent in another.
 
 use crate::event::{
-    Answer, Arguments, AskedCall, BoundName, CallId, Event, FinalRuling, ModelFailure, Polish, RulingReason,
+    Answer, Arguments, AskedCall, BoundName, CallId, Event, FinalRuling, ModelFailure, Polish, RulingReason, Selector,
     WholeResult,
 };
 use crate::tool::{CatalogueTool, ToolSource};
@@ -17,7 +17,8 @@ use bloomery_crds::v1alpha1::{
 use serde_json::{Map, Value, json};
 
 pub(super) fn all() -> Vec<Event> {
-    [opening(), intents(), model(), requested(), ruled(), called(), finalized(), stopped(), finished()].concat()
+    [opening(), intents(), model(), requested(), ruled(), called(), finalized(), stopped(), finished(), selected()]
+        .concat()
 }
 
 fn opening() -> Vec<Event> {
@@ -263,6 +264,16 @@ fn finished() -> Vec<Event> {
         elsewhere(OutOfDomainAction::Redirect),
         elsewhere(OutOfDomainAction::Refuse),
         elsewhere(OutOfDomainAction::Escalate),
+    ]
+}
+
+fn selected() -> Vec<Event> {
+    let selects = |by| Event::ToolsSelected { tools: vec!["orders_refund-0a1b2c3d".into()], of: 200, by };
+    vec![
+        Event::ModelRequested { reserve: 0, stage: Stage::Selection },
+        selects(Selector::Model),
+        selects(Selector::Memory),
+        Event::ToolsSelected { tools: Vec::new(), of: 3, by: Selector::Order },
     ]
 }
 

@@ -1,0 +1,37 @@
+//! Which of many tools the model is shown is asked once, and known for a while to the Skill's other Jobs.
+
+use super::*;
+use crate::log::JOBS;
+use bloomery_crds::v1alpha1::ToolSelection;
+use bloomery_engine::event::Selector;
+
+async fn stand() -> Stand {
+    let done = Answer::Says("Done.\n```json\n{\"status\": \"none\"}\n```\n");
+    let mut stand = Stand::new(vec![done], Refund::Answers).await;
+    let engine = stand.skill.engine.get_or_insert_default();
+    engine.tool_selection = Some(ToolSelection { max: Some(3), model: None });
+    engine.finalization_gate = serde_json::from_value(serde_json::json!({"enabled": false})).unwrap();
+    engine.reply_polisher = serde_json::from_value(serde_json::json!({"enabled": false})).unwrap();
+    stand
+}
+
+fn selections(stand: &Stand) -> Vec<(usize, Selector)> {
+    let of = |entry: bloomery_engine::line::Entry| match entry.event {
+        Event::ToolsSelected { tools, by, .. } => Some((tools.len(), by)),
+        _ => None,
+    };
+    stand.log().into_iter().filter_map(of).collect()
+}
+
+#[tokio::test]
+async fn the_next_job_asks_no_more() {
+    let stand = stand().await;
+    stand.run(1).await;
+    assert_eq!(selections(&stand), [(3, Selector::Model)]);
+    // Another Job, in the same memory.
+    fs::remove_dir_all(stand.memory().join(JOBS)).unwrap();
+    let asked = stand.model.times();
+    stand.run(2).await;
+    assert_eq!(selections(&stand), [(3, Selector::Memory)]);
+    assert_eq!(stand.model.times(), asked + 1);
+}

@@ -1,0 +1,171 @@
+//! What the Jobs of a Skill have lately found out, for the next of them: `cache/` in the slag (`design.md`, section 5;
+//! seed 000, "Two-tier cache").
+//!
+//! On the cluster a process serves one Job, so what is remembered for seconds or minutes is a small file. Nothing
+//! depends on it: an entry that is absent, old or unreadable is found out anew.
+
+use crate::log::files::{Files, swap};
+use bloomery_crds::Digest;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The directory in a slag's memory.
+pub const DIR: &str = "cache";
+
+/// The largest entry, in bytes: a catalogue of tools is the largest thing that is remembered.
+const MAX_ENTRY: u64 = 2 * 1024 * 1024;
+
+/// The most entries; the oldest go first.
+const MAX_ENTRIES: usize = 64;
+
+/// What is remembered, each for its own time (seed 000).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Which tools a model selected for a goal.
+    Selection,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Selection => "selection",
+        }
+    }
+
+    fn max_age(self) -> Duration {
+        match self {
+            Self::Selection => Duration::from_mins(10),
+        }
+    }
+}
+
+/// What was lately found out, as one worker uses it.
+#[derive(Debug, Clone)]
+pub struct Recent {
+    dir: PathBuf,
+    writer: String,
+}
+
+impl Recent {
+    /// The entries in `memory`. `writer` is unique to this worker.
+    pub fn new(memory: &Path, writer: &str) -> Self {
+        Self { dir: memory.join(DIR), writer: writer.to_owned() }
+    }
+
+    /// What is remembered under a key, where that is not too long ago.
+    pub fn get<T: DeserializeOwned>(&self, files: &impl Files, kind: Kind, key: &Digest) -> Option<T> {
+        let file = self.dir.join(name(kind, key));
+        let usage = files.usage(&file).ok().filter(|usage| usage.bytes <= MAX_ENTRY)?;
+        // One from the future was written by another clock: nobody knows how old it is.
+        let age = SystemTime::now().duration_since(usage.used).ok()?;
+        if age > kind.max_age() {
+            return None;
+        }
+        serde_json::from_slice(&files.read(&file).ok()?).ok()
+    }
+
+    /// Remembers something under a key. What cannot be kept is found out again.
+    pub fn put<T: Serialize>(&self, files: &impl Files, kind: Kind, key: &Digest, what: &T) {
+        if let Err(error) = self.write(files, &name(kind, key), what) {
+            tracing::warn!("nothing can be remembered in {}: {error}", self.dir.display());
+        }
+    }
+
+    fn write<T: Serialize>(&self, files: &impl Files, name: &str, what: &T) -> io::Result<()> {
+        let content = serde_json::to_vec(what)?;
+        if content.len() as u64 > MAX_ENTRY {
+            return Ok(());
+        }
+        files.create_dir(&self.dir)?;
+        swap(files, &self.dir, name, &self.writer, &content)?;
+        self.forget_oldest(files)
+    }
+
+    fn forget_oldest(&self, files: &impl Files) -> io::Result<()> {
+        let names = files.list(&self.dir)?;
+        if names.len() <= MAX_ENTRIES {
+            return Ok(());
+        }
+        let used = |name: &String| files.usage(&self.dir.join(name)).map_or(SystemTime::UNIX_EPOCH, |usage| usage.used);
+        let mut by_age: Vec<(SystemTime, String)> = names.into_iter().map(|name| (used(&name), name)).collect();
+        by_age.sort();
+        let surplus = by_age.len().saturating_sub(MAX_ENTRIES);
+        for (_, name) in by_age.into_iter().take(surplus) {
+            // Another worker may have been faster.
+            let _ = files.remove(&self.dir.join(name));
+        }
+        Ok(())
+    }
+}
+
+fn name(kind: Kind, key: &Digest) -> String {
+    format!("{}-{}.json", kind.name(), key.short(32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::files::Disk;
+    use std::fs::File;
+
+    fn key(text: &str) -> Digest {
+        Digest::of_bytes(text.as_bytes())
+    }
+
+    fn recent(memory: &Path) -> Recent {
+        Recent::new(memory, "uid-1")
+    }
+
+    fn age(memory: &Path, by: Duration) {
+        for entry in std::fs::read_dir(memory.join(DIR)).unwrap() {
+            let file = File::options().append(true).open(entry.unwrap().path()).unwrap();
+            file.set_modified(SystemTime::now() - by).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_was_found_out_is_known_for_a_while_and_under_its_own_key() {
+        let memory = tempfile::tempdir().unwrap();
+        let found = vec!["lookup".to_owned()];
+        recent(memory.path()).put(&Disk, Kind::Selection, &key("a"), &found);
+        let get = |text: &str| recent(memory.path()).get::<Vec<String>>(&Disk, Kind::Selection, &key(text));
+        assert_eq!(get("a"), Some(found));
+        assert_eq!(get("b"), None);
+        age(memory.path(), Kind::Selection.max_age() + Duration::from_secs(1));
+        assert_eq!(get("a"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_was_written_tomorrow_is_unknown() {
+        let memory = tempfile::tempdir().unwrap();
+        let recent = recent(memory.path());
+        recent.put(&Disk, Kind::Selection, &key("a"), &"no list");
+        assert_eq!(recent.get::<Vec<String>>(&Disk, Kind::Selection, &key("a")), None);
+        recent.put(&Disk, Kind::Selection, &key("a"), &["x"]);
+        let file = File::options().append(true).open(recent.dir.join(name(Kind::Selection, &key("a")))).unwrap();
+        file.set_modified(SystemTime::now() + Duration::from_hours(1)).unwrap();
+        assert_eq!(recent.get::<Vec<String>>(&Disk, Kind::Selection, &key("a")), None);
+    }
+
+    #[test]
+    fn a_memory_that_cannot_be_written_is_no_fault() {
+        let memory = tempfile::tempdir().unwrap();
+        recent(&memory.path().join("absent")).put(&Disk, Kind::Selection, &key("a"), &["x"]);
+    }
+
+    #[test]
+    fn the_oldest_entries_go() {
+        let memory = tempfile::tempdir().unwrap();
+        let recent = recent(memory.path());
+        recent.put(&Disk, Kind::Selection, &key("oldest"), &["x"]);
+        age(memory.path(), Duration::from_mins(1));
+        for at in 0..MAX_ENTRIES {
+            recent.put(&Disk, Kind::Selection, &key(&at.to_string()), &["x"]);
+        }
+        assert_eq!(Disk.list(&recent.dir).unwrap().len(), MAX_ENTRIES);
+        assert_eq!(recent.get::<Vec<String>>(&Disk, Kind::Selection, &key("oldest")), None);
+    }
+}
