@@ -9,6 +9,7 @@ use crate::printer::Printer;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
 use crate::stop::Stop;
+use crate::trace::{self, Trace};
 use crate::{ending, http, mcp, model, skill_file};
 use std::time::Duration;
 
@@ -35,24 +36,27 @@ pub enum Error {
     Signals(std::io::Error),
 }
 
-/// Runs the attempt that `args` describe; returns once its end is told.
+/// Runs the attempt that `args` describe, into `trace` too; returns once its end is told.
 ///
 /// # Errors
 /// If the epoch could not begin or could not go on. The log has what happened until then, and the reason is left
 /// as the termination message.
-pub async fn run(args: &RunArgs) -> Result<Exit, Error> {
-    let ran = Box::pin(prepare_and_run(args)).await;
+pub async fn run(args: &RunArgs, trace: &Trace) -> Result<Exit, Error> {
+    let ran = Box::pin(prepare_and_run(args, trace)).await;
     if let Err(error) = &ran {
         ending::leave_failure(&error.to_string(), &args.termination_log);
     }
     ran
 }
 
-async fn prepare_and_run(args: &RunArgs) -> Result<Exit, Error> {
+async fn prepare_and_run(args: &RunArgs, trace: &Trace) -> Result<Exit, Error> {
     let inputs = Inputs::read(args)?;
     let stop = Stop::default();
     stop.listen().map_err(Error::Signals)?;
     let part = &inputs.part;
+    if let Err(error) = trace.open(&args.memory, &part.run_key) {
+        tracing::warn!("there will be no trace in the memory's {}: {error}", trace::DIR);
+    }
     let outside = Duration::from_secs(args.patience);
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside))?;
     let tools = inputs.revision.mcp.as_ref().map(mcp::Client::new).transpose()?;
@@ -60,7 +64,7 @@ async fn prepare_and_run(args: &RunArgs) -> Result<Exit, Error> {
         files: Disk,
         model: &models,
         tools: &tools,
-        printer: Printer::new(args.log_format, Box::new(std::io::stdout())),
+        printer: Printer::new(args.log_format, Box::new(trace.tee(std::io::stdout()))),
         patience: Patience::of(outside),
         stop,
     };

@@ -21,6 +21,7 @@ pub mod settings;
 pub mod skill_file;
 pub mod stop;
 pub mod tools;
+pub mod trace;
 pub mod waits;
 
 #[cfg(test)]

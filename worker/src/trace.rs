@@ -1,0 +1,198 @@
+//! The trace of a Job in its slag's memory, `logs/<key>.log`: what its workers printed, conversation and diagnostics
+//! alike, when their pods are long gone (seed 000, "Logs for this skill").
+//!
+//! It is for people, and bounded: of each Job its last lines are kept, and of a slag the last Jobs. Nothing reads it,
+//! so a trace that cannot be written is no reason to fail.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// The directory in a slag's memory.
+pub const DIR: &str = "logs";
+
+/// How large a file grows before it becomes the older one of two, in bytes.
+const MAX_BYTES: u64 = 512 * 1024;
+
+/// How many files are kept in a slag; those that were written to longest ago go first.
+const MAX_FILES: usize = 200;
+
+/// A trace, which goes nowhere before it is opened. All clones are one.
+#[derive(Debug, Clone, Default)]
+pub struct Trace(Arc<Mutex<Option<Open>>>);
+
+#[derive(Debug)]
+struct Open {
+    dir: PathBuf,
+    key: String,
+    file: File,
+    bytes: u64,
+}
+
+impl Trace {
+    /// Goes on with the trace of the Job whose log is `key`, in the slag's `memory`.
+    ///
+    /// # Errors
+    /// If the memory cannot be written.
+    pub fn open(&self, memory: &Path, key: &str) -> io::Result<()> {
+        let dir = memory.join(DIR);
+        fs::create_dir_all(&dir)?;
+        remove_oldest(&dir)?;
+        let opened = Open::new(dir, key.to_owned())?;
+        *self.slot() = Some(opened);
+        Ok(())
+    }
+
+    /// Writes to `out`, and into the trace.
+    pub fn tee<W>(&self, out: W) -> Tee<W> {
+        Tee { out, trace: self.clone() }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        let mut slot = self.slot();
+        // Whoever would be told of the error writes through here.
+        if slot.as_mut().is_some_and(|open| open.write(bytes).is_err()) {
+            *slot = None;
+        }
+    }
+
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn new(dir: PathBuf, key: String) -> io::Result<Self> {
+        let file = File::options().append(true).create(true).open(dir.join(format!("{key}.log")))?;
+        let bytes = file.metadata()?.len();
+        Ok(Self { dir, key, file, bytes })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.bytes >= MAX_BYTES {
+            let (newer, older) = (format!("{}.log", self.key), format!("{}.1.log", self.key));
+            fs::rename(self.dir.join(newer), self.dir.join(older))?;
+            *self = Self::new(self.dir.clone(), self.key.clone())?;
+        }
+        self.file.write_all(bytes)?;
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+}
+
+/// Makes room for the two files of another Job.
+fn remove_oldest(dir: &Path) -> io::Result<()> {
+    let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        // One that is just going counts as the oldest.
+        let written = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        files.push((written, entry.path()));
+    }
+    files.sort();
+    let surplus = (files.len() + 2).saturating_sub(MAX_FILES);
+    for (_, file) in files.into_iter().take(surplus) {
+        // Another worker may have been faster.
+        let _ = fs::remove_file(file);
+    }
+    Ok(())
+}
+
+/// Writes to two places; only the first can fail.
+#[derive(Debug)]
+pub struct Tee<W> {
+    out: W,
+    trace: Trace,
+}
+
+impl<W: Write> Write for Tee<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    /// What cannot be printed is in the trace all the same: nobody may be listening.
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.trace.write(bytes);
+        self.out.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(memory: &Path) -> Vec<String> {
+        let names = fs::read_dir(memory.join(DIR)).unwrap();
+        let mut names: Vec<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_printed_is_in_the_trace_of_its_job_from_then_on() {
+        let memory = tempfile::tempdir().unwrap();
+        let trace = Trace::default();
+        let mut out = trace.tee(Vec::new());
+        out.write_all(b"before\n").unwrap();
+        trace.open(memory.path(), "k-1").unwrap();
+        out.write_all(b"one\n").unwrap();
+        Trace::default().open(memory.path(), "k-2").unwrap();
+        // Another worker of the Job.
+        let next = Trace::default();
+        next.open(memory.path(), "k-1").unwrap();
+        next.tee(io::sink()).write_all(b"two\n").unwrap();
+        assert_eq!(out.out, b"before\none\n");
+        assert_eq!(fs::read_to_string(memory.path().join("logs/k-1.log")).unwrap(), "one\ntwo\n");
+        assert_eq!(names(memory.path()), ["k-1.log", "k-2.log"]);
+    }
+
+    #[test]
+    fn of_a_long_one_the_last_lines_are_kept() {
+        let memory = tempfile::tempdir().unwrap();
+        let trace = Trace::default();
+        trace.open(memory.path(), "k-1").unwrap();
+        let mut out = trace.tee(io::sink());
+        let line = "x".repeat(1023) + "\n";
+        for _ in 0..2000 {
+            out.write_all(line.as_bytes()).unwrap();
+        }
+        out.write_all(b"the last\n").unwrap();
+        assert_eq!(names(memory.path()), ["k-1.1.log", "k-1.log"]);
+        let size = |name: &str| fs::metadata(memory.path().join(DIR).join(name)).unwrap().len();
+        assert!(size("k-1.log") <= MAX_BYTES + 1024 && size("k-1.1.log") <= MAX_BYTES + 1024);
+        assert!(fs::read_to_string(memory.path().join("logs/k-1.log")).unwrap().ends_with("the last\n"));
+    }
+
+    #[test]
+    fn the_oldest_jobs_go() {
+        let memory = tempfile::tempdir().unwrap();
+        for at in 0..MAX_FILES + 5 {
+            Trace::default().open(memory.path(), &format!("k-{at}")).unwrap();
+        }
+        assert!(names(memory.path()).len() <= MAX_FILES);
+        assert!(names(memory.path()).contains(&format!("k-{}.log", MAX_FILES + 4)));
+    }
+
+    #[test]
+    fn a_trace_that_cannot_be_written_stops_nobody() {
+        let memory = tempfile::tempdir().unwrap();
+        let trace = Trace::default();
+        trace.open(memory.path(), "k-1").unwrap();
+        fs::remove_dir_all(memory.path().join(DIR)).unwrap();
+        let mut out = trace.tee(Vec::new());
+        for _ in 0..2 {
+            out.write_all("x".repeat(usize::try_from(MAX_BYTES).unwrap()).as_bytes()).unwrap();
+        }
+        out.write_all(b"end").unwrap();
+        assert!(out.out.ends_with(b"end"));
+        fs::write(memory.path().join("file"), "").unwrap();
+        assert!(Trace::default().open(&memory.path().join("file"), "k").is_err());
+    }
+}
