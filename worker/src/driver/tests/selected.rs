@@ -1,7 +1,7 @@
 //! Which of many tools the model is shown is asked once, and known for a while to the Skill's other Jobs.
 
 use super::*;
-use crate::log::JOBS;
+use crate::recent;
 use bloomery_crds::v1alpha1::ToolSelection;
 use bloomery_engine::event::Selector;
 
@@ -25,13 +25,16 @@ fn selections(stand: &Stand) -> Vec<(usize, Selector)> {
 
 #[tokio::test]
 async fn the_next_job_asks_no_more() {
-    let stand = stand().await;
+    let mut stand = stand().await;
     stand.run(1).await;
     assert_eq!(selections(&stand), [(3, Selector::Model)]);
     // Another Job, in the same memory.
-    fs::remove_dir_all(stand.memory().join(JOBS)).unwrap();
+    let (cache, kept) = (stand.memory().join(recent::DIR), stand.dir.path().join("kept"));
+    fs::rename(&cache, &kept).unwrap();
+    stand.clear();
+    fs::rename(&kept, &cache).unwrap();
     let asked = stand.model.times();
-    stand.run(2).await;
+    stand.run(1).await;
     assert_eq!(selections(&stand), [(3, Selector::Memory)]);
     assert_eq!(stand.model.times(), asked + 1);
 }
