@@ -18,11 +18,15 @@ demo: ## A cluster, the operator, Skills and Jobs: everything at once, on a mach
 	@hack/demo
 
 .PHONY: test
-test: test-fast e2e ## All tests
+test: test-fast sdk-test e2e ## All tests
 
 .PHONY: test-fast
 test-fast: ## Tests that need no cluster
 	@$(STEP) "tests without a cluster" hack/test-fast
+
+.PHONY: sdk-test
+sdk-test: ## The providers' own SDKs talk to the scripted model
+	@$(STEP) "the providers' SDKs" hack/sdk-test
 
 .PHONY: e2e
 e2e: cluster-up images ## Stories on a real cluster; FILTER=<name> picks some

@@ -90,6 +90,26 @@ python_tool() {
   printf '%s\n' "$venv/bin/$command"
 }
 
+# python_environment NAME REQUIREMENTS: prints the path of a python that has what REQUIREMENTS pins, from PyPI, kept in the cache.
+python_environment() {
+  local name=$1 requirements=$2 wanted venv
+  wanted=$({ python3 --version && cat "$requirements"; } | sha256sum | cut -c1-12)
+  venv=$cache/tools/$name-$wanted
+  if [[ ! -e $venv/complete ]]; then
+    python3 -c 'import venv, ensurepip' 2>/dev/null || install_packages python3 python3-venv
+    say "installing $name (PyPI)"
+    rm -rf "$venv"
+    python3 -m venv "$venv" </dev/null >&2
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --no-deps \
+      --requirement "$requirements" </dev/null >&2 || {
+      rm -rf "$venv"
+      die "pip could not install what $requirements lists"
+    }
+    touch "$venv/complete"
+  fi
+  printf '%s\n' "$venv/bin/python"
+}
+
 # test_targets stories|fast: the names of the workspace's integration tests: the stories of e2e, or all others.
 test_targets() {
   cargo metadata --no-deps --format-version 1 --locked | jq -r --arg kind "$1" '

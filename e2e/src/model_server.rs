@@ -1,5 +1,11 @@
-//! A model that follows a script: the real chat-completions protocol of OpenAI, and a strict
-//! reader of what it is sent.
+//! A model that follows a script: the real protocols of OpenAI (chat completions) and Anthropic (Messages), in one
+//! piece and as a stream, and a strict reader of what it is sent.
+//!
+//! One script drives both protocols: a turn says what the model thinks, says and calls, and what goes wrong before or
+//! on the way. `wire` knows how each provider reads a request, refuses it and writes an answer; all else sees a
+//! `Request` and an `Answer`. `delivery` sends: a stream in pieces that end within characters,
+//! escapes and events, and answers that are slow, cut off, stand still or are far too long. What the providers' own
+//! SDKs make of it is tested by `hack/sdk-test`.
 //!
 //! A turn is found by what the request itself holds (its conversation by its texts, its place by
 //! the answers already in it), so a worker that was killed and started again is answered as the one
@@ -7,17 +13,21 @@
 //! served, what was asked, and which requests broke the protocol.
 
 mod answer;
+mod cache;
 mod check;
 mod control;
+mod delivery;
 mod desk;
+mod endpoint;
 mod error;
+mod event;
 mod lookup;
 mod request;
 pub mod script;
 mod stage;
 #[cfg(test)]
 mod tests;
-mod v1;
+mod wire;
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,7 +47,7 @@ pub struct ModelServer {
     key: Option<Key>,
 }
 
-/// Where the bearer key that clients must send comes from.
+/// Where the key that clients must send comes from.
 #[derive(Clone, Debug)]
 pub enum Key {
     /// The key itself.
@@ -60,7 +70,7 @@ impl ModelServer {
         Ok(Self { script: Source::file(path)?, key: None })
     }
 
-    /// Refuses clients that do not send this bearer key.
+    /// Refuses clients that do not send this key: as a bearer, or to Anthropic's protocol in `x-api-key`.
     #[must_use]
     pub fn with_key(mut self, key: Key) -> Self {
         self.key = Some(key);
@@ -77,7 +87,7 @@ impl ModelServer {
         }
         let stop = CancellationToken::new();
         let desk = desk::Desk::new(stop.clone());
-        let router = v1::router(self.script, self.key, desk.clone()).merge(control::router(desk));
+        let router = endpoint::router(self.script, self.key, desk.clone()).merge(control::router(desk));
         Running::start(addr, router, stop).await
     }
 }

@@ -7,10 +7,10 @@ use bloomery_e2e::model_server::{Key, ModelServer};
 use bloomery_e2e::{logging, serving};
 use clap::Parser;
 
-/// Answers chat completions as a written script says, and checks every request.
+/// Answers as a written script says, and checks every request.
 ///
-/// Speaks OpenAI's protocol: POST /v1/chat/completions (not streaming) and GET /v1/models. The
-/// script is read again when its file changes. For tests: GET /control/violations,
+/// Speaks OpenAI's protocol (POST /v1/chat/completions) and Anthropic's (POST /v1/messages), streaming or not, and
+/// GET /v1/models of both. The script is read again when its file changes. For tests: GET /control/violations,
 /// GET /control/requests, GET /control/held, POST /control/release/<hold>. GET /healthz.
 #[derive(Parser)]
 #[command(version)]
@@ -20,7 +20,7 @@ struct Arguments {
     /// YAML file of the script
     #[arg(long, env = "MODEL_SCRIPT")]
     script: PathBuf,
-    /// File of the bearer key that clients must send; without it, none is asked for
+    /// File of the key that clients must send; without it, none is asked for
     #[arg(long, env = "MODEL_API_KEY_FILE")]
     api_key_file: Option<PathBuf>,
     #[command(flatten)]

@@ -147,6 +147,13 @@ impl ModelDraft<'_> {
         self
     }
 
+    /// Speaks the protocol of this provider; the scripted model speaks all of them.
+    #[must_use]
+    pub fn speaking(mut self, provider: ModelProvider) -> Self {
+        self.model.spec.provider = provider;
+        self
+    }
+
     /// Is at another URL.
     #[must_use]
     pub fn at(mut self, base_url: &str) -> Self {

@@ -60,6 +60,14 @@ impl Conversation {
 }
 
 impl Conversation {
+    /// Knows nothing of these fields of a request, named by their paths with dots, and refuses them.
+    #[must_use]
+    pub fn not_knowing(mut self, fields: &[&str]) -> Self {
+        let conversation = self.0.as_object_mut().expect("a conversation is an object");
+        conversation.insert("unknownFields".to_owned(), json!(fields));
+        self
+    }
+
     /// Detects this intent, with these entities.
     #[must_use]
     pub fn intent(self, id: &str, entities: Value) -> Self {
@@ -134,6 +142,13 @@ impl Turn {
         self
     }
 
+    /// Was thought about before: Anthropic's protocol shows it, and wants it back.
+    #[must_use]
+    pub fn thinking(mut self, thought: &str) -> Self {
+        self.0.as_object_mut().expect("a turn is an object").insert("thinking".to_owned(), json!(thought));
+        self
+    }
+
     /// Claims to have cost so many tokens.
     #[must_use]
     pub fn costing(mut self, prompt_tokens: u64, completion_tokens: u64) -> Self {
@@ -164,6 +179,12 @@ impl Turn {
     #[must_use]
     pub fn not_offered(self, tools: &[&str]) -> Self {
         self.expect("toolsNotOffered", json!(tools))
+    }
+
+    /// Is given only if it is asked for as JSON of a schema.
+    #[must_use]
+    pub fn structured(self) -> Self {
+        self.expect("structured", json!(true))
     }
 
     fn expect(mut self, what: &str, value: Value) -> Self {

@@ -1,14 +1,13 @@
 //! The protocol check: what a provider would refuse, and what would break its prompt cache.
 //!
-//! Pure: a request, the request before it, and what is wrong.
-
-mod messages;
+//! Pure: a request, the request before it, and what is wrong. What is the same for every provider is here, the rest
+//! with its protocol.
 
 use bloomery_crds::v1alpha1::Stage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::request::{Request, role, text};
+use super::request::{Item, Kind, Request};
 
 /// One request that broke the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,10 +30,16 @@ pub struct Violation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Rule {
-    /// The body is a chat-completions request, not a stream.
+    /// The body is a request of its protocol.
     Readable,
-    /// The first message is the system message.
+    /// What the provider asks for is there, in the body and in the headers.
+    RequiredFields,
+    /// There is no field that the provider does not know.
+    KnownFields,
+    /// The prompt begins with the system prompt.
     SystemFirst,
+    /// The user speaks first and last.
+    Roles,
     /// Each message has a known role and the content that goes with it.
     MessageShape,
     /// Each tool call has one result before the next assistant or user message.
@@ -43,10 +48,16 @@ pub enum Rule {
     ResultHasCall,
     /// No call id occurs twice.
     UniqueCallIds,
-    /// The arguments of calls are text.
+    /// The arguments of calls are text, where the protocol has text there.
     ArgumentsAreText,
     /// Names of tools and calls are what providers take.
     ToolNames,
+    /// What the model thought comes back as it was.
+    ThinkingKept,
+    /// No more marks for the cache than there may be.
+    CacheMarks,
+    /// The schema of the answer is one that the provider can hold to.
+    OutputSchema,
     /// The messages begin with those of the request before.
     SamePrefix,
     /// The tools are those of the request before.
@@ -63,77 +74,67 @@ pub(super) type Broken = (Rule, String);
 /// The part of a request that later ones are held against.
 #[derive(Clone, Debug)]
 pub(super) struct Earlier {
-    messages: Vec<Value>,
+    items: Vec<Item>,
     tools: Vec<Value>,
+    /// What of its answer has to come back as it was.
+    pub(super) thoughts: Vec<Value>,
 }
 
 impl Earlier {
     pub(super) fn of(request: &Request) -> Self {
-        Self { messages: request.messages.clone(), tools: request.tools.clone() }
+        Self { items: request.items.clone(), tools: request.tools.clone(), thoughts: Vec::new() }
     }
 }
 
 /// Finds everything that is wrong with a request, given the one before it in its conversation.
 pub(super) fn check(request: &Request, earlier: Option<&Earlier>) -> Vec<Broken> {
     let mut broken = Vec::new();
-    if request.stream == Some(true) {
-        broken.push((Rule::Readable, "`stream` is not supported by this server".to_owned()));
+    if request.items.first().is_none_or(|item| item.kind != Kind::System) {
+        broken.push((Rule::SystemFirst, "it does not begin with a system prompt".to_owned()));
     }
-    messages::check(&request.messages, &mut broken);
-    check_tools(request, &mut broken);
+    broken.extend(request.wire.check(request));
     if let Some(earlier) = earlier {
         check_prefix(request, earlier, &mut broken);
     }
     broken
 }
 
-fn check_tools(request: &Request, broken: &mut Vec<Broken>) {
-    let mut names = std::collections::BTreeSet::new();
-    for (index, tool) in request.tools.iter().enumerate() {
-        let Some(name) = tool.pointer("/function/name").and_then(Value::as_str) else {
-            broken.push((Rule::ToolNames, format!("tools[{index}]: it has no `function.name`")));
-            continue;
-        };
-        if tool.get("type").and_then(Value::as_str) != Some("function") {
-            broken.push((Rule::ToolNames, format!("tools[{index}]: `type` is not `function`")));
-        }
-        if !is_tool_name(name) {
-            broken.push((Rule::ToolNames, format!("tools[{index}]: `{name}` does not match ^[A-Za-z0-9_-]{{1,64}}$")));
-        }
-        if !names.insert(name) {
-            broken.push((Rule::ToolNames, format!("tools[{index}]: `{name}` is offered twice")));
-        }
-    }
-}
-
 fn check_prefix(request: &Request, earlier: &Earlier, broken: &mut Vec<Broken>) {
-    let pairs = earlier.messages.iter().zip(&request.messages);
-    let same = pairs.take_while(|(before, now)| before == now || is_put_aside(before, now)).count();
-    if same < earlier.messages.len() {
+    let pairs = earlier.items.iter().zip(&request.items);
+    let same = pairs.take_while(|(before, now)| before.raw == now.raw || is_put_aside(before, now)).count();
+    if let Some(first) = earlier.items.get(same) {
         let sentence = format!(
-            "messages[{same}] differs from the request before, which had {} messages; this one has {}",
-            earlier.messages.len(),
-            request.messages.len()
+            "{} differs from the request before, which had {} messages; this one has {}",
+            first.at,
+            earlier.items.len(),
+            request.items.len()
         );
         broken.push((Rule::SamePrefix, sentence));
+    } else if let Some(answer) = request.items.get(same).filter(|item| item.kind == Kind::Assistant) {
+        check_thoughts(answer, &earlier.thoughts, broken);
     }
     if earlier.tools != request.tools {
         broken.push((Rule::SameTools, "`tools` differ from the request before".to_owned()));
     }
 }
 
-/// Whether a result gave way to an excerpt of it: the one change of a prefix that is meant.
-fn is_put_aside(before: &Value, now: &Value) -> bool {
-    let (whole, excerpt) = (text(before), text(now));
-    role(before) == Some("tool")
-        && role(now) == Some("tool")
-        && before.get("tool_call_id") == now.get("tool_call_id")
-        && excerpt.len() < whole.len()
-        && excerpt.contains("focus_read, handle sha256:")
+fn check_thoughts(answer: &Item, thoughts: &[Value], broken: &mut Vec<Broken>) {
+    let content = answer.raw.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if !content.starts_with(thoughts) {
+        let sentence = format!(
+            "{}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These \
+             blocks must remain as they were in the original response.",
+            answer.at
+        );
+        broken.push((Rule::ThinkingKept, sentence));
+    }
 }
 
-/// What every provider takes as a name.
-fn is_tool_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+/// Whether a result gave way to an excerpt of it: the one change of a prefix that is meant.
+fn is_put_aside(before: &Item, now: &Item) -> bool {
+    before.kind == Kind::Result
+        && now.kind == Kind::Result
+        && before.call == now.call
+        && now.text.len() < before.text.len()
+        && now.text.contains("focus_read, handle sha256:")
 }

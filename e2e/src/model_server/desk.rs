@@ -9,6 +9,8 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::answer::Answer;
+use super::cache::{Cache, Cached};
 use super::check::{self, Broken, Earlier, Rule, Violation};
 use super::control::{Held, Requests, UserRequests, Violations};
 use super::error::ApiError;
@@ -41,6 +43,7 @@ struct Notes {
     /// Which conversation of the script a user is in.
     conversations: BTreeMap<String, String>,
     served: BTreeMap<FaultPlace, u32>,
+    cache: Cache,
     released: BTreeSet<String>,
     held: BTreeMap<u64, Held>,
     next_held: u64,
@@ -125,10 +128,26 @@ impl Desk {
         self.notes().refuse(user(request), place, vec![(rule, why)])
     }
 
-    pub(super) fn answered(&self, request: &Request, place: Place) {
-        if place.stage == Stage::Plan {
-            self.notes().requests.of(user(request)).answered += 1;
+    /// Counts what the cache has of a prompt, and keeps there what the prompt marks.
+    pub(super) fn cached(&self, request: &Request) -> Cached {
+        self.notes().cache.count(&request.model, &request.wire.parts(request))
+    }
+
+    /// Notes that a request gets its scripted answer, and what of it has to come back.
+    pub(super) fn answered(&self, request: &Request, place: Place, answer: &Answer) {
+        if place.stage != Stage::Plan {
+            return;
         }
+        let mut notes = self.notes();
+        notes.requests.of(user(request)).answered += 1;
+        if let Some(earlier) = notes.earlier.get_mut(user(request)) {
+            earlier.thoughts = request.wire.thoughts(request, answer);
+        }
+    }
+
+    /// Returns the number of requests so far.
+    pub(super) fn total(&self) -> u64 {
+        self.notes().requests.total
     }
 
     /// Takes one serving of a fault; false once they are spent.
@@ -193,7 +212,7 @@ impl Notes {
         if stage == Stage::Plan {
             return Place { stage, turn: request.turn() };
         }
-        let messages = Digest::of_value(&Value::Array(request.messages.clone()));
+        let messages = Digest::of_value(&request.items.iter().map(|item| item.raw.clone()).collect::<Value>());
         let asked = self.asked.entry((user(request).to_owned(), stage)).or_default();
         let turn = asked.iter().position(|earlier| *earlier == messages).unwrap_or_else(|| {
             asked.push(messages);

@@ -1,22 +1,39 @@
-//! Errors in OpenAI's shape.
+//! Errors, before a protocol gives them its shape.
 
-use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use std::time::Duration;
 
-/// An error that the client reads as it reads OpenAI's.
-#[derive(Debug)]
+use axum::http::StatusCode;
+
+use super::script::RetryAfter;
+
+/// An error that the client reads as it reads the provider's.
+#[derive(Clone, Debug)]
 pub(super) struct ApiError {
-    status: StatusCode,
-    message: String,
-    code: Option<&'static str>,
-    retry_after: Option<u64>,
+    pub(super) status: StatusCode,
+    pub(super) message: String,
+    pub(super) reason: Reason,
+    pub(super) retry_after: Option<RetryAfter>,
 }
+
+/// Why a request is refused, where a provider says more than the status does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// Nothing more.
+    Plain,
+    /// The key is not the right one.
+    Key,
+    /// There is no such model.
+    Model,
+    /// The prompt has more tokens than the model takes.
+    TooLong,
+}
+
+/// The status that Anthropic gives while it is overloaded; no other standard knows it.
+pub(super) const OVERLOADED: u16 = 529;
 
 impl ApiError {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), code: None, retry_after: None }
+        Self { status, message: message.into(), reason: Reason::Plain, retry_after: None }
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
@@ -24,41 +41,34 @@ impl ApiError {
     }
 
     pub(super) fn wrong_key() -> Self {
-        let error = Self::new(StatusCode::UNAUTHORIZED, "Incorrect API key provided.");
-        Self { code: Some("invalid_api_key"), ..error }
+        Self { reason: Reason::Key, ..Self::new(StatusCode::UNAUTHORIZED, "Incorrect API key provided.") }
     }
 
     pub(super) fn unknown_model(name: &str) -> Self {
         let error = Self::new(StatusCode::NOT_FOUND, format!("The model `{name}` does not exist."));
-        Self { code: Some("model_not_found"), ..error }
+        Self { reason: Reason::Model, ..error }
+    }
+
+    pub(super) fn too_long() -> Self {
+        let message = "prompt is too long: the maximum context length is 200000 tokens, and it has 210000 tokens";
+        Self { reason: Reason::TooLong, ..Self::bad_request(message) }
     }
 
     /// The error that a script asks for.
-    pub(super) fn scripted(status: StatusCode, retry_after: Option<u64>) -> Self {
-        let code = match status {
-            StatusCode::UNAUTHORIZED => Some("invalid_api_key"),
-            StatusCode::TOO_MANY_REQUESTS => Some("rate_limit_exceeded"),
-            _ => None,
-        };
-        Self { code, retry_after, ..Self::new(status, "As the script says.") }
+    pub(super) fn scripted(status: u16, retry_after: Option<RetryAfter>) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let reason = if status == StatusCode::UNAUTHORIZED { Reason::Key } else { Reason::Plain };
+        Self { reason, retry_after, ..Self::new(status, "As the script says.") }
     }
 
-    pub(super) fn body(&self) -> Value {
-        let kind = match self.status {
-            StatusCode::TOO_MANY_REQUESTS => "requests",
-            status if status.is_server_error() => "server_error",
-            _ => "invalid_request_error",
-        };
-        json!({"error": {"message": self.message, "type": kind, "param": null, "code": self.code}})
-    }
-}
-
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let mut response = (self.status, Json(self.body())).into_response();
-        if let Some(seconds) = self.retry_after {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    /// The value of `Retry-After`: seconds, or the date so far from now.
+    pub(super) fn retry_after(&self) -> Option<String> {
+        match self.retry_after? {
+            RetryAfter::Seconds(seconds) => Some(seconds.to_string()),
+            RetryAfter::Date(seconds) => {
+                let at = jiff::Timestamp::now().checked_add(Duration::from_secs(seconds)).ok()?;
+                jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&at).ok()
+            }
         }
-        response
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use bloomery_crds::v1alpha1::Stage;
 
 use super::desk::Place;
-use super::request::{Request, text};
+use super::request::{Kind, Request};
 use super::script::{Conversation, Expect, Script, Turn};
 use super::stage;
 
@@ -14,6 +14,8 @@ use super::stage;
 pub(super) struct Found<'a> {
     /// The conversation's name; empty for an answer that no conversation gives.
     pub(super) conversation: &'a str,
+    /// The fields that the server does not know there.
+    pub(super) unknown_fields: &'a [String],
     /// The answer.
     pub(super) turn: Cow<'a, Turn>,
 }
@@ -36,23 +38,32 @@ pub(super) fn find<'a>(
         let scripted = conversation.and_then(|conversation| conversation.answers(place.stage).get(place.turn));
         let turn = scripted.map(Cow::Borrowed).or_else(|| stage::default(place.stage, request).map(Cow::Owned));
         let turn = turn.ok_or("the stage has no answer")?;
-        return Ok(Found { conversation: conversation.map_or("", |conversation| &conversation.name), turn });
+        return Ok(match conversation {
+            Some(conversation) => conversation.found(turn),
+            None => Found { conversation: "", unknown_fields: &[], turn },
+        });
     }
     let conversation = conversation(script, request, /*of_plan*/ true).ok_or_else(|| {
-        let goal = goal(request);
+        let goal = request.first_text();
         format!("no conversation of the script matches the model `{}` and the goal `{goal}`", request.model)
     })?;
     let turn = conversation.turns.get(place.turn).ok_or_else(|| {
         let turns = conversation.turns.len();
         format!("conversation `{}` has {turns} turns; turn {} was asked for", conversation.name, place.turn)
     })?;
-    Ok(Found { conversation: &conversation.name, turn: Cow::Borrowed(turn) })
+    Ok(conversation.found(Cow::Borrowed(turn)))
+}
+
+impl Conversation {
+    fn found<'a>(&'a self, turn: Cow<'a, Turn>) -> Found<'a> {
+        Found { conversation: &self.name, unknown_fields: &self.unknown_fields, turn }
+    }
 }
 
 /// The first conversation that matches. Other stages than the main loop have a model and a system prompt of their
 /// own, so only the goal tells.
 fn conversation<'a>(script: &'a Script, request: &Request, of_plan: bool) -> Option<&'a Conversation> {
-    let (goal, system) = (goal(request), request.system_text().unwrap_or_default());
+    let (goal, system) = (request.first_text(), request.system_text().unwrap_or_default());
     script.conversations.iter().find(|conversation| {
         let wanted = &conversation.matches;
         let goal_is = wanted.goal.as_ref().is_none_or(|part| goal.contains(part));
@@ -60,10 +71,6 @@ fn conversation<'a>(script: &'a Script, request: &Request, of_plan: bool) -> Opt
             && wanted.model.as_ref().is_none_or(|name| *name == request.model);
         goal_is && (rest_is || !of_plan)
     })
-}
-
-fn goal(request: &Request) -> String {
-    request.of_role("user").next().map(text).unwrap_or_default()
 }
 
 /// Says what a request lacks that its turn expects.
@@ -75,10 +82,13 @@ pub(super) fn expect(expect: &Expect, request: &Request) -> Result<(), String> {
         no_message_contains,
         tools_offered,
         tools_not_offered,
+        structured,
+        streaming,
     } = expect;
+    let last = |kind: Kind| request.of(kind).next_back().map(|item| item.text.as_str());
     let texts = [
-        ("the last tool result", last_tool_result_contains, request.of_role("tool").next_back().map(text)),
-        ("the last user message", last_user_message_contains, request.of_role("user").next_back().map(text)),
+        ("the last tool result", last_tool_result_contains, last(Kind::Result)),
+        ("the last user message", last_user_message_contains, last(Kind::User)),
         ("the system message", system_contains, request.system_text()),
     ];
     for (what, part, text) in texts {
@@ -89,7 +99,14 @@ pub(super) fn expect(expect: &Expect, request: &Request) -> Result<(), String> {
             None => return Err(format!("{what} should contain `{part}` and there is none")),
         }
     }
-    let holds = |part: &&String| request.messages.iter().any(|message| message.to_string().contains(part.as_str()));
+    let wishes = [("as JSON of a schema", structured, request.structured), ("as a stream", streaming, request.stream)];
+    for (how, wanted, asked) in wishes {
+        if wanted.is_some_and(|wanted| wanted != asked) {
+            let should = if asked { "should not" } else { "should" };
+            return Err(format!("the answer {should} be asked for {how}"));
+        }
+    }
+    let holds = |part: &&String| request.items.iter().any(|item| item.raw.to_string().contains(part.as_str()));
     if let Some(part) = no_message_contains.iter().find(holds) {
         return Err(format!("no message should contain `{part}`"));
     }

@@ -4,10 +4,10 @@ mod fault;
 mod source;
 
 use bloomery_crds::v1alpha1::Stage;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-pub use self::fault::{Fault, FaultKind, Times};
+pub use self::fault::{Cut, Fault, FaultKind, RetryAfter, Times};
 pub(super) use self::source::Source;
 use super::stage;
 
@@ -46,6 +46,10 @@ pub struct Conversation {
     /// What the reply polisher is answered, in the order of its different requests.
     #[serde(default)]
     pub polish: Vec<Turn>,
+    /// Fields of a request that the server does not know, by their paths with dots (`response_format`,
+    /// `output_config.format`): it refuses them as its provider would, which is no violation.
+    #[serde(default)]
+    pub unknown_fields: Vec<String>,
 }
 
 /// What a request must hold to belong to a conversation; what is left out matches everything.
@@ -77,6 +81,16 @@ pub struct Turn {
     /// The tool calls of the answer.
     #[serde(default)]
     pub calls: Vec<Call>,
+    /// What the model thought before it. Anthropic's protocol shows it, signed; `OpenAI`'s only counts it.
+    pub thinking: Option<String>,
+    /// What it thought and nobody may see, as the text that stands for it. Only Anthropic's protocol has it.
+    pub redacted_thinking: Option<String>,
+    /// Why the answer ends, where that is not because it is done.
+    pub stop: Option<Stop>,
+    /// Whether the answer is written as protocols permit and servers seldom do: with fields, events and comments that
+    /// no client knows, and with other line ends.
+    #[serde(default)]
+    pub unusual: bool,
     /// The tokens that the answer claims; without it, a quarter of the length in bytes.
     pub usage: Option<Usage>,
 }
@@ -100,6 +114,22 @@ pub struct Expect {
     /// Tools that must not be offered.
     #[serde(default)]
     pub tools_not_offered: Vec<String>,
+    /// Whether the answer must be asked for as JSON of a schema, or must not.
+    pub structured: Option<bool>,
+    /// Whether the answer must be asked for as a stream, or must not.
+    pub streaming: Option<bool>,
+}
+
+/// Why an answer ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Stop {
+    /// It reached the most tokens that an answer may have.
+    Length,
+    /// The model will not: what it says is its refusal.
+    Refusal,
+    /// The model's window is full.
+    ContextWindow,
 }
 
 /// One tool call of an answer.
@@ -112,18 +142,28 @@ pub struct Call {
     pub name: String,
     /// The arguments, sent as JSON text. Absent, like `rawArguments`: `{}`.
     pub arguments: Option<Value>,
-    /// The arguments' text as it stands, for models that write what is no JSON.
+    /// The arguments' text as it stands, for models that write what is no JSON, or one key twice. Anthropic's
+    /// protocol has an object there: in an answer of one piece, what is no JSON is sent as a string.
     pub raw_arguments: Option<String>,
 }
 
 /// The tokens of one answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Usage {
-    /// Tokens of the request.
+    /// Tokens of the request, all of them.
     pub prompt_tokens: u64,
-    /// Tokens of the answer.
+    /// Tokens of the answer, all of them.
     pub completion_tokens: u64,
+    /// How many of the answer's were thought.
+    #[serde(default)]
+    pub thinking_tokens: u64,
+    /// How many of the request's were read from a cache.
+    #[serde(default)]
+    pub cached_tokens: u64,
+    /// How many of the request's were put into a cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
 }
 
 impl Script {

@@ -6,7 +6,7 @@
 use bloomery_crds::v1alpha1::Stage;
 use serde_json::{Value, json};
 
-use super::request::{Request, text};
+use super::request::Request;
 use super::script::Turn;
 
 /// Every stage, in the order of a conversation.
@@ -81,8 +81,8 @@ fn entity_in(goal: &str, is_text: bool) -> Option<Value> {
 
 /// The data in the first message of the user, else all of it.
 fn asked(request: &Request) -> String {
-    let message = request.of_role("user").next().map(text).unwrap_or_default();
-    marked(&message).map(str::to_owned).unwrap_or(message)
+    let message = request.first_text();
+    marked(message).unwrap_or(message).to_owned()
 }
 
 /// What stands between a tag with an id and its closing tag.

@@ -1,9 +1,12 @@
 //! The model over real HTTP, asked as a worker asks it.
 
+mod anthropic;
 mod faults;
 mod protocol;
 mod scripts;
 mod stages;
+mod streams;
+mod structured;
 
 use serde_json::{Value, json};
 

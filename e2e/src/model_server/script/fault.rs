@@ -1,6 +1,10 @@
-//! What goes wrong before a turn is answered.
+//! What goes wrong before a turn is answered, or while it is.
+
+mod written;
 
 use serde::{Deserialize, Deserializer, de};
+
+use self::written::Written;
 
 /// One fault, and how often it is served in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -12,29 +16,60 @@ pub struct Fault {
     pub times: Times,
 }
 
-/// What can go wrong.
+/// What can go wrong. What is served halfway is the answer of the turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// An error status, with `Retry-After` in seconds if it says so.
+    /// An error status, with `Retry-After` if it says so.
     Status {
         /// The status, 400 to 599.
         status: u16,
-        /// The value of `Retry-After`.
-        retry_after: Option<u64>,
+        /// When to come again.
+        retry_after: Option<RetryAfter>,
     },
+    /// 400, because the prompt is longer than the model's window.
+    TooLong,
     /// 200 with a body that is no JSON.
     Garbage,
     /// 200 with this text instead of the answer: one that the engine cannot use.
     Say(String),
-    /// 200 without choices.
+    /// 200 with a text of so many bytes. They are made as they are sent, and rounded up to pieces of 64 KiB.
+    Huge(usize),
+    /// 200 without choices, or without content.
     Empty,
-    /// 200 with an error object.
-    ErrorInside,
+    /// 200 with the error of this status inside; where the answer is streamed, halfway.
+    ErrorInside(u16),
+    /// The answer, with so many milliseconds before each of its events.
+    Slow(u64),
+    /// The answer, but for its end.
+    Cut(Cut),
+    /// Half of the answer, and then nothing until the client goes away.
+    Stall,
     /// No answer until the client goes away.
     Hang,
     /// The turn waits until the hold of this name is released, and goes on then. It is a gate,
     /// not counted: whoever asks before the release waits, a restarted worker too.
     Hold(String),
+}
+
+/// When a client is asked to come again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryAfter {
+    /// In so many seconds, said as a number.
+    Seconds(u64),
+    /// In so many seconds, said as a date.
+    Date(u64),
+}
+
+/// How an answer ends too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Cut {
+    /// Halfway, with the connection closed.
+    Reset,
+    /// Halfway, as if that were all.
+    Short,
+    /// With everything but the mark of a stream's end; an answer of one piece ends as with `short`.
+    Unmarked,
 }
 
 /// How often a fault is served in one conversation.
@@ -47,63 +82,10 @@ pub enum Times {
 }
 
 impl Fault {
+    /// Whether a turn needs no answer of its own, since this comes in its place each time.
     pub(super) fn is_endless(&self) -> bool {
-        self.times == Times::Always && !matches!(self.kind, FaultKind::Hold(_))
-    }
-}
-
-/// A fault as a script has it: one of the kinds, flat.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "the form that people write; `FaultKind` is the enum")]
-struct Written {
-    status: Option<u16>,
-    retry_after: Option<u64>,
-    say: Option<String>,
-    #[serde(default)]
-    garbage: bool,
-    #[serde(default)]
-    empty: bool,
-    #[serde(default)]
-    error_inside: bool,
-    #[serde(default)]
-    hang: bool,
-    hold: Option<String>,
-    times: Option<Times>,
-}
-
-impl TryFrom<Written> for Fault {
-    type Error = String;
-
-    fn try_from(written: Written) -> Result<Self, String> {
-        let Written { status, retry_after, say, garbage, empty, error_inside, hang, hold, times } = written;
-        if hold.is_some() && times.is_some() {
-            return Err("fault: a `hold` is a gate and takes no `times`".to_owned());
-        }
-        if retry_after.is_some() && status.is_none() {
-            return Err("fault: `retryAfter` goes with a `status`".to_owned());
-        }
-        if status.is_some_and(|status| !(400..=599).contains(&status)) {
-            return Err("fault: `status` must be 400 to 599".to_owned());
-        }
-        let mut kinds = [
-            status.map(|status| FaultKind::Status { status, retry_after }),
-            say.map(FaultKind::Say),
-            garbage.then_some(FaultKind::Garbage),
-            empty.then_some(FaultKind::Empty),
-            error_inside.then_some(FaultKind::ErrorInside),
-            hang.then_some(FaultKind::Hang),
-            hold.map(FaultKind::Hold),
-        ]
-        .into_iter()
-        .flatten();
-        match (kinds.next(), kinds.next()) {
-            (Some(kind), None) => Ok(Self { kind, times: times.unwrap_or(Times::Count(1)) }),
-            _ => {
-                Err("fault: exactly one of `status`, `say`, `garbage`, `empty`, `errorInside`, `hang`, `hold`"
-                    .to_owned())
-            }
-        }
+        let needs_answer = matches!(self.kind, FaultKind::Hold(_) | FaultKind::Slow(_));
+        self.times == Times::Always && !needs_answer
     }
 }
 

@@ -35,6 +35,17 @@ async fn faults_are_served_in_order_and_then_the_answer() {
 }
 
 #[tokio::test]
+async fn a_client_can_be_asked_to_come_again_at_a_date() {
+    let model = model(&with_faults("{status: 529, retryAfterDate: 3600}")).await;
+    let answer = send(&model, &request(&[])).await;
+    assert_eq!(answer.status(), 529);
+    let date = answer.headers()["retry-after"].to_str().unwrap();
+    let at = jiff::fmt::rfc2822::parse(date).unwrap().timestamp();
+    let wait = at.duration_since(jiff::Timestamp::now()).as_secs();
+    assert!(date.ends_with(" GMT") && (3_000..=3_600).contains(&wait), "{date}: {wait} s");
+}
+
+#[tokio::test]
 async fn faults_are_counted_for_each_conversation() {
     let model = model(&with_faults("{status: 500}")).await;
     let mut other = request(&[]);

@@ -127,14 +127,6 @@ async fn a_tool_that_providers_refuse_is_a_violation(#[case] tools: Value, #[cas
 }
 
 #[tokio::test]
-async fn streams_are_refused() {
-    let model = model(ANY).await;
-    let mut body = request(&[]);
-    body["stream"] = json!(true);
-    assert_eq!(ask(&model, &body).await.0, 400);
-}
-
-#[tokio::test]
 async fn a_grown_history_is_no_violation_and_one_that_forgets_is() {
     let model = model(ANY).await;
     let grown = request(&[call("c1", "t"), result("c1", "ok")]);

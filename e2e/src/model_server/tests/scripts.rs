@@ -34,7 +34,11 @@ async fn answers_in_openai_s_form() {
                 "finish_reason": "tool_calls",
             }],
             // A quarter of the bytes of messages and tools, and of the answer.
-            "usage": {"prompt_tokens": 95, "completion_tokens": 51, "total_tokens": 146},
+            "usage": {
+                "prompt_tokens": 95, "completion_tokens": 14, "total_tokens": 109,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+            },
         })
     );
 }
@@ -79,7 +83,9 @@ async fn the_last_turn_says_what_is_written_and_claims_its_usage() {
 
     assert_eq!(answer["choices"][0]["message"]["content"], "Done.\n```json\n{\"order_id\": \"A-17\"}\n```\n");
     assert_eq!(answer["choices"][0]["finish_reason"], "stop");
-    assert_eq!(answer["usage"], json!({"prompt_tokens": 1200, "completion_tokens": 45, "total_tokens": 1245}));
+    let usage = &answer["usage"];
+    assert_eq!((&usage["prompt_tokens"], &usage["completion_tokens"]), (&json!(1200), &json!(45)));
+    assert_eq!((&usage["total_tokens"], &usage["prompt_tokens_details"]["cached_tokens"]), (&json!(1245), &json!(0)));
 }
 
 #[tokio::test]
@@ -112,6 +118,8 @@ conversations:
 #[case::system("{systemContains: gold}", "the system message should contain `gold` and is `You are")]
 #[case::offered("{toolsOffered: [track_order, gold]}", "`gold` should be offered")]
 #[case::not_offered("{toolsNotOffered: [track_order]}", "`track_order` should not be offered")]
+#[case::structured("{structured: true}", "the answer should be asked for as JSON of a schema")]
+#[case::streaming("{streaming: true}", "the answer should be asked for as a stream")]
 #[tokio::test]
 async fn an_expectation_that_fails_is_a_violation(#[case] expect: &str, #[case] why: &str) {
     let script = format!("conversations: [{{name: c, turns: [{{say: a}}, {{say: b, expect: {expect}}}]}}]");
@@ -203,6 +211,22 @@ async fn a_changed_file_is_read_again() {
     "exactly one of"
 )]
 #[case::no_error("conversations: [{name: c, turns: [{say: a, faults: [{status: 200}]}]}]", "must be 400 to 599")]
+#[case::no_error_inside(
+    "conversations: [{name: c, turns: [{say: a, faults: [{errorInside: 200}]}]}]",
+    "must be 400 to 599"
+)]
+#[case::two_dates(
+    "conversations: [{name: c, turns: [{say: a, faults: [{status: 429, retryAfter: 1, retryAfterDate: 1}]}]}]",
+    "exclude each other"
+)]
+#[case::no_status(
+    "conversations: [{name: c, turns: [{say: a, faults: [{empty: true, retryAfter: 1}]}]}]",
+    "goes with a `status`"
+)]
+#[case::slow_needs_an_answer(
+    "conversations: [{name: c, turns: [{faults: [{slow: 1, times: always}]}]}]",
+    "it needs `say`"
+)]
 #[case::times(
     "conversations: [{name: c, turns: [{say: a, faults: [{empty: true, times: 0}]}]}]",
     "a number from 1, or `always`"

@@ -4,29 +4,32 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Broken, Rule, is_tool_name};
-use crate::model_server::request::{is_system, role, tool_calls};
+use crate::model_server::check::{Broken, Rule};
+use crate::model_server::request::{Item, Kind};
+use crate::model_server::wire::is_tool_name;
 
-pub(super) fn check(messages: &[Value], broken: &mut Vec<Broken>) {
-    if !messages.first().is_some_and(is_system) {
-        broken.push((Rule::SystemFirst, "the first message is no system message".to_owned()));
-    }
+pub(super) fn check(items: &[Item], broken: &mut Vec<Broken>) {
     let mut history = History { broken, seen: BTreeSet::new(), open: BTreeMap::new() };
-    for (index, message) in messages.iter().enumerate() {
-        match role(message) {
-            Some("system" | "developer" | "user") => {
+    for (index, Item { kind, raw, .. }) in items.iter().enumerate() {
+        match kind {
+            Kind::System | Kind::User => {
                 history.close(index);
-                history.content(index, message, /*nullable*/ false);
+                history.content(index, raw, /*nullable*/ false);
             }
-            Some("assistant") => {
+            Kind::Assistant => {
                 history.close(index);
-                history.answer(index, message);
+                history.answer(index, raw);
             }
-            Some("tool") => history.result(index, message),
-            _ => history.report(Rule::MessageShape, index, "it has no role that the protocol knows"),
+            Kind::Result => history.result(index, raw),
+            Kind::Unknown => history.report(Rule::MessageShape, index, "it has no role that the protocol knows"),
         }
     }
-    history.close(messages.len());
+    history.close(items.len());
+}
+
+/// Returns the tool calls of an assistant message.
+fn tool_calls(message: &Value) -> &[Value] {
+    message.get("tool_calls").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The walk through the messages.

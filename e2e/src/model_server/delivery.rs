@@ -1,0 +1,265 @@
+//! How an answer goes over the wire: in which pieces, how fast, and how it ends.
+
+use std::io;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Answer, FILLER, MARK, Text};
+use super::event::{Data, Event};
+use super::request::Request;
+use super::wire::Wire;
+
+/// The lengths of the pieces that a stream is sent in, by turns: none has to do with where an event ends.
+const LENGTHS: [usize; 8] = [1, 2, 3, 29, 61, 127, 5, 211];
+
+/// An answer on its way.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    frames: Vec<Frame>,
+    is_stream: bool,
+    pause: Option<Duration>,
+    ending: Ending,
+}
+
+/// How an answer ends.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Ending {
+    /// As it should.
+    Whole,
+    /// Halfway, in the middle of something: the connection is closed.
+    Reset,
+    /// Halfway, as if that were all.
+    Short,
+    /// As if all were there, but for the mark of a stream's end.
+    Unmarked,
+    /// Halfway, and nothing comes any more.
+    Stalled,
+    /// Halfway, with an error.
+    Error(Event),
+}
+
+/// Bytes that are sent so often.
+#[derive(Clone, Debug)]
+struct Frame {
+    bytes: Bytes,
+    times: usize,
+}
+
+impl Frame {
+    fn of(event: &Event) -> Self {
+        Self { bytes: event.to_text().into(), times: event.times }
+    }
+}
+
+/// What is done next.
+enum Step {
+    Send(Bytes),
+    Pause(Duration),
+    Stall,
+    Reset,
+}
+
+impl Delivery {
+    /// Prepares an answer in the form that the request asks for.
+    pub(super) fn of(request: &Request, answer: &Answer) -> Self {
+        let frames = if request.stream {
+            let events = request.wire.events(request, answer);
+            if answer.unusual { unusual(request.wire, events) } else { events.iter().map(Frame::of).collect() }
+        } else {
+            let mut value = request.wire.whole(request, answer);
+            if answer.unusual {
+                add_fields(&mut value);
+            }
+            frames_of_whole(&value, answer)
+        };
+        Self { frames, is_stream: request.stream, pause: None, ending: Ending::Whole }
+    }
+
+    /// Sends it with this pause before each event; an answer that has none goes in eight pieces.
+    pub(super) fn slowly(mut self, pause: Duration) -> Self {
+        if !self.is_stream {
+            let cut = |Frame { mut bytes, times }: Frame| {
+                let length = bytes.len() / 8 + 1;
+                std::iter::from_fn(move || {
+                    let part = bytes.split_to(length.min(bytes.len()));
+                    (!part.is_empty()).then_some(Frame { bytes: part, times })
+                })
+            };
+            self.frames = self.frames.into_iter().flat_map(cut).collect();
+        }
+        Self { pause: Some(pause), ..self }
+    }
+
+    pub(super) fn ending(self, ending: Ending) -> Self {
+        Self { ending, ..self }
+    }
+
+    /// Begins to send. What waits is over when `stop` is.
+    pub(super) fn into_response(self, stop: CancellationToken) -> Response {
+        let is_stream = self.is_stream;
+        if let (false, [Frame { bytes, times: 1 }], None, Ending::Whole) =
+            (is_stream, self.frames.as_slice(), self.pause, &self.ending)
+        {
+            return ([(CONTENT_TYPE, "application/json")], bytes.clone()).into_response();
+        }
+        let body = Body::from_stream(stream::unfold(Box::new(self.steps()), move |mut steps| {
+            let stop = stop.clone();
+            async move {
+                let sent = next(&mut *steps, &stop).await?;
+                Some((sent, steps))
+            }
+        }));
+        if is_stream {
+            ([(CONTENT_TYPE, "text/event-stream; charset=utf-8"), (CACHE_CONTROL, "no-cache")], body).into_response()
+        } else {
+            ([(CONTENT_TYPE, "application/json")], body).into_response()
+        }
+    }
+
+    fn steps(self) -> impl Iterator<Item = Step> + Send + 'static {
+        let Self { mut frames, is_stream, pause, ending } = self;
+        let last = match ending {
+            Ending::Whole => None,
+            Ending::Unmarked if is_stream => {
+                frames.pop();
+                None
+            }
+            Ending::Unmarked | Ending::Short => {
+                halve(&mut frames);
+                None
+            }
+            Ending::Reset => {
+                halve(&mut frames);
+                Some(Step::Reset)
+            }
+            Ending::Stalled => {
+                halve(&mut frames);
+                Some(Step::Stall)
+            }
+            Ending::Error(event) => {
+                frames.truncate(frames.len().div_ceil(2));
+                frames.push(Frame::of(&event));
+                None
+            }
+        };
+        let sent = frames.into_iter().flat_map(move |Frame { bytes, times }| {
+            let repeated = std::iter::repeat_n(bytes, times);
+            let pieces = repeated.flat_map(move |bytes| pieces(bytes, is_stream && times == 1).map(Step::Send));
+            pause.map(Step::Pause).into_iter().chain(pieces)
+        });
+        sent.chain(last)
+    }
+}
+
+/// Performs steps until there is something to send; none: that was all.
+async fn next(
+    steps: &mut (impl Iterator<Item = Step> + Send + ?Sized),
+    stop: &CancellationToken,
+) -> Option<io::Result<Bytes>> {
+    loop {
+        let next = steps.next()?;
+        // What was sent before goes out by itself: neither together with what comes, nor lost with the connection.
+        tokio::task::yield_now().await;
+        match next {
+            Step::Send(bytes) => return Some(Ok(bytes)),
+            Step::Pause(pause) => {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = stop.cancelled() => return Some(Err(cut())),
+                }
+            }
+            Step::Stall => {
+                stop.cancelled().await;
+                return Some(Err(cut()));
+            }
+            Step::Reset => return Some(Err(cut())),
+        }
+    }
+}
+
+/// The error that closes a connection in the middle of an answer.
+fn cut() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, "the script cuts the answer off")
+}
+
+/// Keeps half of what there is, and half of what comes then: it ends in the middle of an event.
+fn halve(frames: &mut Vec<Frame>) {
+    frames.truncate(frames.len() / 2 + 1);
+    if let Some(last) = frames.last_mut() {
+        last.bytes.truncate(last.bytes.len() / 2);
+    }
+}
+
+/// Cuts what is sent into pieces: within an event, between the two line feeds that end it, and after the first byte
+/// of a character of several.
+fn pieces(bytes: Bytes, awkward: bool) -> impl Iterator<Item = Bytes> + Send + 'static {
+    let mut rest = bytes;
+    let mut lengths = LENGTHS.iter().cycle();
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        if !awkward {
+            return Some(std::mem::take(&mut rest));
+        }
+        let most = (*lengths.next()?).min(rest.len());
+        let cuts = |byte: &u8| *byte == b'\n' || *byte == b'\\' || *byte >= 0xC0;
+        let length = rest.iter().take(most).position(cuts).map_or(most, |at| at + 1);
+        Some(rest.split_to(length))
+    })
+}
+
+/// Writes an answer in one piece. Arguments go in as the model wrote them where they are JSON, be it with two keys of
+/// one name, else as a string; filler takes the place of its mark.
+fn frames_of_whole(value: &Value, answer: &Answer) -> Vec<Frame> {
+    let mut text = value.to_string();
+    for (index, call) in answer.calls.iter().enumerate() {
+        let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok();
+        let written = if is_json { call.arguments.clone() } else { Value::from(call.arguments.as_str()).to_string() };
+        text = text.replace(&format!("\"{MARK}{index}\""), &written);
+    }
+    let frame = |text: &str| Frame { bytes: Bytes::copy_from_slice(text.as_bytes()), times: 1 };
+    match (&answer.text, text.split_once(MARK)) {
+        (Some(Text::Filler(bytes)), Some((before, after))) => {
+            vec![frame(before), Frame { bytes: filler().into(), times: bytes.div_ceil(FILLER) }, frame(after)]
+        }
+        _ => vec![frame(&text)],
+    }
+}
+
+/// Text that means nothing.
+pub(super) fn filler() -> String {
+    "x".repeat(FILLER)
+}
+
+/// Writes a stream as few servers do.
+fn unusual(wire: Wire, mut events: Vec<Event>) -> Vec<Frame> {
+    for event in &mut events {
+        if let Data::Json(value) = &mut event.data {
+            add_fields(value);
+        }
+    }
+    // Only a protocol that names its events can have new ones.
+    if wire == Wire::Anthropic {
+        events.insert(1.min(events.len()), Event::named("x_news", json!({"type": "x_news"})));
+    }
+    events.iter().map(|event| Frame { bytes: event.to_unusual_text().into(), times: event.times }).collect()
+}
+
+/// Adds to each object what no client knows; what a tool is given is left alone.
+fn add_fields(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.iter_mut().filter(|(key, _)| *key != "input").for_each(|(_, value)| add_fields(value));
+            object.insert("x_unknown".to_owned(), json!({"of": ["a", "later", "version"], "at": null}));
+        }
+        Value::Array(values) => values.iter_mut().for_each(add_fields),
+        _ => {}
+    }
+}

@@ -1,0 +1,91 @@
+//! An answer in one piece.
+
+use serde_json::{Value, json};
+
+use super::thinking;
+use crate::model_server::answer::{Answer, MARK};
+use crate::model_server::request::Request;
+use crate::model_server::script::{Stop, Usage};
+
+pub(in crate::model_server::wire) fn whole(request: &Request, answer: &Answer) -> Value {
+    let mut message = head(answer);
+    if let Some(message) = message.as_object_mut() {
+        message.insert("content".to_owned(), blocks(request, answer).into());
+        message.insert("stop_reason".to_owned(), stop_reason(answer).into());
+        message.insert("stop_details".to_owned(), stop_details(answer));
+        message.insert("usage".to_owned(), usage(answer.usage));
+    }
+    message
+}
+
+/// The message before anything is in it.
+pub(super) fn head(answer: &Answer) -> Value {
+    json!({
+        "id": format!("msg_{}", answer.name),
+        "type": "message",
+        "role": "assistant",
+        "model": answer.model,
+        "content": [],
+        "stop_reason": null,
+        "stop_sequence": null,
+        "stop_details": null,
+    })
+}
+
+/// The blocks of an answer. The mark and the place of a call stand for its arguments.
+pub(super) fn blocks(request: &Request, answer: &Answer) -> Vec<Value> {
+    let mut blocks = thought(request, answer);
+    blocks.extend(answer.written_text().map(|text| json!({"type": "text", "text": text})));
+    blocks.extend(answer.calls.iter().enumerate().map(|(index, call)| {
+        json!({"type": "tool_use", "id": call.id, "name": call.name, "input": format!("{MARK}{index}")})
+    }));
+    blocks
+}
+
+/// The blocks that have to come back as they are: those of an answer that calls tools.
+pub(in crate::model_server::wire) fn thoughts(request: &Request, answer: &Answer) -> Vec<Value> {
+    if answer.calls.is_empty() { Vec::new() } else { thought(request, answer) }
+}
+
+fn thought(request: &Request, answer: &Answer) -> Vec<Value> {
+    if matches!(thinking::mode(&request.body), Some("disabled" | "between_tools")) {
+        return Vec::new();
+    }
+    let shown = |thought: &str| if thinking::is_left_out(&request.body) { String::new() } else { thought.to_owned() };
+    let open = answer.thinking.as_ref().map(
+        |thought| json!({"type": "thinking", "thinking": shown(thought), "signature": thinking::signature(thought)}),
+    );
+    let hidden = answer.redacted_thinking.as_ref().map(|data| json!({"type": "redacted_thinking", "data": data}));
+    open.into_iter().chain(hidden).collect()
+}
+
+pub(super) fn stop_reason(answer: &Answer) -> &'static str {
+    match answer.stop {
+        Some(Stop::Length) => "max_tokens",
+        Some(Stop::Refusal) => "refusal",
+        Some(Stop::ContextWindow) => "model_context_window_exceeded",
+        None if answer.calls.is_empty() => "end_turn",
+        None => "tool_use",
+    }
+}
+
+pub(super) fn stop_details(answer: &Answer) -> Value {
+    match answer.stop {
+        Some(Stop::Refusal) => json!({"type": "refusal", "category": null, "explanation": null}),
+        _ => Value::Null,
+    }
+}
+
+/// The tokens of the prompt are split: those that were read from the cache or put there are not in `input_tokens`.
+pub(super) fn usage(usage: Usage) -> Value {
+    let Usage { prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, thinking_tokens } = usage;
+    json!({
+        "input_tokens": prompt_tokens.saturating_sub(cached_tokens).saturating_sub(cache_write_tokens),
+        "cache_creation_input_tokens": cache_write_tokens,
+        "cache_read_input_tokens": cached_tokens,
+        "cache_creation": {"ephemeral_5m_input_tokens": cache_write_tokens, "ephemeral_1h_input_tokens": 0},
+        "output_tokens": completion_tokens,
+        "output_tokens_details": {"thinking_tokens": thinking_tokens},
+        "service_tier": "standard",
+    })
+}

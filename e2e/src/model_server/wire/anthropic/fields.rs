@@ -1,0 +1,129 @@
+//! The fields of a request, but for its messages and tools.
+
+use serde_json::Value;
+
+use super::{VERSION, VERSIONS, check_known, thinking};
+use crate::model_server::check::{Broken, Rule};
+use crate::model_server::request::Request;
+
+/// What `POST /v1/messages` takes in every version, as Anthropic documents it.
+const KNOWN: [&str; 17] = [
+    "cache_control",
+    "container",
+    "diagnostics",
+    "inference_geo",
+    "max_tokens",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "service_tier",
+    "speed",
+    "stop_sequences",
+    "stream",
+    "system",
+    "thinking",
+    "tool_choice",
+    "tools",
+];
+
+/// What the first version takes beside that.
+const OLD: [&str; 3] = ["temperature", "top_k", "top_p"];
+
+/// The least that thinking may be given, in tokens.
+const LEAST_BUDGET: u64 = 1024;
+
+pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
+    let body = &request.body;
+    let version = request.version.as_deref();
+    match version {
+        None => broken.push((Rule::RequiredFields, format!("{VERSION}: header is required"))),
+        Some(version) if !VERSIONS.contains(&version) => {
+            broken.push((Rule::RequiredFields, format!("{VERSION}: \"{version}\" is not a valid version")));
+        }
+        Some(_) => {}
+    }
+    let old = if version == VERSIONS.last().copied() { &[] } else { OLD.as_slice() };
+    check_known(body, "", &[KNOWN.as_slice(), old].concat(), broken);
+    match body.get("max_tokens") {
+        None | Some(Value::Null) => broken.push((Rule::RequiredFields, "max_tokens: Field required".to_owned())),
+        Some(tokens) if tokens.as_u64().is_none() => {
+            broken.push((Rule::RequiredFields, "max_tokens: Input should be a valid integer".to_owned()));
+        }
+        Some(_) => {}
+    }
+    check_metadata(body, broken);
+    check_thinking(body, broken);
+    if let Some(config) = body.get("output_config").filter(|config| !config.is_null()) {
+        check_output(config, broken);
+    }
+}
+
+fn check_metadata(body: &Value, broken: &mut Vec<Broken>) {
+    if let Some(metadata) = body.get("metadata") {
+        check_known(metadata, "metadata", &["user_id"], broken);
+    }
+}
+
+fn check_thinking(body: &Value, broken: &mut Vec<Broken>) {
+    let Some(config) = body.get("thinking").filter(|config| !config.is_null()) else { return };
+    let mut report = |why: &str| broken.push((Rule::MessageShape, why.to_owned()));
+    let forced = matches!(body.pointer("/tool_choice/type").and_then(Value::as_str), Some("any" | "tool"));
+    let is_on = matches!(thinking::mode(body), Some("enabled" | "adaptive"));
+    if is_on && forced {
+        report("Thinking may not be enabled when tool_choice forces tool use.");
+    }
+    let temperature = body.get("temperature").and_then(Value::as_f64);
+    if is_on && temperature.is_some_and(|temperature| (temperature - 1.0).abs() > f64::EPSILON) {
+        report("`temperature` may only be set to 1 when thinking is enabled.");
+    }
+    match thinking::mode(body) {
+        Some("enabled") => {
+            let budget = config.get("budget_tokens").and_then(Value::as_u64).unwrap_or_default();
+            if budget < LEAST_BUDGET {
+                report("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024");
+            }
+            if body.get("max_tokens").and_then(Value::as_u64).is_some_and(|most| most <= budget) {
+                report("`max_tokens` must be greater than `thinking.budget_tokens`.");
+            }
+            check_known(config, "thinking.enabled", &["type", "budget_tokens", "display"], broken);
+        }
+        Some("adaptive") => check_known(config, "thinking.adaptive", &["type", "display"], broken),
+        Some("disabled") => check_known(config, "thinking.disabled", &["type"], broken),
+        Some("between_tools") => check_known(config, "thinking.between_tools", &["type"], broken),
+        _ => report("thinking.type: Input should be 'enabled', 'adaptive', 'disabled' or 'between_tools'"),
+    }
+}
+
+fn check_output(config: &Value, broken: &mut Vec<Broken>) {
+    check_known(config, "output_config", &["effort", "format"], broken);
+    let Some(format) = config.get("format").filter(|format| !format.is_null()) else { return };
+    check_known(format, "output_config.format", &["type", "schema"], broken);
+    let mut report = |why: &str| broken.push((Rule::OutputSchema, format!("output_config.format.{why}")));
+    if format.get("type").and_then(Value::as_str) != Some("json_schema") {
+        report("type: Input should be 'json_schema'");
+    }
+    match format.get("schema") {
+        Some(schema) if schema.is_object() => {
+            if !is_closed(schema) {
+                report("schema: For 'object' type, 'additionalProperties' must be explicitly set to false");
+            }
+        }
+        _ => report("schema: Field required"),
+    }
+}
+
+/// Whether every object in a schema says that it has no other properties.
+fn is_closed(schema: &Value) -> bool {
+    match schema {
+        Value::Array(values) => values.iter().all(is_closed),
+        Value::Object(object) => {
+            let is_object = object.get("type").and_then(Value::as_str) == Some("object");
+            let closed = object.get("additionalProperties") == Some(&Value::Bool(false));
+            // What is given as an example or a constant is no schema.
+            let parts = object.iter().filter(|(key, _)| !matches!(key.as_str(), "const" | "default" | "enum"));
+            (!is_object || closed) && parts.map(|(_, value)| value).all(is_closed)
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,114 @@
+//! OpenAI's chat completions.
+
+mod answer;
+mod fields;
+mod messages;
+mod stream;
+
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(super) use self::answer::whole;
+pub(super) use self::fields::unknown_field;
+pub(super) use self::stream::events;
+use super::Wire;
+use crate::model_server::check::{Broken, Rule};
+use crate::model_server::error::{ApiError, Reason};
+use crate::model_server::request::{Item, Kind, Request, text};
+
+/// What is read of a request; the rest is only checked.
+#[derive(Deserialize)]
+struct Body {
+    model: String,
+    messages: Vec<Value>,
+    #[serde(default)]
+    tools: Option<Vec<Value>>,
+    #[serde(default)]
+    user: Option<String>,
+    #[serde(default)]
+    stream: Option<bool>,
+}
+
+pub(super) fn read(body: &[u8]) -> Result<Request, String> {
+    let body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let Body { model, messages, tools, user, stream } = Body::deserialize(&body).map_err(|error| error.to_string())?;
+    let format = body.pointer("/response_format/type").and_then(Value::as_str);
+    Ok(Request {
+        wire: Wire::Openai,
+        structured: matches!(format, Some("json_schema" | "json_object")),
+        version: None,
+        model,
+        user,
+        items: messages.into_iter().enumerate().map(item).collect(),
+        tools: tools.unwrap_or_default(),
+        tool_name: "/function/name",
+        stream: stream == Some(true),
+        body,
+    })
+}
+
+fn item((index, message): (usize, Value)) -> Item {
+    let kind = match role(&message) {
+        Some("system" | "developer") => Kind::System,
+        Some("user") => Kind::User,
+        Some("assistant") => Kind::Assistant,
+        Some("tool") => Kind::Result,
+        _ => Kind::Unknown,
+    };
+    let call = message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned);
+    Item { kind, at: format!("messages[{index}]"), text: text(message.get("content")), call, raw: message }
+}
+
+fn role(message: &Value) -> Option<&str> {
+    message.get("role")?.as_str()
+}
+
+pub(super) fn check(request: &Request) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    fields::check(request, &mut broken);
+    messages::check(&request.items, &mut broken);
+    check_tools(request, &mut broken);
+    broken
+}
+
+fn check_tools(request: &Request, broken: &mut Vec<Broken>) {
+    let mut names = std::collections::BTreeSet::new();
+    for (index, tool) in request.tools.iter().enumerate() {
+        let Some(name) = tool.pointer(request.tool_name).and_then(Value::as_str) else {
+            broken.push((Rule::ToolNames, format!("tools[{index}]: it has no `function.name`")));
+            continue;
+        };
+        if tool.get("type").and_then(Value::as_str) != Some("function") {
+            broken.push((Rule::ToolNames, format!("tools[{index}]: `type` is not `function`")));
+        }
+        if !super::is_tool_name(name) {
+            broken.push((Rule::ToolNames, format!("tools[{index}]: `{name}` does not match ^[A-Za-z0-9_-]{{1,64}}$")));
+        }
+        if !names.insert(name) {
+            broken.push((Rule::ToolNames, format!("tools[{index}]: `{name}` is offered twice")));
+        }
+    }
+}
+
+pub(super) fn error(error: &ApiError) -> Value {
+    let kind = match error.status {
+        StatusCode::TOO_MANY_REQUESTS => "requests",
+        status if status.is_server_error() => "server_error",
+        _ => "invalid_request_error",
+    };
+    let code = match error.reason {
+        Reason::Key => Some("invalid_api_key"),
+        Reason::Model => Some("model_not_found"),
+        Reason::TooLong => Some("context_length_exceeded"),
+        Reason::Plain => (error.status == StatusCode::TOO_MANY_REQUESTS).then_some("rate_limit_exceeded"),
+    };
+    let param = (error.reason == Reason::TooLong).then_some("messages");
+    json!({"error": {"message": error.message, "type": kind, "param": param, "code": code}})
+}
+
+pub(super) fn models<'a>(names: impl Iterator<Item = &'a String>) -> Value {
+    let data: Vec<Value> =
+        names.map(|name| json!({"id": name, "object": "model", "created": 0, "owned_by": "bloomery-e2e"})).collect();
+    json!({"object": "list", "data": data})
+}
