@@ -1,10 +1,14 @@
 //! What the command line takes.
 
+mod local;
+
+pub use local::{EventsArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
+
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Write Skills, and know what is wrong with them before a cluster does.
+/// Write Skills, know what is wrong with them before a cluster does, and run them without one.
 #[derive(Debug, Parser)]
 #[command(name = "bloomery", version, after_help = EXITS)]
 pub struct Args {
@@ -13,11 +17,17 @@ pub struct Args {
     pub command: Command,
 }
 
-const EXITS: &str = "Exit codes: 0 good, 1 errors were found, 2 wrong usage.";
+const EXITS: &str = "Exit codes: 0 good, 1 errors were found, 2 wrong usage; those of run are in its own help.";
 
 /// What there is to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a Skill on this machine, without a cluster
+    Run(Box<RunArgs>),
+    /// Print the events of a Job that ran on this machine
+    Events(EventsArgs),
+    /// Move the jobs of an older memory, which held those of all Skills in one directory, to their Skills
+    Migrate(MigrateArgs),
     /// Turn a skill file of the older dialect (names in snake case: domain.yaml, skill.yaml) into a manifest
     Import(ImportArgs),
     /// Find what is wrong with Skills, all at once, with line and column
@@ -87,4 +97,40 @@ fn namespace(text: &str) -> Result<String, String> {
     let good =
         (1..=63).contains(&text.len()) && text.chars().all(sign) && !text.starts_with('-') && !text.ends_with('-');
     if good { Ok(text.to_owned()) } else { Err("must be at most 63 lower-case letters, digits and '-'".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use clap::{CommandFactory, Parser};
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    /// Words as a shell has them, as far as the page goes.
+    fn words(line: &str) -> Vec<String> {
+        let parts = line.split('"').enumerate();
+        parts
+            .flat_map(|(at, part)| match at % 2 {
+                0 => part.split_whitespace().map(str::to_owned).collect(),
+                _ => vec![part.to_owned()],
+            })
+            .collect()
+    }
+
+    /// Those that need more than a test has, a key or a server, are at least commands.
+    #[test]
+    fn the_commands_of_the_page_are_commands() {
+        let page = include_str!("../../docs/local.md");
+        let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let lines: Vec<&str> = blocks.flat_map(str::lines).filter(|line| line.starts_with("bloomery ")).collect();
+        assert_eq!(lines.len(), 4);
+        for line in lines {
+            if let Err(error) = Args::try_parse_from(words(line)) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
 }

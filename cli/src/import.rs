@@ -1,14 +1,15 @@
 //! `bloomery import`.
 
 use crate::args::ImportArgs;
+use crate::exit::Exit;
 use crate::report::{self, Tally};
-use crate::{Verdict, look, source};
+use crate::{look, source};
 use bloomery_crds::dialect::{Document, Finding, Form, Options, documents, form, import};
 use bloomery_crds::v1alpha1::Skill;
 use std::io::{self, Write};
 
 /// Reads a file of the dialect and writes the manifest, or says why there is none.
-pub fn run(args: &ImportArgs) -> io::Result<Verdict> {
+pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     let source = source::read(&args.file)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(&args.file))))?;
     let read = documents(&source.bytes);
@@ -25,10 +26,10 @@ pub fn run(args: &ImportArgs) -> io::Result<Verdict> {
     report::text(&mut anstream::stderr().lock(), &report::of_file(&source.name, findings))?;
     if let Some(skill) = skill.filter(|_| tally.errors == 0) {
         write(&skill, args)?;
-        Ok(Verdict::Good)
+        Ok(Exit::Good)
     } else {
         anstream::eprintln!("{}: nothing was written", tally.words());
-        Ok(Verdict::Bad)
+        Ok(Exit::Bad)
     }
 }
 
@@ -53,11 +54,11 @@ fn taken(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) ->
         model: args.model.clone(),
         problem: args.problem.clone(),
         nameless: false,
+        local: false,
     };
-    let mut imported = import(document, &options);
-    let skill = imported.skill.take();
-    findings.extend(look::imported(imported).findings);
-    skill
+    let looked = look::imported(import(document, &options));
+    findings.extend(looked.findings);
+    looked.skill
 }
 
 fn write(skill: &Skill, args: &ImportArgs) -> io::Result<()> {

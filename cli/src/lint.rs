@@ -1,15 +1,16 @@
 //! `bloomery lint`.
 
 use crate::args::LintArgs;
+use crate::exit::Exit;
 use crate::look::{Looked, look};
 use crate::report::{self, Tally};
-use crate::{Verdict, bindings, source};
+use crate::{bindings, source};
 use bloomery_crds::dialect::{Document, Finding, Form, documents, form};
 use std::io;
 use std::path::Path;
 
 /// Looks at every file, and says all that is wrong with all of them.
-pub fn run(args: &LintArgs) -> io::Result<Verdict> {
+pub fn run(args: &LintArgs) -> io::Result<Exit> {
     let mut located = Vec::new();
     let mut tally = Tally::default();
     let mut looked_at = 0;
@@ -27,7 +28,7 @@ pub fn run(args: &LintArgs) -> io::Result<Verdict> {
     let objects = if looked_at == 1 { "1 object".to_owned() } else { format!("{looked_at} objects") };
     anstream::eprintln!("{objects}: {}", tally.words());
     let bad = tally.errors > 0 || (args.strict && tally.warnings > 0);
-    Ok(if bad { Verdict::Bad } else { Verdict::Good })
+    Ok(if bad { Exit::Bad } else { Exit::Good })
 }
 
 /// What is wrong with a file, and how many of its documents are ours.

@@ -4,6 +4,7 @@ use crate::check;
 use bloomery_crds::dialect::{
     Checked, Document, Draft, Finding, Form, Imported, Node, Options, form, import, manifest,
 };
+use bloomery_crds::v1alpha1::Skill;
 use serde_json::Value;
 
 /// A document that was looked at.
@@ -11,6 +12,10 @@ use serde_json::Value;
 pub struct Looked {
     /// Its kind, as far as it is one of ours.
     pub kind: Option<String>,
+    /// The Skill, where it is one that its schema takes.
+    pub skill: Option<Skill>,
+    /// The address of its MCP server, where that stands beside it.
+    pub mcp_address: Option<String>,
     /// The object, without what was refused.
     pub object: Value,
     /// The tree in which a path of the API is to be looked up.
@@ -26,14 +31,14 @@ pub fn look(document: &Document) -> Looked {
     if form(document) == Form::Dialect {
         return imported(import(document, &Options { nameless: true, ..Options::default() }));
     }
-    let Checked { kind, root, object, skill: _, draft, findings } = manifest(document);
-    further(Looked { kind, object, root, draft, findings })
+    let Checked { kind, root, object, skill, draft, findings } = manifest(document);
+    further(Looked { kind, skill, mcp_address: None, object, root, draft, findings })
 }
 
 /// Looks at what came of an import.
 pub fn imported(imported: Imported) -> Looked {
-    let Imported { skill: _, draft, root, object, findings } = imported;
-    further(Looked { kind: Some("Skill".to_owned()), object, root, draft, findings })
+    let Imported { skill, draft, mcp_address, root, object, findings } = imported;
+    further(Looked { kind: Some("Skill".to_owned()), skill, mcp_address, object, root, draft, findings })
 }
 
 fn further(mut looked: Looked) -> Looked {

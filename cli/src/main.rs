@@ -3,44 +3,46 @@
 mod args;
 mod bindings;
 mod check;
+mod events;
+mod exit;
 mod import;
 mod lint;
 mod look;
+mod migrate;
 mod report;
 mod rules;
+mod run;
 mod source;
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
+use exit::{Exit, Trouble};
 use std::io;
 use std::process::ExitCode;
 
-/// What a command comes to, as an exit code. Wrong usage is 2, and clap's to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    /// Nothing is wrong.
-    Good,
-    /// Something is, and it was said.
-    Bad,
-}
-
 fn main() -> ExitCode {
     let done = match Args::parse().command {
-        Command::Import(args) => import::run(&args),
-        Command::Lint(args) => lint::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Events(args) => events::run(&args),
+        Command::Migrate(args) => migrate::run(&args),
+        Command::Import(args) => of_io(import::run(&args)),
+        Command::Lint(args) => of_io(lint::run(&args)),
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "bloomery", &mut io::stdout());
-            Ok(Verdict::Good)
+            Ok(Exit::Good)
         }
     };
+    let exit = done.unwrap_or_else(|Trouble { exit, message }| {
+        anstream::eprintln!("bloomery: {message}");
+        exit
+    });
+    exit.into()
+}
+
+fn of_io(done: io::Result<Exit>) -> Result<Exit, Trouble> {
     match done {
-        Ok(Verdict::Good) => ExitCode::SUCCESS,
-        Ok(Verdict::Bad) => ExitCode::FAILURE,
         // Whoever read our output has seen enough: `bloomery lint ... | head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            anstream::eprintln!("bloomery: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Good),
+        other => other.map_err(|error| Trouble::failed(error.to_string())),
     }
 }

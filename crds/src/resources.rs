@@ -34,7 +34,8 @@ pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding
     missing.chain(wrong).collect()
 }
 
-fn undeclared(name: &str, declared: &[ResourceDeclaration]) -> String {
+/// Why a name is no resource of a Skill, as a sentence that goes on from the name.
+pub fn undeclared(name: &str, declared: &[ResourceDeclaration]) -> String {
     if declared.is_empty() {
         return "the Skill declares no resources: leave it out.".to_owned();
     }
@@ -55,7 +56,8 @@ fn asked(kind: ResourceType) -> &'static str {
     }
 }
 
-fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
+/// What is wrong with how a resource of a type is bound, each as a sentence that goes on from its name.
+pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
     // Destructured: a new way to bind must be told here what it fits.
     let Binding { value, secret_key_ref, persistent_volume_claim } = binding;
     let mut faults = Vec::new();

@@ -1,7 +1,7 @@
 //! One attempt of one Job on a cluster, from its inputs to its end.
 
 use crate::driver::{Exit, Model, Patience, Tools};
-use crate::epoch::{Company, Epoch, Ground};
+use crate::epoch::{Company, Ended, Epoch, Ground};
 use crate::inputs::{self, Inputs};
 use crate::log;
 use crate::log::files::{Disk, Files};
@@ -114,7 +114,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     let sender = report::Sender { job: part.job.clone(), attempt: part.attempt, epoch: number };
     let reporter = Reporter::start(client, sender, epoch.projection(), stop.clone());
     let company = Company { model, tools, audience: &reporter, stop: &stop, printer, patience };
-    let (exit, projection) = epoch.drive(company).await?;
+    let Ended { exit, projection, result: _ } = epoch.drive(company).await?;
     ending::tell(exit, projection, part, &args.termination_log, (number, reporter, &stop)).await;
     Ok(exit)
 }

@@ -13,6 +13,7 @@ use crate::stop::Stop;
 use crate::tools::CoreTools;
 use bloomery_crds::report::Projection;
 use bloomery_engine::Conversation;
+use bloomery_engine::event::WholeResult;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
 use std::path::Path;
@@ -44,6 +45,17 @@ pub struct Company<'a, M, T> {
     pub printer: Printer,
     /// How long to wait for what.
     pub patience: Patience,
+}
+
+/// How an epoch ended; its log is durable.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub exit: Exit,
+    /// How the conversation stands.
+    pub projection: Projection,
+    /// The answer or the draft, whole.
+    pub result: Option<WholeResult>,
 }
 
 /// An epoch that has begun.
@@ -89,12 +101,11 @@ impl<'a, F: Files> Epoch<'a, F> {
         self.claimed.log.files()
     }
 
-    /// Drives the conversation to its end, or until it has to stop; gives how it ended, and how it stands then. One
-    /// that is over has its record in the memory.
+    /// Drives the conversation to its end, or until it has to stop. One that is over has its record in the memory.
     ///
     /// # Errors
     /// If the log cannot be written. The epoch is over then: what was not durable has not happened.
-    pub async fn drive<M: Model, T: Tools>(self, company: Company<'_, M, T>) -> Result<(Exit, Projection), log::Error> {
+    pub async fn drive<M: Model, T: Tools>(self, company: Company<'_, M, T>) -> Result<Ended, log::Error> {
         let Self { inputs, ground, conversation, claimed } = self;
         let Company { model, tools, audience, stop, printer, patience } = company;
         let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
@@ -112,6 +123,7 @@ impl<'a, F: Files> Epoch<'a, F> {
                 tracing::error!("the Job's record cannot be written: {error}");
             }
         }
-        Ok((exit, projection))
+        let result = driver.conversation().result().cloned();
+        Ok(Ended { exit, projection, result })
     }
 }

@@ -16,6 +16,7 @@ pub use claim::{Claimed, claim};
 pub use error::Error;
 pub use segments::Segments;
 pub use store::{JOBS, Store};
+pub use volume::check as check_volume;
 
 use bloomery_crds::v1alpha1::LogPosition;
 use bloomery_engine::Event;

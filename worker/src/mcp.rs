@@ -1,4 +1,4 @@
-//! The MCP client: a Skill's tools over streamable HTTP, in both eras of the protocol.
+//! The MCP client: a Skill's tools over streamable HTTP, or from a program of this machine, in both eras of the protocol.
 //!
 //! A call may have an effect, so it is sent at most once, and what came of it is told apart with care: it
 //! **failed** only if the server answered so or no byte of it left us; where neither can be proven, it is
@@ -7,6 +7,7 @@
 mod answer;
 mod listing;
 mod session;
+mod stdio;
 mod text;
 mod transport;
 mod wire;
@@ -16,9 +17,10 @@ use crate::http;
 use bloomery_crds::run::McpEndpoint;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
-use session::Session;
+use session::{Server, Session};
 use std::sync::Arc;
 use std::time::Duration;
+pub use stdio::{Listener, Program};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -79,7 +81,8 @@ pub enum CallOutcome {
 /// A client of one MCP server. Reads may be called at once.
 #[derive(Debug)]
 pub struct Client {
-    http: reqwest::Client,
+    server: Server,
+    /// Its address, or its name where it is a program.
     url: Arc<str>,
     session: Mutex<Option<Arc<Session>>>,
     unsent_patience: Duration,
@@ -89,12 +92,18 @@ impl Client {
     /// Makes a client. The session begins with the first request, and anew where it was lost: beginning one has
     /// no effect.
     pub fn new(endpoint: &McpEndpoint) -> Result<Self, http::Error> {
-        Ok(Self {
-            http: http::client(&endpoint.url, IDLE)?,
-            url: Arc::from(endpoint.url.as_str()),
-            session: Mutex::default(),
-            unsent_patience: UNSENT_PATIENCE,
-        })
+        let (http, url) = (http::client(&endpoint.url, IDLE)?, Arc::from(endpoint.url.as_str()));
+        Ok(Self::of(Server::Remote { http, url: Arc::clone(&url) }, url))
+    }
+
+    /// Makes a client of a server that is a program of this machine. It is started for each session.
+    pub fn program(program: Program) -> Self {
+        let name = Arc::from(program.to_string());
+        Self::of(Server::Program(program), name)
+    }
+
+    fn of(server: Server, url: Arc<str>) -> Self {
+        Self { server, url, session: Mutex::default(), unsent_patience: UNSENT_PATIENCE }
     }
 
     /// Lists all tools, once.
@@ -169,7 +178,7 @@ impl Client {
         if let Some(session) = slot.as_ref().filter(|session| session.is_alive()) {
             return Ok(session.clone());
         }
-        let session = Arc::new(Session::begin(&self.http, &self.url, until).await?);
+        let session = Arc::new(Session::begin(&self.server, until).await?);
         *slot = Some(session.clone());
         Ok(session)
     }

@@ -7,6 +7,7 @@ mod seeds;
 use super::draft::Draft;
 use super::finding::{Finding, any_error, in_order};
 use super::manifest::typed;
+use super::mcp_server;
 use super::naming::Naming;
 use super::node::{Entry, Node, Value};
 use super::reader::Document;
@@ -30,6 +31,9 @@ pub struct Options {
     pub problem: Option<String>,
     /// Whether a document without an `id` is only looked at: then that is no error.
     pub nameless: bool,
+    /// Whether the Skill runs without a cluster: then the address of its MCP server is kept beside it, whatever it is,
+    /// and a Skill that does not say what it is for does the work of its name (those of seed 000 say nothing).
+    pub local: bool,
 }
 
 /// What came of an import.
@@ -39,6 +43,8 @@ pub struct Imported {
     pub skill: Option<Skill>,
     /// What can be read of the Skill, for findings only.
     pub draft: Option<Draft>,
+    /// The address of the MCP server as the document has it; only of a Skill that runs without a cluster.
+    pub mcp_address: Option<String>,
     /// The object as the API has it; its places are those of the dialect. A path of the API is looked up in it.
     pub root: Node,
     /// The same object in JSON, without what was refused.
@@ -53,9 +59,11 @@ pub fn import(document: &Document, options: &Options) -> Imported {
     let source = &document.root;
     let Value::Map(entries) = &source.value else {
         findings.push(Finding::error(&source.place, format!("a skill is an object, and this is {}", source.kind())));
-        return Imported { skill: None, draft: None, root: source.clone(), object: json!({}), findings };
+        let (root, object) = (source.clone(), json!({}));
+        return Imported { skill: None, draft: None, mcp_address: None, root, object, findings };
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
+    let (mcp_address, fields) = if options.local { mcp_server::taken(fields) } else { (None, fields) };
     let nothing = JSONSchemaProps::default();
     let spec_schema = spec_schema_of("Skill").unwrap_or(&nothing);
     let dialect = Node { place: source.place.clone(), value: Value::Map(fields) };
@@ -63,6 +71,8 @@ pub fn import(document: &Document, options: &Options) -> Imported {
     seeds::models(&mut spec, options.model.as_deref(), &mut findings);
     if let Some(problem) = &options.problem {
         seeds::set_text(&mut spec, "problem", "statement", problem);
+    } else if options.local && source.get("problem").is_none_or(|problem| problem.value == Value::Null) {
+        seeds::set_text(&mut spec, "problem", "statement", &problem::example(source));
     }
     seeds::what_is_missing(source, &mut findings);
     let checked = schema::check(&spec, spec_schema, Naming::Seeds, &mut findings);
@@ -86,5 +96,5 @@ pub fn import(document: &Document, options: &Options) -> Imported {
     let skill = if usable { typed(&object, &source.place, &mut findings) } else { None };
     let place = source.place.clone();
     let root = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
-    Imported { skill, draft, root: Node { place, value: Value::Map(vec![root]) }, object, findings }
+    Imported { skill, draft, mcp_address, root: Node { place, value: Value::Map(vec![root]) }, object, findings }
 }

@@ -35,6 +35,14 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
     }
 }
 
+/// The address of the MCP server, taken out of a document's fields. What is no address stays.
+pub(super) fn taken(fields: Vec<Entry>) -> (Option<String>, Vec<Entry>) {
+    let is_server = |entry: &Entry| matches!(entry.name.as_str(), "mcp_server" | "mcpServer");
+    let (addresses, fields): (Vec<Entry>, Vec<Entry>) =
+        fields.into_iter().partition(|entry| is_server(entry) && entry.node.text().is_some());
+    (addresses.first().and_then(|entry| entry.node.text()).map(str::to_owned), fields)
+}
+
 /// Why an address is not kept, and what to write instead.
 struct Unkept {
     why: String,

@@ -318,6 +318,7 @@ fn the_options_win_over_the_document() {
         model: Some("fast".to_owned()),
         problem: Some("Mine".to_owned()),
         nameless: false,
+        local: false,
     };
     for engine in ["", "engine:\n", "engine: {model: gpt-4.1, temperature: 0.7}\n"] {
         let text = format!("id: x\nproblem: {{statement: y}}\n{engine}");
@@ -327,6 +328,22 @@ fn the_options_win_over_the_document() {
         assert_eq!(skill.spec.engine.unwrap().model.as_deref(), Some("fast"), "{engine:?}");
         assert_eq!(skill.spec.problem.statement, "Mine");
     }
+}
+
+#[test]
+fn without_a_cluster_an_address_stands_beside_the_skill_and_a_name_says_what_it_is_for() {
+    let local =
+        |text: &str| import(&documents(text.as_bytes()).documents[0], &Options { local: true, ..Options::default() });
+    let imported = local("id: x\nname: 'X: One'\nmcp_server: http://localhost:4310/x\n");
+    assert_eq!(imported.mcp_address.as_deref(), Some("http://localhost:4310/x"));
+    let spec = imported.skill.unwrap().spec;
+    assert_eq!((spec.mcp_server, spec.problem.statement.as_str()), (None, "Do the work of X: One"));
+    let own = local("id: x\nproblem: {statement: y}\nmcp_server: {service: {name: orders, port: 80, path: /mcp}}\n");
+    assert_eq!(own.mcp_address, None);
+    let spec = own.skill.unwrap().spec;
+    assert_eq!((spec.mcp_server.is_some(), spec.problem.statement.as_str()), (true, "y"));
+    let half = local("id: x\nproblem: {goals: [a]}\n");
+    assert!(shown(&half.findings).contains("problem.statement: is required"), "{}", shown(&half.findings));
 }
 
 #[test]

@@ -107,7 +107,7 @@ pub enum Error {
 
 impl Error {
     /// Names a failed file operation; one that a person can mend says how.
-    pub(crate) fn of(action: &'static str, path: &Path, source: io::Error) -> Self {
+    pub fn of(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::PermissionDenied => Self::NotWritable { dir: path.to_owned(), source },
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path: path.to_owned(), source },

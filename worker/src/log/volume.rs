@@ -7,7 +7,10 @@ use std::path::Path;
 
 /// Tries what the log stands on: exclusive creation and exclusive hard links. `writer` makes the names of the
 /// probe unique to this worker.
-pub(super) fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> {
+///
+/// # Errors
+/// What the volume lacks, or why that cannot be found out.
+pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> {
     let probe = dir.join(format!(".probe-{writer}"));
     let second = dir.join(format!(".probe-{writer}-link"));
     let clear = || {

@@ -1,5 +1,6 @@
 //! One session with a server: how it begins, and how one request is asked in it.
 
+use super::stdio::{Program, Stdio};
 use super::transport::Transport;
 use super::wire::{Fate, Wire};
 use rmcp::model::{
@@ -26,6 +27,20 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a stream is resumed in a row without success.
 const MAX_RESUMES: usize = 5;
+
+/// Where a session is begun.
+#[derive(Debug)]
+pub(super) enum Server {
+    /// At an address.
+    Remote {
+        /// Speaks to it.
+        http: reqwest::Client,
+        /// Its streamable HTTP endpoint.
+        url: Arc<str>,
+    },
+    /// In a program that is started for it.
+    Program(Program),
+}
 
 /// What came of a request.
 #[derive(Debug)]
@@ -58,16 +73,16 @@ pub(super) struct Session {
 
 impl Session {
     /// Begins a session, of the newer era where the server speaks it.
-    pub(super) async fn begin(http: &reqwest::Client, url: &Arc<str>, until: Instant) -> Result<Self, String> {
+    pub(super) async fn begin(server: &Server, until: Instant) -> Result<Self, String> {
         let until = until.min(Instant::now() + BEGIN_TIMEOUT);
         let newer = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
-        match Self::begin_as(newer, http, url, until).await {
+        match Self::begin_as(newer, server, until).await {
             // rmcp falls back on the older era only where a server does not know the question, not where it
             // answers it with older versions.
-            Err(Unbegun::OlderOnly) => Self::begin_as(ClientLifecycleMode::Initialize, http, url, until).await,
+            Err(Unbegun::OlderOnly) => Self::begin_as(ClientLifecycleMode::Initialize, server, until).await,
             begun => begun,
         }
         .map_err(|unbegun| match unbegun {
@@ -76,25 +91,31 @@ impl Session {
         })
     }
 
-    async fn begin_as(
-        lifecycle: ClientLifecycleMode,
-        http: &reqwest::Client,
-        url: &Arc<str>,
-        until: Instant,
-    ) -> Result<Self, Unbegun> {
+    async fn begin_as(lifecycle: ClientLifecycleMode, server: &Server, until: Instant) -> Result<Self, Unbegun> {
         let wire = Wire::default();
-        let transport = Transport::new(http.clone(), wire.clone());
-        let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
         // No capabilities: a server has nothing to ask of us. rmcp declines what it asks all the same.
         let info = Implementation::new("bloomery-worker", env!("CARGO_PKG_VERSION"));
         let client = ClientConfig::new(ClientCapabilities::default(), info)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
-        let begun = client.serve_with_lifecycle(transport, lifecycle);
-        let service = match tokio::time::timeout_at(until, begun).await {
-            Err(_) => return Err(Unbegun::Failed("it did not begin a session in time".to_owned())),
-            Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => return Err(Unbegun::OlderOnly),
-            Ok(Err(error)) => return Err(Unbegun::Failed(wire.last_trouble().unwrap_or_else(|| reason(&error)))),
-            Ok(Ok(service)) => service,
+        let begun = async {
+            match server {
+                Server::Remote { http, url } => {
+                    let transport = Transport::new(http.clone(), wire.clone());
+                    let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
+                    Ok(client.serve_with_lifecycle(transport, lifecycle).await)
+                }
+                Server::Program(program) => {
+                    let transport = Stdio::start(program, wire.clone())?;
+                    Ok(client.serve_with_lifecycle(transport, lifecycle).await)
+                }
+            }
+        };
+        let begun = tokio::time::timeout_at(until, begun).await;
+        let begun = begun.unwrap_or_else(|_| Err("it did not begin a session in time".to_owned()));
+        let service = match begun.map_err(Unbegun::Failed)? {
+            Err(ClientInitializeError::NoCompatibleProtocolVersion { .. }) => return Err(Unbegun::OlderOnly),
+            Err(error) => return Err(Unbegun::Failed(wire.last_trouble().unwrap_or_else(|| reason(&error)))),
+            Ok(service) => service,
         };
         Ok(Self { service, wire, listed: AtomicBool::new(false) })
     }

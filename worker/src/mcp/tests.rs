@@ -4,6 +4,7 @@ mod genuine;
 mod hostile;
 mod listing;
 mod rude;
+mod stdio;
 mod wrong;
 
 use super::*;

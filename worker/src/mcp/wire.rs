@@ -70,6 +70,16 @@ impl Wire {
         })
     }
 
+    /// Notes that nothing will be answered any more, and why.
+    pub(super) fn break_all(&self, why: &str) {
+        self.with(|notes| {
+            notes.last_trouble = Some(why.to_owned());
+            for note in notes.requests.values_mut().filter(|note| matches!(note, Note::Known(Fate::Sent))) {
+                *note = Note::Known(Fate::Broken(why.to_owned()));
+            }
+        });
+    }
+
     /// The last thing that broke, whichever request it was.
     pub(super) fn last_trouble(&self) -> Option<String> {
         self.with(|notes| notes.last_trouble.clone())
@@ -104,6 +114,17 @@ mod tests {
         assert_eq!(wire.give_up(&id(1)), Fate::Unsent("refused".into()));
         assert_eq!(wire.give_up(&id(2)), Fate::Broken("reset".into()));
         assert_eq!(wire.last_trouble().as_deref(), Some("reset"));
+    }
+
+    #[test]
+    fn where_all_breaks_what_was_not_sent_stays_so() {
+        let wire = Wire::default();
+        assert!(wire.begin(&id(1)) && wire.begin(&id(2)));
+        wire.note(&id(1), Fate::Unsent("full".into()));
+        wire.break_all("it ended");
+        assert_eq!(wire.give_up(&id(1)), Fate::Unsent("full".into()));
+        assert_eq!(wire.give_up(&id(2)), Fate::Broken("it ended".into()));
+        assert_eq!(wire.last_trouble().as_deref(), Some("it ended"));
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub(super) fn hint(source: &Node, findings: &mut [Finding]) {
     }
 }
 
-fn example(source: &Node) -> String {
+/// What a Skill is for, as far as it can be told from what its document says else.
+pub(super) fn example(source: &Node) -> String {
     let said = |name: &str| source.get(name)?.text().map(str::trim).filter(|text| !text.is_empty());
     match (said("description"), said("name").or(said("id"))) {
         (Some(description), _) => description.to_owned(),

@@ -1,0 +1,147 @@
+//! What the commands take that work on a memory of this machine, without a cluster.
+#![expect(clippy::doc_markdown, reason = "what is shown at a terminal has no markup")]
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// What `run` takes.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The answer goes to stdout, everything else to stderr. ^C parks the Job and says how to go on; a second ^C ends at once.\n\n\
+                  Exit codes: 0 succeeded, 1 internal error, 2 wrong usage or bad input, 3 failed, 4 refused, 5 escalated,\n\
+                  7 parked, 8 taken over by another process, 130 ended at once.\n\n\
+                  Example: bloomery run --resource codebase=../project --goal \"Explain what this program does\""
+)]
+pub struct RunArgs {
+    /// What is to be reached
+    #[arg(long, value_name = "TEXT", required_unless_present = "resume")]
+    pub goal: Option<String>,
+    /// The Skill: a file (a manifest or the older dialect), or the name of one in the memory or of a template
+    /// [default: sw-dev-agent]
+    #[arg(long, value_name = "FILE|NAME")]
+    pub skill: Option<String>,
+    /// Bind a resource of the Skill: a path (PATH:ro is read-only), a URL, or @FILE for a secret
+    #[arg(long = "resource", value_name = "NAME=VALUE", value_parser = pair)]
+    pub resources: Vec<(String, String)>,
+    /// Bind a directory to the resource `codebase`
+    #[arg(long, value_name = "DIR")]
+    pub project_path: Option<String>,
+    /// Make a minimal Skill where the memory has none of the name, and no template is called so
+    #[arg(long)]
+    pub bootstrap: bool,
+    /// The memory: its directory, with one below it for each Skill
+    #[arg(long, value_name = "DIR", default_value = "memory")]
+    pub memory: PathBuf,
+    /// The model
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The MCP server, instead of the Skill's
+    #[command(flatten)]
+    pub mcp: McpArgs,
+    /// Lower a limit: steps, toolCalls, tokens or duration (as 10m)
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = pair)]
+    pub limits: Vec<(String, String)>,
+    /// Name the Job so: a Job of that name that has ended is not run again
+    #[arg(long, value_name = "KEY", value_parser = key)]
+    pub run_key: Option<String>,
+    /// Go on with a Job that was parked or interrupted
+    #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key"])]
+    pub resume: Option<String>,
+    /// How many seconds a model or an MCP server that gives no answer is waited for
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub patience: u64,
+    /// Print the lines of the log to stdout, and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which model, and how it is reached.
+#[derive(Debug, Default, Args)]
+#[group(skip)]
+pub struct ModelArgs {
+    /// The provider's name of the model, or a file with manifests of Models
+    #[arg(long, value_name = "NAME|FILE")]
+    pub model: Option<String>,
+    /// The wire protocol: openai (any compatible server) or anthropic
+    #[arg(long)]
+    pub provider: Option<String>,
+    /// Where the API is, such as http://localhost:11434/v1
+    #[arg(long, value_name = "URL")]
+    pub model_url: Option<String>,
+    /// The file that holds the key; without it, OPENAI_API_KEY is sent to the provider's own address
+    #[arg(long, value_name = "FILE")]
+    pub api_key_file: Option<PathBuf>,
+}
+
+/// Which MCP server, and how it is reached.
+#[derive(Debug, Default, Args)]
+#[group(skip)]
+pub struct McpArgs {
+    /// The URL of an MCP server (streamable HTTP)
+    #[arg(long = "mcp", value_name = "URL", conflicts_with = "command")]
+    pub url: Option<String>,
+    /// A program that is an MCP server (stdio), with its arguments, up to the end or to a `;`
+    #[arg(long = "mcp-command", value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true, value_terminator = ";")]
+    pub command: Vec<String>,
+    /// Hand a variable of the environment to that program; it gets no others but PATH, HOME and their like
+    #[arg(long = "mcp-env", value_name = "NAME", requires = "command")]
+    pub env: Vec<String>,
+}
+
+/// What `events` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 good, 1 the log is broken, 2 there is no such log.")]
+pub struct EventsArgs {
+    /// The key of a Job in the memory, or the directory of a log
+    #[arg(value_name = "KEY|DIR")]
+    pub log: String,
+    /// The memory
+    #[arg(long, value_name = "DIR", default_value = "memory")]
+    pub memory: PathBuf,
+    /// The name of the Skill, where several have a Job of that key
+    #[arg(long, value_name = "NAME")]
+    pub skill: Option<String>,
+    /// Wait for what comes, until the Job has ended
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Print the lines as they stand in the log
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `migrate` takes.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without --apply nothing is changed. What would replace another file stays where it is, and is named.\n\n\
+                  Exit codes: 0 good, 1 something stays where it is, 2 there is nothing to migrate."
+)]
+pub struct MigrateArgs {
+    /// The memory
+    #[arg(long, value_name = "DIR", default_value = "memory")]
+    pub memory: PathBuf,
+    /// The directory in it that held the jobs of all Skills
+    #[arg(long, value_name = "NAME", default_value = "workspace")]
+    pub from: String,
+    /// The Skill of what names none
+    #[arg(long, value_name = "NAME", default_value = crate::run::DEFAULT_SKILL, value_parser = super::name)]
+    pub skill: String,
+    /// Do it
+    #[arg(long)]
+    pub apply: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
+    if name.is_empty() || value.is_empty() {
+        return Err("must be NAME=VALUE, and neither may be empty".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn key(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=63).contains(&text.len()) && text.chars().all(plain) {
+        return Ok(text.to_owned());
+    }
+    Err("must be at most 63 lower-case letters, digits and '-'".to_owned())
+}

@@ -1,0 +1,74 @@
+//! What a command comes to, as an exit code. Scripts read these: a code never gets another meaning.
+
+use bloomery_crds::outcome::Phase;
+use std::process::ExitCode;
+
+/// What a command comes to. Wrong usage that clap finds is its to say, and 2 too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Nothing is wrong; of a Job: it succeeded.
+    Good = 0,
+    /// Something is wrong, and it was said.
+    Bad = 1,
+    /// What was given cannot be used: nothing was begun.
+    Usage = 2,
+    /// The Job failed.
+    Failed = 3,
+    /// The Job was refused: its goal is none of the Skill's.
+    Refused = 4,
+    /// The Job was escalated: a person has to look.
+    Escalated = 5,
+    /// The Job is parked, and can go on.
+    Parked = 7,
+    /// Another process has taken the Job over.
+    Superseded = 8,
+    /// A second ^C ended the process at once; the Job can go on.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The code of a Job that rests in a phase.
+    pub fn of(phase: Phase) -> Self {
+        match phase {
+            Phase::Succeeded => Self::Good,
+            Phase::Failed => Self::Failed,
+            Phase::Refused => Self::Refused,
+            Phase::Escalated => Self::Escalated,
+            Phase::Pending
+            | Phase::Queued
+            | Phase::Starting
+            | Phase::Running
+            | Phase::AwaitingApproval
+            | Phase::Finalizing => Self::Parked,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command cannot do what it was asked: a sentence for people, and what the process exits with.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Trouble {
+    /// What the process exits with.
+    pub exit: Exit,
+    /// What happened, and what to do about it.
+    pub message: String,
+}
+
+impl Trouble {
+    /// What was given cannot be used.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    /// Something failed on the way.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Bad, message: message.into() }
+    }
+}

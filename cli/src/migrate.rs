@@ -1,0 +1,112 @@
+//! `bloomery migrate`: an older memory held the jobs of all Skills in one directory (seed 000, "What This Replaces"). Each
+//! goes to the slag of its Skill; nothing is replaced, and nothing is lost.
+
+mod plan;
+
+use crate::args::MigrateArgs;
+use crate::exit::{Exit, Trouble};
+use plan::{Move, Stay, plan};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// Shows what would be moved; with `--apply`, moves it.
+///
+/// # Errors
+/// If there is nothing to migrate, or it cannot be looked at.
+pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
+    let from = args.memory.join(&args.from);
+    if from.join(crate::run::skill::FILE).exists() {
+        return Err(Trouble::usage(format!("{} is the slag of a Skill: it holds its own jobs", from.display())));
+    }
+    if !from.is_dir() {
+        return Err(Trouble::usage(format!("there is no {}: nothing is to be migrated", from.display())));
+    }
+    let plan = plan(&args.memory, &from, &args.skill)
+        .map_err(|error| Trouble::failed(format!("{} cannot be read: {error}", from.display())))?;
+    let mut stays = plan.stays;
+    let mut moved = 0_usize;
+    let mut out = anstream::stdout().lock();
+    for step in &plan.moves {
+        match if args.apply { perform(&args.memory, step) } else { foresee(&args.memory, step) } {
+            Ok(()) => {
+                moved += 1;
+                say(&mut out, &format!("{} -> {}", step.from.display(), step.to.display()))?;
+            }
+            Err(why) => stays.push(Stay { file: step.from.clone(), why }),
+        }
+    }
+    for Stay { file, why } in &stays {
+        say(&mut out, &format!("{} stays: {why}", file.display()))?;
+    }
+    if args.apply {
+        plan::remove_empty(&from);
+    }
+    let done = if args.apply { "moved" } else { "to be moved; --apply does it" };
+    anstream::eprintln!("{moved} files {done}; {} stay", stays.len());
+    Ok(if stays.is_empty() { Exit::Good } else { Exit::Bad })
+}
+
+fn say(out: &mut impl Write, line: &str) -> Result<(), Trouble> {
+    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match writeln!(out, "{line}") {
+        // Whoever reads has seen enough, and what was begun is finished all the same.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::failed(error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+/// Why a move would not be made.
+fn foresee(memory: &Path, step: &Move) -> Result<(), String> {
+    let to = memory.join(&step.to);
+    match fs::symlink_metadata(&to) {
+        Ok(_) if same(&memory.join(&step.from), &to) => Ok(()),
+        Ok(_) => Err(format!("{} is there, and is another", step.to.display())),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Moves a file. It has both names for a moment: whenever this is cut short, a second time finishes it.
+fn perform(memory: &Path, step: &Move) -> Result<(), String> {
+    let (from, to) = (memory.join(&step.from), memory.join(&step.to));
+    let dir = to.parent().unwrap_or(memory);
+    fs::create_dir_all(dir).map_err(|error| format!("{} cannot be made: {error}", dir.display()))?;
+    match fs::hard_link(&from, &to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => foresee(memory, step)?,
+        linked => linked.map_err(|error| error.to_string())?,
+    }
+    // The new name is on disk before the old one goes.
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| error.to_string())?;
+    fs::remove_file(&from).map_err(|error| format!("it is at its place, and cannot be removed here: {error}"))
+}
+
+/// Whether two files hold the same.
+fn same(one: &Path, other: &Path) -> bool {
+    let open = |file: &Path| {
+        let is_file = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file());
+        is_file.then(|| File::open(file).ok()).flatten()
+    };
+    let (Some(mut one), Some(mut other)) = (open(one), open(other)) else { return false };
+    let mut buffers = [[0; 8192], [0; 8192]];
+    let [left, right] = &mut buffers;
+    loop {
+        let (Ok(read), Ok(matching)) = (fill(&mut one, left), fill(&mut other, right)) else { return false };
+        if read != matching || left.get(..read) != right.get(..matching) {
+            return false;
+        }
+        if read == 0 {
+            return true;
+        }
+    }
+}
+
+fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    Ok(filled)
+}

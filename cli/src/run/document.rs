@@ -1,0 +1,177 @@
+//! What a Job was begun with, kept beside its log: it goes on with the same Skill, goal and bindings, whatever has become
+//! of `skill.yaml` since.
+
+use crate::exit::Trouble;
+use crate::run::memory::{Slag, told};
+use bloomery_crds::Digest;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::run::{BoundResource, JobIdentity, JobPart, ModelEndpoint, Revision, VERSION, seal};
+use bloomery_worker::log::files::{Disk, Files};
+use bloomery_worker::log::{self, JOBS};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+
+/// The file in the directory of a Job's log.
+const FILE: &str = "run.json";
+
+/// The namespace of Jobs that run without a cluster.
+pub const NAMESPACE: &str = "local";
+
+/// What a Job is begun with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Document {
+    /// The compiled Skill.
+    pub revision: Revision,
+    /// The Job's part. A key out of the environment is not in it.
+    pub part: JobPart,
+    /// The MCP server, where it is a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<McpProgram>,
+}
+
+/// An MCP server that is a program of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct McpProgram {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The variables of the environment that are handed to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+}
+
+/// What is asked of a Skill.
+#[derive(Debug)]
+pub struct Asked {
+    /// Names the log.
+    pub key: String,
+    /// What is to be reached.
+    pub goal: String,
+    /// The budgets.
+    pub limits: EffectiveLimits,
+    /// The models.
+    pub models: Vec<ModelEndpoint>,
+    /// What is bound.
+    pub resources: Vec<BoundResource>,
+}
+
+impl Document {
+    /// Puts together what a Job is begun with.
+    ///
+    /// # Errors
+    /// If the Skill cannot be written as JSON.
+    pub fn new(revision: Revision, asked: Asked, program: Option<McpProgram>) -> Result<Self, Trouble> {
+        let Asked { key, goal, limits, models, resources } = asked;
+        let part = JobPart {
+            version: VERSION,
+            job: JobIdentity { namespace: NAMESPACE.to_owned(), name: key.clone(), uid: key.clone() },
+            attempt: 1,
+            run_key: key,
+            revision: digest(&revision)?,
+            goal,
+            limits,
+            models,
+            resources,
+            log: None,
+            report: None,
+        };
+        Ok(Self { revision, part, program })
+    }
+
+    /// Keeps it beside the log, unless the Job has one: gives whether it had none.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep(&self, slag: &Slag, writer: &str) -> Result<bool, Trouble> {
+        let dir = slag.log(&self.part.run_key);
+        let text = serde_json::to_vec_pretty(self).map_err(|error| Trouble::failed(error.to_string()))?;
+        let temporary = dir.join(format!(".tmp-{writer}-{FILE}"));
+        let kept = fs::create_dir_all(&dir)
+            .and_then(|()| Disk.sync_dir(&slag.dir.join(JOBS)))
+            .and_then(|()| Disk.create(&temporary, &text))
+            .and_then(|()| Disk.link(&temporary, &dir.join(FILE)))
+            .and_then(|()| Disk.sync_dir(&dir));
+        // A leftover does no harm.
+        let _ = fs::remove_file(&temporary);
+        match kept {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(told(&log::Error::of("write", &dir.join(FILE), error))),
+        }
+    }
+
+    /// Reads what a Job was begun with; none where no Job has the key.
+    ///
+    /// # Errors
+    /// If it cannot be read, or was changed since.
+    pub fn read(slag: &Slag, key: &str) -> Result<Option<Self>, Trouble> {
+        let file = slag.log(key).join(FILE);
+        let unusable = |why: String| {
+            Trouble::failed(format!("{} cannot be used: {why}. The Job cannot go on; begin another", file.display()))
+        };
+        let text = match fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(unusable(error.to_string())),
+        };
+        let document: Self = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
+        if digest(&document.revision)? != document.part.revision || document.part.run_key != key {
+            return Err(unusable("it was changed after the Job began".to_owned()));
+        }
+        Ok(Some(document))
+    }
+}
+
+fn digest(revision: &Revision) -> Result<Digest, Trouble> {
+    let sealed = seal(revision).map_err(|error| Trouble::failed(format!("the Skill cannot be written: {error}")))?;
+    Ok(sealed.digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(goal: &str) -> Document {
+        let spec = serde_json::from_str(r#"{"problem": {"statement": "help"}}"#).unwrap();
+        let revision = Revision { version: VERSION, skill: "s".into(), spec, mcp: None };
+        let asked = Asked {
+            key: "k-1".into(),
+            goal: goal.into(),
+            limits: EffectiveLimits::DEFAULT,
+            models: Vec::new(),
+            resources: Vec::new(),
+        };
+        Document::new(revision, asked, Some(McpProgram { argv: vec!["x".into()], env: Vec::new() })).unwrap()
+    }
+
+    #[test]
+    fn what_a_job_began_with_is_kept_once_and_read_as_it_was() {
+        let memory = tempfile::tempdir().unwrap();
+        let slag = Slag::of(memory.path(), "s");
+        slag.open("w").unwrap();
+        assert_eq!(Document::read(&slag, "k-1").unwrap(), None);
+        assert!(document("one").keep(&slag, "w").unwrap());
+        assert!(!document("two").keep(&slag, "w").unwrap());
+        assert_eq!(Document::read(&slag, "k-1").unwrap(), Some(document("one")));
+        let names: Vec<_> = fs::read_dir(slag.log("k-1")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, [FILE]);
+    }
+
+    #[test]
+    fn what_was_changed_since_is_refused() {
+        let memory = tempfile::tempdir().unwrap();
+        let slag = Slag::of(memory.path(), "s");
+        slag.open("w").unwrap();
+        document("one").keep(&slag, "w").unwrap();
+        let file = slag.log("k-1").join(FILE);
+        let text = fs::read_to_string(&file).unwrap();
+        for changed in [text.replace("help", "harm"), text.replace("k-1", "k-2"), text.replace('{', "[")] {
+            fs::write(&file, changed).unwrap();
+            assert!(Document::read(&slag, "k-1").unwrap_err().message.contains("cannot be used"));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The end of a run: the answer, what it cost, and how to go on.
+
+use crate::exit::Exit;
+use crate::run::memory::Slag;
+use bloomery_crds::outcome::Outcome;
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::Usage;
+use bloomery_engine::event::WholeResult;
+use bloomery_worker::driver;
+use serde_json::Value;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The exit code of a run.
+pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
+    match exit {
+        driver::Exit::Finished => outcome.map_or(Exit::Bad, |outcome| Exit::of(outcome.phase())),
+        driver::Exit::Parked(_) => Exit::Parked,
+        driver::Exit::Superseded => Exit::Superseded,
+    }
+}
+
+/// Prints an answer, the way people read it: the prose, then each field of the output contract on a line.
+pub fn answer(out: &mut impl Write, result: &WholeResult) -> io::Result<()> {
+    let text = quiet(result.text.trim_end());
+    if !text.is_empty() {
+        writeln!(out, "{text}")?;
+    }
+    if !text.is_empty() && !result.fields.is_empty() {
+        writeln!(out)?;
+    }
+    for (name, value) in &result.fields {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        writeln!(out, "{}: {}", quiet(name), quiet(&value))?;
+    }
+    out.flush()
+}
+
+/// What a model says must not steer a terminal.
+fn quiet(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
+}
+
+/// How a Job ended, in a line or two.
+pub fn outcome(outcome: &Outcome, result: Option<&WholeResult>, usage: &Usage) -> String {
+    let calls = &usage.llm_calls;
+    let asked = calls.intent + calls.plan + calls.finalization + calls.polish;
+    let draft =
+        if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
+    format!(
+        "{}: {}{draft}\n{asked} requests to the model, {} tool calls, {} tokens, {} s of work",
+        outcome.code,
+        quiet(&outcome.message),
+        usage.tool_calls,
+        usage.input_tokens + usage.output_tokens,
+        usage.seconds
+    )
+}
+
+/// Why a Job is parked, and how it goes on.
+pub fn parked(reason: ParkReason, memory: &Path, slag: &Slag, key: &str) -> String {
+    let why = match reason {
+        ParkReason::Drain => "Parked.",
+        ParkReason::Approval => "Parked: a call waits until a person has decided, who could not be asked here.",
+    };
+    format!("{why} {}", go_on(memory, slag, key))
+}
+
+/// The command that goes on with a Job.
+pub fn go_on(memory: &Path, slag: &Slag, key: &str) -> String {
+    let memory = if memory == Path::new("memory") { String::new() } else { format!(" --memory {}", quoted(memory)) };
+    format!("Go on with: bloomery run{memory} --skill {} --resume {key}", slag.name)
+}
+
+/// A path as a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_crds::outcome::OutcomeCode;
+    use serde_json::json;
+
+    fn result(text: &str, fields: Value) -> WholeResult {
+        let Value::Object(fields) = fields else { panic!("no object") };
+        WholeResult { text: text.into(), fields, verified: true, polished: false }
+    }
+
+    fn printed(result: &WholeResult) -> String {
+        let mut out = Vec::new();
+        answer(&mut out, result).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_prose_and_fields_and_steers_nothing() {
+        let both = result("Refunded\u{1b}[2J.\n\n", json!({"order_id": "A-17", "amounts": [1, 2]}));
+        assert_eq!(printed(&both), "Refunded[2J.\n\namounts: [1,2]\norder_id: A-17\n");
+        assert_eq!(printed(&result("Done", json!({}))), "Done\n");
+        assert_eq!(printed(&result("", json!({"a": true}))), "a: true\n");
+    }
+
+    #[test]
+    fn an_outcome_has_a_code_of_its_phase_and_a_draft_is_told() {
+        let failed = Outcome::new(OutcomeCode::GateFailed, "The answer did not pass.");
+        assert_eq!(exit_of(driver::Exit::Finished, Some(&failed)), Exit::Escalated);
+        assert_eq!(exit_of(driver::Exit::Parked(ParkReason::Drain), None), Exit::Parked);
+        assert_eq!(exit_of(driver::Exit::Superseded, None), Exit::Superseded);
+        let draft = WholeResult { verified: false, ..result("x", json!({})) };
+        assert!(outcome(&failed, Some(&draft), &Usage::default()).contains("did not pass its gate"));
+    }
+
+    #[test]
+    fn the_way_on_is_a_command() {
+        let slag = Slag::of(Path::new("a b"), "cs-tier-1");
+        let line = parked(ParkReason::Drain, Path::new("a b"), &slag, "k-1");
+        assert_eq!(line, "Parked. Go on with: bloomery run --memory 'a b' --skill cs-tier-1 --resume k-1");
+    }
+}

@@ -1,0 +1,208 @@
+//! The memory: a directory that stands for a tenant, with one directory below it for each Skill, its slag (seed 000).
+
+use crate::exit::Trouble;
+use bloomery_worker::log::{self, Error, files::Disk};
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What a slag has from the beginning, besides its `skill.yaml`.
+const DIRECTORIES: [&str; 3] = [log::JOBS, "logs", "focus-cache"];
+
+/// The directory of one Skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slag {
+    /// The Skill's name.
+    pub name: String,
+    /// Its directory.
+    pub dir: PathBuf,
+}
+
+impl Slag {
+    /// The slag of a Skill in a memory, whether it is there or not.
+    pub fn of(memory: &Path, name: &str) -> Self {
+        Self { name: name.to_owned(), dir: memory.join(name) }
+    }
+
+    /// The directory of a Job's log.
+    pub fn log(&self, key: &str) -> PathBuf {
+        self.dir.join(log::JOBS).join(key)
+    }
+
+    /// Makes what is missing, and tries whether a log can be kept there.
+    ///
+    /// # Errors
+    /// If it cannot: not this user's to write, read-only, full, or without what keeps a log from forking.
+    pub fn open(&self, writer: &str) -> Result<(), Trouble> {
+        fs::create_dir_all(&self.dir).map_err(|error| refused(&self.dir, &error))?;
+        log::check_volume(&Disk, &self.dir, writer).map_err(|error| told(&error))?;
+        for name in DIRECTORIES {
+            let dir = self.dir.join(name);
+            fs::create_dir_all(&dir).map_err(|error| refused(&dir, &error))?;
+        }
+        // What was made must be there after a loss of power, or a log in it would not.
+        for dir in [&self.dir, self.dir.parent().unwrap_or(&self.dir)] {
+            File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| refused(dir, &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// The slags of a memory that have the log of a Job.
+pub fn holders(memory: &Path, key: &str) -> Vec<Slag> {
+    let Ok(entries) = fs::read_dir(memory) else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut slags: Vec<Slag> =
+        names.map(|name| Slag::of(memory, &name)).filter(|slag| slag.log(key).is_dir()).collect();
+    slags.sort_by(|one, other| one.name.cmp(&other.name));
+    slags
+}
+
+/// The one slag that has the log of a Job; `skill` names it, where several have.
+///
+/// # Errors
+/// If none has, or several have and none is named.
+pub fn holder(memory: &Path, skill: Option<&str>, key: &str) -> Result<Slag, Trouble> {
+    let mut holders = holders(memory, key);
+    holders.retain(|slag| skill.is_none_or(|skill| skill == slag.name));
+    match holders.as_slice() {
+        [slag] => Ok(slag.clone()),
+        [] => {
+            let of = skill.map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
+            Err(Trouble::usage(format!("the memory {} has no Job {key}{of}", memory.display())))
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|slag| slag.name.as_str()).collect();
+            Err(Trouble::usage(format!(
+                "several Skills have a Job {key}: say which with --skill: {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// A name for what this process writes that no other process has, here or on another machine.
+pub fn writer() -> String {
+    let drawn = RandomState::new().build_hasher().finish();
+    format!("local-{}-{drawn:016x}", std::process::id())
+}
+
+/// What went wrong with a log, in the words of a machine without an operator.
+pub fn told(error: &Error) -> Trouble {
+    match error {
+        Error::NotWritable { dir, source } => not_writable(dir, source),
+        Error::ReadOnly { path, source } => read_only(path, source),
+        Error::Full { path, source } => full(path, source),
+        Error::Io { path, source, .. } if source.kind() == io::ErrorKind::NotADirectory => {
+            Trouble::usage(format!("{} is not in a directory: {source}", path.display()))
+        }
+        Error::Unsupported { dir, what, detail } => Trouble::usage(format!(
+            "the memory {} has no {what} ({detail}), so two processes could write one log: name a directory on a local \
+             disk with --memory",
+            dir.display()
+        )),
+        Error::Broken { file, line, reason } => Trouble::failed(format!(
+            "the log is broken at {}, line {line}: {reason}. It is not continued",
+            file.display()
+        )),
+        other => Trouble::failed(other.to_string()),
+    }
+}
+
+/// Why a directory of the memory cannot be made or used.
+fn refused(dir: &Path, error: &io::Error) -> Trouble {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => not_writable(dir, error),
+        io::ErrorKind::ReadOnlyFilesystem => read_only(dir, error),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => full(dir, error),
+        _ => Trouble::usage(format!("the memory cannot be used: {}: {error}", dir.display())),
+    }
+}
+
+fn not_writable(dir: &Path, error: &io::Error) -> Trouble {
+    // What is not there yet belongs to whoever has the directory above it.
+    let owner = dir.ancestors().find_map(|dir| fs::metadata(dir).ok()).map(|dir| dir.uid());
+    let owner = owner.map(|uid| format!(" It belongs to the user {uid}.")).unwrap_or_default();
+    Trouble::usage(format!(
+        "the memory {} may not be written: {error}.{owner} It may be another tenant's: name one of yours with --memory",
+        dir.display()
+    ))
+}
+
+fn read_only(dir: &Path, error: &io::Error) -> Trouble {
+    Trouble::usage(format!("the memory {} is read-only: {error}. Name another with --memory", dir.display()))
+}
+
+fn full(dir: &Path, error: &io::Error) -> Trouble {
+    Trouble::usage(format!(
+        "there is no room left for the memory {}: {error}. Make some, or name another with --memory; what is in the log \
+         stays, and a Job goes on from there",
+        dir.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(io::ErrorKind::PermissionDenied, "It may be another tenant's")]
+    #[case(io::ErrorKind::ReadOnlyFilesystem, "is read-only")]
+    #[case(io::ErrorKind::StorageFull, "there is no room left")]
+    #[case(io::ErrorKind::QuotaExceeded, "there is no room left")]
+    #[case(io::ErrorKind::NotADirectory, "cannot be used")]
+    fn a_memory_that_cannot_be_used_says_why_and_what_to_do(#[case] kind: io::ErrorKind, #[case] says: &str) {
+        let trouble = refused(Path::new("/no/such"), &kind.into());
+        assert_eq!(trouble.exit, Exit::Usage);
+        assert!(trouble.message.contains(says) && trouble.message.contains("/no/such"), "{trouble}");
+    }
+
+    #[test]
+    fn what_the_log_finds_out_is_told_without_words_of_a_cluster() {
+        let (dir, path) = (PathBuf::from("/m"), PathBuf::from("/m/jobs"));
+        let source = || io::Error::from(io::ErrorKind::PermissionDenied);
+        for error in [
+            Error::NotWritable { dir: dir.clone(), source: source() },
+            Error::Full { path: path.clone(), source: source() },
+            Error::ReadOnly { path: path.clone(), source: source() },
+            Error::Unsupported { dir, what: "hard links", detail: "Operation not permitted".into() },
+        ] {
+            let trouble = told(&error);
+            assert_eq!(trouble.exit, Exit::Usage);
+            for word in ["pod", "claim", "volume", "fsGroup"] {
+                assert!(!trouble.message.contains(word), "{trouble}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slag_is_made_with_what_it_needs_and_found_by_its_jobs() {
+        let memory = tempfile::tempdir().unwrap();
+        let slag = Slag::of(memory.path(), "cs-tier-1");
+        slag.open("w").unwrap();
+        slag.open("w").unwrap();
+        let mut names: Vec<_> =
+            fs::read_dir(&slag.dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, ["focus-cache", "jobs", "logs"]);
+        assert!(holder(memory.path(), None, "k").is_err());
+        fs::create_dir(slag.log("k")).unwrap();
+        assert_eq!(holder(memory.path(), None, "k").unwrap(), slag);
+        let other = Slag::of(memory.path(), "other");
+        fs::create_dir_all(other.log("k")).unwrap();
+        assert!(holder(memory.path(), None, "k").unwrap_err().message.contains("cs-tier-1, other"));
+        assert_eq!(holder(memory.path(), Some("other"), "k").unwrap(), other);
+    }
+
+    #[test]
+    fn no_two_writers_have_one_name_and_each_is_a_file_name() {
+        let (one, other) = (writer(), writer());
+        assert_ne!(one, other);
+        assert!(one.len() <= 64 && one.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{one}");
+    }
+}

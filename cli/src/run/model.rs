@@ -1,0 +1,137 @@
+//! Which model a run asks, where, and with which key.
+
+use crate::args::ModelArgs;
+use crate::exit::Trouble;
+use crate::run::key::Held;
+use crate::run::resources::secret_file;
+use crate::run::vendor::{self, Vendor};
+use bloomery_crds::run::{KeyFile, ModelEndpoint};
+use bloomery_crds::v1alpha1::{ModelProvider, ModelSpec};
+use bloomery_worker::http;
+
+/// The environment, as far as it is asked.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The models of a run.
+#[derive(Debug)]
+pub struct Models {
+    /// One for each name that the Skill asks for.
+    pub endpoints: Vec<ModelEndpoint>,
+    /// The keys that came out of the environment, which are there as long as this is.
+    _held: Vec<Held>,
+}
+
+/// Finds the models that a Skill names.
+///
+/// # Errors
+/// If none can be found, or its key cannot.
+pub fn models(args: &ModelArgs, names: &[&str], env: Env<'_>) -> Result<Models, Trouble> {
+    let mut held = Vec::new();
+    let endpoints = if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
+        super::model_file::endpoints(file, args, names)?
+    } else {
+        let endpoint = of_flags(args, env)?;
+        names.iter().map(|name| ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() }).collect()
+    };
+    with_keys(endpoints, args, env, &mut held).map(|endpoints| Models { endpoints, _held: held })
+}
+
+/// The same models as before, with the keys as they are now.
+///
+/// # Errors
+/// If a key cannot be found.
+pub fn again(kept: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Trouble> {
+    let mut held = Vec::new();
+    with_keys(kept, args, env, &mut held).map(|endpoints| Models { endpoints, _held: held })
+}
+
+fn is_file(model: &str) -> bool {
+    [".yaml", ".yml", ".json"].iter().any(|end| model.ends_with(end))
+}
+
+/// The one model that options and environment say.
+fn of_flags(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Trouble> {
+    let vendor = vendor(args, env)?;
+    let model = args.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.model.to_owned());
+    let base_url = args.model_url.clone().unwrap_or_else(|| vendor.own_url(env));
+    // Anything that is no URL is refused here, and not as a server that does not answer.
+    http::client(&base_url, std::time::Duration::ZERO).map_err(|error| Trouble::usage(error.to_string()))?;
+    Ok(ModelEndpoint {
+        name: String::new(),
+        provider: vendor.provider,
+        model,
+        base_url,
+        timeout_seconds: ModelSpec::DEFAULT_TIMEOUT_SECONDS,
+        context_window: ModelSpec::DEFAULT_CONTEXT_WINDOW,
+        api_key: None,
+    })
+}
+
+fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Trouble> {
+    if let Some(name) = &args.provider {
+        return vendor::named(name).ok_or_else(|| {
+            let known: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.name).collect();
+            Trouble::usage(format!("--provider is one of {}", known.join(", ")))
+        });
+    }
+    let by_model = args.model.as_deref().and_then(vendor::of_model);
+    let by_address = args.model_url.is_some().then(|| vendor::of(ModelProvider::Openai)).flatten();
+    let by_key =
+        vendor::ALL.iter().find(|vendor| env(vendor.key_variable).is_some() || env(vendor.url_variable).is_some());
+    by_model.or(by_address).or(by_key).ok_or_else(|| {
+        let keys: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.key_variable).collect();
+        Trouble::usage(format!(
+            "there is no model: set {}, or name a server that needs no key with --model-url (docs/local.md has one that \
+             follows a script)",
+            keys.join(" or ")
+        ))
+    })
+}
+
+/// A key out of a file goes to whatever server was named with it. One out of the environment goes only where its
+/// provider is: a server that was named on the command line did not ask for it.
+fn with_keys(
+    endpoints: Vec<ModelEndpoint>,
+    args: &ModelArgs,
+    env: Env<'_>,
+    held: &mut Vec<Held>,
+) -> Result<Vec<ModelEndpoint>, Trouble> {
+    let of_file = args.api_key_file.as_deref().map(|file| secret_file(file, "--api-key-file"));
+    let of_file = of_file.transpose().map_err(|fault| Trouble::usage(format!("--api-key-file: {fault}")))?;
+    let mut keyed = Vec::new();
+    for endpoint in endpoints {
+        let api_key = match (&of_file, &endpoint.api_key) {
+            (Some(file), _) => Some(file.clone()),
+            (None, Some(kept)) => Some(still_there(kept)?),
+            (None, None) => of_environment(&endpoint, env, held)?,
+        };
+        keyed.push(ModelEndpoint { api_key, ..endpoint });
+    }
+    Ok(keyed)
+}
+
+fn still_there(kept: &KeyFile) -> Result<KeyFile, Trouble> {
+    secret_file(kept.path.as_ref(), &kept.secret).map_err(Trouble::usage)
+}
+
+fn of_environment(endpoint: &ModelEndpoint, env: Env<'_>, held: &mut Vec<Held>) -> Result<Option<KeyFile>, Trouble> {
+    let Some(vendor) = vendor::of(endpoint.provider).filter(|vendor| vendor.is_at(&endpoint.base_url, env)) else {
+        return Ok(None);
+    };
+    let Some(value) = env(vendor.key_variable).filter(|value| !value.trim().is_empty()) else {
+        if endpoint.base_url != vendor.url {
+            return Ok(None);
+        }
+        let message =
+            format!("{} asks for a key: set {}, or give --api-key-file", endpoint.base_url, vendor.key_variable);
+        return Err(Trouble::usage(message));
+    };
+    if let Some(held) = held.iter().find(|held| held.is_of(vendor.key_variable)) {
+        return Ok(Some(held.key_file()));
+    }
+    let key = Held::keep(vendor.key_variable, value.trim())
+        .map_err(|error| Trouble::failed(format!("{} cannot be kept in memory: {error}", vendor.key_variable)))?;
+    let file = key.key_file();
+    held.push(key);
+    Ok(Some(file))
+}

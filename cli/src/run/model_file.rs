@@ -1,0 +1,80 @@
+//! Models out of a file of manifests.
+
+use crate::args::ModelArgs;
+use crate::exit::Trouble;
+use crate::look::look;
+use crate::report::{self, Tally};
+use crate::source;
+use bloomery_crds::dialect::{Form, documents, form};
+use bloomery_crds::run::ModelEndpoint;
+use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
+use std::path::Path;
+
+/// The endpoint of each name; a file with one Model has that for all names.
+///
+/// # Errors
+/// If the file cannot be used, or lacks a name.
+pub fn endpoints(file: &str, args: &ModelArgs, names: &[&str]) -> Result<Vec<ModelEndpoint>, Trouble> {
+    let models = read(Path::new(file))?;
+    if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && args.api_key_file.is_none() {
+        let message = format!(
+            "{file} says that a Model takes its key from a Secret, which only a cluster has: give --api-key-file"
+        );
+        return Err(Trouble::usage(message));
+    }
+    let find = |name: &&str| match models.as_slice() {
+        [(_, only)] => Ok(endpoint(name, only)),
+        several => {
+            several.iter().find(|(own, _)| own == name).map(|(_, model)| endpoint(name, model)).ok_or_else(|| {
+                let known: Vec<&str> = several.iter().map(|(own, _)| own.as_str()).collect();
+                Trouble::usage(format!("{file} has no Model {name}, which the Skill names, but {}", known.join(", ")))
+            })
+        }
+    };
+    names.iter().map(find).collect()
+}
+
+fn endpoint(name: &str, model: &Model) -> ModelEndpoint {
+    let ModelSpec { provider, model, base_url, api_key: _, context_window, timeout } = &model.spec;
+    ModelEndpoint {
+        name: name.to_owned(),
+        provider: *provider,
+        model: model.clone(),
+        base_url: base_url.clone(),
+        timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, seconds),
+        context_window: context_window.unwrap_or(ModelSpec::DEFAULT_CONTEXT_WINDOW),
+        api_key: None,
+    }
+}
+
+/// The Models in a file, by name; other documents are passed over.
+fn read(file: &Path) -> Result<Vec<(String, Model)>, Trouble> {
+    let shown = file.display();
+    let source = source::read(file).map_err(|error| Trouble::usage(format!("{shown} cannot be read: {error}")))?;
+    let read = documents(&source.bytes);
+    let mut findings = read.findings;
+    let mut models = Vec::new();
+    for document in read.documents.iter().filter(|document| form(document) == Form::Manifest) {
+        let looked = look(document);
+        if looked.kind.as_deref() == Some("Model") {
+            findings.extend(looked.findings);
+            models.push(looked.object);
+        }
+    }
+    let tally = Tally::of(&findings);
+    if tally.errors > 0 {
+        report::text(&mut anstream::stderr().lock(), &report::of_file(&source.name, findings))
+            .map_err(|error| Trouble::failed(error.to_string()))?;
+        return Err(Trouble::usage(format!("{shown}: {}: nothing was run", tally.words())));
+    }
+    let typed = |object| {
+        let model: Model = serde_json::from_value(object)
+            .map_err(|error| Trouble::usage(format!("{shown} holds what cannot be read as a Model: {error}")))?;
+        Ok((model.metadata.name.clone().unwrap_or_default(), model))
+    };
+    let models: Vec<(String, Model)> = models.into_iter().map(typed).collect::<Result<_, Trouble>>()?;
+    if models.is_empty() {
+        return Err(Trouble::usage(format!("{shown} holds no Model")));
+    }
+    Ok(models)
+}

@@ -1,0 +1,233 @@
+//! What a run binds to the resources that its Skill declares: paths, URLs and files of secrets of this machine.
+
+use crate::exit::Trouble;
+use bloomery_crds::resources;
+use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
+use bloomery_crds::text::line_fault;
+use bloomery_crds::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The resource that `--project-path` binds, as the seeds' older requests do (seed 000, "Backward Compatibility").
+const CODEBASE: &str = "codebase";
+
+/// How a path is bound so that nothing below it is changed.
+const READ_ONLY: &str = ":ro";
+
+/// What is bound, in the order of the Skill.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub fn bound(
+    declared: &[ResourceDeclaration],
+    given: &[(String, String)],
+    project_path: Option<&str>,
+) -> Result<Vec<BoundResource>, Trouble> {
+    let mut faults = Vec::new();
+    let mut values: BTreeMap<&str, &str> = BTreeMap::new();
+    let legacy = project_path.map(|path| (CODEBASE, path));
+    for (name, value) in given.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(legacy) {
+        if values.insert(name, value).is_some() {
+            faults.push(format!("{name} is bound twice."));
+        }
+        if !declared.iter().any(|resource| resource.name == name) {
+            faults.push(format!("{name}: {}", resources::undeclared(name, declared)));
+        }
+    }
+    let mut bound = Vec::new();
+    for resource in declared {
+        match values.get(resource.name.as_str()) {
+            Some(value) => match source(resource.kind, value) {
+                Ok(source) => bound.push(BoundResource { name: resource.name.clone(), kind: resource.kind, source }),
+                Err(fault) => faults.push(format!("{}: {fault}", resource.name)),
+            },
+            None if resource.required == Some(true) => {
+                let (name, kind) = (&resource.name, resource.kind);
+                faults.push(format!("{name}: the Skill requires this {kind}: --resource {name}={}.", asked(kind)));
+            }
+            None => {}
+        }
+    }
+    if faults.is_empty() { Ok(bound) } else { Err(Trouble::usage(faults.join("\n"))) }
+}
+
+/// Sees that no path that is bound leads to the memory: an agent that could change its own log could make it say that
+/// something was allowed.
+///
+/// # Errors
+/// If one does.
+pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
+    let memory = memory.canonicalize().map_err(|error| Trouble::usage(format!("{}: {error}", memory.display())))?;
+    let leads_there = |resource: &&BoundResource| match &resource.source {
+        ResourceSource::Mount { path, .. } => memory.starts_with(path) || Path::new(path).starts_with(&memory),
+        ResourceSource::Value(_) | ResourceSource::Secret(_) => false,
+    };
+    match bound.iter().find(leads_there) {
+        None => Ok(()),
+        Some(resource) => Err(Trouble::usage(format!(
+            "{}: the memory {} is in what is bound, and an agent must not reach its own log: name one outside with \
+             --memory, such as --memory ../memory",
+            resource.name,
+            memory.display()
+        ))),
+    }
+}
+
+fn asked(kind: ResourceType) -> &'static str {
+    match kind {
+        ResourceType::Filesystem => "PATH",
+        ResourceType::ApiEndpoint => "URL",
+        ResourceType::ConnectionString | ResourceType::Credential => "@FILE",
+    }
+}
+
+/// What a value means for a type. A secret is told nothing of.
+fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
+    match kind {
+        ResourceType::Filesystem => filesystem(value),
+        ResourceType::ApiEndpoint => {
+            let binding = Binding { value: Some(value.to_owned()), ..Binding::default() };
+            let faults = resources::binding_faults(kind, &binding);
+            if faults.is_empty() { Ok(ResourceSource::Value(value.to_owned())) } else { Err(faults.join(" ")) }
+        }
+        ResourceType::ConnectionString | ResourceType::Credential => secret(kind, value),
+    }
+}
+
+fn filesystem(value: &str) -> Result<ResourceSource, String> {
+    let (path, read_only) = match value.strip_suffix(READ_ONLY) {
+        Some(path) => (path, true),
+        None => (value, false),
+    };
+    let real = Path::new(path).canonicalize().map_err(|error| format!("the path {path} cannot be used: {error}."))?;
+    let real = real.to_str().ok_or_else(|| format!("the path {path} is no text in UTF-8."))?;
+    match line_fault(real, bloomery_crds::persona::MAX_VALUE) {
+        Some(fault) => Err(format!("the path {fault}.")),
+        None => Ok(ResourceSource::Mount { path: real.to_owned(), read_only }),
+    }
+}
+
+fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
+    let Some(file) = value.strip_prefix('@') else {
+        return Err(if value.trim_start().to_ascii_lowercase().starts_with("vault:") {
+            "vault: references are not read: have the value written to a file, and bind @FILE.".to_owned()
+        } else {
+            format!(
+                "a {kind} is a secret, which does not belong on a command line: write it to a file, and bind @FILE."
+            )
+        });
+    };
+    let key_file = secret_file(Path::new(file), "the file")?;
+    Ok(ResourceSource::Secret(key_file))
+}
+
+/// A file that holds a secret. `of` names in messages what has it.
+///
+/// # Errors
+/// If it cannot be read or holds nothing, as a sentence.
+pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, String> {
+    let shown = file.display();
+    let unreadable = |error: std::io::Error| format!("the file {shown} cannot be read: {error}.");
+    let real = file.canonicalize().map_err(unreadable)?;
+    if std::fs::read(&real).map_err(unreadable)?.iter().all(u8::is_ascii_whitespace) {
+        return Err(format!("the file {shown} is empty."));
+    }
+    let path = real.to_str().ok_or_else(|| format!("the path {shown} is no text in UTF-8."))?.to_owned();
+    Ok(KeyFile { path, secret: of.to_owned(), key: shown.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use std::fs;
+
+    fn declared(kind: ResourceType, required: bool) -> Vec<ResourceDeclaration> {
+        let (name, required) = ("codebase".to_owned(), Some(required));
+        vec![ResourceDeclaration {
+            name,
+            kind,
+            required,
+            ..serde_json::from_str(r#"{"name":"x","type":"filesystem"}"#).unwrap()
+        }]
+    }
+
+    fn given(value: &str) -> Vec<(String, String)> {
+        vec![("codebase".to_owned(), value.to_owned())]
+    }
+
+    #[rstest]
+    #[case::absent(
+        ResourceType::Filesystem,
+        None,
+        "codebase: the Skill requires this filesystem: --resource codebase=PATH."
+    )]
+    #[case::secret(ResourceType::Credential, None, "--resource codebase=@FILE.")]
+    #[case::no_path(
+        ResourceType::Filesystem,
+        Some("/no/such/path"),
+        "the path /no/such/path cannot be used: No such file"
+    )]
+    #[case::no_url(ResourceType::ApiEndpoint, Some("ftp://x"), "is no http or https URL")]
+    #[case::typed(ResourceType::ConnectionString, Some("postgres://u:sk-1@h/d"), "does not belong on a command line")]
+    #[case::vault(ResourceType::Credential, Some("vault:aws/creds/dev"), "vault: references are not read")]
+    #[case::no_file(ResourceType::Credential, Some("@/no/such"), "the file /no/such cannot be read")]
+    fn what_cannot_be_bound_says_why(#[case] kind: ResourceType, #[case] value: Option<&str>, #[case] says: &str) {
+        let given = value.map(given).unwrap_or_default();
+        let trouble = bound(&declared(kind, true), &given, None).unwrap_err();
+        assert!(trouble.message.contains(says) && !trouble.message.contains("sk-1"), "{trouble}");
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once() {
+        let given = [given("/no/such"), given("/none"), vec![("codbase".to_owned(), ".".to_owned())]].concat();
+        let trouble = bound(&declared(ResourceType::Filesystem, true), &given, None).unwrap_err();
+        let lines: Vec<&str> = trouble.message.lines().collect();
+        assert_eq!(lines.len(), 3, "{trouble}");
+        assert!(lines[1].contains("Did you mean \"codebase\"?"), "{trouble}");
+    }
+
+    #[test]
+    fn a_path_is_bound_as_it_really_is_and_the_older_option_is_the_codebase() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        let real = dir.path().canonicalize().unwrap().to_str().unwrap().to_owned();
+        let declared = declared(ResourceType::Filesystem, true);
+        let mount = |read_only| ResourceSource::Mount { path: real.clone(), read_only };
+        let path = link.to_str().unwrap();
+        assert_eq!(bound(&declared, &given(&format!("{path}:ro")), None).unwrap()[0].source, mount(true));
+        assert_eq!(bound(&declared, &[], Some(path)).unwrap()[0].source, mount(false));
+        assert!(bound(&declared, &given(path), Some(path)).unwrap_err().message.contains("bound twice"));
+    }
+
+    #[test]
+    fn the_memory_is_in_nothing_that_is_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["memory", "project"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let bound = |path: &Path| {
+            let given = given(path.to_str().unwrap());
+            bound(&declared(ResourceType::Filesystem, true), &given, None).unwrap()
+        };
+        let memory = dir.path().join("memory");
+        assert_eq!(apart(&bound(&dir.path().join("project")), &memory), Ok(()));
+        for reaching in [dir.path(), &memory] {
+            assert!(apart(&bound(reaching), &memory).unwrap_err().message.contains("--memory ../memory"));
+        }
+    }
+
+    #[test]
+    fn a_secret_is_a_file_that_holds_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        let declared = declared(ResourceType::Credential, false);
+        fs::write(&file, " \n").unwrap();
+        let value = format!("@{}", file.display());
+        assert!(bound(&declared, &given(&value), None).unwrap_err().message.contains("is empty"));
+        fs::write(&file, "sk-1").unwrap();
+        let source = &bound(&declared, &given(&value), None).unwrap()[0].source;
+        assert!(matches!(source, ResourceSource::Secret(file) if file.path.ends_with("token")), "{source:?}");
+    }
+}

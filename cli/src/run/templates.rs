@@ -1,0 +1,71 @@
+//! Templates: starting points of Skills, and none of them one. What stands in a slag is (seed 000).
+
+/// Every template, by its name.
+const TEMPLATES: [(&str, &str); 3] = [
+    ("cs-tier-1", include_str!("../../../skill-templates/cs-tier-1.yaml")),
+    ("sw-dev-agent", include_str!("../../../skill-templates/sw-dev-agent.yaml")),
+    ("sw-dev-senior", include_str!("../../../skill-templates/sw-dev-senior.yaml")),
+];
+
+/// The names of all templates.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TEMPLATES.iter().map(|(name, _)| *name)
+}
+
+/// The template of a name; with `bootstrap` a minimal one where there is none.
+pub fn of(name: &str, bootstrap: bool) -> Option<String> {
+    let template = TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
+    template.or_else(|| bootstrap.then(|| minimal(name)))
+}
+
+fn minimal(name: &str) -> String {
+    format!(
+        "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata:\n  name: {name}\nspec:\n  problem:\n    \
+         statement: Do the work of {name}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::look::look;
+    use bloomery_crds::dialect::{Options, Severity, documents, import};
+    use bloomery_crds::v1alpha1::SkillSpec;
+
+    fn skill(text: &str) -> (String, SkillSpec) {
+        let looked = look(&documents(text.as_bytes()).documents[0]);
+        let errors: Vec<_> = looked.findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        let skill = looked.skill.unwrap();
+        (skill.metadata.name.unwrap(), skill.spec)
+    }
+
+    #[test]
+    fn every_template_is_a_skill_of_its_name_and_so_is_the_minimal_one() {
+        for name in names().chain(["own"]) {
+            assert_eq!(skill(&of(name, true).unwrap()).0, name);
+        }
+        assert_eq!(of("own", false), None);
+    }
+
+    #[test]
+    fn the_templates_of_the_seeds_ask_for_what_the_seeds_ask_for() {
+        let seeds = [
+            ("sw-dev-agent", include_str!("../../../crds/tests/seeds/000-sw-dev-agent.yaml")),
+            ("sw-dev-senior", include_str!("../../../crds/tests/seeds/000-sw-dev-senior.yaml")),
+        ];
+        for (name, seed) in seeds {
+            let options = Options { local: true, ..Options::default() };
+            let seed = import(&documents(seed.as_bytes()).documents[0], &options).skill.unwrap().spec;
+            let (_, ours) = skill(&of(name, false).unwrap());
+            let resources = |spec: &SkillSpec| {
+                let named = spec.resources.iter().map(|it| (it.name.clone(), it.kind, it.required == Some(true)));
+                named.collect::<Vec<_>>()
+            };
+            assert_eq!(resources(&ours), resources(&seed), "{name}");
+            assert_eq!((&ours.display_name, ours.version), (&seed.display_name, seed.version), "{name}");
+            let never = |spec: &SkillSpec| Some(spec.policy.as_ref()?.guardrails.as_ref()?.never.clone());
+            assert_eq!(never(&ours), never(&seed), "{name}");
+        }
+    }
+}

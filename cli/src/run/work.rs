@@ -1,0 +1,203 @@
+//! The work on a Job: one epoch of its conversation, with a person who looks on.
+
+use super::ending;
+use super::memory::Slag;
+use super::screen::Screen;
+use super::{Job, told};
+use crate::exit::{Exit, Trouble};
+use bloomery_crds::report::Projection;
+use bloomery_engine::Conversation;
+use bloomery_engine::event::WholeResult;
+use bloomery_engine::line::Chain;
+use bloomery_engine::projection::project;
+use bloomery_worker::driver::Patience;
+use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
+use bloomery_worker::inputs::Inputs;
+use bloomery_worker::log::files::Disk;
+use bloomery_worker::log::{JOBS, Segments};
+use bloomery_worker::printer::{Format, Printer};
+use bloomery_worker::stop::{Stop, Why};
+use bloomery_worker::{driver, focus, mcp, model};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long the end of the session with the MCP server may take.
+const GOODBYE: Duration = Duration::from_secs(3);
+
+/// What a program inherits, as the SDKs of MCP have it: nothing that may be a key.
+const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+/// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
+pub fn work(job: &Job<'_>, screen: &Screen) -> Result<Exit, Trouble> {
+    let mut inputs = inputs(job)?;
+    match standing(job, &inputs)? {
+        Standing::Over(projection, result) => {
+            return tell(job, screen, driver::Exit::Finished, &projection, result.as_ref());
+        }
+        Standing::Open { epochs } => inputs.part.attempt = u32::try_from(epochs).unwrap_or(u32::MAX).saturating_add(1),
+    }
+    let failed = |error: io::Error| Trouble::failed(format!("nothing can be run: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let exit = runtime.block_on(Box::pin(drive(job, &inputs, screen)));
+    // A name that is still being looked up must not hold the process up. Programs end with what is dropped here.
+    runtime.shutdown_background();
+    exit
+}
+
+/// How a Job stands before this process has done anything.
+enum Standing {
+    /// It has ended, with an answer or without.
+    Over(Box<Projection>, Option<WholeResult>),
+    /// It has not. An attempt is an epoch of its log here.
+    Open { epochs: u64 },
+}
+
+/// What the worker is told.
+fn inputs(job: &Job<'_>) -> Result<Inputs, Trouble> {
+    let (mut part, revision) = (job.document.part.clone(), job.document.revision.clone());
+    part.models.clone_from(&job.models.endpoints);
+    Inputs::new(revision, part).map_err(|error| Trouble::usage(error.to_string()))
+}
+
+/// Looks at the log. Nothing is written.
+fn standing(job: &Job<'_>, inputs: &Inputs) -> Result<Standing, Trouble> {
+    let key = &inputs.part.run_key;
+    let segments = Segments::new(Disk, job.slag.log(key));
+    let mut conversation = Conversation::new(inputs.run());
+    let mut chain = Chain::new(inputs.source());
+    segments.read(&mut chain, |entry| conversation.apply(entry)).map_err(|error| told(&error))?;
+    if conversation.outcome().is_some() {
+        let projection = project(&conversation, chain.position(&format!("{JOBS}/{key}")));
+        return Ok(Standing::Over(Box::new(projection), conversation.result().cloned()));
+    }
+    if chain.events() > 0 && job.args.resume.is_none() {
+        return Err(unfinished(job));
+    }
+    Ok(Standing::Open { epochs: conversation.epoch() })
+}
+
+fn unfinished(job: &Job<'_>) -> Trouble {
+    let key = &job.document.part.run_key;
+    let go_on = ending::go_on(&job.args.memory, &job.slag, key);
+    Trouble::usage(format!("the Job {key} was begun and has not ended: it may be running. {go_on}"))
+}
+
+async fn drive(job: &Job<'_>, inputs: &Inputs, screen: &Screen) -> Result<Exit, Trouble> {
+    let stop = Stop::default();
+    let signals = Signals::new().map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
+    let key = &inputs.part.run_key;
+    tokio::select! {
+        exit = epoch(job, inputs, screen, &stop) => exit,
+        () = signals.twice(&stop, screen) => {
+            screen.say(&format!("Ended at once. {}", ending::go_on(&job.args.memory, &job.slag, key)));
+            Ok(Exit::Interrupted)
+        }
+        () = screen.live() => Ok(Exit::Bad),
+    }
+}
+
+async fn epoch(job: &Job<'_>, inputs: &Inputs, screen: &Screen, stop: &Stop) -> Result<Exit, Trouble> {
+    let unusable = |error: bloomery_worker::http::Error| Trouble::usage(error.to_string());
+    let patience = Duration::from_secs(job.args.patience);
+    let part = &inputs.part;
+    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(patience)).map_err(unusable)?;
+    let tools = tools(job, screen).map_err(unusable)?;
+    let ground = Ground { memory: &job.slag.dir, writer: &job.writer, focus_cache_bytes: focus::BUDGET };
+    let claimed = Epoch::claim(Disk, inputs, ground, patience).await.map_err(|error| told(&error))?;
+    screen.say(&format!("Job {} of the Skill {}, in {}", part.run_key, job.slag.name, shown(&job.slag, &part.run_key)));
+    let printer = if job.args.json {
+        Printer::new(Format::Json, Box::new(io::stdout()))
+    } else {
+        Printer::new(Format::Text, Box::new(screen.clone()))
+    };
+    let patience = Patience::of(patience);
+    let company = Company { model: &models, tools: &tools, audience: screen, stop, printer, patience };
+    let ended = claimed.drive(company).await;
+    if let Some(tools) = &tools {
+        // A program gets the time to end by itself.
+        let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
+    }
+    let Ended { exit, projection, result } = ended.map_err(|error| told(&error))?;
+    tell(job, screen, exit, &projection, result.as_ref())
+}
+
+/// The Skill's tools.
+fn tools(job: &Job<'_>, screen: &Screen) -> Result<Option<mcp::Client>, bloomery_worker::http::Error> {
+    let Some(program) = &job.document.program else {
+        return job.document.revision.mcp.as_ref().map(mcp::Client::new).transpose();
+    };
+    let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));
+    let env: BTreeMap<String, String> =
+        names.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
+    let screen = screen.clone();
+    let listener: mcp::Listener = Arc::new(move |line| screen.aside(line));
+    Ok(Some(mcp::Client::program(mcp::Program { argv: program.argv.clone(), env, listener })))
+}
+
+/// Says how it ended: the answer to stdout, the rest to whoever looks on.
+fn tell(
+    job: &Job<'_>,
+    screen: &Screen,
+    exit: driver::Exit,
+    projection: &Projection,
+    result: Option<&WholeResult>,
+) -> Result<Exit, Trouble> {
+    screen.close();
+    let Job { args, slag, document, .. } = job;
+    let key = &document.part.run_key;
+    match (exit, &projection.outcome) {
+        (driver::Exit::Finished, Some(outcome)) => {
+            if let Some(result) = result.filter(|_| !args.json) {
+                let printed = ending::answer(&mut io::stdout().lock(), result);
+                // Whoever read the answer has seen enough: `bloomery run ... | head`.
+                printed.or_else(ignore_closed).map_err(|error| Trouble::failed(error.to_string()))?;
+            }
+            screen.say(&ending::outcome(outcome, result, &projection.usage));
+        }
+        (driver::Exit::Finished, None) => screen.say("The Job is over without an outcome."),
+        (driver::Exit::Parked(reason), _) => screen.say(&ending::parked(reason, &args.memory, slag, key)),
+        (driver::Exit::Superseded, _) => screen.say("Another process has taken the Job over; this one has stopped."),
+    }
+    let _ = io::stderr().flush();
+    Ok(ending::exit_of(exit, projection.outcome.as_ref()))
+}
+
+fn ignore_closed(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+}
+
+fn shown(slag: &Slag, key: &str) -> String {
+    slag.log(key).display().to_string()
+}
+
+/// What a person at the terminal, or the system, asks of the process.
+struct Signals {
+    each: [Signal; 3],
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        let of = |kind| signal(kind);
+        Ok(Self { each: [of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::hangup())?] })
+    }
+
+    /// Turns the first into a request to stop; returns at the second.
+    async fn twice(mut self, stop: &Stop, screen: &Screen) {
+        self.next().await;
+        screen.say("Parking: what is under way may end. ^C again ends at once.");
+        stop.ask(Why::Drain);
+        self.next().await;
+    }
+
+    async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.each;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What cannot be used is refused before anything is begun, with the reason.
+
+use super::stand::{SAYS_HELLO, SKILL, Stand};
+use rstest::rstest;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+
+#[rstest]
+#[case::alias("a: &a {b: 1}\nc: *a\n", "aliases are not read")]
+#[case::tab("metadata:\n\tname: x\n", "no YAML")]
+#[case::twice("kind: Skill\nkind: Skill\n", "kind")]
+#[case::misspelt(
+    "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: y}, polciy: {}}\n",
+    "did you mean \"policy\"?"
+)]
+#[case::dialect("id: x\nproblem: {statement: y}\nmcp_sever: http://x\n", "did you mean \"mcp_server\"?")]
+#[case::no_skill("apiVersion: v1\nkind: ConfigMap\n", "there is no Skill in it")]
+#[case::nameless("problem: {statement: y}\n", "the Skill needs a name")]
+#[case::two("id: a\n---\nid: b\n", "there is more than one Skill in it")]
+#[case::engine(
+    "id: x\nproblem: {statement: y}\nrole: {persona: \"{{resources.docs}}\"}\n",
+    "resources.docs is not declared"
+)]
+#[tokio::test]
+async fn a_skill_that_cannot_be_used_is_refused_and_leaves_nothing(#[case] text: &str, #[case] says: &str) {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("skill.yaml", text);
+    let ran = stand.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await;
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(ran.err.to_lowercase().contains(&says.to_lowercase()), "{says}: {ran:#?}");
+    assert!(!stand.path("memory").exists());
+}
+
+#[tokio::test]
+async fn a_skill_of_ten_mebibytes_is_not_even_read() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("skill.yaml", &format!("{SKILL}#{}\n", "x".repeat(10 << 20)));
+    stand.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await.assert(2, "skill.yaml:1:1: error: ");
+    assert!(!stand.path("memory").exists());
+}
+
+#[tokio::test]
+async fn what_is_asked_is_checked_first() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let run = async |args: &[&str]| stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
+    run(&["--resource", "codebase=."]).await.assert(2, "codebase: the Skill declares no resources");
+    run(&["--limit", "step=3"]).await.assert(2, "Did you mean \"steps\"?");
+    run(&["--limit", "steps=0"]).await.assert(2, "nothing could be done");
+    run(&["--mcp", "ftp://x"]).await.assert(2, "is not an http or https URL");
+    run(&["--provider", "acme"]).await.assert(2, "--provider is one of openai");
+    run(&["--run-key", "K_1"]).await.assert(2, "must be at most 63 lower-case letters");
+    stand.run(&["--skill", "./skill.yaml", "--goal", " "]).await.assert(2, "--goal must say what is to be reached");
+    stand.run(&["--skill", "sw-dev-agnet", "--goal", "x"]).await.assert(2, "Did you mean \"sw-dev-agent\"?");
+    assert!(!stand.path("memory/sw-dev-agnet").exists());
+    stand
+        .run(&["--goal", "x"])
+        .await
+        .assert(2, "codebase: the Skill requires this filesystem: --resource codebase=PATH");
+    let none = stand.command(&["run", "--skill", "./skill.yaml", "--goal", "x"]).output().await.unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8(none.stderr).unwrap().contains("there is no model: set OPENAI_API_KEY"));
+    let mut keyless = stand.command(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "gpt-5-mini"]);
+    let keyless = keyless.output().await.unwrap();
+    assert!(String::from_utf8(keyless.stderr).unwrap().contains("asks for a key: set OPENAI_API_KEY"));
+}
+
+#[tokio::test]
+async fn a_skill_of_another_name_is_not_a_slags() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("memory/other/skill.yaml", SKILL);
+    stand.run(&["--skill", "other", "--goal", "x"]).await.assert(2, "call both the same");
+}
+
+#[tokio::test]
+async fn a_minimal_skill_is_made_where_that_is_asked_for() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.run(&["--skill", "own", "--goal", "x"]).await.assert(2, "--bootstrap makes a minimal Skill");
+    stand.run(&["--skill", "own", "--goal", "x", "--bootstrap"]).await.assert(0, "Succeeded");
+    assert!(stand.read("memory/own/skill.yaml").contains("Do the work of own"));
+}
+
+#[tokio::test]
+async fn a_memory_that_is_none_is_refused_with_the_reason() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let run = async |memory: &str| stand.run(&["--skill", "./skill.yaml", "--goal", "x", "--memory", memory]).await;
+    stand.write("file", "");
+    run("file").await.assert(2, "the memory cannot be used: file");
+    run("/proc/self/memory-of-a-tenant").await.assert(2, "the memory");
+}
+
+/// As another user: who runs the tests may be allowed everything.
+#[tokio::test]
+async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    // Where this user cannot read, another cannot either.
+    let shared = tempfile::Builder::new().tempdir_in("/tmp").unwrap();
+    let open = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    open(shared.path(), 0o755);
+    let program = shared.path().join("bloomery");
+    fs::copy(env!("CARGO_BIN_EXE_bloomery"), &program).unwrap();
+    open(&program, 0o755);
+    fs::write(shared.path().join("skill.yaml"), SKILL).unwrap();
+    fs::create_dir(shared.path().join("memory")).unwrap();
+    open(&shared.path().join("memory"), 0o555);
+    let url = stand.url();
+    let mut command = std::process::Command::new(&program);
+    command.args(["run", "--skill", "./skill.yaml", "--goal", "x", "--model-url", &url]).current_dir(shared.path());
+    if fs::metadata("/proc/self").map(|of| std::os::unix::fs::MetadataExt::uid(&of)).unwrap() == 0 {
+        command.uid(65534).gid(65534);
+    }
+    let ran = super::stand::Ran::of(command.output().unwrap());
+    ran.assert(2, "may not be written: Permission denied");
+    assert!(ran.err.contains("It belongs to the user ") && ran.err.contains("another tenant's"), "{ran:#?}");
+}

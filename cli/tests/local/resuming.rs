@@ -1,0 +1,106 @@
+//! Runs that are stopped, and go on.
+
+use super::stand::{Ran, Stand};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+
+const HOLDS: &str = "
+conversations:
+  - name: held
+    turns: [{faults: [{hold: gate}], say: Hello.}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
+const RUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
+
+fn interrupt(child: &Child) {
+    let id = child.id().unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+}
+
+async fn ended(child: Child) -> Ran {
+    Ran::of(child.wait_with_output().await.unwrap())
+}
+
+#[tokio::test]
+async fn an_interrupted_run_parks_and_says_how_it_goes_on_and_goes_on() {
+    let stand = Stand::new(HOLDS).await;
+    let child = stand.start(&RUN);
+    stand.until_held(1).await;
+    interrupt(&child);
+    let parked = ended(child).await;
+    parked.assert(7, "Go on with: bloomery run --skill greeter --resume k-1");
+    let before = stand.log("greeter/jobs/k-1");
+    assert!(before.last().unwrap().contains("\"parked\""), "{before:#?}");
+
+    // The Skill that the Job goes on with is the one that it began with.
+    stand.write("memory/greeter/skill.yaml", "this: is no Skill any more");
+    stand.release("gate").await;
+    let resumed = stand.run(&["--resume", "k-1"]).await;
+    resumed.assert(0, "Succeeded");
+    assert_eq!(resumed.out, "Hello.\n");
+    let after = stand.log("greeter/jobs/k-1");
+    assert_eq!(after[..before.len()], before);
+    assert!(after[before.len()].contains("\"epoch\":2,\"attempt\":2"), "{}", after[before.len()]);
+}
+
+#[tokio::test]
+async fn a_second_interrupt_ends_at_once_and_the_job_goes_on_all_the_same() {
+    let stand = Stand::new(
+        "
+conversations:
+  - name: held
+    turns: [{calls: [{name: act}]}, {say: Hello.}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+",
+    )
+    .await;
+    // The call does not end, and may be made again.
+    stand.write("skill.yaml", &format!("{}  tools: [{{name: act, idempotent: true}}]\n", super::stand::SKILL));
+    let server = super::tools::SERVER;
+    let mcp = ["--mcp-command", "sh", "-c", server, "sh", ": >called; sleep 600"];
+    let mut child = stand.start(&[&RUN[..], &mcp].concat());
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    while !stand.path("called").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    interrupt(&child);
+    // Until the first is heard, the second is not another.
+    while !said.next_line().await.unwrap().unwrap().starts_with("Parking") {}
+    interrupt(&child);
+    let ended = child.wait().await.unwrap();
+    let last = said.next_line().await.unwrap().unwrap();
+    assert!(ended.code() == Some(130) && last.contains("--resume k-1"), "{ended:?}: {last}");
+
+    let again = ["--resume", "k-1", "--mcp-command", "sh", "-c", server, "sh", super::tools::ANSWERS];
+    stand.run(&again).await.assert(0, "Succeeded");
+}
+
+#[tokio::test]
+async fn of_two_that_go_on_at_once_one_is_fenced() {
+    let stand = Stand::new(HOLDS).await;
+    let first = stand.start(&RUN);
+    stand.until_held(1).await;
+    stand.run(&RUN).await.assert(2, "it may be running");
+    let second = stand.start(&["--resume", "k-1"]);
+    stand.until_held(2).await;
+    stand.release("gate").await;
+    let (first, second) = tokio::join!(ended(first), ended(second));
+    first.assert(8, "Another process has taken the Job over");
+    second.assert(0, "Succeeded");
+    let log = stand.log("greeter/jobs/k-1");
+    let finished = log.iter().filter(|line| line.contains("\"finished\"")).count();
+    assert_eq!(finished, 1, "{log:#?}");
+}
+
+#[tokio::test]
+async fn what_cannot_go_on_is_told() {
+    let stand = Stand::new(HOLDS).await;
+    stand.run(&["--resume", "k-1"]).await.assert(2, "the memory memory has no Job k-1");
+    stand.write("memory/greeter/jobs/k-1/x", "");
+    stand.run(&["--resume", "k-1"]).await.assert(2, "is not the log of a Job that ran on this machine");
+    stand.write("memory/other/jobs/k-1/x", "");
+    stand.run(&["--resume", "k-1"]).await.assert(2, "several Skills have a Job k-1");
+}

@@ -1,0 +1,86 @@
+//! Tools out of MCP servers: at an address, and programs.
+
+use super::stand::{SKILL, Stand};
+use bloomery_e2e::orders;
+
+/// Answers what a session begins with and lists the tool `act`; `$1` is done where that is called.
+pub const SERVER: &str = r#"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+echo "the server speaks: $SECRET$NAMED" >&2
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+    *'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"method":"tools/list"'*) answer '{"tools":[{"name":"act","description":"Acts","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/call"'*) eval "$1" ;;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+pub const ANSWERS: &str = r#"answer '{"content":[{"type":"text","text":"done"}]}'"#;
+
+const CALLS: &str = "
+conversations:
+  - name: acts
+    turns: [{calls: [{name: act}]}, {expect: {lastToolResultContains: done}, say: Done.}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Done.}]
+";
+
+const RUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Act", "--run-key", "k-1"];
+
+#[tokio::test]
+async fn a_program_is_a_server_and_gets_nothing_of_the_environment_but_what_is_named() {
+    let stand = Stand::new(CALLS).await;
+    let mcp = ["--mcp-env", "NAMED", "--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
+    let ran = stand
+        .run_command(&[&RUN[..], &mcp].concat())
+        .env("SECRET", "sk-1")
+        .env("NAMED", "named")
+        .output()
+        .await
+        .unwrap();
+    let ran = super::stand::Ran::of(ran);
+    ran.assert(0, "the server speaks: named\n");
+    assert_eq!(ran.out, "Done.\n");
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_is_lost_is_a_question_and_is_not_made_again() {
+    let stand = Stand::new(CALLS).await;
+    let mcp = ["--mcp-command", "sh", "-c", SERVER, "sh", "echo x >>acted; exit 1"];
+    stand.run(&[&RUN[..], &mcp].concat()).await.assert(5, "ToolIndeterminate");
+    stand.run(&["--resume", "k-1"]).await.assert(5, "ToolIndeterminate");
+    assert_eq!(stand.read("acted"), "x\n");
+}
+
+#[tokio::test]
+async fn a_server_at_an_address_is_given_or_the_skills_own() {
+    let script = "
+conversations:
+  - name: looks
+    turns: [{expect: {toolsOffered: [track_order]}, say: Done.}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Done.}]
+";
+    let stand = Stand::new(script).await;
+    let orders = orders::start("127.0.0.1:0".parse().unwrap(), orders::Options::default()).await.unwrap();
+    let url = format!("{}/mcp", orders.url());
+    stand.run(&[&RUN[..4], &["--mcp", &url]].concat()).await.assert(0, "Succeeded");
+    stand.write("dialect.yaml", &format!("id: dialect\nmcp_server: {url}\n"));
+    stand.run(&["--skill", "./dialect.yaml", "--goal", "Look"]).await.assert(0, "Succeeded");
+    stand.write("skill.yaml", &format!("{SKILL}  mcpServer: {{service: {{name: orders, port: 80, path: /mcp}}}}\n"));
+    stand.run(&RUN[..4]).await.assert(2, "name it with --mcp URL or --mcp-command PROGRAM");
+    stand.run(&[&RUN[..4], &["--mcp", &url]].concat()).await.assert(0, "Succeeded");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_waited_for_in_vain() {
+    let stand = Stand::new(CALLS).await;
+    let absent = ["--patience", "0", "--mcp-command", "/no/such/program"];
+    let ran = stand.command(&[&["run", "--model-url", "http://127.0.0.1:9/v1"], &RUN[..4], &absent].concat());
+    let ran = super::stand::Ran::of({ ran }.output().await.unwrap());
+    ran.assert(3, "McpUnavailable");
+    assert!(ran.err.contains("it cannot be started"), "{ran:#?}");
+}

@@ -1,0 +1,261 @@
+//! A server that is a program of this machine: MCP over its standard input and output, a message a line.
+//!
+//! A call is written at most once, and the `Wire` notes when its first byte leaves us, as for a server that is far away.
+//! The program runs in a process group of its own: a terminal's ^C does not reach it, and its end takes what it started
+//! with it.
+
+use super::MAX_BODY;
+use super::wire::{Fate, Wire};
+use bloomery_crds::text::bounded;
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::process::{ExitStatus, Stdio as Pipe};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
+
+/// How long a program may take to end by itself once its input is closed.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// The longest line of a program's standard error that is passed on, in bytes.
+const MAX_SAID: usize = 1024;
+
+/// Hears what a program writes to its standard error, line by line. It may hold control characters.
+pub type Listener = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a server is started.
+#[derive(Clone)]
+pub struct Program {
+    /// The program and its arguments. No shell reads them.
+    pub argv: Vec<String>,
+    /// Its whole environment: it inherits nothing, since ours may hold keys.
+    pub env: BTreeMap<String, String>,
+    /// Hears what it says on its standard error.
+    pub listener: Listener,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values of the environment may be secrets.
+        f.debug_struct("Program").field("argv", &self.argv).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments may be secrets.
+        write!(f, "`{}`", self.argv.first().map_or("", String::as_str))
+    }
+}
+
+/// The pipes to a program that runs.
+#[derive(Debug)]
+pub(super) struct Stdio {
+    input: Arc<Mutex<Option<ChildStdin>>>,
+    output: BufReader<ChildStdout>,
+    line: Vec<u8>,
+    group: Group,
+    wire: Wire,
+}
+
+impl Stdio {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// Why it cannot be started, as the end of a sentence.
+    pub(super) fn start(program: &Program, wire: Wire) -> Result<Self, String> {
+        let Some((name, arguments)) = program.argv.split_first() else { return Err("it has no name".to_owned()) };
+        let mut command = Command::new(name);
+        command.args(arguments).env_clear().envs(&program.env).process_group(0).kill_on_drop(true);
+        command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
+        let mut child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("it has no standard input or output".to_owned());
+        };
+        if let Some(errors) = child.stderr.take() {
+            tokio::spawn(listen(errors, program.listener.clone()));
+        }
+        Ok(Self {
+            input: Arc::new(Mutex::new(Some(input))),
+            output: BufReader::new(output),
+            line: Vec::new(),
+            group: Group::of(child),
+            wire,
+        })
+    }
+
+    /// The next line, or none at the end of the output. Nothing is lost where the future is dropped.
+    async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            let read = self.output.fill_buf().await?;
+            if read.is_empty() {
+                return Ok(None);
+            }
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let part = read.get(..end.map_or(read.len(), |end| end + 1)).unwrap_or_default();
+            if self.line.len() + part.len() > MAX_BODY {
+                return Err(io::Error::other(format!("it wrote a line of more than {MAX_BODY} bytes")));
+            }
+            self.line.extend_from_slice(part);
+            let used = part.len();
+            self.output.consume(used);
+            if end.is_some() {
+                return Ok(Some(std::mem::take(&mut self.line)));
+            }
+        }
+    }
+
+    /// The next message, or why there will be none any more.
+    async fn next_message(&mut self) -> Result<ServerJsonRpcMessage, String> {
+        loop {
+            let line = match self.next_line().await {
+                Ok(Some(line)) => line,
+                Ok(None) => return Err(self.ended().await),
+                Err(error) => return Err(error.to_string()),
+            };
+            match serde_json::from_slice(&line) {
+                Ok(message) => return Ok(message),
+                // Not part of the protocol, and in wide use: programs that greet on their standard output.
+                Err(_) if line.trim_ascii_start().first() != Some(&b'{') => {}
+                Err(error) => return Err(format!("it wrote what is no message of MCP: {error}")),
+            }
+        }
+    }
+
+    async fn ended(&mut self) -> String {
+        match self.group.end().await {
+            Some(status) => format!("the program ended ({status})"),
+            None => "the program closed its output".to_owned(),
+        }
+    }
+}
+
+impl Transport<RoleClient> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let (input, wire) = (self.input.clone(), self.wire.clone());
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut input = input.lock().await;
+            let id = request_id(&message);
+            if let Some(id) = &id
+                && !wire.begin(id)
+            {
+                return Err(io::Error::other("it was given up before it could be sent"));
+            }
+            let Err((sent, error)) = write(input.as_mut(), &line).await else { return Ok(()) };
+            if let Some(id) = &id {
+                let why = format!("its input cannot be written: {error}");
+                wire.note(id, if sent == 0 { Fate::Unsent(why) } else { Fate::Broken(why) });
+            }
+            Err(error)
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        match self.next_message().await {
+            Ok(message) => Some(message),
+            Err(why) => {
+                self.wire.break_all(&why);
+                None
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.input.lock().await.take();
+        self.group.end().await;
+        Ok(())
+    }
+}
+
+fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        JsonRpcMessage::Request(request) => Some(request.id.clone()),
+        _ => None,
+    }
+}
+
+/// Writes a line; on an error, tells how many bytes of it have left us.
+async fn write(input: Option<&mut ChildStdin>, line: &[u8]) -> Result<(), (usize, io::Error)> {
+    let Some(input) = input else { return Err((0, io::ErrorKind::BrokenPipe.into())) };
+    let mut sent = 0;
+    while let Some(rest) = line.get(sent..).filter(|rest| !rest.is_empty()) {
+        match input.write(rest).await {
+            Ok(0) => return Err((sent, io::ErrorKind::WriteZero.into())),
+            Ok(written) => sent += written,
+            Err(error) => return Err((sent, error)),
+        }
+    }
+    input.flush().await.map_err(|error| (sent, error))
+}
+
+/// Passes the lines of a program's standard error on; one that is too long is cut.
+async fn listen(errors: impl AsyncRead + Unpin, listener: Listener) {
+    let mut errors = BufReader::new(errors);
+    let mut line = Vec::new();
+    loop {
+        let Ok(read) = errors.fill_buf().await else { return };
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
+        let room = MAX_SAID.saturating_sub(line.len());
+        line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
+        let (used, is_over) = (end.map_or(read.len(), |end| end + 1), read.is_empty());
+        if end.is_some() || (is_over && !line.is_empty()) {
+            listener(&bounded(&String::from_utf8_lossy(&line), MAX_SAID));
+            line.clear();
+        }
+        if is_over {
+            return;
+        }
+        errors.consume(used);
+    }
+}
+
+/// A program and all that it started.
+#[derive(Debug)]
+struct Group {
+    leader: Child,
+    /// The number of the group, which is its leader's, until it is killed.
+    number: Option<Pid>,
+}
+
+impl Group {
+    fn of(leader: Child) -> Self {
+        let number = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        Self { leader, number }
+    }
+
+    /// Waits a moment for the leader to end by itself, and kills what is left: once nothing is, another group may come
+    /// to bear the number.
+    async fn end(&mut self) -> Option<ExitStatus> {
+        let ended = tokio::time::timeout(GOODBYE, self.leader.wait()).await;
+        self.kill();
+        ended.ok()?.ok()
+    }
+
+    fn kill(&mut self) {
+        if let Some(number) = self.number.take() {
+            // It fails where nothing is left.
+            let _ = kill_process_group(number, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

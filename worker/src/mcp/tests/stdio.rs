@@ -1,0 +1,116 @@
+//! Servers that are programs: a shell that speaks the protocol, well or badly.
+
+use super::super::Program;
+use super::*;
+use rstest::rstest;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Answers what a session begins with and lists the tool `act`; `$1` is done where that is called, `$id` is the call's.
+const SERVER: &str = r#"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+echo "it speaks" >&2
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+    *'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"method":"tools/list"'*) answer '{"tools":[{"name":"act","description":"Acts","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/call"'*) eval "$1" ;;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+const ANSWERS: &str = r#"answer '{"content":[{"type":"text","text":"done"}]}'"#;
+
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<Vec<String>>>);
+
+fn program(argv: &[&str], said: &Said) -> Client {
+    let said = said.clone();
+    let env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
+    let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+    let listener: super::super::Listener = Arc::new(move |line| said.0.lock().unwrap().push(line.to_owned()));
+    Client { unsent_patience: Duration::ZERO, ..Client::program(Program { argv, env, listener }) }
+}
+
+fn server(act: &str) -> Client {
+    program(&["sh", "-c", SERVER, "sh", act], &Said::default())
+}
+
+#[tokio::test]
+async fn a_program_lists_and_answers_and_what_it_says_beside_that_is_heard() {
+    let said = Said::default();
+    let client = program(&["sh", "-c", &format!("echo Welcome\n{SERVER}"), "sh", ANSWERS], &said);
+    let tools = client.list(PLENTY).await.unwrap();
+    assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["act"]);
+    assert_eq!(call(&client, "act", "{}").await, completed("done"));
+    client.close().await;
+    assert_eq!(*said.0.lock().unwrap(), ["it speaks"]);
+}
+
+#[rstest]
+#[case::ends("exit 3", "exit status: 3")]
+#[case::cut("printf '{\"jsonrpc\"'; exit 0", "the program ended")]
+#[case::no_message("echo '{\"no\": \"message\"}'", "it wrote what is no message of MCP")]
+#[case::endless("while :; do printf '%1000s' x; done", "it wrote a line of more than")]
+#[tokio::test]
+async fn a_call_that_was_written_and_not_answered_is_indeterminate(#[case] act: &str, #[case] why: &str) {
+    let outcome = call(&server(act), "act", "{}").await;
+    let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains(why), "{text}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_late_is_indeterminate_and_the_next_is_answered() {
+    let act = r#"if [ -e "$0.late" ]; then answer '{"content":[]}'; else : >"$0.late"; fi"#;
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("x");
+    let client = program(&["sh", "-c", SERVER, name.to_str().unwrap(), act], &Said::default());
+    let late = call_within(&client, "act", "{}", Duration::from_secs(2)).await;
+    assert!(matches!(late, CallOutcome::Indeterminate { .. }), "{late:?}");
+    let next = call(&client, "act", "{}").await;
+    assert!(matches!(next, CallOutcome::Completed { .. }), "{next:?}");
+}
+
+#[rstest]
+#[case::absent(&["/no/such/program"], "cannot be started")]
+#[case::deaf(&["sh", "-c", "exec <&-; sleep 60"], "its input cannot be written")]
+#[case::gone(&["sh", "-c", "exit 7"], "")]
+#[case::no_name(&[], "it has no name")]
+#[tokio::test]
+async fn a_call_that_no_program_could_take_has_failed(#[case] argv: &[&str], #[case] why: &str) {
+    let client = program(argv, &Said::default());
+    let outcome = call_within(&client, "act", "{}", Duration::from_secs(20)).await;
+    let CallOutcome::Failed { text } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.starts_with("The call was not sent") && text.contains(why), "{text}");
+    assert!(matches!(client.list(PLENTY).await, Err(ListError::Unavailable { .. })));
+}
+
+#[tokio::test]
+async fn a_program_inherits_nothing_and_takes_all_that_it_started_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (env, child) = (dir.path().join("env"), dir.path().join("child"));
+    let act = format!("env >{}; sleep 600 & echo $! >{}; {ANSWERS}", env.display(), child.display());
+    let client = server(&act);
+    assert_eq!(call(&client, "act", "{}").await, completed("done"));
+    assert!(!std::fs::read_to_string(env).unwrap().contains("CARGO"));
+    let child = std::fs::read_to_string(child).unwrap();
+    // Dead, it may wait to be collected, by whoever takes orphans here.
+    let is_alive = || {
+        let stat = std::fs::read_to_string(Path::new("/proc").join(child.trim()).join("stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    assert!(is_alive());
+    client.close().await;
+    while is_alive() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[test]
+fn what_is_shown_of_a_program_is_its_name() {
+    let client = program(&["server", "--token", "sk-123"], &Said::default());
+    assert_eq!(&*client.url, "`server`");
+}
