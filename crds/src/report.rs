@@ -119,6 +119,8 @@ pub enum ParkReason {
     Drain,
     /// A call waits until a person has decided.
     Approval,
+    /// A question waits until a person has answered. Questions are asked only where people can be: not in pods.
+    Reply,
 }
 
 /// What the operator answers to every report.

@@ -36,6 +36,7 @@ pub fn run() -> Run {
         limits: EffectiveLimits::DEFAULT,
         resources: Vec::new(),
         context_window: 16_000,
+        people: true,
     }
 }
 

@@ -1,6 +1,6 @@
 //! One attempt of one Job on a cluster, from its inputs to its end.
 
-use crate::driver::{Exit, Model, Patience, Tools};
+use crate::driver::{Exit, Model, Nobody, Patience, People, Tools};
 use crate::epoch::{Company, Ended, Epoch, Ground};
 use crate::inputs::{self, Inputs};
 use crate::log;
@@ -64,6 +64,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace) -> Result<Exit, Error> {
         files: Disk,
         model: &models,
         tools: &tools,
+        people: &Nobody,
         printer: Printer::new(args.log_format, Box::new(trace.tee(std::io::stdout()))),
         patience: Patience::of(outside),
         stop,
@@ -85,6 +86,8 @@ pub struct Host<'a, M, T, F> {
     pub model: &'a M,
     /// The Skill's tools.
     pub tools: &'a T,
+    /// Who decides and answers.
+    pub people: &'a dyn People,
     /// Where events are printed.
     pub printer: Printer,
     /// How long to wait for what.
@@ -99,7 +102,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     inputs: &Inputs,
     host: Host<'_, M, T, F>,
 ) -> Result<Exit, Error> {
-    let Host { files, model, tools, printer, patience, stop } = host;
+    let Host { files, model, tools, people, printer, patience, stop } = host;
     let part = &inputs.part;
     let Some(endpoint) = &part.report else {
         return Err(Error::Report("the Job's part names no endpoint for reports".to_owned()));
@@ -113,7 +116,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     }
     let sender = report::Sender { job: part.job.clone(), attempt: part.attempt, epoch: number };
     let reporter = Reporter::start(client, sender, epoch.projection(), stop.clone());
-    let company = Company { model, tools, audience: &reporter, stop: &stop, printer, patience };
+    let company = Company { model, tools, people, audience: &reporter, stop: &stop, printer, patience };
     let Ended { exit, projection, result: _ } = epoch.drive(company).await?;
     ending::tell(exit, projection, part, &args.termination_log, (number, reporter, &stop)).await;
     Ok(exit)

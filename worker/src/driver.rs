@@ -5,12 +5,14 @@
 mod act;
 mod clients;
 mod journal;
+mod people;
 mod resources;
 mod results;
 mod selection;
 mod wait;
 
 pub use journal::Journal;
+pub use people::{Nobody, People};
 
 use crate::log::{self, files::Files};
 use crate::recent::Recent;
@@ -23,6 +25,7 @@ use bloomery_engine::projection::project;
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
 use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event, step};
+use people::Answered;
 use std::time::Duration;
 
 /// The models of a Job, as the driver needs them. `model::Clients` is the real one.
@@ -86,6 +89,8 @@ pub struct World<'a, M, T> {
     pub model: &'a M,
     /// The tools.
     pub tools: &'a T,
+    /// Who decides and answers.
+    pub people: &'a dyn People,
     /// Who is told how it goes.
     pub audience: &'a dyn Audience,
     /// The request to stop.
@@ -157,6 +162,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         loop {
             // A signal that came while the log was written is heard before anything is begun.
             tokio::task::yield_now().await;
+            self.hear()?;
             let Self { conversation, journal, world } = self;
             let entries = match step::next(conversation) {
                 Step::Record(events) => {
@@ -167,7 +173,11 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
                     journal.sync()?;
                     return Ok(Exit::Finished);
                 }
-                Step::Park(reason) => return self.park(reason),
+                Step::AskPeople(asks) => match people::ask(&asks, conversation, journal, world).await? {
+                    Answered::Said(entries) => entries,
+                    Answered::Nobody(reason) => return self.park(reason),
+                    Answered::Stopped(why) => return self.leave(why),
+                },
                 begun => match world.stop.asked() {
                     Some(asked) => return self.leave(asked.why),
                     None => act::perform(begun, conversation, journal, world).await?,
@@ -175,6 +185,17 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
             };
             self.apply(&entries);
         }
+    }
+
+    /// Takes what people have said by themselves, until it is over.
+    fn hear(&mut self) -> Result<(), log::Error> {
+        let said = self.world.people.heard();
+        if said.is_empty() || self.conversation.outcome().is_some() {
+            return Ok(());
+        }
+        let entries = people::record(said, &mut self.journal)?;
+        self.apply(&entries);
+        Ok(())
     }
 
     /// Leaves the conversation to another attempt.
@@ -209,8 +230,15 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     fn apply(&mut self, entries: &[Entry]) {
+        let strays = self.conversation.questions().strays();
         for entry in entries {
             self.conversation.apply(entry);
+        }
+        let questions = self.conversation.questions();
+        if questions.strays() > strays
+            && let Some(reply) = questions.stray().last()
+        {
+            tracing::warn!("{} answers {}, which is no open question: it changes nothing", reply.by, reply.question);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One epoch of a conversation: claimed, driven as far as it goes, recorded. The same on a cluster and without one;
 //! who started it and who hears of it is the caller's.
 
-use crate::driver::{Audience, Driver, Exit, Journal, Model, Patience, Tools, World};
+use crate::driver::{Audience, Driver, Exit, Journal, Model, Patience, People, Tools, World};
 use crate::focus::FocusCache;
 use crate::inputs::Inputs;
 use crate::log::files::Files;
@@ -37,6 +37,8 @@ pub struct Company<'a, M, T> {
     pub model: &'a M,
     /// The Skill's tools.
     pub tools: &'a T,
+    /// Who decides and answers.
+    pub people: &'a dyn People,
     /// Who is told how it goes.
     pub audience: &'a dyn Audience,
     /// The request to stop.
@@ -107,11 +109,11 @@ impl<'a, F: Files> Epoch<'a, F> {
     /// If the log cannot be written. The epoch is over then: what was not durable has not happened.
     pub async fn drive<M: Model, T: Tools>(self, company: Company<'_, M, T>) -> Result<Ended, log::Error> {
         let Self { inputs, ground, conversation, claimed } = self;
-        let Company { model, tools, audience, stop, printer, patience } = company;
+        let Company { model, tools, people, audience, stop, printer, patience } = company;
         let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
         let core = CoreTools::new(focus);
         let recent = Recent::new(ground.memory, ground.writer);
-        let world = World { model, tools, core: &core, recent: &recent, audience, stop, patience };
+        let world = World { model, tools, people, core: &core, recent: &recent, audience, stop, patience };
         let journal = Journal::new(claimed, printer, conversation.calls());
         let mut driver = Driver::new(conversation, journal, world);
         let exit = Box::pin(driver.run()).await?;

@@ -1,5 +1,6 @@
 //! What the tests of this crate share.
 
+pub(crate) mod desk;
 pub(crate) mod failing;
 pub(crate) mod faulty;
 pub(crate) mod frozen;
@@ -27,6 +28,7 @@ pub(crate) fn run() -> Run {
         limits: EffectiveLimits::DEFAULT,
         resources: Vec::new(),
         context_window: 128_000,
+        people: false,
     }
 }
 

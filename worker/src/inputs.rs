@@ -42,6 +42,8 @@ pub struct Inputs {
     pub part: JobPart,
     /// How many tokens the model of the main loop takes.
     context_window: u64,
+    /// Whether there are people who answer questions while it runs: nobody, unless somebody says so.
+    pub people: bool,
 }
 
 impl Inputs {
@@ -70,7 +72,7 @@ impl Inputs {
         for name in revision.spec.model_names() {
             model(name)?;
         }
-        Ok(Self { revision, part, context_window })
+        Ok(Self { revision, part, context_window, people: false })
     }
 
     /// What the engine is told: the run document without its transport.
@@ -84,6 +86,7 @@ impl Inputs {
             limits: self.part.limits,
             resources: self.part.resources.clone(),
             context_window: self.context_window,
+            people: self.people,
         }
     }
 

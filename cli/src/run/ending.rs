@@ -65,6 +65,7 @@ pub fn parked(reason: ParkReason, memory: &Path, slag: &Slag, key: &str) -> Stri
     let why = match reason {
         ParkReason::Drain => "Parked.",
         ParkReason::Approval => "Parked: a call waits until a person has decided, who could not be asked here.",
+        ParkReason::Reply => "Parked: a question waits until a person has answered, who could not be asked here.",
     };
     format!("{why} {}", go_on(memory, slag, key))
 }

@@ -10,7 +10,7 @@ use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
-use bloomery_worker::driver::Patience;
+use bloomery_worker::driver::{Nobody, Patience};
 use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::log::files::Disk;
@@ -114,7 +114,7 @@ async fn epoch(job: &Job<'_>, inputs: &Inputs, screen: &Screen, stop: &Stop) -> 
         Printer::new(Format::Text, Box::new(screen.clone()))
     };
     let patience = Patience::of(patience);
-    let company = Company { model: &models, tools: &tools, audience: screen, stop, printer, patience };
+    let company = Company { model: &models, tools: &tools, people: &Nobody, audience: screen, stop, printer, patience };
     let ended = claimed.drive(company).await;
     if let Some(tools) = &tools {
         // A program gets the time to end by itself.

@@ -84,5 +84,6 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         limits: LIMITS,
         resources: Vec::new(),
         context_window: WINDOW,
+        people: false,
     }
 }

@@ -7,8 +7,11 @@ mod calls;
 mod finalizing;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod hold;
 mod intention;
+mod people;
 mod question;
+mod questions;
 mod selecting;
 mod stages;
 #[cfg(test)]
@@ -18,9 +21,11 @@ mod view;
 pub use barren::{MAX_BARREN, Stall};
 pub use budget::Budget;
 pub use calls::{Call, CallState, Settlement};
-pub use finalizing::{Draft, Finalizing};
+pub use finalizing::{CLARIFY, Draft, Finalizing};
+pub use hold::Hold;
 pub use intention::Intention;
 pub use question::Question;
+pub use questions::{OpenQuestion, Questions, StrayReply};
 pub use selecting::Selecting;
 
 use crate::bootstrap::workflows::Status;
@@ -36,7 +41,7 @@ use barren::Barren;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::{HeldCall, PreTool, Stage};
+use bloomery_crds::v1alpha1::{PreTool, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a failed answer may go back to the loop where the Skill says nothing (seed 002, section 3.1).
@@ -67,7 +72,13 @@ pub struct Conversation {
     results: BTreeMap<CallId, usize>,
     swept_at: u32,
     calls: Vec<Call>,
-    held: Option<HeldCall>,
+    /// What the model said when it asked for them.
+    said: String,
+    questions: Questions,
+    /// Who ended it at a call that nobody knows about.
+    stopped_by: Option<String>,
+    /// Messages of people that the history has no place for yet.
+    inbox: Vec<String>,
     budget: Budget,
     pre_tool: PreTool,
     evidence: BTreeSet<(String, Digest)>,
@@ -107,7 +118,10 @@ impl Conversation {
             results: BTreeMap::new(),
             swept_at: 0,
             calls: Vec::new(),
-            held: None,
+            said: String::new(),
+            questions: Questions::default(),
+            stopped_by: None,
+            inbox: Vec::new(),
             budget: Budget::default(),
             pre_tool: PreTool::default(),
             evidence: BTreeSet::new(),
@@ -138,7 +152,9 @@ impl Conversation {
             Event::ModelFailed { kind, message } => self.model_failed(*kind, message),
             Event::ToolRequested { call, arguments, .. } => self.requested(call, arguments),
             Event::ToolRuled { call, verdict, reasons } => self.ruled(call, *verdict, reasons),
-            Event::ToolHeld { held } => self.held = Some(held.clone()),
+            Event::ToolHeld { held } => self.hold(held),
+            Event::ToolApproved { call, digest, decision } => self.approved(call, digest, &decision.approver),
+            Event::ToolDenied { call, decision } => self.denied(call, decision),
             Event::ToolSkipped { call, because } => self.skipped(call, because),
             Event::ToolStarted { call } => self.started(call),
             Event::ToolCompleted { call, text } => self.completed(entry.seq, call, text),
@@ -148,6 +164,9 @@ impl Conversation {
             Event::SubgoalDone { step, evidence, not_applicable } => {
                 self.rules.workflows.closed(step, closed(*evidence, *not_applicable));
             }
+            Event::UserAsked { question, about } => self.user_asked(question, about),
+            Event::UserReplied { question, text, by } => self.user_replied(entry.seq, question, text, by),
+            Event::UserMessage { text, .. } => self.user_message(text),
             Event::GateRuled { ruling } => self.gate_ruled(ruling),
             Event::ReplyPolished { polish } => self.finalizing.polished(polish.clone()),
             Event::LimitHit { code, message } => self.limit_hit(*code, message),
@@ -177,6 +196,7 @@ impl Conversation {
         self.budget.read(system.len());
         self.system = Some(system.to_owned());
         self.say(Turn::User(goal.to_owned()));
+        self.take_messages();
     }
 
     fn say(&mut self, turn: Turn) {

@@ -5,12 +5,16 @@
 
 mod answer;
 mod call;
+mod person;
+mod resource;
 mod result;
 mod ruling;
 mod selection;
 
 pub use answer::{Answer, AskedCall, ModelFailure};
 pub use call::{Arguments, CallId, RulingReason};
+pub use person::{About, Decision, QuestionId, UserQuestion};
+pub use resource::BoundName;
 pub use result::WholeResult;
 pub use ruling::{FinalRuling, Polish};
 pub use selection::Selector;
@@ -20,7 +24,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, ResourceType, Stage, Verdict};
+use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, Stage, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened. Serialised as `{"type": "tool.started", "data": {...}}`.
@@ -142,6 +146,28 @@ pub enum Event {
         /// The call, as the person is asked about it.
         held: HeldCall,
     },
+    /// A person lets a held call be made, for one of its approvers.
+    #[serde(rename = "tool.approved")]
+    #[strum(serialize = "tool.approved")]
+    ToolApproved {
+        /// Which call.
+        call: CallId,
+        /// Digest of the arguments that the person saw: it approves no others.
+        digest: Digest,
+        /// Whose decision it is.
+        #[serde(flatten)]
+        decision: Decision,
+    },
+    /// A person does not let a held call be made, for one of its approvers.
+    #[serde(rename = "tool.denied")]
+    #[strum(serialize = "tool.denied")]
+    ToolDenied {
+        /// Which call.
+        call: CallId,
+        /// Whose decision it is.
+        #[serde(flatten)]
+        decision: Decision,
+    },
     /// A call is not made, because of one before it.
     #[serde(rename = "tool.skipped")]
     #[strum(serialize = "tool.skipped")]
@@ -211,6 +237,35 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         not_applicable: bool,
     },
+    /// A person is asked.
+    #[serde(rename = "user.asked")]
+    #[strum(serialize = "user.asked")]
+    UserAsked {
+        /// The question.
+        question: UserQuestion,
+        /// What it is about.
+        about: About,
+    },
+    /// A person has answered a question.
+    #[serde(rename = "user.replied")]
+    #[strum(serialize = "user.replied")]
+    UserReplied {
+        /// Which question.
+        question: QuestionId,
+        /// The answer.
+        text: String,
+        /// Who the person is.
+        by: String,
+    },
+    /// A person says something without being asked.
+    #[serde(rename = "user.message")]
+    #[strum(serialize = "user.message")]
+    UserMessage {
+        /// What the person says.
+        text: String,
+        /// Who the person is.
+        by: String,
+    },
     /// The finalization gate has ruled on an answer.
     #[serde(rename = "gate.ruled")]
     #[strum(serialize = "gate.ruled")]
@@ -258,18 +313,4 @@ impl Event {
     pub fn name(&self) -> &'static str {
         self.into()
     }
-}
-
-/// A resource that the Job binds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BoundName {
-    /// The name that the Skill gives it.
-    pub name: String,
-    /// What kind of thing it is.
-    #[serde(rename = "type")]
-    pub kind: ResourceType,
-    /// What prompts may say of it: a mount path, a URL. Never of a secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rendering: Option<String>,
 }

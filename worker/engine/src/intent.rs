@@ -2,6 +2,7 @@
 //! more with the error; nothing is guessed.
 
 use crate::ask::{DATA, Prompt, data, object};
+use bloomery_crds::canonical;
 use bloomery_crds::nearest::nearest;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{DetectedIntent, Entity, Intent, Intents, SkillSpec, ValueType};
@@ -79,10 +80,39 @@ pub fn read(answer: &str, intents: &Intents) -> Result<DetectedIntent, String> {
 
 /// The entities that the intent requires and the goal does not name.
 pub fn missing(intents: &Intents, detected: &DetectedIntent) -> Vec<String> {
-    let intent = detected.id.as_ref().and_then(|id| intents.supported.iter().find(|intent| intent.id == *id));
-    let required =
-        intent.into_iter().flat_map(|intent| &intent.entities).filter(|entity| entity.required == Some(true));
+    let required = entities(intents, detected).filter(|entity| entity.required == Some(true));
     required.map(|entity| entity.name.clone()).filter(|name| !detected.entities.contains_key(name)).collect()
+}
+
+/// What a person is asked about a missing entity, and what there is to choose from.
+pub fn question(intents: &Intents, detected: &DetectedIntent, name: &str) -> (String, Vec<String>) {
+    let kind = entities(intents, detected).find(|entity| entity.name == name).map(|entity| entity.kind);
+    let choices = if kind == Some(ValueType::Boolean) { ["true", "false"].map(str::to_owned).to_vec() } else { vec![] };
+    let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
+    (format!("What is {name}{kind}? The Skill has to know it, and the goal does not say it."), choices)
+}
+
+/// Reads what a person says of a missing entity.
+///
+/// # Errors
+/// A sentence for the person: it is empty, or not of the entity's type.
+pub fn given(skill: &SkillSpec, detected: Option<&DetectedIntent>, name: &str, text: &str) -> Result<Value, String> {
+    let intents = skill.intents.as_ref().zip(detected);
+    let entity = intents.and_then(|(intents, detected)| entities(intents, detected).find(|entity| entity.name == name));
+    let entity = entity.ok_or_else(|| format!("the Skill has no entity {:?}", bounded(name, 64)))?;
+    let text = text.trim();
+    let value = match entity.kind {
+        ValueType::String => Value::String(text.to_owned()),
+        ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::Array | ValueType::Object => {
+            canonical::parse(text).map_err(|_| format!("{:?} is not of the type {}", bounded(text, 64), entity.kind))?
+        }
+    };
+    typed(entity, value)?.ok_or_else(|| "the answer is empty".to_owned())
+}
+
+fn entities<'a>(intents: &'a Intents, detected: &DetectedIntent) -> impl Iterator<Item = &'a Entity> {
+    let intent = detected.id.as_ref().and_then(|id| intents.supported.iter().find(|intent| intent.id == *id));
+    intent.into_iter().flat_map(|intent| &intent.entities)
 }
 
 fn known<'a>(id: &str, intents: &'a Intents) -> Result<&'a Intent, String> {

@@ -18,6 +18,7 @@ pub mod intent;
 pub mod line;
 pub mod lint;
 pub mod offload;
+pub mod people;
 pub mod polish;
 pub mod projection;
 pub mod prompt;

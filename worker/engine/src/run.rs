@@ -24,4 +24,6 @@ pub struct Run {
     pub resources: Vec<BoundResource>,
     /// How many tokens the model of the main loop takes in all.
     pub context_window: u64,
+    /// Whether there are people who answer questions. Where there are none, what only they know ends the conversation.
+    pub people: bool,
 }

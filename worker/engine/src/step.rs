@@ -4,17 +4,18 @@ mod asking;
 mod calls;
 mod ending;
 mod finalizing;
+pub(crate) mod lost;
 mod opening;
 mod selecting;
 
 use crate::conversation::Conversation;
 use crate::event::{CallId, Event};
 use crate::offload::{self, Offload};
+use crate::people::Ask;
 use crate::tool::{CatalogueTool, ToolSource};
 use crate::turn::Turn;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::Stage;
 use std::borrow::Cow;
 
@@ -31,8 +32,9 @@ pub enum Step<'a> {
     CallModel(ModelRequest<'a>),
     /// Keep each of these whole in the focus cache, durably; record [`Event::ResultOffloaded`] of each.
     Offload(Vec<Offload<'a>>),
-    /// Record [`Event::Parked`], make everything durable, end the pod: a person has to decide something.
-    Park(ParkReason),
+    /// People have to decide or answer: make everything durable, then ask them all of this at once and record what the
+    /// first of them says; or, where they are not asked here, record [`Event::Parked`] and end the pod.
+    AskPeople(Vec<Ask<'a>>),
     /// Make everything durable, make all of these calls at once, record the outcome of each.
     RunReads(Vec<ToolCall<'a>>),
     /// Record [`Event::ToolStarted`], make everything durable, make the call, record its outcome, make that durable.
@@ -86,8 +88,11 @@ pub fn next(conversation: &Conversation) -> Step<'_> {
     if let Some(outcome) = conversation.outcome() {
         return Step::Done(outcome);
     }
-    if let Some(events) = ending::due(conversation) {
-        return Step::Record(events);
+    if let Some(step) = lost::next(conversation) {
+        return step;
+    }
+    if let Some(end) = ending::due(conversation) {
+        return Step::Record(vec![end]);
     }
     if !conversation.has_catalogue() {
         return Step::ListTools;

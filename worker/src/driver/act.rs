@@ -35,7 +35,7 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
     let act = Act { conversation, journal, world };
     match step {
         // The loop has done these.
-        Step::Record(_) | Step::Park(_) | Step::Done(_) => Ok(Vec::new()),
+        Step::Record(_) | Step::AskPeople(_) | Step::Done(_) => Ok(Vec::new()),
         Step::Offload(results) => act.offload(&results),
         Step::ListTools => act.list_tools().await,
         Step::CallModel(request) => act.call_model(request).await,
@@ -55,6 +55,18 @@ async fn outcome<M, T: Tools>(
         ToolSource::Server => world.tools.call(call, within).await,
         ToolSource::Core => world.core.call(call, within, files).await,
     }
+}
+
+/// Makes everything durable, and tells it.
+pub(super) fn durable<M, T, F: Files>(
+    conversation: &Conversation,
+    journal: &mut Journal<F>,
+    world: &World<'_, M, T>,
+) -> Result<(), Error> {
+    let before = project(conversation, journal.position());
+    journal.sync()?;
+    world.audience.tell(before);
+    Ok(())
 }
 
 struct Act<'a, M, T, F> {
@@ -173,10 +185,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
 
     /// Makes everything durable, and tells it.
     fn durable(&mut self) -> Result<(), Error> {
-        let before = project(self.conversation, self.journal.position());
-        self.journal.sync()?;
-        self.world.audience.tell(before);
-        Ok(())
+        durable(self.conversation, self.journal, self.world)
     }
 
     /// Makes everything durable, the beginning of an act as its last; tells what was before it, because the

@@ -16,6 +16,7 @@ use std::fs;
 mod crashed;
 mod frozen;
 mod killed;
+mod people;
 mod replayed;
 mod selected;
 mod stopped;

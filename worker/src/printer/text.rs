@@ -3,7 +3,9 @@
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
-use bloomery_engine::event::{Answer, Arguments, BoundName, CallId, FinalRuling, Polish, RulingReason};
+use bloomery_engine::event::{
+    Answer, Arguments, BoundName, CallId, Decision, FinalRuling, Polish, RulingReason, UserQuestion,
+};
 use bloomery_engine::line::Entry;
 use bloomery_engine::tool::CatalogueTool;
 use serde_json::Value;
@@ -57,6 +59,12 @@ fn gist(event: &Event, tools: &Tools) -> String {
             let how = if *not_applicable { "does not apply" } else { "is done" };
             format!("{step} {how}, as line {evidence} shows")
         }
+        Event::ToolApproved { call, decision, .. } | Event::ToolDenied { call, decision } => {
+            decided(call, decision, tools)
+        }
+        Event::UserAsked { question, .. } => asked(question),
+        Event::UserReplied { question, text, by } => format!("{question} by {by}: {text}"),
+        Event::UserMessage { text, by } => format!("{by}: {text}"),
         Event::GateRuled { ruling } => final_ruling(ruling),
         Event::ReplyPolished { polish: Polish::Polished(text) } => text.clone(),
         Event::ReplyPolished { polish: Polish::Kept(why) } => format!("the answer stands as it was: {why}"),
@@ -71,10 +79,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
 
 /// The gist of what happened to a call.
 fn of_call(event: &Event, tools: &Tools) -> String {
-    let named = |call: &CallId| match tools.get(call) {
-        Some(tool) => format!("{call} {tool}"),
-        None => call.to_string(),
-    };
+    let named = |call| named(call, tools);
     match event {
         Event::ToolRequested { call, arguments: Arguments::Canonical(arguments), .. } => {
             format!("{} {}", named(call), arguments.text())
@@ -97,6 +102,24 @@ fn of_call(event: &Event, tools: &Tools) -> String {
         // No event of a call.
         _ => String::new(),
     }
+}
+
+fn named(call: &CallId, tools: &Tools) -> String {
+    match tools.get(call) {
+        Some(tool) => format!("{call} {tool}"),
+        None => call.to_string(),
+    }
+}
+
+fn decided(call: &CallId, decision: &Decision, tools: &Tools) -> String {
+    let why = decision.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{} for {} by {}{why}", named(call, tools), decision.approver, decision.by)
+}
+
+fn asked(question: &UserQuestion) -> String {
+    let choices =
+        if question.choices.is_empty() { String::new() } else { format!(" [{}]", question.choices.join(" | ")) };
+    format!("{} {}{choices}", question.id, question.text)
 }
 
 fn resources_bound(resources: &[BoundName]) -> String {
@@ -163,6 +186,7 @@ mod tests {
     use super::*;
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::{HeldCall, ResourceType};
+    use bloomery_engine::event::{About, QuestionId};
     use bloomery_engine::line::Stamp;
 
     fn printed(event: Event) -> String {
@@ -207,6 +231,22 @@ mod tests {
             gist(Event::ToolHeld { held }),
             "tool.held           14-0 refund, for supervisor and finance to decide: amount > 500"
         );
+        let decision = Decision { approver: "finance".into(), by: "jane".into(), reason: Some("broken".into()) };
+        let (call, digest) = (CallId::new(14, 0), Digest::of_bytes(b""));
+        assert_eq!(
+            gist(Event::ToolApproved { call: call.clone(), digest, decision: decision.clone() }),
+            "tool.approved       14-0 check for finance by jane: broken"
+        );
+        let decision = Decision { reason: None, ..decision };
+        assert_eq!(gist(Event::ToolDenied { call, decision }), "tool.denied         14-0 check for finance by jane");
+        let (id, choices) = (QuestionId::new(1), vec!["A-17".into(), "B-4".into()]);
+        let question = UserQuestion { id: id.clone(), text: "Which?".into(), choices };
+        let asked = Event::UserAsked { question, about: About::Draft };
+        assert_eq!(gist(asked), "user.asked          q-1 Which? [A-17 | B-4]");
+        let (text, by) = ("B-4".to_owned(), "jane".to_owned());
+        let replied = Event::UserReplied { question: id, text: text.clone(), by: by.clone() };
+        assert_eq!(gist(replied), "user.replied        q-1 by jane: B-4");
+        assert_eq!(gist(Event::UserMessage { text, by }), "user.message        jane: B-4");
         let codebase =
             BoundName { name: "src".into(), kind: ResourceType::Filesystem, rendering: Some("/resources/src".into()) };
         let token = BoundName { name: "token".into(), kind: ResourceType::Credential, rendering: None };

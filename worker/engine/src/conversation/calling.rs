@@ -7,11 +7,12 @@ use crate::tool::CatalogueTool;
 use crate::turn::Turn;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{PreTool, Ruling, Verdict};
+use bloomery_crds::v1alpha1::{HeldCall, PreTool, Ruling, Verdict};
 
 impl Conversation {
     pub(super) fn requested(&mut self, id: &CallId, arguments: &Arguments) {
-        if let Some(call) = self.call_mut(id) {
+        // What was ruled on and approved is what is sent: no later line puts other arguments in its place.
+        if let Some(call) = self.call_mut(id).filter(|call| call.arguments.is_none()) {
             call.arguments = Some(arguments.clone());
         }
     }
@@ -19,14 +20,25 @@ impl Conversation {
     pub(super) fn ruled(&mut self, id: &CallId, verdict: Verdict, reasons: &[RulingReason]) {
         let Some(call) = self.call_mut(id) else { return };
         let tool = call.tool.clone();
-        call.state = if verdict == Verdict::Hold { CallState::Held } else { CallState::Ruled };
+        if verdict == Verdict::Hold {
+            call.state = CallState::Held;
+            call.hold.by(reasons);
+        } else {
+            call.state = CallState::Ruled;
+        }
         self.count_ruling(&tool, verdict, reasons);
         if verdict == Verdict::Deny {
             self.settle(id, Settlement::Denied, &calls::denied_text(reasons));
         }
     }
 
-    fn count_ruling(&mut self, tool: &str, verdict: Verdict, reasons: &[RulingReason]) {
+    pub(super) fn hold(&mut self, held: &HeldCall) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id.0 == held.id) {
+            call.held = Some(held.clone());
+        }
+    }
+
+    pub(super) fn count_ruling(&mut self, tool: &str, verdict: Verdict, reasons: &[RulingReason]) {
         match verdict {
             Verdict::Allow => self.pre_tool.allowed += 1,
             Verdict::Hold => self.pre_tool.held += 1,
@@ -111,7 +123,7 @@ impl Conversation {
     }
 
     /// Settles a call; with the last of its answer, all results join the history in the order of the calls.
-    fn settle(&mut self, id: &CallId, settlement: Settlement, text: &str) {
+    pub(super) fn settle(&mut self, id: &CallId, settlement: Settlement, text: &str) {
         let Some(call) = self.call_mut(id) else { return };
         call.state = CallState::Settled(settlement);
         text.clone_into(&mut call.result);
@@ -130,13 +142,14 @@ impl Conversation {
             }
             self.say(Turn::ToolResult { id: call.provider_id, text: call.result });
         }
+        self.take_messages();
     }
 
     pub(super) fn skipped(&mut self, id: &CallId, because: &CallId) {
         self.settle(id, Settlement::Skipped, &calls::skipped_text(because));
     }
 
-    fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
+    pub(super) fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
         self.calls.iter_mut().find(|call| &call.id == id)
     }
 

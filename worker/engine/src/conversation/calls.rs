@@ -1,6 +1,8 @@
 //! The calls of one answer, from asked to settled.
 
-use crate::event::{Arguments, AskedCall, CallId, RulingReason};
+use super::Hold;
+use crate::event::{Arguments, AskedCall, CallId, Decision, RulingReason};
+use bloomery_crds::v1alpha1::HeldCall;
 use serde_json::Value;
 
 /// How often a call that may be repeated is sent before its answer is given up.
@@ -26,6 +28,10 @@ pub struct Call {
     pub arguments: Option<Arguments>,
     /// How far it is.
     pub state: CallState,
+    /// What holds it.
+    pub hold: Hold,
+    /// The same as status tells it.
+    pub held: Option<HeldCall>,
     /// How often it was sent.
     pub tries: u32,
     /// What the model reads of it, once it is settled.
@@ -41,6 +47,8 @@ pub enum CallState {
     Ruled,
     /// It waits until a person has decided.
     Held,
+    /// It asks a person, whose answer is its result.
+    Asking,
     /// It was sent in this epoch, or is about to be.
     Started {
         /// The epoch.
@@ -77,6 +85,8 @@ impl Call {
             cut,
             arguments: None,
             state: CallState::Asked,
+            hold: Hold::default(),
+            held: None,
             tries: 0,
             result: String::new(),
         }
@@ -118,6 +128,7 @@ impl Call {
             | CallState::Asked
             | CallState::Ruled
             | CallState::Held
+            | CallState::Asking
             | CallState::Started { .. }
             | CallState::Retry => false,
         }
@@ -127,6 +138,16 @@ impl Call {
 pub(super) fn denied_text(reasons: &[RulingReason]) -> String {
     let why = reasons.iter().map(|reason| format!("{} ({})", reason.detail, reason.layer)).collect::<Vec<_>>();
     format!("Denied: {}. The call was not made.", why.join("; "))
+}
+
+/// Who denied a call, for which approver, and why.
+pub(super) fn denial(decision: &Decision) -> String {
+    let why = decision.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{} decided so for {}{why}", decision.by, decision.approver)
+}
+
+pub(super) fn denied_by_person(denial: &str) -> String {
+    format!("Denied by a person: {denial}. The call was not made.")
 }
 
 /// The model names the line of the log where it closes a step that is no tool.

@@ -5,6 +5,9 @@ use crate::event::{FinalRuling, Polish};
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{Finalization, FinalizationAttempt, SuggestedAction};
 
+/// Why an answer is given up that only a person could mend.
+pub const CLARIFY: &str = "the gate needs an answer that only a person has";
+
 /// An answer that the gate has to rule on, or has ruled on last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Draft {
@@ -12,6 +15,17 @@ pub struct Draft {
     pub text: String,
     /// It was cut off at a length limit.
     pub cut: bool,
+}
+
+/// What has to come after a failed attempt before another answer counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Owed {
+    #[default]
+    Nothing,
+    /// Something that was not known: of a tool, or of a person.
+    Evidence,
+    /// What only a person can tell about the draft.
+    Word,
 }
 
 /// The answers so far, and what the gate said of them.
@@ -24,7 +38,7 @@ pub struct Finalizing {
     skipped: bool,
     /// What the model that rules is asked about the latest draft.
     pub(super) question: Question,
-    awaits_evidence: bool,
+    owed: Owed,
     given_up: Option<(OutcomeCode, String)>,
     polishing: Option<String>,
     polish: Option<Polish>,
@@ -38,7 +52,9 @@ impl Finalizing {
     }
 
     pub(super) fn evidence_found(&mut self) {
-        self.awaits_evidence = false;
+        if self.owed == Owed::Evidence {
+            self.owed = Owed::Nothing;
+        }
     }
 
     pub(super) fn ruled(&mut self, ruling: &FinalRuling, retries: u32) {
@@ -56,27 +72,40 @@ impl Finalizing {
             FinalRuling::Attempt(attempt) => {
                 self.attempts.push(attempt.clone());
                 self.given_up = if attempt.passed { None } else { self.end_of_attempts(attempt, retries) };
-                self.awaits_evidence = !attempt.passed;
+                let asks = attempt.suggested_action == Some(SuggestedAction::ClarifyUser) && self.given_up.is_none();
+                self.owed = match (attempt.passed, asks) {
+                    (true, _) => Owed::Nothing,
+                    (false, true) => Owed::Word,
+                    (false, false) => Owed::Evidence,
+                };
             }
         }
     }
 
     fn end_of_attempts(&self, attempt: &FinalizationAttempt, retries: u32) -> Option<(OutcomeCode, String)> {
+        let failed = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
         match attempt.suggested_action {
             Some(SuggestedAction::Escalate) => {
                 Some((OutcomeCode::GateFailed, "the gate leaves the answer to a person".to_owned()))
             }
+            // Another attempt is what the person would be asked for.
             Some(SuggestedAction::ClarifyUser) => {
-                Some((OutcomeCode::UserNeeded, "the gate needs an answer that only a person has".to_owned()))
+                (failed > retries).then(|| (OutcomeCode::UserNeeded, CLARIFY.to_owned()))
             }
-            Some(SuggestedAction::ToolCall | SuggestedAction::Rewrite) | None => {
-                let failed = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
-                (failed > retries).then(|| {
-                    let why = format!("{failed} attempts failed, of {} that it may have", retries + 1);
-                    (OutcomeCode::GateFailed, why)
-                })
-            }
+            Some(SuggestedAction::ToolCall | SuggestedAction::Rewrite) | None => (failed > retries).then(|| {
+                let why = format!("{failed} attempts failed, of {} that it may have", retries + 1);
+                (OutcomeCode::GateFailed, why)
+            }),
         }
+    }
+
+    pub(super) fn clarified(&mut self) {
+        self.owed = Owed::Nothing;
+    }
+
+    /// Takes the draft back that the gate has not ruled on.
+    pub(super) fn withdraw(&mut self) {
+        self.ruled = true;
     }
 
     pub(super) fn polish_answered(&mut self, text: &str) {
@@ -110,7 +139,12 @@ impl Finalizing {
 
     /// Whether an answer counts only after new evidence.
     pub fn awaits_evidence(&self) -> bool {
-        self.awaits_evidence
+        self.owed == Owed::Evidence
+    }
+
+    /// Whether the loop waits for what only a person can tell about the latest draft.
+    pub fn is_clarifying(&self) -> bool {
+        self.owed == Owed::Word
     }
 
     /// Whether an answer has passed.
@@ -135,7 +169,7 @@ impl Finalizing {
 
     /// Whether the loop goes on after the latest ruling.
     pub fn goes_on(&self) -> bool {
-        !self.passed() && self.given_up.is_none()
+        !self.passed() && self.given_up.is_none() && !self.is_clarifying()
     }
 
     /// The attempts so far.

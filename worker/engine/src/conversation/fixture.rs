@@ -4,11 +4,13 @@ use super::{Conversation, fix_catalogue};
 use crate::event::{Answer, AskedCall, Event};
 use crate::line::{Chain, Stamp};
 use crate::offload::{self, Offload};
+use crate::people::{Ask, Said};
 use crate::run::Run;
 use crate::step::{Step, next};
 use crate::tool::ListedTool;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{SkillSpec, Stage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -45,6 +47,7 @@ pub(crate) fn run() -> Run {
         limits: EffectiveLimits::DEFAULT,
         resources: Vec::new(),
         context_window: 128_000,
+        people: false,
     }
 }
 
@@ -109,6 +112,9 @@ pub(crate) fn good_answer() -> Answer {
 /// What the world does with a call that is made.
 pub(crate) type Tools = fn(tool: &str, times: u32) -> Reply;
 
+/// What people say first when they are asked all of this.
+pub(crate) type People = fn(&[Ask<'_>]) -> Option<Said>;
+
 /// What comes back of a call.
 pub(crate) enum Reply {
     Completed(&'static str),
@@ -129,6 +135,8 @@ pub(crate) struct World {
     /// the Job go on.
     pub(crate) stages: BTreeMap<Stage, Vec<&'static str>>,
     tools: Tools,
+    /// What people say; nobody says anything unless a test does.
+    pub(crate) people: People,
     /// What the server lists.
     pub(crate) listed: Vec<ListedTool>,
     run: Run,
@@ -145,6 +153,7 @@ impl World {
             answers,
             stages: BTreeMap::new(),
             tools,
+            people: |_| None,
             listed: listed(),
             run,
         };
@@ -202,9 +211,12 @@ impl World {
                 };
                 results.into_iter().map(offloaded).collect()
             }
-            Step::Park(reason) => {
-                self.record(Event::Parked { reason });
-                return false;
+            Step::AskPeople(asks) => {
+                let Some(said) = (self.people)(&asks) else {
+                    self.record(Event::Parked { reason: ParkReason::Approval });
+                    return false;
+                };
+                vec![said.into()]
             }
             Step::RunReads(calls) => {
                 let calls: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.to_owned())).collect();
@@ -254,8 +266,17 @@ impl World {
 
     /// Another worker takes over from the first `events` lines of this log.
     pub(crate) fn resumed_from(&self, events: usize) -> Self {
+        self.resumed(events, self.run.clone())
+    }
+
+    /// Another worker takes over, and is told something else.
+    pub(crate) fn resumed_with(&self, run: Run) -> Self {
+        self.resumed(self.log.len(), run)
+    }
+
+    fn resumed(&self, events: usize, run: Run) -> Self {
         let mut world = Self {
-            conversation: Conversation::new(self.run.clone()),
+            conversation: Conversation::new(run.clone()),
             log: self.log[..events].to_vec(),
             effects: Vec::new(),
             asked: 0,
@@ -263,8 +284,9 @@ impl World {
             answers: self.answers.clone(),
             stages: self.stages.clone(),
             tools: self.tools,
+            people: self.people,
             listed: self.listed.clone(),
-            run: self.run.clone(),
+            run,
         };
         for line in self.log.iter().take(events) {
             let entry = world.chain.read(line).unwrap();

@@ -2,6 +2,7 @@
 
 use super::Question;
 use bloomery_crds::v1alpha1::DetectedIntent;
+use serde_json::Value;
 
 /// How far the intent is known.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +18,14 @@ impl Intention {
         missing.clone_into(&mut self.missing);
     }
 
+    /// Takes what a person says of an entity that was missing.
+    pub(super) fn named(&mut self, name: &str, value: Value) {
+        self.missing.retain(|missing| missing != name);
+        if let Some(intent) = &mut self.detected {
+            intent.entities.insert(name.to_owned(), value);
+        }
+    }
+
     /// What the model is asked.
     pub fn question(&self) -> &Question {
         &self.question
@@ -27,7 +36,7 @@ impl Intention {
         self.detected.as_ref()
     }
 
-    /// Required entities that the goal does not name.
+    /// Required entities that neither the goal nor a person has named.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }

@@ -34,6 +34,7 @@ impl Conversation {
         if answer.calls.is_empty() {
             self.finalizing.drafted(Draft { text: answer.text.clone(), cut: answer.cut });
         } else {
+            self.said.clone_from(&answer.text);
             let asked = answer.calls.iter().enumerate();
             self.calls = asked.map(|(i, asked)| Call::asked(CallId::new(seq, i), asked, answer.cut)).collect();
         }

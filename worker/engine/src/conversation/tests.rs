@@ -1,4 +1,6 @@
+mod approvals;
 mod long;
+mod questions;
 mod seed;
 mod seed_002;
 mod stages;

@@ -1,6 +1,8 @@
 //! What the gates, the loop and the projections read of a conversation.
 
-use super::{Budget, Call, Conversation, DEFAULT_RETRIES, Finalizing, Intention, Selecting, Stall, calls};
+use super::{
+    Budget, Call, CallState, Conversation, DEFAULT_RETRIES, Finalizing, Intention, Questions, Selecting, Stall, calls,
+};
 use crate::event::{CallId, ModelFailure, WholeResult};
 use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
@@ -78,9 +80,24 @@ impl Conversation {
         &self.selecting
     }
 
-    /// The call that waits for a person.
+    /// The call that waits for a person, the first of them.
     pub fn held(&self) -> Option<&HeldCall> {
-        self.held.as_ref()
+        self.calls.iter().filter(|call| call.state == CallState::Held).find_map(|call| call.held.as_ref())
+    }
+
+    /// What the model said when it asked for the calls of its last answer.
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
+    /// What people were asked.
+    pub fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    /// Who ended it at a call that nobody knows about.
+    pub fn stopped_by(&self) -> Option<&str> {
+        self.stopped_by.as_deref()
     }
 
     /// Where the answers of calls stand in the history, those that were put aside excepted.

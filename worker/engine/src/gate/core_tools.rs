@@ -4,9 +4,11 @@
 //! `tools`, by the same names.
 
 pub mod focus;
+pub mod people;
 pub mod workflow;
 
 pub use focus::FOCUS_READ;
+pub use people::ASK_USER;
 pub use workflow::SUBGOAL_DONE;
 
 use crate::run::Run;
@@ -16,7 +18,7 @@ use serde_json::Value;
 use super::catalogue::core_refusal;
 
 /// Names that mean something to the engine: a server that lists one of them does not get its calls.
-const RESERVED: [&str; 4] = ["ask_user", "use_skill", FOCUS_READ, SUBGOAL_DONE];
+const RESERVED: [&str; 4] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE];
 
 /// Core tools whose results show nothing new: what the agent notes, and what it reads again.
 const NOTES: [&str; 2] = [FOCUS_READ, SUBGOAL_DONE];
@@ -39,6 +41,7 @@ pub fn shows_something(tool: &CatalogueTool) -> bool {
 pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     let mut tools = workflow::offered(run);
     tools.extend(focus::offered(run, &tools));
+    tools.extend(people::offered(run));
     let blocked = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);
     let offered = tools.into_iter().filter(|tool| !is_overridden(&tool.name));
@@ -47,7 +50,7 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
 
 /// Every name that a core tool may have, for those who look at a Skill before any Job binds anything.
 pub fn names() -> Vec<&'static str> {
-    vec![SUBGOAL_DONE, FOCUS_READ]
+    vec![SUBGOAL_DONE, FOCUS_READ, ASK_USER]
 }
 
 /// What a call of a core tool changes.

@@ -20,6 +20,11 @@ pub fn attempt_feedback(attempt: &FinalizationAttempt) -> String {
     )
 }
 
+/// What the model is told of a failed attempt when a person has said what was missing.
+pub fn clarified(attempt: &FinalizationAttempt, answer: &str) -> String {
+    format!("Your answer did not pass: {}. The user was asked about it, and says: {answer}", told(attempt))
+}
+
 /// The faults of an attempt, in a row.
 pub fn told(attempt: &FinalizationAttempt) -> String {
     attempt.reasons.iter().map(|reason| reason.detail.as_str()).collect::<Vec<_>>().join("; ")

@@ -10,6 +10,9 @@ use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{GateReason, HeldCall, Verdict};
 
+/// The largest arguments that a person is asked to approve, in bytes: what nobody can read nobody approves.
+const MAX_APPROVABLE: usize = 16 * 1024;
+
 /// What the gate says of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
@@ -20,7 +23,7 @@ pub struct Ruling {
 }
 
 /// Rules on a call: catalogue -> `policy.tools` -> the tool's own policy -> compiled guardrails -> workflows ->
-/// argument schema -> approvals -> limits.
+/// argument schema -> approvals -> limits. What people have approved holds the call no longer; nothing else changes by it.
 pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
     let Some(tool) = conversation.tool(&call.tool) else {
         let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
@@ -44,7 +47,8 @@ pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
         objections.extend(rules.approvals(tool, checked));
     }
     objections.extend(limits(conversation));
-    strictest(objections)
+    objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));
+    approvable(strictest(objections), call)
 }
 
 /// What a person is asked about a call that is held.
@@ -65,6 +69,25 @@ pub fn held(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
         approvers,
         reason: bounded(&reasons.join("; "), 1024),
     })
+}
+
+/// A denial in place of a hold that no person could decide.
+fn approvable(ruling: Ruling, call: &Call) -> Ruling {
+    let bytes = match &call.arguments {
+        Some(Arguments::Canonical(arguments)) => arguments.text().len(),
+        Some(Arguments::Malformed { .. }) | None => 0,
+    };
+    if ruling.verdict != Verdict::Hold || bytes <= MAX_APPROVABLE {
+        return ruling;
+    }
+    let too_large = |reason: RulingReason| {
+        let detail = format!(
+            "{}, and its arguments have {bytes} bytes: more than the {MAX_APPROVABLE} that a person is asked to approve",
+            reason.detail
+        );
+        RulingReason { detail, approver: None, ..reason }
+    };
+    Ruling { verdict: Verdict::Deny, reasons: ruling.reasons.into_iter().map(too_large).collect() }
 }
 
 fn strictest(objections: Vec<Objection>) -> Ruling {

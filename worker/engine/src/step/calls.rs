@@ -4,15 +4,16 @@
 //! are a sequence, each ruled just before its start, and one that falls through makes the later ones skipped.
 
 mod closing;
+mod questions;
 
 use super::{Step, ToolCall};
 use crate::conversation::{Call, CallState, Conversation};
 use crate::event::{Arguments, Event};
-use crate::gate::core_tools::SUBGOAL_DONE;
+use crate::gate::core_tools::{ASK_USER, SUBGOAL_DONE};
 use crate::gate::pre_tool;
+use crate::people;
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{self, Document};
-use bloomery_crds::report::ParkReason;
 use serde_json::Value;
 
 /// The largest arguments of a call, in bytes (`engine.md`, section 3).
@@ -28,6 +29,9 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let call = calls.get(first)?;
     if call.tool == SUBGOAL_DONE {
         return Some(own(call, conversation));
+    }
+    if call.tool == ASK_USER {
+        return Some(questions::next(calls.get(first..).unwrap_or_default(), conversation));
     }
     if is_read(call, conversation) {
         return Some(reads(calls.get(first..).unwrap_or_default(), conversation));
@@ -70,14 +74,15 @@ fn arguments(call: &Call) -> Arguments {
 }
 
 fn is_read(call: &Call, conversation: &Conversation) -> bool {
-    call.tool != SUBGOAL_DONE && conversation.tool(&call.tool).is_some_and(|tool| tool.read_only)
+    ![ASK_USER, SUBGOAL_DONE].contains(&call.tool.as_str())
+        && conversation.tool(&call.tool).is_some_and(|tool| tool.read_only)
 }
 
 /// A call that the engine itself answers.
 fn own<'a>(call: &Call, conversation: &'a Conversation) -> Step<'a> {
     match call.state {
         CallState::Asked => Step::Record(ruled(call, conversation)),
-        CallState::Held => Step::Park(ParkReason::Approval),
+        CallState::Held | CallState::Asking => Step::AskPeople(people::asks(conversation)),
         CallState::Ruled | CallState::Started { .. } | CallState::Retry | CallState::Settled(_) => {
             Step::Record(closing::close(call, conversation))
         }
@@ -99,7 +104,7 @@ fn reads<'a>(from: &'a [Call], conversation: &'a Conversation) -> Step<'a> {
         .filter(|call| call.state != CallState::Held)
         .filter_map(|call| tool_call(call, conversation))
         .collect();
-    if allowed.is_empty() { Step::Park(ParkReason::Approval) } else { Step::RunReads(allowed) }
+    if allowed.is_empty() { Step::AskPeople(people::asks(conversation)) } else { Step::RunReads(allowed) }
 }
 
 /// Whether a workflow wants one of these reads to be done first: then it is done first, and not denied for what the
@@ -119,7 +124,7 @@ fn effect<'a>(call: &'a Call, conversation: &'a Conversation) -> Step<'a> {
     };
     match call.state {
         CallState::Asked => Step::Record(ruled(call, conversation)),
-        CallState::Held => Step::Park(ParkReason::Approval),
+        CallState::Held | CallState::Asking => Step::AskPeople(people::asks(conversation)),
         // What was started is decided here, before anything else may run.
         CallState::Started { .. } => lost(),
         CallState::Ruled | CallState::Retry | CallState::Settled(_) => {

@@ -1,16 +1,10 @@
 //! When a conversation ends, and what people are told.
 
-use super::calls;
 use super::finalizing::wants_polish;
-use crate::conversation::{CallState, Conversation, MAX_BARREN, MAX_UNREADABLE, Settlement, Stall};
+use crate::conversation::{CLARIFY, Conversation, MAX_BARREN, MAX_UNREADABLE, Stall};
 use crate::event::{Event, ModelFailure, Polish, WholeResult};
 use crate::gate::{feedback, finalization};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-
-/// The events that end a conversation, where it has come to its end.
-pub(super) fn due(conversation: &Conversation) -> Option<Vec<Event>> {
-    indeterminate(conversation).or_else(|| ended(conversation).map(|event| vec![event]))
-}
 
 /// The limit of steps, where it forbids another request of the main loop.
 pub(super) fn steps_spent(conversation: &Conversation) -> Option<Event> {
@@ -34,26 +28,14 @@ pub(super) fn tokens_spent(conversation: &Conversation, reserve: u64) -> Option<
     })
 }
 
-/// A call that nobody knows about ends everything: what it did is for a person to find out.
-fn indeterminate(conversation: &Conversation) -> Option<Vec<Event>> {
-    let lost = CallState::Settled(Settlement::Indeterminate);
-    let call = conversation.calls().iter().find(|call| call.state == lost)?;
-    let mut events = calls::skip_rest(conversation, call);
-    let message = format!(
-        "The call {} of {} was sent, and its answer was lost: {}. Find out whether it happened before anything is \
-         done again; it was not repeated.",
-        call.id, call.tool, call.result
-    );
-    events.push(finished(conversation, OutcomeCode::ToolIndeterminate, &message));
-    Some(events)
-}
-
-fn ended(conversation: &Conversation) -> Option<Event> {
+/// The event that ends a conversation, where it has come to its end.
+pub(super) fn due(conversation: &Conversation) -> Option<Event> {
     // An effect that was sent is resolved first: what became of it matters more than anything else.
     if conversation.calls().iter().any(|call| call.is_under_way(conversation)) {
         return None;
     }
-    if let Some(stall) = conversation.stall() {
+    // Whoever parks a Job that waits for a person may do so as often as they like.
+    if let Some(stall) = conversation.stall().filter(|stall| *stall == Stall::Crashes || !waits(conversation)) {
         return Some(finished(conversation, OutcomeCode::CrashLoop, &stall_sentence(stall)));
     }
     if let Some((code, message)) = conversation.limit() {
@@ -77,7 +59,8 @@ fn finalized(conversation: &Conversation) -> Option<Event> {
         return (!wants_polish(conversation))
             .then(|| finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
     }
-    let (code, why) = finalizing.given_up()?;
+    let nobody_clarifies = finalizing.is_clarifying() && !conversation.run().people;
+    let (code, why) = finalizing.given_up().or(nobody_clarifies.then_some((OutcomeCode::UserNeeded, CLARIFY)))?;
     let faults = finalizing.attempts().last().map(feedback::told).unwrap_or_default();
     let message = format!(
         "No answer passed the finalization gate: {why}. The latest faults: {faults}. The draft is in result, unverified."
@@ -104,6 +87,11 @@ fn over_limit(conversation: &Conversation) -> Option<Event> {
     })
 }
 
+/// Whether a person has to say something before it can go on.
+fn waits(conversation: &Conversation) -> bool {
+    conversation.held().is_some() || !conversation.questions().open().is_empty()
+}
+
 fn stall_sentence(stall: Stall) -> String {
     match stall {
         Stall::Crashes => {
@@ -126,7 +114,7 @@ fn model_sentence(kind: ModelFailure, message: &str) -> String {
     }
 }
 
-fn finished(conversation: &Conversation, code: OutcomeCode, message: &str) -> Event {
+pub(super) fn finished(conversation: &Conversation, code: OutcomeCode, message: &str) -> Event {
     Event::Finished {
         outcome: Outcome::new(code, message),
         result: draft(conversation, code == OutcomeCode::Succeeded),

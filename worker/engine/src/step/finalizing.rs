@@ -2,15 +2,18 @@
 
 use super::{Step, asking};
 use crate::conversation::Conversation;
-use crate::event::{Event, ModelFailure, Polish};
+use crate::event::{About, Event, ModelFailure, Polish};
 use crate::gate::finalization::{self, Ruled};
-use crate::gate::judge;
-use crate::{polish, prompt};
+use crate::gate::{feedback, judge};
+use crate::{people, polish, prompt};
 use bloomery_crds::v1alpha1::Stage;
 
 /// The next step of an answer, or nothing where none waits.
 pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let finalizing = conversation.finalization();
+    if finalizing.is_clarifying() {
+        return Some(clarifying(conversation));
+    }
     let Some(draft) = finalizing.pending() else { return polishing(conversation) };
     Some(match finalization::rule(draft, conversation) {
         Ruled::By(ruling) => Step::Record(vec![Event::GateRuled { ruling }]),
@@ -22,6 +25,16 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
             asking::stage(conversation, Stage::Finalization, ask, finalizing.question().complaint())
         }
     })
+}
+
+/// Asks a person what the gate has to know. Where there is nobody, the conversation has ended.
+fn clarifying(conversation: &Conversation) -> Step<'_> {
+    if conversation.questions().is_open(&About::Draft) {
+        return Step::AskPeople(people::asks(conversation));
+    }
+    let faults = conversation.finalization().attempts().last().map(feedback::told).unwrap_or_default();
+    let text = format!("The answer cannot go out before you have said more: {faults}");
+    Step::Record(people::questions(conversation, vec![(About::Draft, text, Vec::new())]))
 }
 
 /// Whether the answer that passed is still to be polished.

@@ -2,8 +2,8 @@
 
 use super::{Step, asking};
 use crate::conversation::Conversation;
-use crate::event::{BoundName, Event, ModelFailure};
-use crate::{intent, prompt};
+use crate::event::{About, BoundName, Event, ModelFailure};
+use crate::{intent, people, prompt};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{DetectedIntent, Intents, OutOfDomainAction, Stage};
@@ -25,7 +25,7 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let intents = run.skill.intents.as_ref()?;
     match conversation.intention().intent() {
         None => Some(detect(conversation, intents)),
-        Some(intent) => end_of_intent(conversation, intents, intent).map(|event| Step::Record(vec![event])),
+        Some(intent) => after_intent(conversation, intents, intent),
     }
 }
 
@@ -80,22 +80,42 @@ fn detect<'a>(conversation: &'a Conversation, intents: &Intents) -> Step<'a> {
     }])
 }
 
-/// The end of a Job whose goal the Skill does not serve, or cannot serve without a person.
-fn end_of_intent(conversation: &Conversation, intents: &Intents, intent: &DetectedIntent) -> Option<Event> {
+/// The end of a Job whose goal the Skill does not serve; what has to be known before one that it serves.
+fn after_intent<'a>(conversation: &'a Conversation, intents: &Intents, intent: &DetectedIntent) -> Option<Step<'a>> {
+    let missing = conversation.intention().missing();
     let outcome = if intent.out_of_domain {
         out_of_domain(intents)
+    } else if missing.is_empty() {
+        return None;
+    } else if conversation.run().people {
+        return Some(ask_for(missing, conversation, intents, intent));
     } else {
-        let missing = conversation.intention().missing();
-        if missing.is_empty() {
-            return None;
-        }
         let message = format!(
             "The goal does not say what the Skill has to know: {}. Make another Job whose goal says it.",
             missing.join(", ")
         );
         Outcome::new(OutcomeCode::UserNeeded, message)
     };
-    Some(Event::Finished { outcome, result: None })
+    Some(Step::Record(vec![Event::Finished { outcome, result: None }]))
+}
+
+/// Asks people for all that is missing, at once.
+fn ask_for<'a>(
+    missing: &[String],
+    conversation: &'a Conversation,
+    intents: &Intents,
+    intent: &DetectedIntent,
+) -> Step<'a> {
+    let about = |name: &String| {
+        let about = About::Entity(name.clone());
+        let (text, choices) = intent::question(intents, intent, name);
+        (!conversation.questions().is_open(&about)).then_some((about, text, choices))
+    };
+    let not_asked: Vec<_> = missing.iter().filter_map(about).collect();
+    if not_asked.is_empty() {
+        return Step::AskPeople(people::asks(conversation));
+    }
+    Step::Record(people::questions(conversation, not_asked))
 }
 
 fn out_of_domain(intents: &Intents) -> Outcome {

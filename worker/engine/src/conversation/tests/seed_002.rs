@@ -6,11 +6,11 @@ use super::super::fixture::{World, asks, says};
 use super::stages::{GOAL_UNMET, answer, gate_retries, looked_up, refunds, staged, status};
 use super::{assert_history_is_well_formed, code, order, seed};
 use crate::event::Answer;
+use crate::people::Ask;
 use crate::step::{Step, next};
 use crate::tool::ListedTool;
 use crate::turn::Turn;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, SkillSpec, Stage, Verdict};
 use rstest::rstest;
 use serde_json::json;
@@ -82,7 +82,10 @@ fn a_refund_of_600_parks_for_the_supervisor() {
     assert_eq!((last.verdict, last.rule), (Verdict::Hold, Some(GateReason::ToolPolicy)));
     // Another pod finds the same, and does nothing.
     let mut resumed = world.resumed_from(world.log.len());
-    assert_eq!(next(&resumed.conversation), Step::Park(ParkReason::Approval));
+    let Step::AskPeople(asks) = next(&resumed.conversation) else { panic!("{:?}", resumed.names()) };
+    let [Ask::Call(held)] = asks.as_slice() else { panic!("{asks:?}") };
+    assert_eq!((held.tool, held.approvers.as_slice()), ("process_refund", ["default", "supervisor"].as_slice()));
+    assert_eq!((held.arguments, held.goal), (r#"{"amount":600.0,"order_id":"A-17"}"#, super::run().goal.as_str()));
     resumed.play_out();
     assert_eq!(resumed.effects.len() + resumed.asked as usize, 0);
 }

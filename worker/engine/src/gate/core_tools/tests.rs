@@ -15,7 +15,10 @@ fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
     assert_eq!(visible(&run), [SUBGOAL_DONE]);
     run.skill.mcp_server = serde_json::from_value(json!({"service": {"name": "orders", "port": 80}})).unwrap();
     assert_eq!(visible(&run), [SUBGOAL_DONE, FOCUS_READ]);
-    run.skill.policy = serde_json::from_value(json!({"tools": {"allowed": [], "blocked": ["focus_*"]}})).unwrap();
+    run.people = true;
+    assert_eq!(visible(&run), [SUBGOAL_DONE, FOCUS_READ, ASK_USER]);
+    run.skill.policy =
+        serde_json::from_value(json!({"tools": {"allowed": [], "blocked": ["focus_*", "ask_user"]}})).unwrap();
     assert_eq!(visible(&run), [""; 0]);
 }
 
@@ -24,6 +27,7 @@ fn every_core_tool_is_known_by_name_and_has_a_schema_that_compiles() {
     let mut run = fixture::run();
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
     run.skill.mcp_server = serde_json::from_value(json!({"service": {"name": "orders", "port": 80}})).unwrap();
+    run.people = true;
     let tools = offered(&run, &[]);
     let mut known: Vec<&str> = names();
     let mut given: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -10,7 +10,7 @@ use super::super::{Chain, Entry, Stamp};
 use super::{read, source};
 use crate::conversation::Conversation;
 use crate::conversation::fixture::run;
-use crate::event::{Arguments, Event, FinalRuling, ModelFailure, Polish, Selector};
+use crate::event::{About, Arguments, Event, FinalRuling, ModelFailure, Polish, Selector};
 use crate::projection::project;
 use crate::step::next;
 use crate::tool::ToolSource;
@@ -71,6 +71,7 @@ fn an_event_is_called_what_it_is_written_as() {
 #[case::fault(variants::<FinalizationCode>(&json!("")), "gate.ruled/ruling/*/reasons/*/code")]
 #[case::action(variants::<SuggestedAction>(&json!("")), "gate.ruled/ruling/*/suggestedAction")]
 #[case::polish(variants::<Polish>(&json!("")), "reply.polished/polish")]
+#[case::about(variants::<About>(&json!("")), "user.asked/about")]
 #[case::park(variants::<ParkReason>(&json!("")), "parked/reason")]
 #[case::selector(variants::<Selector>(&json!("")), "tools.selected/by")]
 #[case::outcome(variants::<OutcomeCode>(&json!("")), "finished/outcome/code")]

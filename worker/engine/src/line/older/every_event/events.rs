@@ -1,8 +1,8 @@
 //! What each line of `every-event.jsonl` means. Every optional field is there in one, and absent in another.
 
 use crate::event::{
-    Answer, Arguments, AskedCall, BoundName, CallId, Event, FinalRuling, ModelFailure, Polish, RulingReason, Selector,
-    WholeResult,
+    About, Answer, Arguments, AskedCall, BoundName, CallId, Decision, Event, FinalRuling, ModelFailure, Polish,
+    QuestionId, RulingReason, Selector, UserQuestion, WholeResult,
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -17,8 +17,20 @@ use bloomery_crds::v1alpha1::{
 use serde_json::{Map, Value, json};
 
 pub(super) fn all() -> Vec<Event> {
-    [opening(), intents(), model(), requested(), ruled(), called(), finalized(), stopped(), finished(), selected()]
-        .concat()
+    [
+        opening(),
+        intents(),
+        model(),
+        requested(),
+        ruled(),
+        called(),
+        finalized(),
+        stopped(),
+        finished(),
+        selected(),
+        people(),
+    ]
+    .concat()
 }
 
 fn opening() -> Vec<Event> {
@@ -274,6 +286,37 @@ fn selected() -> Vec<Event> {
         selects(Selector::Model),
         selects(Selector::Memory),
         Event::ToolsSelected { tools: Vec::new(), of: 3, by: Selector::Order },
+    ]
+}
+
+fn people() -> Vec<Event> {
+    let digest = Digest::of_bytes(b"arguments");
+    let jane = || "jane@acme.io".to_owned();
+    let question = |n, text: &str, choices: &[&str]| UserQuestion {
+        id: QuestionId::new(n),
+        text: text.into(),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+    };
+    let asks = |question, about| Event::UserAsked { question, about };
+    let decision = |reason: Option<&str>| Decision {
+        approver: "supervisor".into(),
+        by: jane(),
+        reason: reason.map(str::to_owned),
+    };
+    let approves = |reason| Event::ToolApproved { call: call(), digest: digest.clone(), decision: decision(reason) };
+    let denies = |reason| Event::ToolDenied { call: call(), decision: decision(reason) };
+    vec![
+        approves(Some("It did arrive broken")),
+        approves(None),
+        denies(Some("It did not")),
+        denies(None),
+        asks(question(1, "Which order?", &["A-17", "B-4"]), About::Call(CallId::new(11, 0))),
+        asks(question(2, "What is order_id (string)?", &[]), About::Entity("order_id".into())),
+        asks(question(3, "What address?", &[]), About::Draft),
+        asks(question(4, "Did it happen?", &["happened", "did not happen", "stop"]), About::Lost(call())),
+        Event::UserReplied { question: QuestionId::new(1), text: "A-17".into(), by: jane() },
+        Event::UserMessage { text: "Hurry\nup".into(), by: jane() },
+        Event::Parked { reason: ParkReason::Reply },
     ]
 }
 

@@ -1,0 +1,189 @@
+//! People who decide and answer while a run goes on, and the same where there is nobody.
+
+use super::*;
+use crate::fixture::desk::{Desk, Does};
+use crate::fixture::faulty::{Fault, Faulty};
+use bloomery_engine::event::QuestionId;
+use bloomery_engine::line::Entry;
+use bloomery_engine::people::{Ask, Said};
+use rstest::rstest;
+use serde_json::json;
+use std::sync::Arc;
+
+/// A stand where refunds are held, and the model asks first what nobody has told it.
+async fn stand(refund: Refund, desk: Desk) -> (Stand, Arc<Desk>) {
+    let script = vec![
+        Answer::Calls(vec![("ask_user", json!({ "text": "Which order?" })), ("lookup", json!({ "order": "A-17" }))]),
+        Answer::Calls(vec![("refund", json!({ "amount": 20 })), ("notify", json!({ "order": "A-17" }))]),
+        Answer::Says("Refunded.\n```json\n{\"status\": \"refunded\"}\n```\n"),
+    ];
+    let mut stand = Stand::new(script, refund).await;
+    supervise(&mut stand);
+    let desk = Arc::new(desk);
+    stand.people = Some(Arc::clone(&desk));
+    (stand, desk)
+}
+
+fn supervise(stand: &mut Stand) {
+    let approvals = json!({"approvals": [
+        { "toolId": "refund", "when": "amount > 10", "action": "require_approval", "approver": "supervisor" },
+    ]});
+    stand.skill.policy = Some(serde_json::from_value(approvals).unwrap());
+}
+
+const QUESTIONS: [&str; 2] = ["Which order?", "refund"];
+
+#[tokio::test]
+async fn people_are_asked_in_the_same_process_and_their_time_is_no_work() {
+    let (stand, desk) = stand(Refund::Answers, Desk::obliging().slow(Duration::from_millis(200))).await;
+    assert!(idle_in(&stand).await >= Duration::from_millis(400));
+    assert_eq!((outcome(&stand, 1), desk.asked()), (OutcomeCode::Succeeded, QUESTIONS.map(str::to_owned).to_vec()));
+    assert_eq!(stand.shop.effects().len(), 2);
+    let told = |name: &str| stand.events().iter().filter(|event| **event == name).count();
+    assert_eq!((told("user.replied"), told("tool.approved"), told("parked")), (1, 1, 0));
+    // The operator hears that somebody is waited for.
+    let awaiting = |taken: &Taken| taken.report.projection.phase == Phase::AwaitingApproval;
+    assert!(stand.reports().iter().any(awaiting));
+}
+
+#[tokio::test]
+async fn where_there_is_nobody_a_held_call_parks_and_no_question_can_be_asked() {
+    let mut stand = Stand::new(refund(), Refund::Answers).await;
+    supervise(&mut stand);
+    assert_eq!(stand.run(1).await, Exit::Parked(ParkReason::Approval));
+    assert_eq!(stand.events()[stand.events().len() - 2..], ["tool.held", "parked"]);
+    assert_eq!(stand.termination(1).end, End::Parked(ParkReason::Approval));
+    assert_eq!(stand.shop.effects().len(), 0);
+    let tools = stand.model.asked()[0]["tools"].clone();
+    assert!(!tools.to_string().contains("ask_user"), "{tools}");
+}
+
+#[rstest]
+#[case::at_a_question(1, ParkReason::Reply)]
+#[case::at_a_held_call(2, ParkReason::Approval)]
+#[tokio::test]
+async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
+    #[case] leaves_at: usize,
+    #[case] reason: ParkReason,
+) {
+    let (mut stand, desk) = stand(Refund::Answers, Desk::new(|_| Does::Leaves)).await;
+    if leaves_at == 2 {
+        stand.people = None;
+        drop(desk);
+        let desk = Desk::new(|asks| match &asks[0] {
+            Ask::Question(open) => {
+                Does::Says(Said::Replies { question: open.question.id.clone(), text: "A-17".into(), by: "jane".into() })
+            }
+            Ask::Call(_) => Does::Leaves,
+        });
+        stand.people = Some(Arc::new(desk));
+    }
+    assert_eq!(stand.run(1).await, Exit::Parked(reason));
+    let (asked, effects) = (stand.model.times(), stand.shop.effects().len());
+    assert_eq!(effects, 0);
+    let later = Arc::new(Desk::obliging());
+    stand.people = Some(Arc::clone(&later));
+    assert_eq!(stand.run(2).await, Exit::Finished);
+    assert_eq!(
+        (outcome(&stand, 2), later.asked()),
+        (OutcomeCode::Succeeded, QUESTIONS.map(str::to_owned)[leaves_at - 1..].to_vec())
+    );
+    // Three answers of the main loop, the ruling and the polish: none of them twice.
+    assert_eq!((asked, stand.model.times(), stand.shop.effects().len()), (leaves_at, 5, 2));
+}
+
+#[rstest]
+#[case::at_a_question(1)]
+#[case::at_a_held_call(2)]
+#[tokio::test]
+async fn a_drain_while_somebody_thinks_parks_at_once(#[case] at: usize) {
+    let obliges_until = move |asks: &[Ask<'_>]| match (&asks[0], at) {
+        (Ask::Question(open), 2) => {
+            Does::Says(Said::Replies { question: open.question.id.clone(), text: "A-17".into(), by: "jane".into() })
+        }
+        _ => Does::Thinks,
+    };
+    let (mut stand, desk) = stand(Refund::Answers, Desk::new(obliges_until)).await;
+    let stop = Stop::default();
+    let drain = async {
+        desk.until_asked(at).await;
+        stop.ask(Why::Drain);
+    };
+    let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
+    assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
+    stand.people = Some(Arc::new(Desk::obliging()));
+    assert_eq!(stand.run(2).await, Exit::Finished);
+    assert_eq!((outcome(&stand, 2), stand.shop.effects().len()), (OutcomeCode::Succeeded, 2));
+}
+
+#[tokio::test]
+async fn what_people_say_by_themselves_is_taken_between_requests() {
+    let (stand, desk) = stand(Refund::Answers, Desk::obliging()).await;
+    let by = || "jane".to_owned();
+    *desk.unasked.lock().unwrap() = vec![
+        Said::Message { text: "be quick".into(), by: by() },
+        Said::Replies { question: QuestionId::new(9), text: "to nobody".into(), by: by() },
+    ];
+    assert_eq!(stand.run(1).await, Exit::Finished);
+    assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
+    let first = stand.model.asked()[0]["messages"].clone();
+    assert!(first.to_string().contains("be quick"), "{first}");
+    assert_eq!(stand.events().iter().filter(|event| **event == "user.replied").count(), 2);
+}
+
+#[tokio::test]
+async fn a_lost_call_is_asked_about_and_not_sent_again() {
+    let (stand, desk) = stand(Refund::Loses, Desk::obliging()).await;
+    assert_eq!(stand.run(1).await, Exit::Finished);
+    // The notice after it is lost as well.
+    let lost = desk.asked().into_iter().filter(|asked| asked.contains("its answer was lost")).count();
+    assert_eq!((outcome(&stand, 1), stand.shop.effects().len(), lost), (OutcomeCode::Succeeded, 2, 2));
+}
+
+async fn operations_of_a_run() -> u32 {
+    let (stand, _) = stand(Refund::Answers, Desk::obliging()).await;
+    let files = std::rc::Rc::new(Faulty::default());
+    stand.run_with(1, std::rc::Rc::clone(&files), Stop::default()).await.unwrap();
+    files.operations.get()
+}
+
+/// Between the approval and the start of the call, between its start and its outcome, and everywhere else.
+#[tokio::test]
+async fn killed_anywhere_nothing_runs_unapproved_nothing_runs_twice_and_nobody_decides_twice() {
+    let operations = operations_of_a_run().await;
+    let (mut inside, mut between) = (0, 0);
+    for fault in [Fault::KillBefore, Fault::KillAfter] {
+        for at in 0..operations {
+            let (mut stand, first) = stand(Refund::Answers, Desk::obliging()).await;
+            let _ = stand.run_with(1, Faulty::killed(at, fault), Stop::default()).await;
+            let left = stand.log();
+            let effects = stand.shop.effects().len();
+            let has = |name: &str| left.iter().any(|entry| entry.event.name() == name);
+            assert!(effects == 0 || has("tool.approved"), "{fault:?} at {at}: it runs unapproved");
+            let is_inside = left.last().is_some_and(|entry| matches!(entry.event, Event::ToolStarted { .. }));
+            inside += u32::from(is_inside);
+            between += u32::from(left.last().is_some_and(|entry| matches!(entry.event, Event::ToolApproved { .. })));
+
+            let second = Arc::new(Desk::obliging());
+            stand.people = Some(Arc::clone(&second));
+            assert_eq!(stand.run(2).await, Exit::Finished, "{fault:?} at {at}");
+            let log = stand.log();
+            assert_eq!(log[..left.len()], left, "{fault:?} at {at}: acknowledged events changed");
+            assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{fault:?} at {at}");
+            let effects = stand.shop.effects();
+            let unique: std::collections::BTreeSet<_> = effects.iter().collect();
+            assert_eq!(unique.len(), effects.len(), "{fault:?} at {at}: {effects:?}");
+            // One whose outcome was lost may have happened or not: a person says which.
+            let asked = second.asked().iter().any(|asked| asked.contains("its answer was lost"));
+            assert_eq!(asked, is_inside, "{fault:?} at {at}");
+            assert!(effects.len() == 2 || is_inside, "{fault:?} at {at}: {effects:?}");
+            let decided = |log: &[Entry]| log.iter().filter(|entry| entry.event.name() == "tool.approved").count();
+            assert_eq!(decided(&log), 1, "{fault:?} at {at}");
+            if decided(&left) == 1 {
+                assert!(!second.asked().contains(&"refund".to_owned()), "{fault:?} at {at}: asked again");
+            }
+            drop(first);
+        }
+    }
+    assert!(inside > 0 && between > 0, "{inside} {between}");
+}
