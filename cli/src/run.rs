@@ -17,6 +17,7 @@ mod work;
 
 use crate::args::RunArgs;
 use crate::exit::{Exit, Trouble};
+use bloomery_worker::redact::Redactor;
 use document::Document;
 use memory::{Slag, told};
 use model::Models;
@@ -46,21 +47,24 @@ struct Job<'a> {
 /// If it cannot begin or cannot go on.
 pub fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let screen = Screen::of_stderr();
-    diagnostics(&screen);
+    let redactor = Redactor::default();
+    diagnostics(&screen, &redactor);
     // It fails where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let done = match &args.resume {
         Some(key) => begin::again(args, key),
         None => begin::anew(args),
     };
-    let exit = done.and_then(|job| work::work(&job, &screen));
+    let exit = done.and_then(|job| work::work(&job, &screen, redactor));
     screen.close();
     exit
 }
 
 /// What the worker has to say of its surroundings.
-fn diagnostics(screen: &Screen) {
-    let lines = fmt::layer().with_writer(screen.clone()).without_time().with_target(false).with_ansi(false).compact();
+fn diagnostics(screen: &Screen, redactor: &Redactor) {
+    let (screen, redactor) = (screen.clone(), redactor.clone());
+    let out = move || redactor.writer(screen.clone());
+    let lines = fmt::layer().with_writer(out).without_time().with_target(false).with_ansi(false).compact();
     // rmcp calls every connection that is refused an error; what matters of it we say ourselves.
     let levels = Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::OFF);
     tracing_subscriber::registry().with(levels).with(lines).init();

@@ -6,6 +6,7 @@ use crate::inputs::{self, Inputs};
 use crate::log;
 use crate::log::files::{Disk, Files};
 use crate::printer::Printer;
+use crate::redact::Redactor;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
 use crate::stop::Stop;
@@ -36,21 +37,23 @@ pub enum Error {
     Signals(std::io::Error),
 }
 
-/// Runs the attempt that `args` describe, into `trace` too; returns once its end is told.
+/// Runs the attempt that `args` describe, into `trace` too; returns once its end is told. `redactor` is what the log of
+/// this process is written through, and learns the Job's secrets.
 ///
 /// # Errors
 /// If the epoch could not begin or could not go on. The log has what happened until then, and the reason is left
 /// as the termination message.
-pub async fn run(args: &RunArgs, trace: &Trace) -> Result<Exit, Error> {
-    let ran = Box::pin(prepare_and_run(args, trace)).await;
+pub async fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<Exit, Error> {
+    let ran = Box::pin(prepare_and_run(args, trace, redactor)).await;
     if let Err(error) = &ran {
-        ending::leave_failure(&error.to_string(), &args.termination_log);
+        ending::leave_failure(&redactor.text(&error.to_string()), &args.termination_log);
     }
     ran
 }
 
-async fn prepare_and_run(args: &RunArgs, trace: &Trace) -> Result<Exit, Error> {
-    let inputs = Inputs::read(args)?;
+async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<Exit, Error> {
+    redactor.watch("report token", &args.token);
+    let inputs = Inputs::read(args, redactor.clone())?;
     let stop = Stop::default();
     stop.listen().map_err(Error::Signals)?;
     let part = &inputs.part;
@@ -58,14 +61,14 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace) -> Result<Exit, Error> {
         tracing::warn!("there will be no trace in the memory's {}: {error}", trace::DIR);
     }
     let outside = Duration::from_secs(args.patience);
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside))?;
-    let tools = inputs.revision.mcp.as_ref().map(mcp::Client::new).transpose()?;
+    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside), redactor)?;
+    let tools = inputs.revision.mcp.as_ref().map(|mcp| mcp::Client::new(mcp, redactor.clone())).transpose()?;
     let host = Host {
         files: Disk,
         model: &models,
         tools: &tools,
         people: &Nobody,
-        printer: Printer::new(args.log_format, Box::new(trace.tee(std::io::stdout()))),
+        printer: Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(std::io::stdout())))),
         patience: Patience::of(outside),
         stop,
     };
@@ -107,7 +110,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     let Some(endpoint) = &part.report else {
         return Err(Error::Report("the Job's part names no endpoint for reports".to_owned()));
     };
-    let client = report::Client::new(endpoint, args.token.clone()).map_err(Error::Report)?;
+    let client = report::Client::new(endpoint, args.token.clone(), inputs.redactor.clone()).map_err(Error::Report)?;
     let ground = Ground { memory: &args.memory, writer: &args.pod_uid, focus_cache_bytes: args.focus_cache_bytes };
     let epoch = Epoch::claim(files, inputs, ground, patience.outside).await?;
     let number = epoch.number();

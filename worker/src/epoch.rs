@@ -114,12 +114,12 @@ impl<'a, F: Files> Epoch<'a, F> {
         let core = CoreTools::new(focus);
         let recent = Recent::new(ground.memory, ground.writer);
         let world = World { model, tools, people, core: &core, recent: &recent, audience, stop, patience };
-        let journal = Journal::new(claimed, printer, conversation.calls());
+        let journal = Journal::new(claimed, printer, conversation.calls(), inputs.redactor.clone());
         let mut driver = Driver::new(conversation, journal, world);
         let exit = Box::pin(driver.run()).await?;
         let projection = driver.projection();
         if exit == Exit::Finished {
-            let record = Record::new(&inputs.part, driver.conversation(), projection.clone());
+            let record = Record::new(inputs, driver.conversation(), projection.clone());
             // The log says all that the record does, so a record that cannot be written is no reason to fail.
             if let Err(error) = record.write(driver.files(), ground.memory, &inputs.part.run_key, ground.writer) {
                 tracing::error!("the Job's record cannot be written: {error}");

@@ -1,5 +1,6 @@
 //! The run document, read from its files and checked against its seals.
 
+use crate::redact::Redactor;
 use crate::settings::RunArgs;
 use bloomery_crds::run::{self, JobPart, Revision};
 use bloomery_crds::v1alpha1::Stage;
@@ -40,6 +41,8 @@ pub struct Inputs {
     pub revision: Revision,
     /// The Job's part.
     pub part: JobPart,
+    /// Keeps the secrets of the Job out of whatever is made of it.
+    pub redactor: Redactor,
     /// How many tokens the model of the main loop takes.
     context_window: u64,
     /// Whether there are people who answer questions while it runs: nobody, unless somebody says so.
@@ -47,24 +50,24 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads both parts.
+    /// Reads both parts, as [`Inputs::new`] puts them together.
     ///
     /// # Errors
     /// If a file cannot be read, differs from its digest in as much as a byte, or is of another version.
-    pub fn read(args: &RunArgs) -> Result<Self, Error> {
+    pub fn read(args: &RunArgs, redactor: Redactor) -> Result<Self, Error> {
         let revision = run::open_revision(&text(&args.revision)?, &args.revision_digest)?;
         let part = run::open_job_part(&text(&args.job)?, &args.job_digest)?;
         if part.revision != args.revision_digest {
             return Err(Error::Revision { expected: part.revision, found: args.revision_digest.clone() });
         }
-        Self::new(revision, part)
+        Self::new(revision, part, redactor)
     }
 
-    /// Puts both parts together, however they came here.
+    /// Puts both parts together, however they came here; from here on, `redactor` watches the secrets that they name.
     ///
     /// # Errors
     /// If a stage of the Skill has no model.
-    pub fn new(revision: Revision, part: JobPart) -> Result<Self, Error> {
+    pub fn new(revision: Revision, part: JobPart, redactor: Redactor) -> Result<Self, Error> {
         let model = |name: &str| {
             part.models.iter().find(|model| model.name == name).ok_or_else(|| Error::Model(name.to_owned()))
         };
@@ -72,7 +75,8 @@ impl Inputs {
         for name in revision.spec.model_names() {
             model(name)?;
         }
-        Ok(Self { revision, part, context_window, people: false })
+        redactor.watch_job(&part);
+        Ok(Self { revision, part, redactor, context_window, people: false })
     }
 
     /// What the engine is told: the run document without its transport.
@@ -82,7 +86,7 @@ impl Inputs {
             skill_name: self.revision.skill.clone(),
             skill: self.revision.spec.clone(),
             revision: self.part.revision.clone(),
-            goal: self.part.goal.clone(),
+            goal: self.redactor.text(&self.part.goal).into_owned(),
             limits: self.part.limits,
             resources: self.part.resources.clone(),
             context_window: self.context_window,
@@ -111,11 +115,11 @@ mod tests {
     #[tokio::test]
     async fn a_stage_without_its_model_is_refused_before_anything_begins() {
         let mut stand = Stand::new(Vec::new(), Refund::Answers).await;
-        let inputs = Inputs::read(&stand.args(1)).unwrap();
+        let inputs = Inputs::read(&stand.args(1), Redactor::default()).unwrap();
         assert_eq!(inputs.run().context_window, 128_000);
         let gate = FinalizationGate { model: Some("fast".into()), ..FinalizationGate::default() };
         stand.skill.engine.get_or_insert_default().finalization_gate = Some(gate);
-        let error = Inputs::read(&stand.args(2)).unwrap_err().to_string();
+        let error = Inputs::read(&stand.args(2), Redactor::default()).unwrap_err().to_string();
         assert_eq!(error, "the Job's part has no Model `fast`, which the Skill names");
     }
 }

@@ -15,6 +15,7 @@ pub mod model;
 pub mod printer;
 pub mod recent;
 pub mod record;
+pub mod redact;
 pub mod report;
 pub mod sentence;
 pub mod settings;

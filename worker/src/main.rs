@@ -2,6 +2,7 @@
 
 use bloomery_worker::attempt;
 use bloomery_worker::printer::Format;
+use bloomery_worker::redact::Redactor;
 use bloomery_worker::settings::{Command, RunArgs, Settings};
 use bloomery_worker::trace::Trace;
 use clap::Parser;
@@ -13,9 +14,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 fn main() -> ExitCode {
     let Command::Run(args) = Settings::parse().command;
-    let trace = Trace::default();
-    log_to_stderr(args.log_format, trace.clone());
-    match run(&args, &trace) {
+    let (trace, redactor) = (Trace::default(), Redactor::default());
+    log_to_stderr(args.log_format, trace.clone(), redactor.clone());
+    match run(&args, &trace, &redactor) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
@@ -25,19 +26,20 @@ fn main() -> ExitCode {
 }
 
 /// Runs on one thread: a worker waits for others nearly all of its life, and there may be many on a node.
-fn run(args: &RunArgs, trace: &Trace) -> Result<(), Box<dyn std::error::Error>> {
+fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<(), Box<dyn std::error::Error>> {
     // It fails where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build()?;
-    runtime.block_on(attempt::run(args, trace))?;
+    runtime.block_on(attempt::run(args, trace, redactor))?;
     // A name that is still being looked up must not hold the pod up.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Diagnostics go to stderr, and into the trace: stdout is the conversation.
-fn log_to_stderr(format: Format, trace: Trace) {
-    let lines = fmt::layer().with_writer(move || trace.tee(std::io::stderr())).with_target(false).with_ansi(false);
+/// Diagnostics go to stderr, and into the trace, without secrets: stdout is the conversation.
+fn log_to_stderr(format: Format, trace: Trace, redactor: Redactor) {
+    let out = move || redactor.writer(trace.tee(std::io::stderr()));
+    let lines = fmt::layer().with_writer(out).with_target(false).with_ansi(false);
     // rmcp calls every connection that is refused an error; what matters of it we say ourselves.
     let levels = Targets::new().with_default(LevelFilter::INFO).with_target("rmcp", LevelFilter::OFF);
     let log = tracing_subscriber::registry().with(levels);

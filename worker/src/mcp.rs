@@ -14,6 +14,7 @@ mod wire;
 
 use crate::backoff::Backoff;
 use crate::http;
+use crate::redact::Redactor;
 use bloomery_crds::run::McpEndpoint;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
@@ -23,6 +24,7 @@ use std::time::Duration;
 pub use stdio::{Listener, Program};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use transport::Transport;
 
 /// The largest body that is read, in bytes: an answer, or all events of a stream.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -90,16 +92,16 @@ pub struct Client {
 
 impl Client {
     /// Makes a client. The session begins with the first request, and anew where it was lost: beginning one has
-    /// no effect.
-    pub fn new(endpoint: &McpEndpoint) -> Result<Self, http::Error> {
+    /// no effect. What the server says is read without the secrets that `redactor` knows.
+    pub fn new(endpoint: &McpEndpoint, redactor: Redactor) -> Result<Self, http::Error> {
         let (http, url) = (http::client(&endpoint.url, IDLE)?, Arc::from(endpoint.url.as_str()));
-        Ok(Self::of(Server::Remote { http, url: Arc::clone(&url) }, url))
+        Ok(Self::of(Server::Remote { transport: Transport::new(http, redactor), url: Arc::clone(&url) }, url))
     }
 
     /// Makes a client of a server that is a program of this machine. It is started for each session.
-    pub fn program(program: Program) -> Self {
+    pub fn program(program: Program, redactor: Redactor) -> Self {
         let name = Arc::from(program.to_string());
-        Self::of(Server::Program(program), name)
+        Self::of(Server::Program(program, redactor), name)
     }
 
     fn of(server: Server, url: Arc<str>) -> Self {

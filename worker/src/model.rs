@@ -17,6 +17,7 @@ pub use key::SecretMissing;
 
 use crate::backoff::Backoff;
 use crate::http;
+use crate::redact::Redactor;
 use crate::sentence::sentence;
 use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
@@ -36,6 +37,9 @@ use trouble::{Pace, Trouble};
 
 /// The largest answer that is read, in bytes.
 pub const MAX_ANSWER: usize = 2 * 1024 * 1024;
+
+/// How much of what a server says is passed on, in bytes.
+const MAX_QUOTE: usize = 300;
 
 /// The longest clause about a failure, in bytes: it becomes an event, a condition and most of an outcome.
 const MAX_CLAUSE: usize = 896;
@@ -88,6 +92,7 @@ pub struct Client {
     url: String,
     user: String,
     patience: Patience,
+    redactor: Redactor,
     /// Of the main loop.
     history: Mutex<History>,
 }
@@ -96,14 +101,21 @@ impl Client {
     /// Makes a client; nothing is asked yet.
     ///
     /// The Job's UID goes along as `user`: stable, so that a provider can route a conversation to the cache of
-    /// its prefix and a person can find the Job behind a request, and it says nothing of anybody.
-    pub fn new(endpoint: &ModelEndpoint, job_uid: &str, patience: Patience) -> Result<Self, http::Error> {
+    /// its prefix and a person can find the Job behind a request, and it says nothing of anybody. `redactor` learns the
+    /// key before it is used, and keeps it out of what is told.
+    pub fn new(
+        endpoint: &ModelEndpoint,
+        job_uid: &str,
+        patience: Patience,
+        redactor: Redactor,
+    ) -> Result<Self, http::Error> {
         Ok(Self {
             http: http::client(&endpoint.base_url, IDLE)?,
             url: format!("{}/chat/completions", endpoint.base_url.trim_end_matches('/')),
             endpoint: endpoint.clone(),
             user: job_uid.to_owned(),
             patience,
+            redactor,
             history: Mutex::default(),
         })
     }
@@ -174,6 +186,7 @@ impl Client {
 
     async fn attempt(&self, body: &Bytes, remaining: Duration) -> Result<Answer, Trouble> {
         let key = Key::read(self.endpoint.api_key.as_ref())?;
+        self.redactor.learn(&self.endpoint.name, key.secret().as_bytes());
         let timeout = Duration::from_secs(self.endpoint.timeout_seconds).min(remaining);
         let mut request =
             self.http.post(&self.url).timeout(timeout).header(CONTENT_TYPE, "application/json").body(body.clone());
@@ -182,10 +195,10 @@ impl Client {
         }
         let response = request.send().await.map_err(|error| trouble::transport(&error, timeout))?;
         if !response.status().is_success() {
-            return Err(refusal::read(response, &key).await);
+            return Err(refusal::read(response, &self.redactor).await);
         }
         let body = http::read_bounded(response, MAX_ANSWER).await.map_err(|error| trouble::body(&error))?;
-        answer::read(&body).map_err(|unreadable| Trouble::Unreadable { message: unreadable.sentence(&key) })
+        answer::read(&body).map_err(|unreadable| Trouble::Unreadable { message: unreadable.sentence(&self.redactor) })
     }
 
     fn failure(&self, kind: ModelFailure, message: &str) -> Failure {
@@ -205,10 +218,7 @@ impl Client {
 /// The clause that the client makes of an answer that cannot be read.
 #[cfg(fuzzing)]
 pub fn read_answer(body: &[u8]) -> Result<Answer, String> {
-    match Key::read(None) {
-        Ok(key) => answer::read(body).map_err(|unreadable| unreadable.sentence(&key)),
-        Err(_) => Err(String::new()),
-    }
+    answer::read(body).map_err(|unreadable| unreadable.sentence(&Redactor::default()))
 }
 
 /// The tries of one question, and the time that is left for them.

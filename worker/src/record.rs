@@ -1,11 +1,12 @@
 //! The record of a Job in its slag's memory, for people and for later Jobs: `jobs/<key>.json`.
 
+use crate::inputs::Inputs;
 use crate::log::JOBS;
 use crate::log::files::{Files, replace};
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::Projection;
-use bloomery_crds::run::{BoundResource, JobIdentity, JobPart};
+use bloomery_crds::run::{BoundResource, JobIdentity, ResourceSource};
 use bloomery_crds::v1alpha1::{DetectedIntent, LogPosition, Usage};
 use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
@@ -49,15 +50,21 @@ pub struct Record {
 
 impl Record {
     /// The record of a conversation that has ended.
-    pub fn new(part: &JobPart, conversation: &Conversation, projection: Projection) -> Self {
-        let run = conversation.run();
+    pub fn new(inputs: &Inputs, conversation: &Conversation, projection: Projection) -> Self {
+        let (part, run) = (&inputs.part, conversation.run());
+        let resources = part.resources.iter().cloned().map(|mut resource| {
+            if let ResourceSource::Value(value) = &mut resource.source {
+                *value = inputs.redactor.text(value).into_owned();
+            }
+            resource
+        });
         Self {
             version: VERSION,
             job: part.job.clone(),
             skill: run.skill_name.clone(),
             revision: run.revision.clone(),
             goal: run.goal.clone(),
-            resources: part.resources.clone(),
+            resources: resources.collect(),
             intent: projection.gates.intent,
             outcome: projection.outcome,
             result: conversation.result().cloned(),

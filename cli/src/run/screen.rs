@@ -6,7 +6,6 @@ use bloomery_worker::driver::Audience;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tracing_subscriber::fmt::MakeWriter;
 
 /// How often the living line is drawn anew.
 const TICK: Duration = Duration::from_millis(200);
@@ -141,14 +140,6 @@ impl Write for Screen {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Screen {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
     }
 }
 

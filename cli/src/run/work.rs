@@ -16,6 +16,7 @@ use bloomery_worker::inputs::Inputs;
 use bloomery_worker::log::files::Disk;
 use bloomery_worker::log::{JOBS, Segments};
 use bloomery_worker::printer::{Format, Printer};
+use bloomery_worker::redact::Redactor;
 use bloomery_worker::stop::{Stop, Why};
 use bloomery_worker::{driver, focus, mcp, model};
 use std::collections::BTreeMap;
@@ -31,8 +32,8 @@ const GOODBYE: Duration = Duration::from_secs(3);
 const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
 /// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
-pub fn work(job: &Job<'_>, screen: &Screen) -> Result<Exit, Trouble> {
-    let mut inputs = inputs(job)?;
+pub fn work(job: &Job<'_>, screen: &Screen, redactor: Redactor) -> Result<Exit, Trouble> {
+    let mut inputs = inputs(job, redactor)?;
     match standing(job, &inputs)? {
         Standing::Over(projection, result) => {
             return tell(job, screen, driver::Exit::Finished, &projection, result.as_ref());
@@ -56,10 +57,10 @@ enum Standing {
 }
 
 /// What the worker is told.
-fn inputs(job: &Job<'_>) -> Result<Inputs, Trouble> {
+fn inputs(job: &Job<'_>, redactor: Redactor) -> Result<Inputs, Trouble> {
     let (mut part, revision) = (job.document.part.clone(), job.document.revision.clone());
     part.models.clone_from(&job.models.endpoints);
-    Inputs::new(revision, part).map_err(|error| Trouble::usage(error.to_string()))
+    Inputs::new(revision, part, redactor).map_err(|error| Trouble::usage(error.to_string()))
 }
 
 /// Looks at the log. Nothing is written.
@@ -103,15 +104,17 @@ async fn epoch(job: &Job<'_>, inputs: &Inputs, screen: &Screen, stop: &Stop) -> 
     let unusable = |error: bloomery_worker::http::Error| Trouble::usage(error.to_string());
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(patience)).map_err(unusable)?;
-    let tools = tools(job, screen).map_err(unusable)?;
+    let redactor = &inputs.redactor;
+    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(patience), redactor);
+    let models = models.map_err(unusable)?;
+    let tools = tools(job, screen, redactor).map_err(unusable)?;
     let ground = Ground { memory: &job.slag.dir, writer: &job.writer, focus_cache_bytes: focus::BUDGET };
     let claimed = Epoch::claim(Disk, inputs, ground, patience).await.map_err(|error| told(&error))?;
     screen.say(&format!("Job {} of the Skill {}, in {}", part.run_key, job.slag.name, shown(&job.slag, &part.run_key)));
     let printer = if job.args.json {
-        Printer::new(Format::Json, Box::new(io::stdout()))
+        Printer::new(Format::Json, Box::new(redactor.writer(io::stdout())))
     } else {
-        Printer::new(Format::Text, Box::new(screen.clone()))
+        Printer::new(Format::Text, Box::new(redactor.writer(screen.clone())))
     };
     let patience = Patience::of(patience);
     let company = Company { model: &models, tools: &tools, people: &Nobody, audience: screen, stop, printer, patience };
@@ -125,16 +128,21 @@ async fn epoch(job: &Job<'_>, inputs: &Inputs, screen: &Screen, stop: &Stop) -> 
 }
 
 /// The Skill's tools.
-fn tools(job: &Job<'_>, screen: &Screen) -> Result<Option<mcp::Client>, bloomery_worker::http::Error> {
+fn tools(
+    job: &Job<'_>,
+    screen: &Screen,
+    redactor: &Redactor,
+) -> Result<Option<mcp::Client>, bloomery_worker::http::Error> {
     let Some(program) = &job.document.program else {
-        return job.document.revision.mcp.as_ref().map(mcp::Client::new).transpose();
+        let server = job.document.revision.mcp.as_ref();
+        return server.map(|server| mcp::Client::new(server, redactor.clone())).transpose();
     };
     let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));
     let env: BTreeMap<String, String> =
         names.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
     let screen = screen.clone();
     let listener: mcp::Listener = Arc::new(move |line| screen.aside(line));
-    Ok(Some(mcp::Client::program(mcp::Program { argv: program.argv.clone(), env, listener })))
+    Ok(Some(mcp::Client::program(mcp::Program { argv: program.argv.clone(), env, listener }, redactor.clone())))
 }
 
 /// Says how it ended: the answer to stdout, the rest to whoever looks on.

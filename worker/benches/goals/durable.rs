@@ -11,6 +11,7 @@ use bloomery_worker::driver::Journal;
 use bloomery_worker::log::files::Disk;
 use bloomery_worker::log::{Store, claim};
 use bloomery_worker::printer::{Format, Printer};
+use bloomery_worker::redact::Redactor;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,8 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
     let store = Store::open(Disk, memory.path(), crate::RUN_KEY, "uid-1").unwrap();
     let mut conversation = Conversation::new(skill::run(skill::skill()));
     let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1, Duration::ZERO).await.unwrap();
-    let mut journal = Journal::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[]);
+    let mut journal =
+        Journal::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[], Redactor::default());
     let (mut journals, mut floors) = (Vec::new(), Vec::new());
     // The first row is the claim.
     for (at, row) in rows.iter().enumerate().skip(1) {

@@ -122,7 +122,7 @@ pub(crate) fn tool(name: &str, input_schema: Value) -> ListedTool {
 
 /// An answer that asks for one call.
 pub(crate) fn asks(message: Value, id: &str, name: &str, arguments: &Value) -> Answer {
-    let call = AskedCall { id: id.into(), name: name.into(), arguments: arguments.to_string() };
+    let call = AskedCall { id: id.into(), name: name.into(), arguments: arguments.to_string(), secrets: Vec::new() };
     Answer { message, calls: vec![call], input_tokens: Some(100), output_tokens: Some(10), ..Answer::default() }
 }
 

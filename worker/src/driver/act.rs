@@ -151,7 +151,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         }
         drop(running);
         outcomes.sort_by_key(|(at, _)| *at);
-        let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
+        let outcomes = outcomes.into_iter().map(|(_, outcome)| self.journal.redacted(outcome));
+        let outcomes = outcomes.collect::<Result<_, _>>()?;
         self.journal.append_all(results::kept(outcomes, core.focus(), files))
     }
 
@@ -170,6 +171,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
                 text: format!("the pod was asked to end, and no answer came within {} s", patience.grace.as_secs()),
             },
         };
+        let outcome = self.journal.redacted(outcome)?;
         let outcome = results::kept(vec![outcome], core.focus(), self.journal.files());
         let mut entries = vec![started];
         entries.extend(self.journal.append_all(outcome)?);

@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::log::{Claimed, Error, Log, files::Files};
 use crate::printer::Printer;
+use crate::redact::Redactor;
 use bloomery_crds::v1alpha1::LogPosition;
 use bloomery_engine::Event;
 use bloomery_engine::conversation::Call;
@@ -15,24 +16,26 @@ pub struct Journal<F> {
     log: Log<F>,
     clock: Clock,
     printer: Printer,
+    redactor: Redactor,
     unprinted: String,
 }
 
 impl<F: Files> Journal<F> {
     /// Begins with the line that claimed the epoch, which is durable and printed at once. `open` are the calls that
-    /// an earlier epoch has left.
-    pub fn new(claimed: Claimed<F>, mut printer: Printer, open: &[Call]) -> Self {
+    /// an earlier epoch has left. No event that is added holds a secret that `redactor` knows.
+    pub fn new(claimed: Claimed<F>, mut printer: Printer, open: &[Call], redactor: Redactor) -> Self {
         for call in open {
             printer.learn(&call.id, &call.tool);
         }
         let Claimed { log, clock, line, entry } = claimed;
         let first = printer.render(&line, &entry);
         printer.print(&first);
-        Self { log, clock, printer, unprinted: String::new() }
+        Self { log, clock, printer, redactor, unprinted: String::new() }
     }
 
     /// Adds an event that has just happened. It is not durable before [`Journal::sync`].
     pub fn append(&mut self, event: Event) -> Result<Entry, Error> {
+        let event = self.redacted(event)?;
         let (line, entry) = self.log.append(event, self.clock.stamp())?;
         self.unprinted.push_str(&self.printer.render(&line, &entry));
         Ok(entry)
@@ -41,6 +44,12 @@ impl<F: Files> Journal<F> {
     /// Adds events that have just happened.
     pub fn append_all(&mut self, events: Vec<Event>) -> Result<Vec<Entry>, Error> {
         events.into_iter().map(|event| self.append(event)).collect()
+    }
+
+    /// An event as it is added, for what is kept of it beside the log.
+    pub fn redacted(&self, event: Event) -> Result<Event, Error> {
+        let name = event.name();
+        self.redactor.event(event).map_err(|source| Error::Secret { event: name, source })
     }
 
     /// Makes all events durable, then prints them.

@@ -18,6 +18,7 @@ mod frozen;
 mod killed;
 mod people;
 mod replayed;
+mod secrets;
 mod selected;
 mod stopped;
 mod storage;

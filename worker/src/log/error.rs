@@ -97,6 +97,17 @@ pub enum Error {
         /// What the file system said.
         source: io::Error,
     },
+    /// An event cannot be told without a secret value.
+    #[error(
+        "the event {event} means nothing without the value of a secret ({source}): a secret of the Job is a word that \
+         events are made of. Choose another value"
+    )]
+    Secret {
+        /// Its name.
+        event: &'static str,
+        /// What the reader said of the event without it.
+        source: serde_json::Error,
+    },
     /// An event could not be written as JSON.
     #[error("an event cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),

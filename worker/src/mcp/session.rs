@@ -3,6 +3,7 @@
 use super::stdio::{Program, Stdio};
 use super::transport::Transport;
 use super::wire::{Fate, Wire};
+use crate::redact::Redactor;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, ErrorData, Implementation, ProtocolVersion, RequestMetaObject,
     ServerResult,
@@ -34,12 +35,12 @@ pub(super) enum Server {
     /// At an address.
     Remote {
         /// Speaks to it.
-        http: reqwest::Client,
+        transport: Transport,
         /// Its streamable HTTP endpoint.
         url: Arc<str>,
     },
-    /// In a program that is started for it.
-    Program(Program),
+    /// In a program that is started for it, and read without secrets.
+    Program(Program, Redactor),
 }
 
 /// What came of a request.
@@ -99,13 +100,13 @@ impl Session {
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
         let begun = async {
             match server {
-                Server::Remote { http, url } => {
-                    let transport = Transport::new(http.clone(), wire.clone());
+                Server::Remote { transport, url } => {
+                    let transport = transport.of_session(wire.clone());
                     let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
                     Ok(client.serve_with_lifecycle(transport, lifecycle).await)
                 }
-                Server::Program(program) => {
-                    let transport = Stdio::start(program, wire.clone())?;
+                Server::Program(program, redactor) => {
+                    let transport = Stdio::start(program, wire.clone(), redactor.clone())?;
                     Ok(client.serve_with_lifecycle(transport, lifecycle).await)
                 }
             }

@@ -6,6 +6,7 @@
 
 use super::MAX_BODY;
 use super::wire::{Fate, Wire};
+use crate::redact::Redactor;
 use bloomery_crds::text::bounded;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -63,6 +64,7 @@ pub(super) struct Stdio {
     line: Vec<u8>,
     group: Group,
     wire: Wire,
+    redactor: Redactor,
 }
 
 impl Stdio {
@@ -70,7 +72,7 @@ impl Stdio {
     ///
     /// # Errors
     /// Why it cannot be started, as the end of a sentence.
-    pub(super) fn start(program: &Program, wire: Wire) -> Result<Self, String> {
+    pub(super) fn start(program: &Program, wire: Wire, redactor: Redactor) -> Result<Self, String> {
         let Some((name, arguments)) = program.argv.split_first() else { return Err("it has no name".to_owned()) };
         let mut command = Command::new(name);
         command.args(arguments).env_clear().envs(&program.env).process_group(0).kill_on_drop(true);
@@ -80,7 +82,7 @@ impl Stdio {
             return Err("it has no standard input or output".to_owned());
         };
         if let Some(errors) = child.stderr.take() {
-            tokio::spawn(listen(errors, program.listener.clone()));
+            tokio::spawn(listen(errors, program.listener.clone(), redactor.clone()));
         }
         Ok(Self {
             input: Arc::new(Mutex::new(Some(input))),
@@ -88,6 +90,7 @@ impl Stdio {
             line: Vec::new(),
             group: Group::of(child),
             wire,
+            redactor,
         })
     }
 
@@ -120,7 +123,7 @@ impl Stdio {
                 Ok(None) => return Err(self.ended().await),
                 Err(error) => return Err(error.to_string()),
             };
-            match serde_json::from_slice(&line) {
+            match serde_json::from_str(&self.redactor.json_bytes(&line)) {
                 Ok(message) => return Ok(message),
                 // Not part of the protocol, and in wide use: programs that greet on their standard output.
                 Err(_) if line.trim_ascii_start().first() != Some(&b'{') => {}
@@ -203,7 +206,7 @@ async fn write(input: Option<&mut ChildStdin>, line: &[u8]) -> Result<(), (usize
 }
 
 /// Passes the lines of a program's standard error on; one that is too long is cut.
-async fn listen(errors: impl AsyncRead + Unpin, listener: Listener) {
+async fn listen(errors: impl AsyncRead + Unpin, listener: Listener, redactor: Redactor) {
     let mut errors = BufReader::new(errors);
     let mut line = Vec::new();
     loop {
@@ -214,7 +217,7 @@ async fn listen(errors: impl AsyncRead + Unpin, listener: Listener) {
         line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         let (used, is_over) = (end.map_or(read.len(), |end| end + 1), read.is_empty());
         if end.is_some() || (is_over && !line.is_empty()) {
-            listener(&bounded(&String::from_utf8_lossy(&line), MAX_SAID));
+            listener(&bounded(&redactor.text(&String::from_utf8_lossy(&line)), MAX_SAID));
             line.clear();
         }
         if is_over {

@@ -8,6 +8,7 @@ mod stdio;
 mod wrong;
 
 use super::*;
+use crate::redact::Redactor;
 use bloomery_crds::Digest;
 use bloomery_engine::event::CallId;
 use bloomery_engine::tool::ToolSource;
@@ -18,7 +19,7 @@ const PLENTY: Duration = Duration::from_secs(30);
 fn client(url: &str) -> Client {
     // Another test may have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::new(&McpEndpoint { url: url.to_owned() }).unwrap();
+    let client = Client::new(&McpEndpoint { url: url.to_owned() }, Redactor::default()).unwrap();
     Client { unsent_patience: Duration::ZERO, ..client }
 }
 
@@ -43,6 +44,6 @@ fn failed(text: &str) -> CallOutcome {
 
 #[test]
 fn a_url_that_is_none_is_refused() {
-    let error = Client::new(&McpEndpoint { url: "orders:8080".into() }).unwrap_err();
+    let error = Client::new(&McpEndpoint { url: "orders:8080".into() }, Redactor::default()).unwrap_err();
     assert!(error.to_string().contains("is not an http or https URL"), "{error}");
 }

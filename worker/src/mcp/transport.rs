@@ -6,9 +6,9 @@
 use super::MAX_BODY;
 use super::wire::{Fate, Wire};
 use crate::http::{self, cause};
-use bloomery_crds::text::bounded;
+use crate::redact::Redactor;
 use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -54,13 +54,20 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 #[derive(Debug, Clone)]
 pub(super) struct Transport {
     http: reqwest::Client,
+    redactor: Redactor,
     wire: Wire,
     overflowed: Arc<AtomicBool>,
 }
 
 impl Transport {
-    pub(super) fn new(http: reqwest::Client, wire: Wire) -> Self {
-        Self { http, wire, overflowed: Arc::default() }
+    /// The transport of no session yet. What it reads holds no secret that `redactor` knows.
+    pub(super) fn new(http: reqwest::Client, redactor: Redactor) -> Self {
+        Self { http, redactor, wire: Wire::default(), overflowed: Arc::default() }
+    }
+
+    /// The same for a session that begins.
+    pub(super) fn of_session(&self, wire: Wire) -> Self {
+        Self { wire, ..Self::new(self.http.clone(), self.redactor.clone()) }
     }
 
     async fn post(
@@ -83,7 +90,7 @@ impl Transport {
             _ => return Err(broken(format!("it answered HTTP {}", status.as_u16()))),
         };
         if !status.is_success() {
-            return refused(response, asked, in_session).await;
+            return self.refused(response, asked, in_session).await;
         }
         let session = header(&response, SESSION_ID);
         match header(&response, CONTENT_TYPE.as_str()).unwrap_or_default() {
@@ -92,8 +99,9 @@ impl Transport {
             }
             kind if kind.starts_with(JSON) => {
                 let body = http::read_bounded(response, MAX_BODY).await.map_err(|error| broken(error.to_string()))?;
-                let answer = serde_json::from_slice(&body)
-                    .map_err(|error| broken(format!("its answer cannot be read: {error}: {}", quote(&body))))?;
+                let text = self.redactor.json_bytes(&body);
+                let answer = serde_json::from_str(&text)
+                    .map_err(|error| broken(format!("its answer cannot be read: {error}: {}", self.quote(&text))))?;
                 answers(&answer, asked)?;
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
@@ -120,7 +128,47 @@ impl Transport {
                 Error::Broken(why)
             })
         });
-        SseStream::from_bytes_stream(bytes).boxed()
+        let redactor = self.redactor.clone();
+        let events = SseStream::from_bytes_stream(bytes).map_ok(move |event| {
+            let data = event.data.map(|data| redactor.json_text(&data).into_owned());
+            Sse { data, ..event }
+        });
+        events.boxed()
+    }
+
+    /// Sorts a refusal: an error that names this request is its answer; the rest says nothing of what happened.
+    async fn refused(
+        &self,
+        response: Response,
+        asked: &Asked,
+        in_session: bool,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let body = http::read_bounded(response, MAX_REFUSAL).await.unwrap_or_default();
+        let body = self.redactor.json_bytes(&body);
+        let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if status.is_client_error() && !unauthorized {
+            let answer = serde_json::from_str::<ServerJsonRpcMessage>(&body).ok();
+            if !in_session && matches!(asked.request, ClientRequest::DiscoverRequest(_)) {
+                return Ok(StreamableHttpPostResponse::Json(older(answer, asked, status), None));
+            }
+            if let Some(answer @ JsonRpcMessage::Error(_)) = answer
+                && answers(&answer, asked).is_ok()
+            {
+                return Ok(StreamableHttpPostResponse::Json(answer, None));
+            }
+        }
+        Err(broken(format!("it answered HTTP {}: {}", status.as_u16(), self.quote(&body))))
+    }
+
+    fn quote(&self, text: &str) -> String {
+        match self.redactor.quote(text, MAX_QUOTE) {
+            quote if quote.is_empty() => "an empty body".to_owned(),
+            quote => quote,
+        }
     }
 }
 
@@ -230,28 +278,6 @@ fn fate(error: &StreamableHttpError<Error>) -> Fate {
 
 type Asked = rmcp::model::JsonRpcRequest<ClientRequest>;
 
-/// Sorts a refusal: an error that names this request is its answer; the rest says nothing of what happened.
-async fn refused(response: Response, asked: &Asked, in_session: bool) -> Outcome<StreamableHttpPostResponse> {
-    let status = response.status();
-    if status == StatusCode::NOT_FOUND && in_session {
-        return Err(StreamableHttpError::SessionExpired);
-    }
-    let body = http::read_bounded(response, MAX_REFUSAL).await.unwrap_or_default();
-    let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    if status.is_client_error() && !unauthorized {
-        let answer = serde_json::from_slice::<ServerJsonRpcMessage>(&body).ok();
-        if !in_session && matches!(asked.request, ClientRequest::DiscoverRequest(_)) {
-            return Ok(StreamableHttpPostResponse::Json(older(answer, asked, status), None));
-        }
-        if let Some(answer @ JsonRpcMessage::Error(_)) = answer
-            && answers(&answer, asked).is_ok()
-        {
-            return Ok(StreamableHttpPostResponse::Json(answer, None));
-        }
-    }
-    Err(broken(format!("it answered HTTP {}: {}", status.as_u16(), quote(&body))))
-}
-
 /// What a server of the older era says to a request that it does not know, in the form that rmcp falls back on.
 fn older(answer: Option<ServerJsonRpcMessage>, asked: &Asked, status: StatusCode) -> ServerJsonRpcMessage {
     let error = match answer {
@@ -280,12 +306,4 @@ fn answers(answer: &ServerJsonRpcMessage, asked: &Asked) -> Outcome<()> {
 
 fn header(response: &Response, name: &str) -> Option<String> {
     Some(response.headers().get(name)?.to_str().ok()?.to_owned())
-}
-
-fn quote(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    match text.split_whitespace().collect::<Vec<_>>().join(" ") {
-        text if text.is_empty() => "an empty body".to_owned(),
-        text => bounded(&text, MAX_QUOTE),
-    }
 }

@@ -3,8 +3,9 @@
 #[cfg(test)]
 mod hostile;
 
-use super::key::Key;
+use super::MAX_QUOTE;
 use super::refusal::said;
+use crate::redact::Redactor;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_engine::event::{Answer, AskedCall};
 use serde::Deserialize;
@@ -27,9 +28,9 @@ impl Unreadable {
     }
 
     /// What is wrong, for a sentence that begins with "the Model `x` ...".
-    pub(super) fn sentence(&self, key: &Key) -> String {
+    pub(super) fn sentence(&self, redactor: &Redactor) -> String {
         // What the parser says quotes the body too.
-        let (why, quote) = (key.quote(&self.why), key.quote(&self.quote));
+        let (why, quote) = (redactor.quote(&self.why, MAX_QUOTE), redactor.quote(&self.quote, MAX_QUOTE));
         let quote = if quote.is_empty() { "an empty body" } else { &quote };
         format!("gave an answer that cannot be read: {why}: {quote}")
     }
@@ -147,6 +148,8 @@ fn call(call: &Value) -> Result<AskedCall, Unreadable> {
         arguments: field("/function/arguments")
             .map(str::to_owned)
             .ok_or_else(|| Unreadable::new("the arguments of a tool call are no text", call.to_string()))?,
+        // The worker marks calls where answers become events.
+        secrets: Vec::new(),
     })
 }
 
@@ -199,6 +202,7 @@ mod tests {
             id: id.into(),
             name: name.into(),
             arguments: arguments.into(),
+            secrets: Vec::new(),
         };
         assert_eq!(answer.calls, [call("a", "refund", "{\"b\":1, \"a\":2}"), call("b", "check", "")]);
         assert_eq!(answer.text, "");

@@ -2,6 +2,7 @@
 
 use super::{Client, Failure, Patience};
 use crate::http;
+use crate::redact::Redactor;
 use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::ModelEndpoint;
@@ -19,9 +20,15 @@ impl Clients {
     ///
     /// # Errors
     /// If one of them cannot be made.
-    pub fn new(endpoints: &[ModelEndpoint], job_uid: &str, patience: &Patience) -> Result<Self, http::Error> {
+    pub fn new(
+        endpoints: &[ModelEndpoint],
+        job_uid: &str,
+        patience: &Patience,
+        redactor: &Redactor,
+    ) -> Result<Self, http::Error> {
         let client = |endpoint: &ModelEndpoint| {
-            Client::new(endpoint, job_uid, patience.clone()).map(|client| (endpoint.name.clone(), client))
+            let client = Client::new(endpoint, job_uid, patience.clone(), redactor.clone());
+            client.map(|client| (endpoint.name.clone(), client))
         };
         endpoints.iter().map(client).collect::<Result<_, _>>().map(Self)
     }

@@ -2,13 +2,8 @@
 
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::KeyFile;
-use bloomery_crds::text::bounded;
 use reqwest::header::HeaderValue;
-use std::borrow::Cow;
 use std::io::ErrorKind;
-
-/// How much of what a server says is passed on, in bytes.
-const MAX_QUOTE: usize = 300;
 
 /// A key of a Secret that is not there, or is empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,12 +66,9 @@ impl Key {
         self.header.clone()
     }
 
-    /// What may be passed on of a text that a server wrote: without the key, on one line, bounded. Servers like
-    /// to quote what they refuse. The key goes first, so that no cut leaves a part of it.
-    pub(super) fn quote(&self, text: &str) -> String {
-        let text =
-            if self.secret.is_empty() { text.into() } else { Cow::from(text.replace(&self.secret, "[redacted]")) };
-        bounded(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_QUOTE)
+    /// The key itself; empty where none is asked for.
+    pub(super) fn secret(&self) -> &str {
+        &self.secret
     }
 }
 
@@ -108,17 +100,6 @@ mod tests {
         assert!(key.header().unwrap().is_sensitive());
     }
 
-    #[test]
-    fn a_quote_is_one_bounded_line_without_the_key() {
-        let (_dir, file) = file(Some(b"sk-123"));
-        let key = Key::read(Some(&file)).ok().unwrap();
-        assert_eq!(key.quote("bad\n  key sk-123!"), "bad key [redacted]!");
-        for padding in 280..300 {
-            let quote = key.quote(&format!("{}sk-123{}", "x".repeat(padding), "y".repeat(300)));
-            assert!(quote.len() <= 300 && !quote.contains("sk"), "{quote}");
-        }
-    }
-
     #[rstest]
     #[case(None)]
     #[case(Some(b"".as_slice()))]
@@ -142,6 +123,6 @@ mod tests {
     fn no_key_is_asked_for() {
         let key = Key::read(None).ok().unwrap();
         assert_eq!(key.header(), None);
-        assert_eq!(key.quote("as it is"), "as it is");
+        assert_eq!(key.secret(), "");
     }
 }

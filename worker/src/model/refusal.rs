@@ -1,9 +1,9 @@
 //! Answers whose HTTP status is no success: what they mean, and whether asking again can help.
 
-use super::key::Key;
-use super::retry_after;
 use super::trouble::{Pace, Trouble};
+use super::{MAX_QUOTE, retry_after};
 use crate::http;
+use crate::redact::Redactor;
 use jiff::Timestamp;
 use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
@@ -14,11 +14,11 @@ use std::time::Duration;
 const MAX_BODY: usize = 64 * 1024;
 
 /// Reads a refusal.
-pub(super) async fn read(response: Response, key: &Key) -> Trouble {
+pub(super) async fn read(response: Response, redactor: &Redactor) -> Trouble {
     let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let asked = header(RETRY_AFTER).and_then(|value| retry_after::parse(value, Timestamp::now()));
-    let location = header(LOCATION).map(|to| key.quote(to));
+    let location = header(LOCATION).map(|to| redactor.quote(to, MAX_QUOTE));
     let body = http::read_bounded(response, MAX_BODY).await.unwrap_or_default();
     let body = String::from_utf8_lossy(&body);
     let refusal = Refusal {
@@ -26,7 +26,7 @@ pub(super) async fn read(response: Response, key: &Key) -> Trouble {
         asked,
         location: location.as_deref(),
         too_long: is_too_long(&body),
-        says: key.quote(&said(&body)).trim_end_matches('.').to_owned(),
+        says: redactor.quote(&said(&body), MAX_QUOTE).trim_end_matches('.').to_owned(),
     };
     refusal.sort()
 }

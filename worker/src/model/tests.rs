@@ -1,6 +1,7 @@
 //! The client against a real server on a socket, for everything that a server does.
 
 use super::*;
+use crate::redact::Redactor;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -121,7 +122,7 @@ fn patience(whole: Duration) -> Patience {
 fn client_of(endpoint: &ModelEndpoint, patience: Patience) -> Client {
     // Another test may have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::new(endpoint, "uid-1", patience).unwrap()
+    Client::new(endpoint, "uid-1", patience, Redactor::default()).unwrap()
 }
 
 fn client(base_url: &str) -> Client {
@@ -368,7 +369,7 @@ async fn a_key_that_is_mended_heals_without_a_restart() {
     assert_eq!(keys, ["Bearer sk-wrong", "Bearer sk-right"]);
     let told = told.into_inner().unwrap();
     let [Waiting::ModelUnavailable { message }] = &told[..] else { panic!("{told:?}") };
-    let told = "answered HTTP 401: Incorrect API key provided: [redacted]. Check the key in its Secret";
+    let told = "answered HTTP 401: Incorrect API key provided: [redacted: default]. Check the key in its Secret";
     assert!(message.ends_with(told), "{message}");
     assert!(!message.contains("sk-wrong"), "{message}");
 }
@@ -464,10 +465,12 @@ async fn dropping_the_future_drops_the_request() {
 fn a_url_that_is_none_is_refused() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     for url in ["", "models.example", "ftp://models.example"] {
-        let error = Client::new(&endpoint(url), "uid-1", Patience::of(PLENTY)).unwrap_err();
+        let error = Client::new(&endpoint(url), "uid-1", Patience::of(PLENTY), Redactor::default()).unwrap_err();
         assert!(error.to_string().contains("is not an http or https URL"), "{error}");
     }
-    assert!(Client::new(&endpoint("https://models.example/v1"), "uid-1", Patience::of(PLENTY)).is_ok());
+    assert!(
+        Client::new(&endpoint("https://models.example/v1"), "uid-1", Patience::of(PLENTY), Redactor::default()).is_ok()
+    );
 }
 
 #[tokio::test]
@@ -478,7 +481,7 @@ async fn each_model_is_asked_by_its_name() {
         ModelEndpoint { name: "fast".into(), model: "gpt-5-mini".into(), ..endpoint(&url) },
     ];
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let clients = Clients::new(&models, "uid-1", &patience(Duration::ZERO)).unwrap();
+    let clients = Clients::new(&models, "uid-1", &patience(Duration::ZERO), &Redactor::default()).unwrap();
     let ask = async |model: &'static str| {
         let request = ModelRequest { model, ..request(&[]) };
         clients.complete(&request, PLENTY, &unheard()).await

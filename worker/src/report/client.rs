@@ -1,9 +1,9 @@
 //! One report over HTTPS.
 
 use crate::http::{cause, read_bounded};
+use crate::redact::Redactor;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::run::ReportEndpoint;
-use bloomery_crds::text::bounded;
 use reqwest::StatusCode;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,6 +45,9 @@ pub enum Failure {
         /// Why.
         source: std::io::Error,
     },
+    /// The report cannot be written as JSON.
+    #[error("the report cannot be written: {0}")]
+    Unwritable(String),
     /// The operator cannot be reached, or what it answers cannot be read.
     #[error("the operator cannot be reached: {0}")]
     Unreachable(String),
@@ -77,15 +80,16 @@ pub struct Client {
     http: reqwest::Client,
     url: String,
     token: PathBuf,
+    redactor: Redactor,
 }
 
 impl Client {
     /// Makes a client for `endpoint`; `token` is the file of the projected token, read anew for each report,
-    /// because the kubelet rotates it.
+    /// because the kubelet rotates it. No report holds a secret that `redactor` knows.
     ///
     /// # Errors
     /// If the certificates are not PEM, as a sentence.
-    pub fn new(endpoint: &ReportEndpoint, token: PathBuf) -> Result<Self, String> {
+    pub fn new(endpoint: &ReportEndpoint, token: PathBuf, redactor: Redactor) -> Result<Self, String> {
         let roots = reqwest::Certificate::from_pem_bundle(endpoint.ca.as_bytes())
             .map_err(|error| format!("report.ca of the Job's part is not a PEM certificate: {}", cause(&error)))?;
         if roots.is_empty() {
@@ -102,24 +106,26 @@ impl Client {
             .pool_max_idle_per_host(1)
             .build()
             .map_err(|error| format!("the client for reports cannot be made: {}", cause(&error)))?;
-        Ok(Self { http, url: endpoint.url.clone(), token })
+        Ok(Self { http, url: endpoint.url.clone(), token, redactor })
     }
 
     /// Sends one report.
     pub async fn send(&self, report: &Report) -> Result<Directives, Failure> {
         let token = std::fs::read_to_string(&self.token)
             .map_err(|source| Failure::Token { path: self.token.clone(), source })?;
+        let mut body = serde_json::to_value(report).map_err(|error| Failure::Unwritable(error.to_string()))?;
+        self.redactor.json(&mut body);
         let response = self
             .http
             .post(&self.url)
             .bearer_auth(token.trim())
-            .json(report)
+            .json(&body)
             .send()
             .await
             .map_err(|error| Failure::Unreachable(cause(&error)))?;
         let status = response.status();
         let body = read_bounded(response, MAX_REPLY).await.map_err(|error| Failure::Unreachable(error.to_string()))?;
-        let message = || bounded(String::from_utf8_lossy(&body).trim(), 256);
+        let message = || self.redactor.quote(&String::from_utf8_lossy(&body), 256);
         match status {
             StatusCode::OK => serde_json::from_slice(&body)
                 .map_err(|error| Failure::Unreachable(format!("its reply cannot be read: {error}"))),

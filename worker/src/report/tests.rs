@@ -1,6 +1,7 @@
 use super::client::Failure;
 use super::*;
 use crate::fixture::operator::{Operator, Reply};
+use crate::redact::Redactor;
 use crate::stop::Why;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Phase;
@@ -52,7 +53,7 @@ impl Stand {
     }
 
     fn client(&self) -> Client {
-        Client::new(&self.operator.endpoint, self.token()).unwrap()
+        Client::new(&self.operator.endpoint, self.token(), Redactor::default()).unwrap()
     }
 
     fn reporter(&self) -> Reporter {
@@ -188,6 +189,6 @@ async fn what_an_operator_says_is_bounded_and_followed_nowhere() {
 async fn certificates_that_are_none_are_refused_at_once(#[case] ca: &str, #[case] says: &str) {
     let mut stand = Stand::with([]).await;
     stand.operator.endpoint.ca = ca.into();
-    let refused = Client::new(&stand.operator.endpoint, stand.token()).unwrap_err();
+    let refused = Client::new(&stand.operator.endpoint, stand.token(), Redactor::default()).unwrap_err();
     assert!(refused.contains(says), "{refused}");
 }

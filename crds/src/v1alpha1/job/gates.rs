@@ -90,6 +90,8 @@ pub enum Verdict {
 pub enum GateReason {
     /// The tool is not in the Job's catalogue.
     Catalogue,
+    /// The arguments hold the value of a secret.
+    Secret,
     /// `policy.tools` does not allow the tool.
     Policy,
     /// The tool's own `policy` does not allow the call, or wants it approved.

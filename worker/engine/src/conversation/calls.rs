@@ -22,6 +22,8 @@ pub struct Call {
     pub tool: String,
     /// The arguments as the model wrote them.
     pub raw_arguments: String,
+    /// The secrets whose values the model wrote into them.
+    pub secrets: Vec<String>,
     /// The answer was cut off at a length limit: nobody knows whether the call is whole.
     pub cut: bool,
     /// The canonical arguments, once the call is requested.
@@ -82,6 +84,7 @@ impl Call {
             provider_id: asked.id.clone(),
             tool: asked.name.clone(),
             raw_arguments: asked.arguments.clone(),
+            secrets: asked.secrets.clone(),
             cut,
             arguments: None,
             state: CallState::Asked,

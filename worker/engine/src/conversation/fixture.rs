@@ -82,6 +82,7 @@ pub(crate) fn asks(calls: &[(&str, Value)]) -> Answer {
             id: format!("call_{i}"),
             name: (*name).into(),
             arguments: arguments.to_string(),
+            secrets: Vec::new(),
         })
         .collect();
     Answer {

@@ -34,8 +34,11 @@ pub struct AskedCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments as the model wrote them.
+    /// The arguments as the model wrote them, without secret values.
     pub arguments: String,
+    /// The secrets whose values stood in the arguments: such a call is denied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
 }
 
 /// Why there is no usable answer.

@@ -22,14 +22,15 @@ pub struct Ruling {
     pub reasons: Vec<RulingReason>,
 }
 
-/// Rules on a call: catalogue -> `policy.tools` -> the tool's own policy -> compiled guardrails -> workflows ->
-/// argument schema -> approvals -> limits. What people have approved holds the call no longer; nothing else changes by it.
+/// Rules on a call: catalogue -> secrets in its arguments -> `policy.tools` -> the tool's own policy -> compiled
+/// guardrails -> workflows -> argument schema -> approvals -> limits. What people have approved holds the call no longer;
+/// nothing else changes by it.
 pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
     let Some(tool) = conversation.tool(&call.tool) else {
         let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
         return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
     };
-    let mut objections: Vec<Objection> = policy(tool, conversation).into_iter().collect();
+    let mut objections: Vec<Objection> = secrets(call).into_iter().chain(policy(tool, conversation)).collect();
     let rules = conversation.rules();
     let arguments = call.read_arguments();
     let checked = arguments.as_ref().map(|arguments| Checked::check(arguments));
@@ -94,6 +95,15 @@ fn strictest(objections: Vec<Objection>) -> Ruling {
     let verdict = objections.iter().map(|objection| objection.verdict).max().unwrap_or(Verdict::Allow);
     let of_rank = objections.into_iter().filter(|objection| objection.verdict == verdict);
     Ruling { verdict, reasons: of_rank.map(|objection| objection.reason).collect() }
+}
+
+/// The worker has found them: what is ruled on, and kept, is without them.
+fn secrets(call: &Call) -> Option<Objection> {
+    let detail = format!(
+        "the arguments hold the value of {}: no tool is given a secret in its arguments. Leave it out",
+        call.secrets.join(", ")
+    );
+    (!call.secrets.is_empty()).then(|| Objection::deny(GateReason::Secret, detail))
 }
 
 fn policy(tool: &CatalogueTool, conversation: &Conversation) -> Option<Objection> {

@@ -32,7 +32,7 @@ fn program(argv: &[&str], said: &Said) -> Client {
     let env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
     let listener: super::super::Listener = Arc::new(move |line| said.0.lock().unwrap().push(line.to_owned()));
-    Client { unsent_patience: Duration::ZERO, ..Client::program(Program { argv, env, listener }) }
+    Client { unsent_patience: Duration::ZERO, ..Client::program(Program { argv, env, listener }, Redactor::default()) }
 }
 
 fn server(act: &str) -> Client {

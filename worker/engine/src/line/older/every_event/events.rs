@@ -29,6 +29,7 @@ pub(super) fn all() -> Vec<Event> {
         finished(),
         selected(),
         people(),
+        secret(),
     ]
     .concat()
 }
@@ -114,6 +115,7 @@ fn model() -> Vec<Event> {
             id: "call_0".into(),
             name: "orders_refund".into(),
             arguments: "{\"amount\":1}".into(),
+            secrets: Vec::new(),
         }],
         input_tokens: None,
         output_tokens: None,
@@ -317,6 +319,21 @@ fn people() -> Vec<Event> {
         Event::UserReplied { question: QuestionId::new(1), text: "A-17".into(), by: jane() },
         Event::UserMessage { text: "Hurry\nup".into(), by: jane() },
         Event::Parked { reason: ParkReason::Reply },
+    ]
+}
+
+fn secret() -> Vec<Event> {
+    let asked = AskedCall {
+        id: "call_1".into(),
+        name: "orders_refund".into(),
+        arguments: "{\"note\":\"[redacted: token]\"}".into(),
+        secrets: vec!["token".into()],
+    };
+    let answer = Answer { message: json!({"role": "assistant"}), calls: vec![asked], ..Answer::default() };
+    let denied = RulingReason { layer: GateReason::Secret, detail: "the value of token".into(), approver: None };
+    vec![
+        Event::ModelAnswered { answer },
+        Event::ToolRuled { call: call(), verdict: Verdict::Deny, reasons: vec![denied] },
     ]
 }
 

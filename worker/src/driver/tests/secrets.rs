@@ -1,0 +1,173 @@
+//! No secret is in anything that is kept, told or asked (`design.md`, invariant 9): they are planted wherever a text
+//! comes from outside, and everything that a run leaves behind is searched for them.
+
+use super::*;
+use crate::redact::Redactor;
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{GateReason, ResourceType, Verdict};
+use bloomery_engine::event::RulingReason;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+const KEY: &str = "sk-model-0123456789";
+const CREDENTIAL: &str = "p\"ss/w\\rd ä+1";
+const ROTATED: &str = "the-next-password";
+const TOKEN: &str = "eyJhbGciOi.report.token";
+
+/// How each of them must not stand anywhere: as it is, in JSON, in JSON within JSON, in a URL, in base64.
+fn forms(secret: &str) -> Vec<String> {
+    let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
+    let url = secret.bytes().fold(String::new(), |url, byte| url + &format!("%{byte:02X}"));
+    let form = secret.replace('"', "%22").replace('/', "%2F").replace('\\', "%5C").replace('ä', "%C3%A4");
+    let once = json(secret);
+    vec![secret.to_owned(), json(&once), once, url, form.replace('+', "%2B").replace(' ', "+")]
+}
+
+/// In base64, as `printf '%s' "$before$secret$after" | base64` writes it.
+const ENCODED: [(&str, &str); 3] = [
+    ("c2stbW9kZWwtMDEyMzQ1Njc4OQ==", "c2stbW9kZWwtMDEyMzQ1Njc4"),
+    ("dXNlcjpzay1tb2RlbC0wMTIzNDU2Nzg5Cg==", "zay1tb2RlbC0wMTIzNDU2Nzg5"),
+    ("YTpzay1tb2RlbC0wMTIzNDU2Nzg5Og==", "zay1tb2RlbC0wMTIzNDU2Nzg5"),
+];
+
+/// Tools that say what they should not, and remember what they were given.
+struct Leaky {
+    credential: PathBuf,
+    given: Mutex<Vec<String>>,
+}
+
+impl Tools for Leaky {
+    async fn list(&self, _within: Duration) -> Result<Vec<ListedTool>, String> {
+        let tool = |name: &str| ListedTool {
+            name: name.into(),
+            description: format!("The tool {name} uses {KEY}"),
+            input_schema: json!({ "type": "object", "description": CREDENTIAL }),
+            read_only_hint: None,
+        };
+        Ok(["lookup", "verify", "refund", "notify"].map(tool).into())
+    }
+
+    async fn call(&self, call: &ToolCall<'_>, _within: Duration) -> Event {
+        self.given.lock().unwrap().push(format!("{} {}", call.tool, call.arguments));
+        let id = call.id.clone();
+        match call.tool {
+            "lookup" => Event::ToolCompleted { call: id, text: planted() },
+            // Too large for the history: it is kept in the focus cache.
+            "verify" => Event::ToolCompleted { call: id, text: format!("{}{}", planted(), "x".repeat(20_000)) },
+            "refund" => {
+                // The kubelet puts the next version in its place while the call is under way.
+                let next = self.credential.with_extension("next");
+                fs::write(&next, ROTATED).unwrap();
+                fs::rename(&next, &self.credential).unwrap();
+                Event::ToolFailed { call: id, text: format!("{ROTATED} is no {CREDENTIAL}") }
+            }
+            _ => Event::ToolIndeterminate { call: id, text: format!("lost after {ROTATED}, {}", planted()) },
+        }
+    }
+}
+
+/// A text with every form of every secret.
+fn planted() -> String {
+    let plain = [KEY, CREDENTIAL, TOKEN].into_iter().flat_map(forms);
+    plain.chain(ENCODED.map(|(text, _)| text.to_owned())).collect::<Vec<_>>().join(" | ")
+}
+
+/// All files below a directory, as text.
+fn files_in(dir: &Path) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            files.extend(files_in(&entry.path()));
+        } else {
+            let content = String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).into_owned();
+            files.push((entry.path().display().to_string(), content));
+        }
+    }
+    files
+}
+
+fn file(stand: &Stand, name: &str, value: &str) -> (PathBuf, KeyFile) {
+    let path = stand.dir.path().join(name);
+    fs::write(&path, value).unwrap();
+    let file = KeyFile { path: path.to_str().unwrap().into(), secret: name.into(), key: "value".into() };
+    (path, file)
+}
+
+fn script() -> Vec<Answer> {
+    vec![
+        Answer::Calls(vec![("lookup", json!({ "order": "A-17" })), ("verify", json!({ "order": "A-17" }))]),
+        Answer::Calls(vec![("refund", json!({ "amount": 20, "note": { "password": CREDENTIAL } }))]),
+        Answer::Calls(vec![("refund", json!({ "note": "Basic dXNlcjpzay1tb2RlbC0wMTIzNDU2Nzg5" }))]),
+        Answer::Calls(vec![("refund", json!({ "amount": 20 }))]),
+        Answer::Calls(vec![("notify", json!({ "order": "A-17" }))]),
+    ]
+}
+
+#[tokio::test]
+async fn no_secret_is_in_anything_that_a_run_leaves() {
+    for format in [Format::Text, Format::Json] {
+        let mut stand = Stand::new(script(), Refund::Answers).await;
+        stand.format = format;
+        fs::write(stand.dir.path().join("token"), TOKEN).unwrap();
+        let (_, key) = file(&stand, "llm", KEY);
+        stand.key = Some(key);
+        let (credential, source) = file(&stand, "ci", CREDENTIAL);
+        let bound = |name: &str, kind, source| BoundResource { name: name.into(), kind, source };
+        stand.resources = vec![
+            bound("password", ResourceType::Credential, ResourceSource::Secret(source)),
+            bound("docs", ResourceType::ApiEndpoint, ResourceSource::Value(format!("https://docs.example/{KEY}"))),
+        ];
+        stand.goal = format!("Refund order A-17 with {KEY}");
+        stand.redactor.watch("report token", &stand.dir.path().join("token"));
+        let tools = Leaky { credential, given: Mutex::default() };
+        let exit = stand.run_on(1, Disk, Stop::default(), &tools).await.unwrap();
+        assert_eq!(exit, Exit::Finished);
+        assert_eq!(outcome(&stand, 1), OutcomeCode::ToolIndeterminate);
+
+        let given = tools.given.lock().unwrap();
+        let made: Vec<&str> = given.iter().map(|call| call.split_once(' ').unwrap().0).collect();
+        assert_eq!(made, ["lookup", "verify", "refund", "notify"], "a call with a secret was made");
+        let denials = denials(&stand);
+        assert_eq!(denials.len(), 2);
+        assert!(denials[0].contains("the value of password") && denials[1].contains("the value of default"));
+
+        let mut sinks = files_in(&stand.memory());
+        assert!(sinks.iter().any(|(path, _)| path.contains("focus-cache")), "nothing was put aside");
+        sinks.push(("stdout".into(), stand.printed.text()));
+        sinks.push(("the termination message".into(), stand.failure(1)));
+        for taken in stand.reports() {
+            sinks.push(("a report".into(), serde_json::to_string(&taken.report).unwrap()));
+        }
+        for asked in stand.model.asked() {
+            sinks.push(("a prompt".into(), asked.to_string()));
+        }
+        for (place, text) in &sinks {
+            for secret in [KEY, CREDENTIAL, ROTATED, TOKEN].into_iter().flat_map(forms) {
+                assert!(!text.contains(&secret), "{secret} stands in {place}: {text}");
+            }
+            for (_, digits) in ENCODED {
+                assert!(!text.contains(digits), "{digits} stands in {place}: {text}");
+            }
+        }
+        assert!(sinks.iter().any(|(place, text)| place == "a prompt" && text.contains("[redacted: password]")));
+    }
+}
+
+/// Why the gate denied calls.
+fn denials(stand: &Stand) -> Vec<String> {
+    let denied = |event: Event| match event {
+        Event::ToolRuled { verdict: Verdict::Deny, reasons, .. } => Some(reasons),
+        _ => None,
+    };
+    let reasons = stand.log().into_iter().filter_map(|entry| denied(entry.event)).flatten();
+    reasons.filter(|reason| reason.layer == GateReason::Secret).map(|RulingReason { detail, .. }| detail).collect()
+}
+
+#[test]
+fn an_event_that_means_nothing_without_a_value_is_refused() {
+    let redactor = Redactor::default();
+    redactor.learn("odd", b"Succeeded");
+    let done = Event::Finished { outcome: Outcome::new(OutcomeCode::Succeeded, "Done."), result: None };
+    assert!(redactor.event(done).is_err());
+}

@@ -1,0 +1,89 @@
+//! What is looked for, for one secret value.
+
+use super::notation::Notation;
+use std::collections::BTreeSet;
+
+/// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
+pub(super) const MIN: usize = 8;
+
+/// The most of a value that is looked for, in bytes: what is made ready for it takes some thirty times as much memory.
+pub(super) const MAX_VALUE: usize = 16 * 1024;
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The forms of a value, as a text means them in one notation or another: itself, and in base64. None of a value
+/// that is too short.
+pub(super) fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
+    let value = value.get(..MAX_VALUE).unwrap_or(value);
+    if Notation::Plain.meaning(value).len() < MIN {
+        return BTreeSet::new();
+    }
+    let plain = Notation::Plain.meaning(value);
+    // Forms write a space so.
+    let with_plus = plain.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect();
+    let base64 = (0..3).flat_map(|before| [STANDARD, URL_SAFE].map(|digits| base64(value, before, digits)));
+    let forms = [Notation::Json.meaning(value), plain, with_plus].into_iter().chain(base64);
+    forms.filter(|form| form.len() >= MIN).collect()
+}
+
+/// The digits that are a value's alone in the base64 of a longer text, in which `before` more bytes than a multiple of
+/// three come before it. A digit at either end may be made of a neighbour too, and is not among them.
+fn base64(value: &[u8], before: usize, digits: &[u8; 64]) -> Vec<u8> {
+    let bit = |at: usize| value.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
+    let digit = |at: usize| (at..at + 6).fold(0_usize, |digit, at| digit * 2 + usize::from(bit(at)));
+    let first = (6 - before * 8 % 6) % 6;
+    let whole = (value.len() * 8).saturating_sub(first) / 6;
+    (0..whole).filter_map(|n| digits.get(digit(first + n * 6)).copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 4648, with padding; written down differently from the above.
+    fn encoded(bytes: &[u8], digits: &[u8; 64]) -> String {
+        let mut text = String::new();
+        for three in bytes.chunks(3) {
+            let number =
+                three.iter().chain(&[0, 0]).take(3).fold(0_usize, |number, byte| number << 8 | usize::from(*byte));
+            for place in 0..4 {
+                let digit = char::from(digits[number >> (18 - 6 * place) & 63]);
+                text.push(if place > three.len() { '=' } else { digit });
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn the_encoder_of_these_tests_is_right() {
+        assert_eq!(encoded(b"foobar", STANDARD), "Zm9vYmFy");
+        assert_eq!(encoded(b"foob", STANDARD), "Zm9vYg==");
+        assert_eq!(encoded(&[0xfb, 0xff], URL_SAFE), "-_8=");
+    }
+
+    #[test]
+    fn short_values_have_no_forms() {
+        assert!(of(b"1234567").is_empty() && of(b"1234\n567").is_empty());
+        assert!(of(b"12345678").contains(&b"12345678"[..]));
+    }
+
+    proptest! {
+        #[test]
+        fn base64_of_a_longer_text_holds_a_form(
+            value in prop::collection::vec(any::<u8>(), 8..40),
+            before in prop::collection::vec(any::<u8>(), 0..7),
+            after in prop::collection::vec(any::<u8>(), 0..7),
+        ) {
+            let text = [before, value.clone(), after].concat();
+            let forms = of(&value);
+            prop_assume!(!forms.is_empty());
+            for digits in [STANDARD, URL_SAFE] {
+                let text = encoded(&text, digits);
+                let holds = |form: &Vec<u8>| text.as_bytes().windows(form.len()).any(|part| part == form);
+                prop_assert!(forms.iter().any(holds), "{text}");
+            }
+        }
+    }
+}
