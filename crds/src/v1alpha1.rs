@@ -15,7 +15,7 @@ pub use job::{
 pub use model::{Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub use shared::{Limits, SecretKeyRef, seconds};
 pub use skill::{
-    ApprovalAction, ApprovalRule, CallPolicy, Engine, Entity, FinalizationGate, Guardrails, Intent, Intents,
+    ApprovalAction, ApprovalRule, CallPolicy, Context, Engine, Entity, FinalizationGate, Guardrails, Intent, Intents,
     McpContainer, McpServer, McpService, OutOfDomain, OutOfDomainAction, OutputContract, Policy, Problem,
     ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage,
     ToolDeclaration, ToolInput, ToolPolicy, ToolSelection, ValueType, When, Workflow,

@@ -70,7 +70,7 @@ impl Driven {
                     calls.iter().map(|call| done(call.id.clone())).collect()
                 }
                 Step::Offload(results) => results.into_iter().map(put_aside).collect(),
-                Step::CallModel(_) | Step::AskPeople(_) | Step::Done(_) => break,
+                Step::GatherContext | Step::CallModel(_) | Step::AskPeople(_) | Step::Done(_) => break,
             };
             for event in events {
                 is_canonical(&event);

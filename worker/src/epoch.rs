@@ -111,7 +111,7 @@ impl<'a, F: Files> Epoch<'a, F> {
         let Self { inputs, ground, conversation, claimed } = self;
         let Company { model, tools, people, audience, stop, printer, patience } = company;
         let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
-        let core = CoreTools::new(focus);
+        let core = CoreTools::new(&inputs.part.resources, focus);
         let recent = Recent::new(ground.memory, ground.writer);
         let world = World { model, tools, people, core: &core, recent: &recent, audience, stop, patience };
         let journal = Journal::new(claimed, printer, conversation.calls(), inputs.redactor.clone());

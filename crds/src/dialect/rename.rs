@@ -15,13 +15,8 @@ use std::collections::HashMap;
 const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
 
 /// Fields of the seeds that a `Skill` cannot say, by their path: why, and what to do.
-const NOT_KEPT: [(&str, &str, &str); 3] = [
+const NOT_KEPT: [(&str, &str, &str); 2] = [
     ("id", "is the object's name, and not a field of its spec", "leave it at the top of the document"),
-    (
-        "context",
-        "is not kept: this version puts no summary of a file system into the prompt",
-        "leave it out, and let the agent look with its tools",
-    ),
     (
         "tools.output",
         "is not kept: what a tool returns is its server's to say",

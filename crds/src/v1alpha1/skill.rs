@@ -1,5 +1,6 @@
 //! The kind `Skill`: what an agent may do.
 
+mod context;
 mod engine;
 mod intents;
 mod mcp;
@@ -7,6 +8,7 @@ mod policy;
 mod resource;
 mod tool;
 
+pub use context::Context;
 pub use engine::{Engine, FinalizationGate, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
@@ -90,6 +92,9 @@ pub struct SkillSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
     pub acceptance_criteria: Vec<String>,
+    /// What of the file systems that a Job binds is summed up in the first prompt. Nothing, where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
     /// How the engine runs the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,

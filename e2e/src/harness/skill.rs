@@ -63,6 +63,7 @@ impl Tenant {
                 schema: None,
             }),
             acceptance_criteria: Vec::new(),
+            context: None,
             engine: None,
         }
     }

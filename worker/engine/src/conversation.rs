@@ -29,7 +29,7 @@ pub use questions::{OpenQuestion, Questions, StrayReply};
 pub use selecting::Selecting;
 
 use crate::bootstrap::workflows::Status;
-use crate::event::{CallId, Event, ModelFailure, WholeResult};
+use crate::event::{CallId, ContextPart, Event, ModelFailure, WholeResult};
 use crate::gate::catalogue;
 use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
@@ -63,6 +63,7 @@ pub struct Conversation {
     schemas: BTreeMap<String, Schema>,
     rules: Rules,
     resources_bound: bool,
+    context: Option<Vec<ContextPart>>,
     system: Option<String>,
     asking: Stage,
     intention: Intention,
@@ -110,6 +111,7 @@ impl Conversation {
             schemas: BTreeMap::new(),
             rules: Rules::default(),
             resources_bound: false,
+            context: None,
             system: None,
             asking: Stage::default(),
             intention: Intention::default(),
@@ -144,6 +146,7 @@ impl Conversation {
             Event::EpochStarted { epoch, attempt } => self.epoch_started(*epoch, *attempt),
             Event::CatalogueFixed { tools } => self.catalogue_fixed(tools),
             Event::ResourcesBound { .. } => self.resources_bound = true,
+            Event::ContextGathered { parts } => self.context = Some(parts.clone()),
             Event::ConversationOpened { system, goal, .. } => self.opened(system, goal),
             Event::IntentDetected { intent, missing } => self.intent_detected(intent, missing),
             Event::ToolsSelected { tools, .. } => self.tools_selected(tools),

@@ -5,6 +5,7 @@
 
 mod answer;
 mod call;
+mod context;
 mod person;
 mod resource;
 mod result;
@@ -13,6 +14,7 @@ mod selection;
 
 pub use answer::{Answer, AskedCall, ModelFailure};
 pub use call::{Arguments, CallId, RulingReason};
+pub use context::{ContextKind, ContextPart};
 pub use person::{About, Decision, QuestionId, UserQuestion};
 pub use resource::BoundName;
 pub use result::WholeResult;
@@ -64,6 +66,13 @@ pub enum Event {
         of: usize,
         /// Who selected them.
         by: Selector,
+    },
+    /// What the Skill wants to know beforehand was gathered, as far as that could be done.
+    #[serde(rename = "context.gathered")]
+    #[strum(serialize = "context.gathered")]
+    ContextGathered {
+        /// What of it, in the order of the Skill.
+        parts: Vec<ContextPart>,
     },
     /// It is known which intent the goal means.
     #[serde(rename = "intent.detected")]

@@ -13,7 +13,7 @@ use crate::gate::core_tools;
 use crate::gate::schema::Schema;
 use bloomery_crds::persona;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -77,6 +77,7 @@ pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     findings.extend(workflows::findings(spec, &rules));
     findings.extend(guardrails::findings(spec, rules));
     findings.extend(schema(spec));
+    findings.extend(context(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings
 }
@@ -94,6 +95,17 @@ fn schema(spec: &SkillSpec) -> Option<Finding> {
     let schema = spec.output_contract.as_ref()?.schema.clone()?;
     let schema = Schema::compile(&Value::Object(schema));
     Some(Finding::error("spec.outputContract.schema", schema.unusable()?))
+}
+
+/// A wish for a summary of what no Job of the Skill can bind.
+fn context(spec: &SkillSpec) -> Option<Finding> {
+    let context = spec.context.as_ref()?;
+    let is_wanted = context.project_structure == Some(true) || context.recent_changes == Some(true);
+    let has_files = spec.resources.iter().any(|declared| declared.kind == ResourceType::Filesystem);
+    (is_wanted && !has_files).then(|| {
+        Finding::warning("spec.context", "sums up bound file systems, and spec.resources declares none")
+            .hint("declare a resource of the type filesystem, or leave context out")
+    })
 }
 
 /// The tools that a Skill names itself, and those that the worker brings.

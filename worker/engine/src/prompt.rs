@@ -1,9 +1,12 @@
 //! The system prompt. Rendered once, stored in `conversation.opened`, and never rendered again.
 
-use crate::ask::list;
+use crate::ask::{self, list};
 use crate::conversation::Conversation;
+use crate::gate::core_tools;
 use crate::run::Run;
+use crate::tool::ToolSource;
 use bloomery_crds::persona;
+use bloomery_crds::run::{BoundResource, ResourceSource};
 
 /// Renders the system prompt of a Skill.
 ///
@@ -24,6 +27,8 @@ pub fn system(conversation: &Conversation) -> Result<String, String> {
         parts.push(format!("# Goals\n{}", list(&skill.problem.goals)));
     }
     parts.push(WAY_OF_WORKING.to_owned());
+    parts.extend(resources(conversation));
+    parts.extend(context(conversation));
     let guardrails = &conversation.rules().in_prompt;
     if !guardrails.is_empty() {
         parts.push(format!("# Skill guardrails\n{}", list(guardrails)));
@@ -43,6 +48,47 @@ pub fn persona(run: &Run) -> Result<Option<String>, String> {
     let template = run.skill.role.as_ref().and_then(|role| role.persona.as_deref());
     let rendered = template.map(|template| persona::render(template, &persona::values(&run.resources)));
     Ok(rendered.transpose()?.map(|persona| persona.trim().to_owned()))
+}
+
+/// What is bound, secrets left out: their names would only be asked for.
+fn resources(conversation: &Conversation) -> Option<String> {
+    let run = conversation.run();
+    let lines: Vec<String> = run.resources.iter().filter_map(|bound| resource(bound, run)).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let has_file_tools = conversation
+        .visible()
+        .iter()
+        .any(|tool| tool.source == ToolSource::Core && core_tools::files::NAMES.contains(&tool.name.as_str()));
+    Some(format!("# Resources\n{}{}", list(&lines), if has_file_tools { FILES } else { "" }))
+}
+
+fn resource(bound: &BoundResource, run: &Run) -> Option<String> {
+    let what = match &bound.source {
+        ResourceSource::Mount { path, read_only: true } => format!("files at {path}, to read only"),
+        ResourceSource::Mount { path, read_only: false } => format!("files at {path}"),
+        ResourceSource::Value(value) if !bound.kind.is_secret() => value.clone(),
+        ResourceSource::Value(_) | ResourceSource::Secret(_) => return None,
+    };
+    let declared = run.skill.resources.iter().find(|declared| declared.name == bound.name);
+    let description = declared.and_then(|declared| declared.description.as_deref());
+    Some(format!(
+        "`{}`: {what}{}",
+        bound.name,
+        description.map_or_else(String::new, |text| format!(". {}", text.trim()))
+    ))
+}
+
+/// What was gathered, as data: names of files are anybody's.
+fn context(conversation: &Conversation) -> Option<String> {
+    let parts = conversation.context()?.iter().filter(|part| part.fault.is_none());
+    let told: Vec<String> =
+        parts.map(|part| format!("Of `{}`:\n{}", part.of, ask::data(part.kind.name(), &part.text))).collect();
+    if told.is_empty() {
+        return None;
+    }
+    Some(format!("# Context\nAs it was when this conversation began. {}\n{}", ask::DATA, told.join("\n")))
 }
 
 fn workflows(conversation: &Conversation) -> Option<String> {
@@ -65,6 +111,8 @@ const WAY_OF_WORKING: &str = "# Way of working\n\
     - A call that is denied stays denied: do not repeat it, find another way or say what you could not do.\n\
     - Never claim that something was done unless a tool's result says so.";
 
+const FILES: &str = "\n\nThe tools for files take the name of the resource, and paths within it.";
+
 const CLOSING: &str = "\n\nA step named like a tool is a call of it. Close any other step with subgoal_done, naming as evidence the \
     number that stands at the end of a tool's result; a step that turned out not to apply, too.";
 
@@ -74,10 +122,51 @@ const CONTRACT: &str = "# Answer\n\
 
 #[cfg(test)]
 mod tests {
-    use crate::conversation::fixture;
+    use crate::conversation::{Conversation, fix_catalogue, fixture};
+    use crate::line::{Chain, Stamp};
+    use crate::run::Run;
+    use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
+    use bloomery_crds::v1alpha1::ResourceType;
+    use serde_json::json;
 
     #[test]
     fn the_whole_prompt() {
         insta::assert_snapshot!(super::system(&fixture::opened()).unwrap());
+    }
+
+    #[test]
+    fn what_is_bound_is_told_but_for_secrets() {
+        let key = KeyFile { path: "/etc/bloomery/secrets/ci/key".into(), secret: "ci".into(), key: "key".into() };
+        let mount = |path: &str, read_only| ResourceSource::Mount { path: path.into(), read_only };
+        let bound = [
+            ("code", ResourceType::Filesystem, mount("/resources/code", false)),
+            ("docs", ResourceType::Filesystem, mount("/resources/docs", true)),
+            ("ci", ResourceType::ApiEndpoint, ResourceSource::Value("https://ci.example".into())),
+            ("token", ResourceType::Credential, ResourceSource::Secret(key)),
+        ];
+        let mut run = fixture::run();
+        run.skill.resources = serde_json::from_value(
+            json!([{"name": "code", "type": "filesystem", "description": "Project source code"}]),
+        )
+        .unwrap();
+        let resource = |(name, kind, source): (&str, _, _)| BoundResource { name: name.to_owned(), kind, source };
+        run.resources = bound.map(resource).to_vec();
+        let told = |run: &Run| {
+            let mut conversation = Conversation::new(run.clone());
+            let stamp = Stamp { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
+            let (_, entry) = Chain::new("/test").append(fix_catalogue(run, Vec::new()), stamp).unwrap();
+            conversation.apply(&entry);
+            super::resources(&conversation).unwrap()
+        };
+        insta::assert_snapshot!(told(&run), @r"
+        # Resources
+        - `code`: files at /resources/code. Project source code
+        - `docs`: files at /resources/docs, to read only
+        - `ci`: https://ci.example
+
+        The tools for files take the name of the resource, and paths within it.
+        ");
+        run.skill.policy = serde_json::from_value(json!({"tools": {"blocked": ["*"]}})).unwrap();
+        assert!(!told(&run).contains("The tools for files"), "{}", told(&run));
     }
 }

@@ -27,6 +27,9 @@ pub enum Step<'a> {
     /// List the MCP server's tools (none where the Skill has no server), then record
     /// [`fix_catalogue`](crate::conversation::fix_catalogue) of them.
     ListTools,
+    /// Gather what the Skill's `context` wants of each bound file system; record [`Event::ContextGathered`] of it. What
+    /// cannot be gathered is recorded as a fault, and is no failure.
+    GatherContext,
     /// Record [`Event::ModelRequested`] with this reserve, make everything durable, ask the model, record
     /// [`Event::ModelAnswered`] or [`Event::ModelFailed`].
     CallModel(ModelRequest<'a>),

@@ -38,6 +38,7 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
         Step::Record(_) | Step::AskPeople(_) | Step::Done(_) => Ok(Vec::new()),
         Step::Offload(results) => act.offload(&results),
         Step::ListTools => act.list_tools().await,
+        Step::GatherContext => act.gather_context().await,
         Step::CallModel(request) => act.call_model(request).await,
         Step::RunReads(calls) => act.run_reads(&calls).await,
         Step::RunEffect(call) => act.run_effect(&call).await,
@@ -86,6 +87,17 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             Waited::Stopped => return Ok(Vec::new()),
             Waited::Over(listed) => fix_catalogue(self.conversation.run(), listed),
             Waited::GivenUp(event) => event,
+        };
+        self.journal.append(event).map(|entry| vec![entry])
+    }
+
+    async fn gather_context(self) -> Result<Vec<Entry>, Error> {
+        let wanted = self.conversation.run().skill.context.clone().unwrap_or_default();
+        let gathered = self.world.core.gather(&wanted, self.world.patience.tool);
+        let event = tokio::select! {
+            // Another attempt gathers anew.
+            _ = self.world.stop.wait() => return Ok(Vec::new()),
+            parts = gathered => Event::ContextGathered { parts },
         };
         self.journal.append(event).map(|entry| vec![entry])
     }

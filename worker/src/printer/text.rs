@@ -4,7 +4,7 @@ use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
-    Answer, Arguments, BoundName, CallId, Decision, FinalRuling, Polish, RulingReason, UserQuestion,
+    Answer, Arguments, BoundName, CallId, ContextPart, Decision, FinalRuling, Polish, RulingReason, UserQuestion,
 };
 use bloomery_engine::line::Entry;
 use bloomery_engine::tool::CatalogueTool;
@@ -40,6 +40,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::EpochStarted { epoch, attempt } => format!("epoch {epoch}, attempt {attempt}"),
         Event::CatalogueFixed { tools } => catalogue(tools),
         Event::ResourcesBound { resources } => resources_bound(resources),
+        Event::ContextGathered { parts } => context_gathered(parts),
         Event::IntentDetected { intent, missing } => intent_detected(intent, missing),
         Event::ConversationOpened { goal, .. } => format!("goal: {goal}"),
         Event::ModelRequested { reserve, stage: Stage::Plan } => format!("{reserve} tokens reserved"),
@@ -120,6 +121,14 @@ fn asked(question: &UserQuestion) -> String {
     let choices =
         if question.choices.is_empty() { String::new() } else { format!(" [{}]", question.choices.join(" | ")) };
     format!("{} {}{choices}", question.id, question.text)
+}
+
+fn context_gathered(parts: &[ContextPart]) -> String {
+    let part = |part: &ContextPart| match &part.fault {
+        None => format!("{} of {}, {} bytes", part.kind.name(), part.of, part.text.len()),
+        Some(fault) => format!("no {} of {}: {fault}", part.kind.name(), part.of),
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
 fn resources_bound(resources: &[BoundName]) -> String {

@@ -2,7 +2,12 @@ use super::*;
 use crate::focus::BUDGET;
 use crate::log::files::Disk;
 use bloomery_crds::Digest;
+use bloomery_crds::run::ResourceSource;
+use bloomery_crds::v1alpha1::ResourceType;
 use bloomery_engine::event::CallId;
+use bloomery_engine::gate::core_tools::files::{
+    APPLY_PATCH, DEFAULT_DEPTH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE,
+};
 use bloomery_engine::tool::ToolSource;
 
 const PLENTY: Duration = Duration::from_mins(1);
@@ -21,7 +26,7 @@ async fn asked(core: &CoreTools, tool: &str, arguments: &str) -> Event {
 #[tokio::test]
 async fn a_result_that_was_put_aside_is_read_by_its_handle() {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
     let text = "row\n".repeat(1000);
     let handle = core.focus().keep(&Disk, &[&text]).pop().unwrap().unwrap();
     let answer = asked(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}")).await;
@@ -32,10 +37,56 @@ async fn a_result_that_was_put_aside_is_read_by_its_handle() {
 #[tokio::test]
 async fn what_cannot_be_read_is_a_tool_error() {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
     let handle = Digest::of_bytes(b"gone");
     let gone = asked(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\"}}")).await;
     assert!(matches!(gone, Event::ToolFailed { text, .. } if text.contains("not kept any more")));
     let unknown = asked(&core, "use_skill", "{}").await;
     assert!(matches!(unknown, Event::ToolFailed { text, .. } if text.contains("no tool use_skill")));
+}
+
+#[tokio::test]
+async fn files_are_read_and_written_where_they_are_bound() {
+    let (memory, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let source = ResourceSource::Mount { path: project.path().to_str().unwrap().into(), read_only: false };
+    let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
+    let core = CoreTools::new(&bound, FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let wrote = asked(&core, WRITE_FILE, r##"{"path":"a.md","content":"# A\n"}"##).await;
+    let text = "Wrote `a.md`: a new file of 4 bytes.".to_owned();
+    assert_eq!(wrote, Event::ToolCompleted { call: id(), text });
+    let read = asked(&core, READ_FILE, r#"{"resource":"code","path":"a.md"}"#).await;
+    let text = "# A\n[lines 1 to 1, bytes 0 to 4 of 4; the end]".to_owned();
+    assert_eq!(read, Event::ToolCompleted { call: id(), text });
+    let failed = asked(&core, READ_FILE, r#"{"path":"../a.md"}"#).await;
+    assert!(matches!(failed, Event::ToolFailed { text, .. } if text.contains("goes up")));
+}
+
+/// Every core tool that the engine offers for files is one that is answered.
+#[test]
+fn each_file_tool_is_known() {
+    for name in [READ_FILE, LIST_FILES, SEARCH_FILES, WRITE_FILE, EDIT_FILE, APPLY_PATCH] {
+        assert!(files::tool(name).is_some(), "{name}");
+    }
+    assert_eq!(bloomery_files::DEFAULT_DEPTH as u64, DEFAULT_DEPTH);
+}
+
+/// A file system that does not answer: the call is over when its time is, and nobody knows whether it happened.
+#[test]
+fn a_call_that_does_not_end_in_time_is_indeterminate() {
+    let memory = tempfile::tempdir().unwrap();
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let (let_go, held) = std::sync::mpsc::channel::<()>();
+        let holds = tokio::task::spawn_blocking(move || held.recv());
+        let (id, key) = (id(), Digest::of_bytes(b""));
+        let source = ToolSource::Core;
+        let call =
+            ToolCall { id: &id, tool: LIST_FILES, arguments: "{}", key, idempotent: true, read_only: true, source };
+        let over = core.call(&call, Duration::from_millis(1), &Disk).await;
+        let text = "list_files did not end within 1ms.".to_owned();
+        assert_eq!(over, Event::ToolIndeterminate { call: id.clone(), text });
+        drop(let_go);
+        holds.await.unwrap().unwrap_err();
+    });
 }

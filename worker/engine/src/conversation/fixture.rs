@@ -1,7 +1,7 @@
 //! A Skill, and a world that plays the model and the tools, for tests.
 
 use super::{Conversation, fix_catalogue};
-use crate::event::{Answer, AskedCall, Event};
+use crate::event::{Answer, AskedCall, ContextPart, Event};
 use crate::line::{Chain, Stamp};
 use crate::offload::{self, Offload};
 use crate::people::{Ask, Said};
@@ -140,6 +140,8 @@ pub(crate) struct World {
     pub(crate) people: People,
     /// What the server lists.
     pub(crate) listed: Vec<ListedTool>,
+    /// What is gathered.
+    pub(crate) gathered: Vec<ContextPart>,
     run: Run,
 }
 
@@ -156,6 +158,7 @@ impl World {
             tools,
             people: |_| None,
             listed: listed(),
+            gathered: Vec::new(),
             run,
         };
         world.record(Event::EpochStarted { epoch: 1, attempt: 1 });
@@ -193,6 +196,7 @@ impl World {
             Step::Done(_) => return false,
             Step::Record(events) => events,
             Step::ListTools => vec![fix_catalogue(&self.run, self.listed.clone())],
+            Step::GatherContext => vec![Event::ContextGathered { parts: self.gathered.clone() }],
             Step::CallModel(request) => {
                 let (reserve, stage) = (request.reserve, request.stage);
                 let answer = self.answer(stage);
@@ -287,6 +291,7 @@ impl World {
             tools: self.tools,
             people: self.people,
             listed: self.listed.clone(),
+            gathered: self.gathered.clone(),
             run,
         };
         for line in self.log.iter().take(events) {

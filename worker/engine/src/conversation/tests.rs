@@ -1,4 +1,5 @@
 mod approvals;
+mod context;
 mod long;
 mod questions;
 mod seed;

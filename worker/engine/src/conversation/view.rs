@@ -3,7 +3,7 @@
 use super::{
     Budget, Call, CallState, Conversation, DEFAULT_RETRIES, Finalizing, Intention, Questions, Selecting, Stall, calls,
 };
-use crate::event::{CallId, ModelFailure, WholeResult};
+use crate::event::{CallId, ContextPart, ModelFailure, WholeResult};
 use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
 use crate::run::Run;
@@ -68,6 +68,11 @@ impl Conversation {
     /// Whether it is on record what the Job binds.
     pub fn has_resources(&self) -> bool {
         self.resources_bound
+    }
+
+    /// What was gathered before the conversation opened, once it was.
+    pub fn context(&self) -> Option<&[ContextPart]> {
+        self.context.as_deref()
     }
 
     /// How far the intent is known.

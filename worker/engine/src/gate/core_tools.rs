@@ -3,6 +3,7 @@
 //! A family says which tools it has for a Job: those whose resource the Job binds. Who answers them is the worker's
 //! `tools`, by the same names.
 
+pub mod files;
 pub mod focus;
 pub mod people;
 pub mod workflow;
@@ -40,6 +41,7 @@ pub fn shows_something(tool: &CatalogueTool) -> bool {
 /// was meant for one must not reach the other.
 pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     let mut tools = workflow::offered(run);
+    tools.extend(files::offered(run));
     tools.extend(focus::offered(run, &tools));
     tools.extend(people::offered(run));
     let blocked = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
@@ -50,7 +52,7 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
 
 /// Every name that a core tool may have, for those who look at a Skill before any Job binds anything.
 pub fn names() -> Vec<&'static str> {
-    vec![SUBGOAL_DONE, FOCUS_READ, ASK_USER]
+    [SUBGOAL_DONE, FOCUS_READ, ASK_USER].into_iter().chain(files::NAMES).collect()
 }
 
 /// What a call of a core tool changes.

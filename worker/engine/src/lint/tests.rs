@@ -391,3 +391,19 @@ proptest! {
         })));
     }
 }
+
+#[rstest]
+#[case::nothing_to_sum_up(json!({"context": {"projectStructure": true}}), true)]
+#[case::of_a_file_system(
+    json!({"context": {"recentChanges": true}, "resources": [{"name": "code", "type": "filesystem"}]}),
+    false,
+)]
+#[case::of_an_endpoint(
+    json!({"context": {"recentChanges": true}, "resources": [{"name": "ci", "type": "api_endpoint"}]}),
+    true,
+)]
+#[case::not_wanted(json!({"context": {"projectStructure": false}}), false)]
+fn a_summary_of_what_no_job_can_bind(#[case] changed: Value, #[case] is_told: bool) {
+    let findings = skill(&with(changed));
+    assert_eq!(findings.iter().any(|finding| finding.path == "spec.context"), is_told, "{findings:?}");
+}

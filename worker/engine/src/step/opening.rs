@@ -3,6 +3,7 @@
 use super::{Step, asking};
 use crate::conversation::Conversation;
 use crate::event::{About, BoundName, Event, ModelFailure};
+use crate::run::Run;
 use crate::{intent, people, prompt};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::run::{BoundResource, ResourceSource};
@@ -16,6 +17,9 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         return Some(Step::Record(vec![Event::ResourcesBound { resources }]));
     }
     if conversation.system().is_none() {
+        if conversation.context().is_none() && wants_context(run) {
+            return Some(Step::GatherContext);
+        }
         let event = match prompt::system(conversation) {
             Ok(system) => opened(conversation, system),
             Err(why) => unusable(&why),
@@ -27,6 +31,16 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         None => Some(detect(conversation, intents)),
         Some(intent) => after_intent(conversation, intents, intent),
     }
+}
+
+/// Whether there is anything to gather.
+fn wants_context(run: &Run) -> bool {
+    let is_wanted = run
+        .skill
+        .context
+        .as_ref()
+        .is_some_and(|context| context.project_structure == Some(true) || context.recent_changes == Some(true));
+    is_wanted && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
 }
 
 fn bound_name(resource: &BoundResource) -> BoundName {

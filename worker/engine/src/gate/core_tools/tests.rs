@@ -1,15 +1,37 @@
 use super::*;
 use crate::conversation::fixture;
+use crate::gate::catalogue;
 use crate::gate::schema::Schema;
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::ResourceType;
+use rstest::rstest;
 use serde_json::json;
+
+fn mount(name: &str, read_only: bool) -> BoundResource {
+    let source = ResourceSource::Mount { path: format!("/resources/{name}"), read_only };
+    BoundResource { name: name.into(), kind: ResourceType::Filesystem, source }
+}
+
+fn binding(resources: Vec<BoundResource>) -> Run {
+    Run { resources, ..fixture::run() }
+}
 
 fn visible(run: &Run) -> Vec<String> {
     offered(run, &[]).into_iter().filter(|tool| tool.visible).map(|tool| tool.name).collect()
 }
 
+fn listed(name: &str) -> ListedTool {
+    ListedTool {
+        name: name.into(),
+        description: "the server's".into(),
+        input_schema: json!({"type": "object"}),
+        read_only_hint: Some(true),
+    }
+}
+
 #[test]
 fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
-    let mut run = fixture::run();
+    let mut run = binding(Vec::new());
     assert_eq!(visible(&run), [""; 0]);
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
     assert_eq!(visible(&run), [SUBGOAL_DONE]);
@@ -22,11 +44,79 @@ fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
     assert_eq!(visible(&run), [""; 0]);
 }
 
+#[rstest]
+#[case::nothing_bound(vec![], &[])]
+#[case::no_file_system(
+    vec![BoundResource { name: "shop".into(), kind: ResourceType::ApiEndpoint, source: ResourceSource::Value("https://shop.example".into()) }],
+    &[],
+)]
+#[case::to_read(vec![mount("docs", true)], &[files::READ_FILE, files::LIST_FILES, files::SEARCH_FILES, FOCUS_READ])]
+#[case::one_to_change(
+    vec![mount("docs", true), mount("code", false)],
+    &[
+        files::READ_FILE, files::LIST_FILES, files::SEARCH_FILES,
+        files::WRITE_FILE, files::EDIT_FILE, files::APPLY_PATCH, FOCUS_READ,
+    ],
+)]
+fn file_tools_are_offered_where_a_file_system_is_bound(#[case] bound: Vec<BoundResource>, #[case] tools: &[&str]) {
+    assert_eq!(visible(&binding(bound)), tools);
+}
+
+#[test]
+fn a_tool_names_the_resources_that_it_may_have_to_do_with() {
+    let resources = |tool: &str, bound: Vec<BoundResource>| {
+        let tools = offered(&binding(bound), &[]);
+        let schema = &tools.iter().find(|offered| offered.name == tool).unwrap().input_schema;
+        let is_required = schema["required"].as_array().unwrap().contains(&json!("resource"));
+        (schema["properties"]["resource"]["enum"].clone(), is_required)
+    };
+    let both = || vec![mount("docs", true), mount("code", false)];
+    assert_eq!(resources(files::READ_FILE, both()), (json!(["docs", "code"]), true));
+    assert_eq!(resources(files::WRITE_FILE, both()), (json!(["code"]), false));
+    assert_eq!(resources(files::READ_FILE, vec![mount("docs", true)]), (json!(["docs"]), false));
+}
+
+#[test]
+fn what_changes_something_is_no_read_and_is_repeated_only_where_that_changes_nothing_more() {
+    let tools = offered(&binding(vec![mount("code", false)]), &[]);
+    let effects: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.read_only, tool.idempotent)).collect();
+    assert_eq!(
+        effects,
+        [
+            (files::READ_FILE, true, true),
+            (files::LIST_FILES, true, true),
+            (files::SEARCH_FILES, true, true),
+            (files::WRITE_FILE, false, true),
+            (files::EDIT_FILE, false, false),
+            (files::APPLY_PATCH, false, false),
+            (FOCUS_READ, true, true),
+        ]
+    );
+}
+
+#[test]
+fn a_server_takes_a_name_over_and_none_of_the_trust() {
+    let run = binding(vec![mount("code", false)]);
+    let tools = catalogue::fix(&run, vec![listed(files::READ_FILE), listed(FOCUS_READ)]);
+    let of_name = |name: &str| tools.iter().filter(|tool| tool.name == name).collect::<Vec<_>>();
+    let [read] = of_name(files::READ_FILE)[..] else { panic!("{tools:?}") };
+    assert_eq!((read.source, read.read_only, read.idempotent), (ToolSource::Server, false, false));
+    assert_eq!(read.description, "the server's");
+    let [focus] = of_name(FOCUS_READ)[..] else { panic!("{tools:?}") };
+    assert_eq!(focus.source, ToolSource::Core);
+}
+
+#[test]
+fn a_name_that_the_server_lists_twice_is_nobodys() {
+    let run = binding(vec![mount("code", false)]);
+    let tools = catalogue::fix(&run, vec![listed(files::READ_FILE), listed(files::READ_FILE)]);
+    assert!(tools.iter().all(|tool| tool.name != files::READ_FILE), "{tools:?}");
+}
+
 #[test]
 fn every_core_tool_is_known_by_name_and_has_a_schema_that_compiles() {
-    let mut run = fixture::run();
+    let mut run = binding(vec![mount("code", false)]);
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
-    run.skill.mcp_server = serde_json::from_value(json!({"service": {"name": "orders", "port": 80}})).unwrap();
     run.people = true;
     let tools = offered(&run, &[]);
     let mut known: Vec<&str> = names();

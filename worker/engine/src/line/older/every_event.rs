@@ -10,7 +10,7 @@ use super::super::{Chain, Entry, Stamp};
 use super::{read, source};
 use crate::conversation::Conversation;
 use crate::conversation::fixture::run;
-use crate::event::{About, Arguments, Event, FinalRuling, ModelFailure, Polish, Selector};
+use crate::event::{About, Arguments, ContextKind, Event, FinalRuling, ModelFailure, Polish, Selector};
 use crate::projection::project;
 use crate::step::next;
 use crate::tool::ToolSource;
@@ -67,6 +67,7 @@ fn an_event_is_called_what_it_is_written_as() {
 #[case::verdict(variants::<Verdict>(&json!("")), "tool.ruled/verdict")]
 #[case::layer(variants::<GateReason>(&json!("")), "tool.ruled/reasons/*/layer")]
 #[case::resource(variants::<ResourceType>(&json!("")), "resources.bound/resources/*/type")]
+#[case::context(variants::<ContextKind>(&json!("")), "context.gathered/parts/*/kind")]
 #[case::ruling(variants::<FinalRuling>(&json!("")), "gate.ruled/ruling")]
 #[case::fault(variants::<FinalizationCode>(&json!("")), "gate.ruled/ruling/*/reasons/*/code")]
 #[case::action(variants::<SuggestedAction>(&json!("")), "gate.ruled/ruling/*/suggestedAction")]

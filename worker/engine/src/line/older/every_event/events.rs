@@ -1,8 +1,8 @@
 //! What each line of `every-event.jsonl` means. Every optional field is there in one, and absent in another.
 
 use crate::event::{
-    About, Answer, Arguments, AskedCall, BoundName, CallId, Decision, Event, FinalRuling, ModelFailure, Polish,
-    QuestionId, RulingReason, Selector, UserQuestion, WholeResult,
+    About, Answer, Arguments, AskedCall, BoundName, CallId, ContextKind, ContextPart, Decision, Event, FinalRuling,
+    ModelFailure, Polish, QuestionId, RulingReason, Selector, UserQuestion, WholeResult,
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -30,6 +30,7 @@ pub(super) fn all() -> Vec<Event> {
         selected(),
         people(),
         secret(),
+        gathered(),
     ]
     .concat()
 }
@@ -335,6 +336,22 @@ fn secret() -> Vec<Event> {
         Event::ModelAnswered { answer },
         Event::ToolRuled { call: call(), verdict: Verdict::Deny, reasons: vec![denied] },
     ]
+}
+
+fn gathered() -> Vec<Event> {
+    let structure = ContextPart {
+        kind: ContextKind::ProjectStructure,
+        of: "code".into(),
+        text: "src/\nsrc/main.rs  13 bytes\n[2 entries; the end]".into(),
+        fault: None,
+    };
+    let changes = ContextPart {
+        kind: ContextKind::RecentChanges,
+        text: String::new(),
+        fault: Some("There is no resource `code`; nothing was done.".into()),
+        ..structure.clone()
+    };
+    vec![Event::ContextGathered { parts: vec![structure, changes] }]
 }
 
 fn call() -> CallId {

@@ -1,0 +1,137 @@
+//! `apply_patch`: a unified diff of one or several files, all of it or nothing.
+
+mod apply;
+mod parse;
+
+use crate::replace::{MAX_BYTES, Staged, Target, other_names};
+use crate::root::Root;
+use parse::{Change, FilePatch};
+use serde::Deserialize;
+
+/// The most files of one patch.
+const MAX_FILES: usize = 64;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Arguments {
+    resource: Option<String>,
+    patch: String,
+}
+
+/// A file that is ready to be changed, and what is said of it then.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) shown: String,
+    pub(crate) identity: Option<(u64, u64)>,
+    pub(crate) staged: Option<Staged>,
+    pub(crate) told: String,
+}
+
+impl Ready {
+    /// Whether it is the same file. Two names of one would each get a content that does not know of the other.
+    fn is_about(&self, target: &Target) -> bool {
+        self.shown == target.shown() || (self.identity.is_some() && self.identity == target.identity())
+    }
+}
+
+/// Answers a call. All files are looked at, and all contents written beside them, before the first one changes.
+///
+/// # Errors
+/// A sentence for the model: nothing was changed, or which files were.
+pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, String> {
+    let mut patches = parse::parse(&arguments.patch)
+        .map_err(|why| format!("The patch cannot be read: {why}. Nothing was changed."))?;
+    if patches.len() > MAX_FILES {
+        return Err(format!("The patch has {} files, more than {MAX_FILES}. Nothing was changed.", patches.len()));
+    }
+    // Directories are made for new files once all others fit.
+    patches.sort_by_key(|patch| patch.change == Change::Create);
+    let mut ready: Vec<Ready> = Vec::with_capacity(patches.len());
+    let mut bytes = 0;
+    for patch in &patches {
+        let target = find(root, patch)?;
+        if let Some(other) = ready.iter().find(|other| other.is_about(&target)) {
+            return Err(format!(
+                "{} and {} are one file: put what the patch changes of it under one heading. Nothing was changed.",
+                other.shown,
+                target.shown()
+            ));
+        }
+        ready.push(prepare(patch, target, &mut bytes)?);
+    }
+    commit(ready)
+}
+
+fn find(root: &Root, patch: &FilePatch) -> Result<Target, String> {
+    let place = root.place(Some(&patch.path))?;
+    let target = Target::find(root, &place, patch.change == Change::Create)?;
+    match (patch.change, target.old.is_some()) {
+        (Change::Create, true) => {
+            Err(format!("{} is there already, and the patch makes it anew. Nothing was changed.", target.shown()))
+        }
+        (Change::Modify | Change::Remove, false) => {
+            Err(format!("There is no {}. Nothing was changed.", target.shown()))
+        }
+        _ => Ok(target),
+    }
+}
+
+fn prepare(patch: &FilePatch, target: Target, bytes: &mut u64) -> Result<Ready, String> {
+    let content = target.content()?.unwrap_or_default();
+    let applied = apply::apply(&content, &patch.hunks)
+        .map_err(|why| format!("The patch does not fit {}: {why}. Nothing was changed.", target.shown()))?;
+    let (shown, identity, others) = (target.shown().to_owned(), target.identity(), other_names(target.old.as_ref()));
+    if patch.change == Change::Remove {
+        if !applied.content.is_empty() {
+            return Err(format!(
+                "The patch removes {shown}, but not all of its lines: {} bytes would be left. Nothing was changed.",
+                applied.content.len()
+            ));
+        }
+        let told = format!("removed {shown}");
+        return Ok(Ready { shown, identity, staged: Some(target.stage_removal()?), told });
+    }
+    if patch.change == Change::Modify && applied.content == content {
+        let told = format!("{shown} stays as it is");
+        return Ok(Ready { shown, identity, staged: None, told });
+    }
+    *bytes += applied.content.len() as u64;
+    if *bytes > 2 * MAX_BYTES {
+        return Err(format!("The patched files have more than {} bytes together. Nothing was changed.", 2 * MAX_BYTES));
+    }
+    let what = if patch.change == Change::Create { "made" } else { "changed" };
+    let told = format!("{what} {shown} (+{} -{}){}{others}", applied.added, applied.removed, applied.note);
+    Ok(Ready { shown, identity, staged: Some(target.stage(&applied.content)?), told })
+}
+
+pub(crate) fn commit(ready: Vec<Ready>) -> Result<String, String> {
+    let mut told: Vec<String> = Vec::with_capacity(ready.len());
+    let mut changed = 0;
+    let mut rest = ready.into_iter();
+    while let Some(Ready { staged, told: one, .. }) = rest.next() {
+        if let Some(staged) = staged {
+            if let Err(why) = staged.commit() {
+                if changed == 0 {
+                    return Err(why);
+                }
+                let left = rest.len() + 1;
+                return Err(format!(
+                    "{why} Before that the patch has {}. It was stopped there; {left} of its files are as they were.",
+                    told.join(", ")
+                ));
+            }
+            changed += 1;
+        }
+        told.push(one);
+    }
+    if changed == 0 {
+        return Ok("The patch changes nothing: all is so already.".to_owned());
+    }
+    Ok(format!("Applied: {}.", told.join(", ")))
+}
+
+impl crate::Call for Arguments {
+    fn resource(&self) -> Option<&str> {
+        self.resource.as_deref()
+    }
+}

@@ -1,0 +1,213 @@
+//! Putting the hunks of a patch into the content of a file. Pure.
+//!
+//! Lines are compared byte by byte, but for how they end: that is the file's own business, and stays so, CRLF and a last
+//! line without an end.
+
+use super::parse::{Hunk, Line};
+use crate::place::shown;
+use std::ops::Range;
+
+/// How many lines are compared to find the place of a hunk that is not where it says.
+const MAX_COMPARED: usize = 10_000_000;
+
+/// What became of a content.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Applied {
+    pub(super) content: Vec<u8>,
+    pub(super) added: usize,
+    pub(super) removed: usize,
+    /// Said where a hunk was found elsewhere than it says.
+    pub(super) note: String,
+}
+
+/// Applies hunks, which follow one another.
+///
+/// # Errors
+/// Which hunk does not fit, without a full stop.
+pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, String> {
+    let file = File::of(content);
+    let mut output = Output { bytes: Vec::with_capacity(content.len()), newline: file.newline };
+    let mut ends = file.ends();
+    let (mut next, mut shift, mut moved) = (0_usize, 0_isize, 0_usize);
+    let (mut added, mut removed) = (0, 0);
+    for (number, hunk) in (1..).zip(hunks) {
+        let old: Vec<&str> = hunk.lines.iter().filter_map(old).collect();
+        let said = hunk.start.saturating_sub(usize::from(!old.is_empty()));
+        let expected = said.saturating_add_signed(shift);
+        let place = file.find(&old, expected, next);
+        let at = place.map_err(|why| format!("hunk {number} (line {}) {why}", hunk.start))?;
+        moved += usize::from(at != expected);
+        shift = at.cast_signed().wrapping_sub(said.cast_signed());
+        output.copy(file.lines(next..at));
+        next = at;
+        for line in &hunk.lines {
+            match line {
+                Line::Context(_) => output.copy(file.lines(next..next + 1)),
+                Line::Removed(_) => removed += 1,
+                Line::Added(text) => {
+                    added += 1;
+                    output.add(text);
+                }
+            }
+            next += usize::from(self::old(line).is_some());
+        }
+        if next == file.count() {
+            ends = match hunk.unended {
+                (false, false) => ends,
+                (_, unended) => !unended,
+            };
+        }
+    }
+    output.copy(file.lines(next..file.count()));
+    let note = match moved {
+        0 => String::new(),
+        1 => ", one hunk at another line than it says".to_owned(),
+        many => format!(", {many} hunks at other lines than they say"),
+    };
+    Ok(Applied { content: output.finish(ends), added, removed, note })
+}
+
+fn old(line: &Line) -> Option<&str> {
+    match line {
+        Line::Context(text) | Line::Removed(text) => Some(text),
+        Line::Added(_) => None,
+    }
+}
+
+/// A content, line by line.
+struct File<'a> {
+    content: &'a [u8],
+    /// Where each line begins.
+    starts: Vec<usize>,
+    /// How its lines end.
+    newline: &'static [u8],
+}
+
+impl<'a> File<'a> {
+    fn of(content: &'a [u8]) -> Self {
+        let mut starts: Vec<usize> = Vec::new();
+        if !content.is_empty() {
+            starts.push(0);
+            starts.extend(memchr::memchr_iter(b'\n', content).map(|at| at + 1).filter(|at| *at < content.len()));
+        }
+        let first = memchr::memchr(b'\n', content).and_then(|at| content.get(..at));
+        let newline: &[u8] = if first.is_some_and(|line| line.ends_with(b"\r")) { b"\r\n" } else { b"\n" };
+        Self { content, starts, newline }
+    }
+
+    fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether the last line has its end.
+    fn ends(&self) -> bool {
+        self.content.is_empty() || self.content.ends_with(b"\n")
+    }
+
+    /// Lines with their ends.
+    fn lines(&self, range: Range<usize>) -> &'a [u8] {
+        let start = |at: usize| self.starts.get(at).copied().unwrap_or(self.content.len());
+        self.content.get(start(range.start)..start(range.end)).unwrap_or_default()
+    }
+
+    /// A line without its end.
+    fn text(&self, at: usize) -> &'a [u8] {
+        let line = self.lines(at..at + 1);
+        without_cr(line.strip_suffix(b"\n").unwrap_or(line))
+    }
+
+    /// Where the old lines stand: where the hunk says, else at the one other place from `from` on.
+    fn find(&self, old: &[&str], said: usize, from: usize) -> Result<usize, String> {
+        if old.is_empty() {
+            let is_there = (from..=self.count()).contains(&said);
+            return if is_there {
+                Ok(said)
+            } else {
+                Err(format!("adds lines after line {said}, and there are {}", self.count()))
+            };
+        }
+        let mut compared = 0;
+        let mut fits = |at: usize| {
+            let same = old
+                .iter()
+                .zip(at..self.count())
+                .take_while(|(old, at)| self.text(*at) == without_cr(old.as_bytes()))
+                .count();
+            compared += same + 1;
+            (same == old.len(), compared > MAX_COMPARED)
+        };
+        if said >= from && fits(said).0 {
+            return Ok(said);
+        }
+        let mut found = None;
+        for at in from..self.count() {
+            let (is_here, is_enough) = fits(at);
+            if is_enough {
+                break;
+            }
+            match found {
+                Some(one) if is_here => {
+                    return Err(format!(
+                        "does not fit where it says, and fits at the lines {} and {}: give more context",
+                        one + 1,
+                        at + 1
+                    ));
+                }
+                None if is_here => found = Some(at),
+                _ => {}
+            }
+        }
+        found.ok_or_else(|| self.difference(old, said.max(from)))
+    }
+
+    /// The first old line that is not where the hunk says.
+    fn difference(&self, old: &[&str], said: usize) -> String {
+        let differs =
+            (said..).zip(old).find(|(at, old)| *at >= self.count() || self.text(*at) != without_cr(old.as_bytes()));
+        let Some((at, old)) = differs else { return "fits in no other place".to_owned() };
+        let there = if at < self.count() {
+            shown(&String::from_utf8_lossy(self.text(at)))
+        } else {
+            "the end of the file".to_owned()
+        };
+        format!("expects {} in line {}, where there is {there}", shown(old), at + 1)
+    }
+}
+
+fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// The new content.
+struct Output {
+    bytes: Vec<u8>,
+    newline: &'static [u8],
+}
+
+impl Output {
+    /// Takes lines over as they are. What was the last line of the file gets an end where others follow.
+    fn copy(&mut self, lines: &[u8]) {
+        if !lines.is_empty() && !self.bytes.is_empty() && !self.bytes.ends_with(b"\n") {
+            self.bytes.extend_from_slice(self.newline);
+        }
+        self.bytes.extend_from_slice(lines);
+    }
+
+    /// Adds a line, which ends as those of the file do.
+    fn add(&mut self, text: &str) {
+        let line = [without_cr(text.as_bytes()), self.newline].concat();
+        self.copy(&line);
+    }
+
+    fn finish(mut self, ends: bool) -> Vec<u8> {
+        match (ends, self.bytes.ends_with(b"\n")) {
+            (true, false) if !self.bytes.is_empty() => self.bytes.extend_from_slice(self.newline),
+            (false, true) => {
+                let end = self.bytes.len() - if self.bytes.ends_with(self.newline) { self.newline.len() } else { 1 };
+                self.bytes.truncate(end);
+            }
+            _ => {}
+        }
+        self.bytes
+    }
+}

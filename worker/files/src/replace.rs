@@ -1,0 +1,290 @@
+//! Putting a new content in the place of a file's, at once: readers see the old one or the new.
+//!
+//! The new content is a file of its own, in the same directory, which then takes the name over. So nothing is ever
+//! written through a name: a link that was swapped in is replaced, not followed, and other names of the old file keep
+//! what they had.
+
+use crate::fault;
+use crate::place::{Place, escaped};
+use crate::root::{Root, kind};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The largest file that is changed, in bytes: it is held whole, old and new.
+pub(crate) const MAX_BYTES: u64 = 2 * 1024 * 1024;
+
+/// How many names are tried for a temporary file: those of workers that died may still be there.
+const MAX_NAMES: u32 = 1000;
+
+/// What a file has been: nobody else's change of it goes unnoticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    dev: u64,
+    ino: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+/// A name that is to get a content.
+#[derive(Debug)]
+pub(crate) struct Target {
+    parent: Dir,
+    name: PathBuf,
+    shown: String,
+    /// The resource is this one file, perhaps a mount: no other file can take its name.
+    in_place: bool,
+    /// The file that has the name, or none.
+    pub(crate) old: Option<Old>,
+}
+
+/// The file that has the name.
+#[derive(Debug)]
+pub(crate) struct Old {
+    identity: Identity,
+    mode: u32,
+    /// How many names it has.
+    pub(crate) names: u64,
+}
+
+/// A content that is written, and has not taken its name yet. Dropped, it is gone.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    target: Target,
+    /// The file that is to take the name over, or the content itself where it is written in place; none to remove the name.
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Temporary(PathBuf),
+    InPlace(Vec<u8>),
+    Nothing,
+}
+
+impl Target {
+    /// Looks at what a place has. With `makes_directories`, those that are missing are made.
+    ///
+    /// # Errors
+    /// A sentence for the model: a link, a directory, a device and the like are never written.
+    pub(crate) fn find(root: &Root, place: &Place, makes_directories: bool) -> Result<Self, String> {
+        let shown = place.shown();
+        if place.is_version_controls() {
+            return Err(format!("{shown} is version control's own: it is never written; nothing was done."));
+        }
+        let Some((parent, name)) = place.split() else {
+            return Err("Say which file is meant: path is the resource itself; nothing was done.".to_owned());
+        };
+        if makes_directories && !parent.is_root() {
+            root.dir.create_dir_all(parent.path()).map_err(|error| fault::sentence("made", &parent.shown(), &error))?;
+        }
+        let dir = root.dir.open_dir(parent.path()).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                format!("There is no directory {}: set createDirectories to make it; nothing was done.", parent.shown())
+            }
+            _ => fault::sentence("opened", &parent.shown(), &error),
+        })?;
+        let old = match dir.symlink_metadata(name) {
+            Ok(metadata) if metadata.is_file() => Some(Old::of(&metadata)),
+            Ok(metadata) if metadata.is_symlink() => {
+                let to =
+                    dir.read_link_contents(name).map_or_else(|_| "?".to_owned(), |to| escaped(&to.to_string_lossy()));
+                return Err(format!(
+                    "{shown} is a symbolic link to {to}, which is not written through: name the file itself; nothing was done."
+                ));
+            }
+            Ok(metadata) => {
+                return Err(format!("{shown} is {}, no file that can be written; nothing was done.", kind(&metadata)));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(fault::sentence("looked at", &shown, &error)),
+        };
+        let in_place = root.file.is_some();
+        if let Some(old) = old.as_ref().filter(|old| in_place && old.names > 1) {
+            return Err(format!(
+                "{shown} has {} names (hard links), and a resource that is one file is written in its place: that would \
+                 change them all; nothing was done.",
+                old.names
+            ));
+        }
+        Ok(Self { parent: dir, name: name.to_owned(), shown, in_place, old })
+    }
+
+    /// What the file holds; none where there is none.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub(crate) fn content(&self) -> Result<Option<Vec<u8>>, String> {
+        let Some(old) = &self.old else { return Ok(None) };
+        if old.identity.size > MAX_BYTES {
+            let size = old.identity.size;
+            return Err(format!(
+                "{} has {size} bytes, more than the {MAX_BYTES} that are changed; nothing was done.",
+                self.shown
+            ));
+        }
+        let read = || {
+            let file = self.open(OpenOptions::new().read(true))?;
+            if Identity::of(&file.metadata()?) != old.identity {
+                return Err(io::Error::other("somebody changes it just now"));
+            }
+            let mut content = Vec::new();
+            file.take(MAX_BYTES + 1).read_to_end(&mut content)?;
+            Ok(content)
+        };
+        read().map(Some).map_err(|error: io::Error| fault::sentence("read", &self.shown, &error))
+    }
+
+    /// Which file it is, where two names may be of one: by a hard link, or where upper and lower case are the same.
+    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+        self.old.as_ref().map(|old| (old.identity.dev, old.identity.ino))
+    }
+
+    /// For messages.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        self.parent.open_with(&self.name, options.follow(FollowSymlinks::No).nonblock(true))
+    }
+
+    /// Writes a content, durably, so that only the name is left to be taken over.
+    ///
+    /// # Errors
+    /// A sentence for the model; nothing has changed.
+    pub(crate) fn stage(self, content: &[u8]) -> Result<Staged, String> {
+        if self.in_place {
+            return Ok(Staged { target: self, content: Content::InPlace(content.to_owned()) });
+        }
+        let mode = self.old.as_ref().map(|old| old.mode);
+        match temporary(&self.parent, content, mode) {
+            Ok(name) => Ok(Staged { target: self, content: Content::Temporary(name) }),
+            Err(error) => Err(fault::sentence("written", &self.shown, &error)),
+        }
+    }
+
+    /// Is to have the name removed.
+    ///
+    /// # Errors
+    /// A sentence for the model: a resource that is one file is not removed.
+    pub(crate) fn stage_removal(self) -> Result<Staged, String> {
+        if self.in_place {
+            return Err(format!("{} is the resource itself, which is not removed; nothing was done.", self.shown));
+        }
+        Ok(Staged { target: self, content: Content::Nothing })
+    }
+}
+
+impl Staged {
+    /// Lets the content take its name, durably.
+    ///
+    /// # Errors
+    /// A sentence for the model; the file has not changed.
+    pub(crate) fn commit(mut self) -> Result<(), String> {
+        self.try_commit().map_err(|error| fault::sentence("written", &self.target.shown, &error))
+    }
+
+    fn try_commit(&mut self) -> io::Result<()> {
+        let Target { parent, name, old, .. } = &self.target;
+        let now = match parent.symlink_metadata(name) {
+            Ok(metadata) => Some(Identity::of(&metadata)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if now != old.as_ref().map(|old| old.identity) {
+            return Err(io::Error::other("somebody has changed it meanwhile"));
+        }
+        match &self.content {
+            Content::InPlace(content) => return self.write_in_place(content),
+            Content::Temporary(temporary) => parent.rename(temporary, parent, name)?,
+            Content::Nothing => parent.remove_file(name)?,
+        }
+        self.content = Content::Nothing;
+        // It has happened; whether it outlives a power failure is up to the file system from here on.
+        let _ = self.target.parent.open(".").and_then(|dir| dir.sync_all());
+        Ok(())
+    }
+
+    fn write_in_place(&self, content: &[u8]) -> io::Result<()> {
+        let mut file = self.target.open(OpenOptions::new().write(true))?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || self.target.old.as_ref().is_none_or(|old| old.identity != Identity::of(&metadata)) {
+            return Err(io::Error::other("somebody has changed it meanwhile"));
+        }
+        file.write_all(content)?;
+        file.set_len(content.len() as u64)?;
+        file.sync_all()
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if let Content::Temporary(name) = &self.content {
+            // Nothing can be done about one that stays; its name says what it is.
+            let _ = self.target.parent.remove_file(name);
+        }
+    }
+}
+
+impl Old {
+    /// How large it is, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.identity.size
+    }
+
+    fn of(metadata: &Metadata) -> Self {
+        // Rights of another user or group are not handed on to a new content.
+        Self { identity: Identity::of(metadata), mode: metadata.mode() & 0o777, names: metadata.nlink() }
+    }
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            dev: metadata.dev(),
+            ino: metadata.ino(),
+            size: metadata.len(),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// Writes a content to a new file beside the target, and gives its name.
+fn temporary(dir: &Dir, content: &[u8], mode: Option<u32>) -> io::Result<PathBuf> {
+    let mut options = OpenOptions::new();
+    // What is to be private must not be readable before it is.
+    options.write(true).create_new(true).follow(FollowSymlinks::No).mode(if mode.is_some() { 0o600 } else { 0o666 });
+    for number in 0..MAX_NAMES {
+        let name = Path::new(&format!(".bloomery-{}-{number}.tmp", std::process::id())).to_owned();
+        let file = match dir.open_with(&name, &options) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            opened => opened?,
+        };
+        if let Err(error) = fill(file, content, mode) {
+            let _ = dir.remove_file(&name);
+            return Err(error);
+        }
+        return Ok(name);
+    }
+    Err(io::Error::other("too many temporary files (.bloomery-*.tmp) lie beside it"))
+}
+
+fn fill(mut file: File, content: &[u8], mode: Option<u32>) -> io::Result<()> {
+    file.write_all(content)?;
+    if let Some(mode) = mode {
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    file.sync_all()
+}
+
+/// What is said of a file that had other names.
+pub(crate) fn other_names(old: Option<&Old>) -> String {
+    match old {
+        Some(old) if old.names > 1 => {
+            format!(" It had {} names (hard links); only this one has the new content.", old.names)
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,129 @@
+//! A bound file system as a capability: everything is opened below one handle, and looked at once it is open.
+
+use crate::fault;
+use crate::place::{self, Place};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, FileTypeExt, Metadata, OpenOptions};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file system that a Job binds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The name of the resource.
+    pub name: String,
+    /// Where the directory or the file is.
+    pub path: PathBuf,
+    /// Whether nothing in it may be changed.
+    pub read_only: bool,
+}
+
+/// An open binding.
+#[derive(Debug)]
+pub(crate) struct Root {
+    /// The directory, or the one that the file is in.
+    pub(crate) dir: Dir,
+    /// The name of the file, where the resource is one. Nothing beside it is reached.
+    pub(crate) file: Option<OsString>,
+    /// Where it is bound: the persona may say so, and then calls do.
+    bound: String,
+}
+
+/// An open regular file, and what it was when it was opened.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    pub(crate) metadata: Metadata,
+}
+
+impl Root {
+    /// Opens a binding.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub(crate) fn open(binding: &Binding) -> Result<Self, String> {
+        Self::try_open(&binding.path)
+            .map_err(|error| fault::sentence("opened", &format!("resource `{}`", binding.name), &error))
+    }
+
+    fn try_open(bound: &Path) -> io::Result<Self> {
+        // What is bound is its owner's choice, links included; what is below is not.
+        let path = bound.canonicalize()?;
+        let bound = bound.to_string_lossy().trim_end_matches('/').to_owned();
+        if path.is_dir() {
+            return Ok(Self { dir: Dir::open_ambient_dir(&path, ambient_authority())?, file: None, bound });
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        };
+        let dir = Dir::open_ambient_dir(parent, ambient_authority())?;
+        Ok(Self { dir, file: Some(name.to_owned()), bound })
+    }
+
+    /// The place that a call means; its path may begin with where the resource is bound. Of a resource that is a file: the file, by its name or by none.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub(crate) fn place(&self, path: Option<&str>) -> Result<Place, String> {
+        let path = path.unwrap_or_default();
+        let below = path.strip_prefix(&self.bound).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let place = Place::parse(below.map_or(path, |rest| rest.trim_start_matches('/')))?;
+        let Some(name) = &self.file else { return Ok(place) };
+        let name = name.to_string_lossy();
+        if place.is_root() || place.path() == Path::new(&*name) {
+            return Place::parse(&name);
+        }
+        Err(format!("The resource is one file, {}; there is no {} in it.", place::shown(&name), place.shown()))
+    }
+
+    /// Opens a regular file to be read, links within the resource followed.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub(crate) fn open_file(&self, place: &Place) -> Result<Opened, String> {
+        self.open_regular(place, FollowSymlinks::Yes)
+            .map_err(|error| fault::sentence("read", &place.shown(), &error))?
+            .map_err(|kind| format!("{} is {kind}, no file that can be read.", place.shown()))
+    }
+
+    /// Opens what is at a place, if it is a regular file; says what it is else.
+    ///
+    /// Nothing that is opened is waited for, and a device is not even opened: both would be effects. What matters is
+    /// what is open, since the name may mean something else by now.
+    pub(crate) fn open_regular(
+        &self,
+        place: &Place,
+        follow: FollowSymlinks,
+    ) -> io::Result<Result<Opened, &'static str>> {
+        let found = match follow {
+            FollowSymlinks::Yes => self.dir.metadata(place.path())?,
+            FollowSymlinks::No => self.dir.symlink_metadata(place.path())?,
+        };
+        if !found.is_file() {
+            return Ok(Err(kind(&found)));
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).follow(follow).nonblock(true);
+        let file = self.dir.open_with(place.path(), &options)?;
+        let metadata = file.metadata()?;
+        Ok(if metadata.is_file() { Ok(Opened { file, metadata }) } else { Err(kind(&metadata)) })
+    }
+}
+
+/// What something is that is no regular file.
+pub(crate) fn kind(metadata: &Metadata) -> &'static str {
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_symlink() {
+        "a symbolic link"
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}

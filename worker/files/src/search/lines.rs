@@ -1,0 +1,123 @@
+//! The matching lines of one file, as they are told.
+
+use crate::Clock;
+use crate::place::escaped;
+use crate::root::Opened;
+use crate::text;
+use regex::bytes::Regex;
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::io::{self, BufRead, BufReader};
+
+/// The longest part of a line that is matched, in bytes.
+const MAX_LINE: usize = 32 * 1024;
+
+/// The longest part of a line that is told, in bytes.
+const MAX_SHOWN: usize = 300;
+
+/// How much is read at once, in bytes.
+const BUFFER: usize = 64 * 1024;
+
+/// A line and its number.
+type Line = (u64, Vec<u8>);
+
+/// What of a file matches.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// The lines, each with its number: `12: ` before one that matches, `11- ` before one around it.
+    pub(super) text: String,
+    /// How many match.
+    pub(super) matches: usize,
+    /// Whether there were more.
+    pub(super) has_more: bool,
+    /// Whether the rest was not looked at, because time was over.
+    pub(super) is_cut: bool,
+}
+
+/// Looks through a file; none, if it is no text. No more than a line of it is held, and its context.
+pub(super) fn matching(
+    opened: &Opened,
+    pattern: &Regex,
+    context: usize,
+    most: usize,
+    clock: &Clock,
+) -> io::Result<Option<Told>> {
+    if text::is_binary(opened)? {
+        return Ok(None);
+    }
+    let mut reader = BufReader::with_capacity(BUFFER, &opened.file);
+    let (mut told, mut number) = (Told::default(), 0_u64);
+    let mut before: VecDeque<Line> = VecDeque::new();
+    let (mut line, mut last_told, mut after) = (Vec::new(), 0, 0);
+    while next_line(&mut reader, &mut line)? {
+        number += 1;
+        if clock.is_over() {
+            told.is_cut = true;
+            break;
+        }
+        if pattern.is_match(&line) {
+            if told.matches == most {
+                told.has_more = true;
+                break;
+            }
+            told.matches += 1;
+            let first = before.front().map_or(number, |(number, _)| *number);
+            if context > 0 && last_told > 0 && first > last_told + 1 {
+                told.text.push_str("  --\n");
+            }
+            for (number, line) in before.drain(..) {
+                tell(&mut told.text, number, '-', &line, pattern);
+            }
+            tell(&mut told.text, number, ':', &line, pattern);
+            (last_told, after) = (number, context);
+        } else if after > 0 {
+            tell(&mut told.text, number, '-', &line, pattern);
+            (last_told, after) = (number, after - 1);
+        } else if context > 0 {
+            if before.len() == context {
+                before.pop_front();
+            }
+            before.push_back((number, line.clone()));
+        }
+    }
+    Ok(Some(told))
+}
+
+/// Reads the next line without its end, as much of it as is matched; false at the end of the file.
+fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let mut is_any = false;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            break;
+        }
+        is_any = true;
+        let end = memchr::memchr(b'\n', buffer);
+        let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
+        let room = MAX_LINE - line.len();
+        line.extend_from_slice(part.get(..part.len().min(room)).unwrap_or_default());
+        let taken = end.map_or(buffer.len(), |end| end + 1);
+        reader.consume(taken);
+        if end.is_some() {
+            break;
+        }
+    }
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    Ok(is_any)
+}
+
+/// Tells a line, of a long one the part around what matches.
+fn tell(text: &mut String, number: u64, mark: char, line: &[u8], pattern: &Regex) {
+    let at = if line.len() > MAX_SHOWN { pattern.find(line).map_or(0, |found| found.start()) } else { 0 };
+    let start = at.saturating_sub(MAX_SHOWN / 4).min(line.len().saturating_sub(MAX_SHOWN));
+    let end = line.len().min(start + MAX_SHOWN);
+    let shown = String::from_utf8_lossy(line.get(start..end).unwrap_or_default());
+    // Tabs are what lines of code are made of.
+    let shown: Vec<String> = shown.split('\t').map(escaped).collect();
+    let (dots, more) = (if start > 0 { "..." } else { "" }, if end < line.len() { "..." } else { "" });
+    // A String takes whatever is written to it.
+    let _ = writeln!(text, "  {number}{mark} {dots}{}{more}", shown.join("\t"));
+}

@@ -1,0 +1,209 @@
+//! The tools on real directories.
+
+mod escapes;
+mod overviews;
+mod patching;
+mod racing;
+mod reading;
+mod writing;
+
+use super::*;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs as unix;
+use std::path::Path;
+
+/// A directory that is bound as `code`, and what lies beside it.
+struct Stand {
+    dir: tempfile::TempDir,
+    read_only: bool,
+}
+
+// Arguments are handed over as `json!` makes them.
+#[allow(clippy::needless_pass_by_value)]
+impl Stand {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("code")).unwrap();
+        fs::write(dir.path().join("secret"), "outside").unwrap();
+        Self { dir, read_only: false }
+    }
+
+    /// With these files.
+    fn of(files: &[(&str, &str)]) -> Self {
+        let stand = Self::new();
+        for (path, content) in files {
+            stand.put(path, content);
+        }
+        stand
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.dir.path().join("code")
+    }
+
+    fn at(&self, path: &str) -> std::path::PathBuf {
+        self.root().join(path)
+    }
+
+    fn outside(&self) -> std::path::PathBuf {
+        self.dir.path().join("secret")
+    }
+
+    fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        fs::write(self.at(path), content).unwrap();
+    }
+
+    fn get(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    fn workspace(&self) -> Workspace {
+        Workspace::new(vec![Binding { name: "code".into(), path: self.root(), read_only: self.read_only }])
+    }
+
+    fn call(&self, tool: Tool, arguments: Value) -> Result<String, String> {
+        self.workspace().call(tool, &arguments.to_string())
+    }
+
+    fn does(&self, tool: Tool, arguments: Value) -> String {
+        self.call(tool, arguments).unwrap()
+    }
+
+    /// Calls, and gives the error, which leaves nothing behind.
+    fn refuses(&self, tool: Tool, arguments: Value) -> String {
+        let before = tree(self.dir.path());
+        let error = self.call(tool, arguments).unwrap_err();
+        assert_eq!(tree(self.dir.path()), before, "{error}");
+        error
+    }
+}
+
+/// Everything below a directory: names, kinds, and what files hold.
+fn tree(dir: &Path) -> Vec<String> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = path.symlink_metadata().unwrap();
+        let what = if metadata.is_dir() {
+            all.extend(tree(&path));
+            "directory".to_owned()
+        } else if metadata.is_file() {
+            String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned()
+        } else {
+            format!("{:?}", metadata.file_type())
+        };
+        all.push(format!("{}: {what}", path.display()));
+    }
+    all.sort();
+    all
+}
+
+/// No temporary file is left.
+fn is_tidy(stand: &Stand) -> bool {
+    tree(stand.dir.path()).iter().all(|entry| !entry.contains(".bloomery-"))
+}
+
+#[test]
+fn the_only_resource_need_not_be_named_and_one_of_several_must() {
+    let stand = Stand::of(&[("a", "in code\n")]);
+    let docs = stand.dir.path().join("docs");
+    fs::create_dir(&docs).unwrap();
+    fs::write(docs.join("a"), "in docs\n").unwrap();
+    assert!(stand.does(Tool::Read, json!({"path": "a"})).starts_with("in code\n"));
+    let both = Workspace::new(vec![
+        Binding { name: "code".into(), path: stand.root(), read_only: false },
+        Binding { name: "docs".into(), path: docs.clone(), read_only: true },
+    ]);
+    let call = |tool, arguments: Value| both.call(tool, &arguments.to_string());
+    assert!(call(Tool::Read, json!({"path": "a"})).unwrap_err().contains("which resource is meant: `code`, `docs`"));
+    assert!(call(Tool::Read, json!({"resource": "docs", "path": "a"})).unwrap().starts_with("in docs\n"));
+    assert!(
+        call(Tool::Read, json!({"resource": "tests", "path": "a"}))
+            .unwrap_err()
+            .contains("binds no file system `tests`")
+    );
+    // Only one of them may be written.
+    call(Tool::Write, json!({"path": "b", "content": "x"})).unwrap();
+    assert!(stand.at("b").exists());
+    let refused = call(Tool::Write, json!({"resource": "docs", "path": "b", "content": "x"})).unwrap_err();
+    assert_eq!(refused, "The resource `docs` is bound read-only; nothing was done.");
+    assert!(!docs.join("b").exists());
+}
+
+#[test]
+fn a_read_only_resource_is_never_written() {
+    let stand = Stand { read_only: true, ..Stand::of(&[("a", "x")]) };
+    stand.refuses(Tool::Write, json!({"path": "a", "content": "y"}));
+    stand.refuses(Tool::Edit, json!({"path": "a", "oldText": "x", "newText": "y"}));
+    stand.refuses(Tool::Patch, json!({"patch": "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"}));
+}
+
+#[test]
+fn arguments_that_are_not_the_tools_are_told() {
+    let stand = Stand::new();
+    let error = stand.refuses(Tool::Write, json!({"path": "a", "content": "x", "mode": 511}));
+    assert!(error.contains("unknown field `mode`"), "{error}");
+    assert!(stand.workspace().call(Tool::Read, "[").unwrap_err().contains("cannot be used"));
+}
+
+/// The persona may say where a resource is bound: a path from there on is one below it, and no other absolute one is.
+#[test]
+fn a_path_may_begin_with_where_the_resource_is_bound() {
+    let stand = Stand::of(&[("a/b", "x\n")]);
+    let root = stand.root().to_str().unwrap().to_owned();
+    assert!(stand.does(Tool::Read, json!({"path": format!("{root}/a/b")})).starts_with("x\n"));
+    assert!(stand.does(Tool::List, json!({"path": root})).starts_with("a/\n"));
+    for out in ["/../secret", "-other/x", "//../secret"] {
+        let path = format!("{root}{out}");
+        stand.refuses(Tool::Read, json!({ "path": path }));
+    }
+}
+
+#[test]
+fn a_resource_that_is_gone_is_told() {
+    let stand = Stand::new();
+    fs::remove_dir(stand.root()).unwrap();
+    let error = stand.call(Tool::List, json!({})).unwrap_err();
+    assert_eq!(error, "There is no resource `code`; nothing was done.");
+}
+
+/// A resource may be one file: nothing beside it is reached, by any tool.
+#[test]
+fn a_resource_may_be_one_file() {
+    let stand = Stand::of(&[("notes.md", "one\ntwo\n"), ("other", "beside\n")]);
+    let file = Workspace::new(vec![Binding { name: "notes".into(), path: stand.at("notes.md"), read_only: false }]);
+    let call = |tool, arguments: Value| file.call(tool, &arguments.to_string());
+    assert!(call(Tool::Read, json!({})).unwrap().starts_with("one\ntwo\n"));
+    assert!(call(Tool::Read, json!({"path": "notes.md"})).unwrap().starts_with("one\n"));
+    assert_eq!(call(Tool::List, json!({})).unwrap(), "notes.md  8 bytes\n[it is one file]");
+    assert!(call(Tool::Search, json!({"pattern": "t.o"})).unwrap().starts_with("notes.md\n  2: two\n"));
+    for tool in [Tool::Read, Tool::List] {
+        let error = call(tool, json!({"path": "other"})).unwrap_err();
+        assert_eq!(error, "The resource is one file, `notes.md`; there is no `other` in it.");
+    }
+    // It may be a mount, whose name no other file can take: it stays the file that it is.
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
+    let before = inode(&stand.at("notes.md"));
+    call(Tool::Write, json!({"content": "three\n"})).unwrap();
+    call(Tool::Edit, json!({"oldText": "three", "newText": "3"})).unwrap();
+    call(Tool::Patch, json!({"patch": "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1,2 @@\n 3\n+four\n"})).unwrap();
+    assert_eq!(stand.get("notes.md"), "3\nfour\n");
+    assert_eq!(inode(&stand.at("notes.md")), before);
+    call(Tool::Patch, json!({"patch": "--- a/notes.md\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-3\n-four\n"})).unwrap_err();
+    call(Tool::Write, json!({"path": "new", "content": "x"})).unwrap_err();
+    assert_eq!(stand.get("notes.md"), "3\nfour\n");
+    assert_eq!(stand.get("other"), "beside\n");
+}
+
+/// Written in place, it would change under its other names too.
+#[test]
+fn one_file_with_other_names_is_not_written() {
+    let stand = Stand::of(&[("notes.md", "one\n")]);
+    fs::hard_link(stand.at("notes.md"), stand.at("other")).unwrap();
+    let file = Workspace::new(vec![Binding { name: "notes".into(), path: stand.at("notes.md"), read_only: false }]);
+    let error = file.call(Tool::Write, &json!({"content": "x"}).to_string()).unwrap_err();
+    assert!(error.contains("2 names (hard links)"), "{error}");
+    assert_eq!(stand.get("other"), "one\n");
+}

@@ -1,0 +1,196 @@
+//! Ways out of a binding, and things in it that are no files.
+
+use super::*;
+use rstest::rstest;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+const ALL: [Tool; 6] = [Tool::Read, Tool::List, Tool::Search, Tool::Write, Tool::Edit, Tool::Patch];
+
+/// A call of a tool that has to do with a path.
+fn about(tool: Tool, path: &str) -> Value {
+    match tool {
+        Tool::Read | Tool::List => json!({"path": path}),
+        Tool::Search => json!({"path": path, "pattern": "outside"}),
+        Tool::Write => json!({"path": path, "content": "changed", "createDirectories": true}),
+        Tool::Edit => json!({"path": path, "oldText": "outside", "newText": "changed"}),
+        Tool::Patch => json!({"patch": format!("--- {path}\n+++ {path}\n@@ -1 +1 @@\n-outside\n+changed\n")}),
+    }
+}
+
+/// No tool reads or changes what is outside, and no answer tells of it.
+fn nobody_gets_out(stand: &Stand, path: &str) {
+    for tool in ALL {
+        let error = stand.refuses(tool, about(tool, path));
+        assert!(!error.contains("outside"), "{tool:?} {path}: {error}");
+    }
+}
+
+#[rstest]
+#[case::up("../secret")]
+#[case::up_from_below("sub/../../secret")]
+#[case::absolute("/etc/passwd")]
+#[case::absolute_with_more("//etc/passwd")]
+#[case::the_process_root("/proc/self/root/etc/passwd")]
+fn paths(#[case] path: &str) {
+    let stand = Stand::of(&[("sub/a", "x")]);
+    nobody_gets_out(&stand, path);
+    let absolute = stand.outside();
+    nobody_gets_out(&stand, absolute.to_str().unwrap());
+}
+
+#[rstest]
+#[case::relative("../secret", "link")]
+#[case::relative_directory("..", "link/secret")]
+#[case::in_the_middle("../..", "sub/link/secret")]
+#[case::by_way_of_another("hop", "link/secret")]
+#[case::the_root("/", "link/etc/passwd")]
+#[case::magic("/proc/self/root", "link/etc/passwd")]
+fn symbolic_links(#[case] to: &str, #[case] path: &str) {
+    let stand = Stand::of(&[("sub/a", "x")]);
+    unix::symlink("..", stand.at("hop")).unwrap();
+    let link = path.split("link").next().unwrap().to_owned() + "link";
+    unix::symlink(to, stand.at(&link)).unwrap();
+    nobody_gets_out(&stand, path);
+}
+
+#[test]
+fn an_absolute_link_to_what_is_outside() {
+    let stand = Stand::new();
+    unix::symlink(stand.outside(), stand.at("link")).unwrap();
+    nobody_gets_out(&stand, "link");
+}
+
+/// What is written must not appear where a dangling link points to.
+#[test]
+fn a_dangling_link_is_not_written_through() {
+    let stand = Stand::new();
+    unix::symlink("../made", stand.at("link")).unwrap();
+    for tool in [Tool::Write, Tool::Edit, Tool::Patch] {
+        let error = stand.refuses(tool, about(tool, "link"));
+        assert!(error.contains("is a symbolic link to ../made, which is not written through"), "{error}");
+    }
+    let patch = "--- /dev/null\n+++ b/link\n@@ -0,0 +1 @@\n+x\n";
+    stand.refuses(Tool::Patch, json!({"patch": patch}));
+    // Nor are directories made where one points to.
+    unix::symlink("../elsewhere", stand.at("dir")).unwrap();
+    stand.refuses(Tool::Write, json!({"path": "dir/a/b", "content": "x", "createDirectories": true}));
+    assert!(!stand.dir.path().join("made").exists() && !stand.dir.path().join("elsewhere").exists());
+}
+
+#[test]
+fn a_link_within_the_resource_is_read_and_not_written() {
+    let stand = Stand::of(&[("sub/a", "within\n")]);
+    unix::symlink("sub/a", stand.at("link")).unwrap();
+    unix::symlink("sub", stand.at("dir")).unwrap();
+    assert!(stand.does(Tool::Read, json!({"path": "link"})).starts_with("within\n"));
+    assert!(stand.does(Tool::Read, json!({"path": "dir/a"})).starts_with("within\n"));
+    let error = stand.refuses(Tool::Write, json!({"path": "link", "content": "x"}));
+    assert!(error.contains("symbolic link to sub/a"), "{error}");
+    stand.does(Tool::Write, json!({"path": "dir/a", "content": "x"}));
+    assert_eq!(stand.get("sub/a"), "x");
+}
+
+/// A walk does not follow links: neither out, nor round and round.
+#[test]
+fn walks_follow_no_links() {
+    let stand = Stand::of(&[("sub/a", "inside outside\n")]);
+    unix::symlink("..", stand.at("sub/up")).unwrap();
+    unix::symlink("..", stand.at("out")).unwrap();
+    unix::symlink("../secret", stand.at("file")).unwrap();
+    let listed = stand.does(Tool::List, json!({"depth": 32}));
+    assert_eq!(listed.lines().count(), 6, "{listed}");
+    let found = stand.does(Tool::Search, json!({"pattern": "outside"}));
+    assert_eq!(found, "sub/a\n  1: inside outside\n[1 match in 1 file, of 1 looked at]");
+}
+
+fn make(kind: &str, path: &Path) -> bool {
+    let made = match kind {
+        "fifo" => Command::new("mkfifo").arg(path).status(),
+        // The one that never ends.
+        _ => Command::new("mknod").arg(path).args(["c", "1", "5"]).status(),
+    };
+    made.unwrap().success()
+}
+
+/// Opening a named pipe waits for its other end, and a device may do anything: neither is opened.
+#[rstest]
+#[case::fifo("fifo", "a named pipe")]
+#[case::device("device", "a device")]
+fn what_is_no_file_is_neither_read_nor_written_nor_waited_for(#[case] kind: &str, #[case] told: &str) {
+    let stand = Stand::new();
+    if !make(kind, &stand.at("it")) {
+        // Only root makes devices.
+        assert_eq!(kind, "device");
+        return;
+    }
+    for tool in ALL {
+        let error = stand.refuses(tool, about(tool, "it"));
+        assert!(error.contains(told), "{tool:?}: {error}");
+    }
+    assert_eq!(stand.does(Tool::List, json!({})), format!("it  ({told})\n[1 entry; the end]"));
+    assert_eq!(stand.does(Tool::Search, json!({"pattern": "x"})), "[0 matches in 0 files, of 0 looked at]");
+}
+
+/// The look at the name says a file, and what is opened is a pipe: what is open decides, and nobody waits.
+#[test]
+fn a_pipe_that_was_swapped_in_is_found_out_when_it_is_open() {
+    let stand = Stand::new();
+    assert!(make("fifo", &stand.at("it")));
+    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }).unwrap();
+    let mut options = cap_std::fs::OpenOptions::new();
+    cap_fs_ext::OpenOptionsSyncExt::nonblock(options.read(true), true);
+    let opened = root.dir.open_with("it", &options).unwrap();
+    assert_eq!(root::kind(&opened.metadata().unwrap()), "a named pipe");
+}
+
+#[test]
+fn a_socket_is_no_file() {
+    let stand = Stand::new();
+    let _listener = std::os::unix::net::UnixListener::bind(stand.at("it")).unwrap();
+    for tool in ALL {
+        let error = stand.refuses(tool, about(tool, "it"));
+        assert!(error.contains("a socket"), "{error}");
+    }
+}
+
+/// A hard link to a file outside looks like any other file: what must not happen is that the file outside changes.
+#[rstest]
+#[case::written(Tool::Write)]
+#[case::edited(Tool::Edit)]
+#[case::patched(Tool::Patch)]
+fn a_hard_link_is_replaced_and_not_written_through(#[case] tool: Tool) {
+    let stand = Stand::new();
+    fs::hard_link(stand.outside(), stand.at("it")).unwrap();
+    let answer = stand.does(tool, about(tool, "it"));
+    assert!(answer.contains("It had 2 names (hard links); only this one has the new content."), "{answer}");
+    assert!(stand.get("it").starts_with("changed"));
+    assert_eq!(fs::read_to_string(stand.outside()).unwrap(), "outside");
+    assert_eq!(stand.outside().metadata().unwrap().nlink(), 1);
+}
+
+/// What is written there runs as a program when a person uses it next.
+#[rstest]
+#[case::as_it_is(".git/hooks/post-checkout")]
+#[case::where_upper_and_lower_case_are_the_same(".GIT/config")]
+#[case::with_a_character_that_is_not_seen(".g\u{200c}it/config")]
+#[case::of_a_submodule("sub/.git")]
+#[case::of_another_system(".hg/hgrc")]
+fn version_control_is_read_and_never_written(#[case] path: &str) {
+    let stand = Stand::of(&[(path, "outside\n")]);
+    for tool in [Tool::Write, Tool::Edit, Tool::Patch] {
+        let error = stand.refuses(tool, about(tool, path));
+        assert!(error.contains("version control's own"), "{error}");
+    }
+    assert!(stand.does(Tool::Read, json!({"path": path})).starts_with("outside"));
+}
+
+/// On a file system that takes upper and lower case for the same, two names are one file.
+#[test]
+fn two_names_of_one_file_are_not_patched_as_two() {
+    let stand = Stand::of(&[("Readme", "one\n")]);
+    fs::hard_link(stand.at("Readme"), stand.at("README")).unwrap();
+    let patch = ["Readme", "README"].map(|name| format!("--- {name}\n+++ {name}\n@@ -1 +1 @@\n-one\n+two\n")).concat();
+    let error = stand.refuses(Tool::Patch, json!({"patch": patch}));
+    assert!(error.contains("`Readme` and `README` are one file"), "{error}");
+}

@@ -1,0 +1,174 @@
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+
+fn patched(content: &str, hunks: &str) -> Result<String, String> {
+    let stand = Stand::of(&[("a", content)]);
+    stand.call(Tool::Patch, json!({"patch": format!("--- a/a\n+++ b/a\n{hunks}")}))?;
+    assert!(is_tidy(&stand));
+    Ok(stand.get("a"))
+}
+
+#[rstest]
+#[case::a_line("1\n2\n3\n", "@@ -2 +2 @@\n-2\n+two\n", "1\ntwo\n3\n")]
+#[case::with_context("1\n2\n3\n", "@@ -1,3 +1,4 @@ fn main\n 1\n-2\n+two\n+and\n 3\n", "1\ntwo\nand\n3\n")]
+#[case::two_hunks("1\n2\n3\n4\n5\n", "@@ -1 +1,2 @@\n 1\n+1.5\n@@ -5 +6 @@\n-5\n+five\n", "1\n1.5\n2\n3\n4\nfive\n")]
+#[case::added_at_the_start("1\n", "@@ -0,0 +1 @@\n+0\n", "0\n1\n")]
+#[case::added_after_a_line("1\n2\n", "@@ -1,0 +2 @@\n+1.5\n", "1\n1.5\n2\n")]
+#[case::elsewhere_and_there_alone("0\n0\n1\n2\n3\n", "@@ -1,2 +1,2 @@\n 2\n-3\n+three\n", "0\n0\n1\n2\nthree\n")]
+#[case::blank_lines_without_their_blank("1\n\n2\n", "@@ -1,3 +1,3 @@\n 1\n\n-2\n+two\n", "1\n\ntwo\n")]
+#[case::a_line_that_looks_like_a_heading("1\n-- x\n", "@@ -2 +2 @@\n--- x\n+++ y\n", "1\n++ y\n")]
+#[case::line_ends_of_the_file("1\r\n2\r\n", "@@ -1,2 +1,3 @@\n 1\n+1.5\n-2\n+two\n", "1\r\n1.5\r\ntwo\r\n")]
+#[case::line_ends_in_the_patch_too("1\r\n2\r\n", "@@ -2 +2 @@\r\n-2\r\n+two\r\n", "1\r\ntwo\r\n")]
+#[case::no_end_stays("1\n2", "@@ -2 +2 @@\n-2\n+two\n", "1\ntwo")]
+#[case::no_end_stays_where_it_is_said(
+    "1\n2",
+    "@@ -2 +2 @@\n-2\n\\ No newline at end of file\n+two\n\\ No newline at end of file\n",
+    "1\ntwo"
+)]
+#[case::an_end_is_added("1\n2", "@@ -2 +2 @@\n-2\n\\ No newline at end of file\n+2\n", "1\n2\n")]
+#[case::an_end_is_removed("1\n2\n", "@@ -2 +2 @@\n-2\n+2\n\\ No newline at end of file\n", "1\n2")]
+#[case::added_after_a_line_without_end("1\r\n2", "@@ -2 +2,2 @@\n 2\n+3\n", "1\r\n2\r\n3")]
+#[case::all_removed("1\n2\n", "@@ -1,2 +0,0 @@\n-1\n-2\n", "")]
+fn a_patch_that_fits(#[case] content: &str, #[case] hunks: &str, #[case] expected: &str) {
+    assert_eq!(patched(content, hunks).unwrap(), expected);
+}
+
+#[rstest]
+#[case::context_differs(
+    "1\n2\n3\n",
+    "@@ -1,2 +1,2 @@\n 1\n-two\n+2\n",
+    "hunk 1 (line 1) expects `two` in line 2, where there is `2`"
+)]
+#[case::blanks_differ("  1\n", "@@ -1 +1 @@\n-1\n+2\n", "expects `1` in line 1, where there is `  1`")]
+#[case::beyond_the_end("1\n", "@@ -1,2 +1,2 @@\n 1\n-2\n+3\n", "where there is the end of the file")]
+#[case::several_places("x\n1\nx\n2\nx\n", "@@ -2 +2 @@\n-x\n+y\n", "fits at the lines 1 and 3: give more context")]
+#[case::hunks_out_of_order("1\n2\n", "@@ -2 +2 @@\n-2\n+b\n@@ -1 +1 @@\n-1\n+a\n", "hunk 2")]
+#[case::too_few_lines("1\n2\n", "@@ -1,2 +1,2 @@\n-1\n+a\n", "says 2 old and 2 new lines")]
+#[case::too_many_lines("1\n2\n", "@@ -1 +1 @@\n-1\n-2\n+a\n", "says 1 old and 1 new lines")]
+#[case::no_heading("1\n", "@@ nowhere @@\n-1\n+2\n", "is no heading of a hunk")]
+#[case::no_hunk("1\n", "", "`a` has no hunk")]
+#[case::added_beyond_the_end("1\n", "@@ -9,0 +10 @@\n+x\n", "adds lines after line 9, and there are 1")]
+fn a_patch_that_does_not_fit(#[case] content: &str, #[case] hunks: &str, #[case] why: &str) {
+    let error = patched(content, hunks).unwrap_err();
+    assert!(error.contains(why) && error.ends_with("Nothing was changed."), "{error}");
+}
+
+#[test]
+fn files_are_made_changed_and_removed_together() {
+    let stand = Stand::of(&[("src/old.rs", "1\n"), ("keep.rs", "a\n")]);
+    let patch = "diff --git a/src/old.rs b/src/old.rs\ndeleted file mode 100644\nindex e69de29..0000000\n\
+                 --- a/src/old.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n\
+                 diff --git a/src/new/n.rs b/src/new/n.rs\nnew file mode 100644\n--- /dev/null\n+++ b/src/new/n.rs\t2026-01-01\n\
+                 @@ -0,0 +1,2 @@\n+1\n+2\n\
+                 --- keep.rs\n+++ keep.rs\n@@ -1 +1 @@\n-a\n+b\n";
+    let answer = stand.does(Tool::Patch, json!({"patch": patch}));
+    assert_eq!(answer, "Applied: removed `src/old.rs`, changed `keep.rs` (+1 -1), made `src/new/n.rs` (+2 -0).");
+    assert!(!stand.at("src/old.rs").exists());
+    assert_eq!((stand.get("src/new/n.rs").as_str(), stand.get("keep.rs").as_str()), ("1\n2\n", "b\n"));
+    assert!(is_tidy(&stand));
+}
+
+#[rstest]
+#[case::one_of_them_does_not_fit("--- a/b\n+++ b/b\n@@ -1 +1 @@\n-9\n+8\n", "does not fit `b`")]
+#[case::one_of_them_is_there_already("--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n", "`b` is there already")]
+#[case::one_of_them_is_not_there("--- a/c\n+++ b/c\n@@ -1 +1 @@\n-1\n+2\n", "There is no `c`")]
+#[case::not_all_is_removed("--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n", "not all of its lines")]
+#[case::one_of_them_twice("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+3\n", "are one file")]
+#[case::renamed("diff --git a/b b/c\nrename from b\nrename to c\n", "is about renaming")]
+#[case::renamed_by_its_heading("--- a/b\n+++ b/c\n@@ -1 +1 @@\n-1\n+3\n", "`b` becomes `c`, and renaming is not done")]
+#[case::made_executable(
+    "old mode 100644\nnew mode 100755\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-1\n+3\n",
+    "the mode of a file"
+)]
+#[case::binary("GIT binary patch\nliteral 0\n", "a binary file")]
+#[case::nothing_from_nothing("--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+x\n", "/dev/null on both sides")]
+#[case::made_and_something_else_does_not_fit(
+    "--- /dev/null\n+++ b/new/n\n@@ -0,0 +1 @@\n+x\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-9\n+8\n",
+    "does not fit `b`"
+)]
+#[case::out_of_the_resource("--- /dev/null\n+++ b/../x\n@@ -0,0 +1 @@\n+x\n", "goes up")]
+fn all_of_it_or_nothing(#[case] second: &str, #[case] why: &str) {
+    let stand = Stand::of(&[("a", "1\n"), ("b", "1\n2\n")]);
+    let patch = format!("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n{second}");
+    let error = stand.refuses(Tool::Patch, json!({"patch": patch}));
+    assert!(error.contains(why), "{error}");
+    assert!(is_tidy(&stand));
+}
+
+#[rstest]
+#[case::prose("Please change line 3.", "it has no file")]
+#[case::a_hunk_of_nothing("@@ -1 +1 @@\n-1\n+2\n", "belongs to no file")]
+#[case::half_a_heading("--- a/a\n@@ -1 +1 @@\n-1\n+2\n", "no +++ follows")]
+fn no_patch(#[case] patch: &str, #[case] why: &str) {
+    let stand = Stand::of(&[("a", "1\n")]);
+    let error = stand.refuses(Tool::Patch, json!({"patch": patch}));
+    assert!(error.starts_with("The patch cannot be read") && error.contains(why), "{error}");
+}
+
+#[test]
+fn a_patch_that_changes_nothing_says_so() {
+    let stand = Stand::of(&[("a", "1\n")]);
+    let patch = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+1\n";
+    assert_eq!(stand.does(Tool::Patch, json!({"patch": patch})), "The patch changes nothing: all is so already.");
+}
+
+/// The second file cannot be written when the first one is: what was done is told.
+#[test]
+fn a_patch_that_is_stopped_midway_says_what_it_has_done() {
+    let stand = Stand::of(&[("a", "1\n"), ("b", "1\n")]);
+    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }).unwrap();
+    let mut ready = Vec::new();
+    for path in ["a", "b"] {
+        let target = replace::Target::find(&root, &root.place(Some(path)).unwrap(), false).unwrap();
+        let (shown, identity, told) = (path.to_owned(), target.identity(), format!("changed `{path}`"));
+        ready.push(patch::Ready { shown, identity, told, staged: Some(target.stage(b"2\n").unwrap()) });
+    }
+    stand.put("b", "changed by another\n");
+    let error = patch::commit(ready).unwrap_err();
+    assert!(error.contains("`b` cannot be written: somebody has changed it meanwhile"), "{error}");
+    assert!(
+        error
+            .ends_with("Before that the patch has changed `a`. It was stopped there; 1 of its files are as they were."),
+        "{error}"
+    );
+    assert_eq!((stand.get("a").as_str(), stand.get("b").as_str()), ("2\n", "changed by another\n"));
+    assert!(is_tidy(&stand));
+}
+
+/// A place that is looked for in a file made to be compared again and again is given up.
+#[test]
+fn a_hunk_that_fits_nearly_everywhere_is_given_up() {
+    let content = "\n".repeat(1_000_000);
+    let old = "-\n".repeat(20_000);
+    let error = patched(&content, &format!("@@ -1,20001 +0,0 @@\n{old}-x\n")).unwrap_err();
+    assert!(error.contains("does not fit `a`"), "{error}");
+}
+
+/// A unified diff of two texts, with one hunk that has all of both.
+fn diff(old: &[String], new: &[String]) -> String {
+    let range = |lines: &[String]| format!("{},{}", usize::from(!lines.is_empty()), lines.len());
+    let removed = old.iter().map(|line| format!("-{line}\n")).collect::<Vec<_>>().concat();
+    let added = new.iter().map(|line| format!("+{line}\n")).collect::<Vec<_>>().concat();
+    format!("@@ -{} +{} @@\n{removed}{added}", range(old), range(new))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_diff_of_two_texts_makes_one_of_the_other(
+        old in prop::collection::vec("[a-c+@ -]{0,3}", 1..8),
+        new in prop::collection::vec("[a-c+@ -]{0,3}", 1..8),
+    ) {
+        let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
+        prop_assert_eq!(patched(&text(&old), &diff(&old, &new)).unwrap(), text(&new));
+    }
+
+    #[test]
+    fn no_patch_panics(patch in "(--- a\n|\\+\\+\\+ a\n|@@ -[0-9]{1,3},?[0-9]? \\+1 @@\n|[ +-][a-c]?\n|\\\\\n|\n|é){0,12}", content in "([a-c]\r?\n|[a-c]){0,6}") {
+        let stand = Stand::of(&[("a", &content)]);
+        let _ = stand.call(Tool::Patch, json!({"patch": patch}));
+        prop_assert!(is_tidy(&stand));
+    }
+}

@@ -1,0 +1,102 @@
+//! Races between the look at a name and its use: somebody swaps what the name means, again and again.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Calls again and again while another thread swaps `name` between two things by renaming.
+fn racing(stand: &Stand, name: &str, swaps: [&str; 2], mut call: impl FnMut()) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for from in swaps {
+                    // Exchanged by way of a third name, so that both live on.
+                    let _ = fs::rename(stand.at(name), stand.at("third"));
+                    let _ = fs::rename(stand.at(from), stand.at(name));
+                    let _ = fs::rename(stand.at("third"), stand.at(from));
+                }
+            }
+        });
+        for _ in 0..2000 {
+            call();
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
+fn outside_is_as_it_was(stand: &Stand) {
+    assert_eq!(fs::read_to_string(stand.outside()).unwrap(), "outside");
+    let beside: Vec<String> = fs::read_dir(stand.dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "code" && name != "secret")
+        .collect();
+    assert_eq!(beside, [""; 0]);
+}
+
+/// A file and a link to a file outside take turns.
+#[test]
+fn a_link_that_is_swapped_in_for_a_file() {
+    let stand = Stand::of(&[("it", "inside\n")]);
+    unix::symlink("../secret", stand.at("other")).unwrap();
+    racing(&stand, "it", ["other", "other"], || {
+        if let Ok(read) = stand.call(Tool::Read, json!({"path": "it"})) {
+            assert!(!read.contains("outside"), "{read}");
+        }
+        let _ = stand.call(Tool::Edit, json!({"path": "it", "oldText": "outside", "newText": "changed"}));
+        let _ = stand.call(Tool::Write, json!({"path": "it", "content": "inside\n"}));
+    });
+    outside_is_as_it_was(&stand);
+}
+
+/// A directory and a link to the directory outside take turns.
+#[test]
+fn a_link_that_is_swapped_in_for_a_directory() {
+    let stand = Stand::of(&[("dir/secret", "inside\n")]);
+    unix::symlink("..", stand.at("other")).unwrap();
+    racing(&stand, "dir", ["other", "other"], || {
+        for (tool, arguments) in [
+            (Tool::Read, json!({"path": "dir/secret"})),
+            (Tool::Search, json!({"path": "dir", "pattern": "side"})),
+            (Tool::List, json!({"path": "dir"})),
+        ] {
+            if let Ok(answer) = stand.call(tool, arguments) {
+                assert!(!answer.contains("outside") && !answer.contains("code/"), "{answer}");
+            }
+        }
+        let _ = stand.call(Tool::Write, json!({"path": "dir/secret", "content": "changed\n"}));
+        let _ = stand.call(Tool::Write, json!({"path": "dir/new", "content": "x"}));
+    });
+    outside_is_as_it_was(&stand);
+}
+
+/// A pipe that is swapped in is not waited for.
+#[test]
+fn a_pipe_that_is_swapped_in_for_a_file() {
+    let stand = Stand::of(&[("it", "inside\n")]);
+    assert!(std::process::Command::new("mkfifo").arg(stand.at("other")).status().unwrap().success());
+    racing(&stand, "it", ["other", "other"], || {
+        if let Ok(read) = stand.call(Tool::Read, json!({"path": "it"})) {
+            assert!(read.starts_with("inside\n"), "{read}");
+        }
+    });
+}
+
+/// Somebody else's change between the reading and the writing of an edit is not lost.
+#[test]
+fn what_somebody_else_has_changed_meanwhile_is_not_overwritten() {
+    let stand = Stand::of(&[("a", "one\n")]);
+    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }).unwrap();
+    let target = replace::Target::find(&root, &root.place(Some("a")).unwrap(), false).unwrap();
+    let staged = target.stage(b"two\n").unwrap();
+    stand.put("a", "three, of another\n");
+    let error = staged.commit().unwrap_err();
+    assert!(error.contains("somebody has changed it meanwhile"), "{error}");
+    assert_eq!(stand.get("a"), "three, of another\n");
+    let target = replace::Target::find(&root, &root.place(Some("b")).unwrap(), false).unwrap();
+    let staged = target.stage(b"two\n").unwrap();
+    stand.put("b", "made by another\n");
+    staged.commit().unwrap_err();
+    assert_eq!(stand.get("b"), "made by another\n");
+    assert!(is_tidy(&stand));
+}

@@ -1,0 +1,102 @@
+use super::*;
+use rstest::rstest;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn a_file_is_written_whole() {
+    let stand = Stand::of(&[("a", "old")]);
+    assert_eq!(stand.does(Tool::Write, json!({"path": "a", "content": "newer"})), "Wrote `a`: 5 bytes in place of 3.");
+    assert_eq!(stand.does(Tool::Write, json!({"path": "b", "content": ""})), "Wrote `b`: a new file of 0 bytes.");
+    assert_eq!((stand.get("a").as_str(), stand.get("b").as_str()), ("newer", ""));
+    assert!(is_tidy(&stand));
+}
+
+#[test]
+fn a_write_that_changes_nothing_says_so_and_does_nothing() {
+    let stand = Stand::of(&[("a", "same")]);
+    let before = stand.at("a").metadata().unwrap().modified().unwrap();
+    let answer = stand.does(Tool::Write, json!({"path": "a", "content": "same"}));
+    assert_eq!(answer, "`a` holds exactly that already: nothing was changed.");
+    assert_eq!(stand.at("a").metadata().unwrap().modified().unwrap(), before);
+}
+
+#[test]
+fn directories_are_made_where_that_is_asked_for() {
+    let stand = Stand::new();
+    let error = stand.refuses(Tool::Write, json!({"path": "a/b/c", "content": "x"}));
+    assert_eq!(error, "There is no directory `a/b`: set createDirectories to make it; nothing was done.");
+    stand.does(Tool::Write, json!({"path": "a/b/c", "content": "x", "createDirectories": true}));
+    assert_eq!(stand.get("a/b/c"), "x");
+}
+
+#[rstest]
+#[case::a_script(0o755)]
+#[case::private(0o600)]
+fn a_file_keeps_its_mode(#[case] mode: u32) {
+    let stand = Stand::of(&[("a", "old")]);
+    fs::set_permissions(stand.at("a"), fs::Permissions::from_mode(mode)).unwrap();
+    stand.does(Tool::Write, json!({"path": "a", "content": "new"}));
+    stand.does(Tool::Edit, json!({"path": "a", "oldText": "new", "newText": "newer"}));
+    assert_eq!(stand.at("a").metadata().unwrap().permissions().mode() & 0o7777, mode);
+}
+
+#[rstest]
+#[case::a_directory("dir", "is a directory")]
+#[case::the_resource("", "path is the resource itself")]
+#[case::below_a_file("file/a", "is no directory")]
+#[case::a_name_that_is_too_long(&"x".repeat(300), "does not take such a name")]
+fn what_cannot_be_written(#[case] path: &str, #[case] why: &str) {
+    let stand = Stand::of(&[("dir/a", "x"), ("file", "x")]);
+    let error = stand.refuses(Tool::Write, json!({"path": path, "content": "y"}));
+    assert!(error.contains(why), "{error}");
+}
+
+#[test]
+fn the_one_place_is_replaced() {
+    let stand = Stand::of(&[("a", "one\ntwo\nthree\n")]);
+    let answer = stand.does(Tool::Edit, json!({"path": "a", "oldText": "two\nth", "newText": "2\nTh"}));
+    assert_eq!(answer, "Edited `a` at line 2.");
+    assert_eq!(stand.get("a"), "one\n2\nThree\n");
+    assert!(is_tidy(&stand));
+}
+
+#[rstest]
+#[case::not_there("four", "oldText does not stand in `a`. Nothing was changed.")]
+#[case::blanks_differ("two\n  three", "Its first line is at line 2")]
+#[case::several("o", "oldText stands 2 times in `a`, at the lines 1, 2")]
+#[case::overlapping("aa", "oldText stands 2 times in `a`, at the lines 4, 4")]
+#[case::many("z", "oldText stands more than 10 times in `a`")]
+#[case::empty("", "oldText is empty")]
+fn an_edit_that_is_refused(#[case] old: &str, #[case] why: &str) {
+    let stand = Stand::of(&[("a", "one\ntwo\nthree\naaa\nzzzzzzzzzzzz\n")]);
+    let error = stand.refuses(Tool::Edit, json!({"path": "a", "oldText": old, "newText": "x"}));
+    assert!(error.contains(why), "{error}");
+}
+
+#[test]
+fn an_edit_of_what_is_not_there_or_too_large_is_refused() {
+    let stand = Stand::new();
+    let edit = |path: &str| json!({"path": path, "oldText": "x", "newText": "y"});
+    assert_eq!(stand.refuses(Tool::Edit, edit("a")), "There is no `a`; nothing was done.");
+    stand.put("large", "x".repeat(3 * 1024 * 1024));
+    let error = stand.refuses(Tool::Edit, edit("large"));
+    assert!(error.contains("3145728 bytes, more than"), "{error}");
+}
+
+#[test]
+fn an_edit_keeps_how_lines_end_and_what_is_no_text() {
+    let stand = Stand::new();
+    stand.put("crlf", "one\r\ntwo\r\nthree\r\n");
+    stand.does(Tool::Edit, json!({"path": "crlf", "oldText": "one\ntwo", "newText": "1\n2"}));
+    assert_eq!(stand.get("crlf"), "1\r\n2\r\nthree\r\n");
+    stand.put("latin", b"caf\xe9 x\n");
+    stand.does(Tool::Edit, json!({"path": "latin", "oldText": " x", "newText": " y"}));
+    assert_eq!(fs::read(stand.at("latin")).unwrap(), b"caf\xe9 y\n");
+}
+
+#[test]
+fn an_edit_that_changes_nothing_says_so() {
+    let stand = Stand::of(&[("a", "same")]);
+    let answer = stand.does(Tool::Edit, json!({"path": "a", "oldText": "same", "newText": "same"}));
+    assert_eq!(answer, "newText is what is there: nothing was changed in `a`.");
+}

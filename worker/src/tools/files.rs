@@ -1,0 +1,70 @@
+//! The file tools: each call on a thread of its own, because file systems block.
+
+use super::Fault;
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{Context, ResourceType};
+use bloomery_engine::event::{ContextKind, ContextPart};
+use bloomery_engine::gate::core_tools::files::{
+    APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE,
+};
+use bloomery_files::{Binding, Overview, OverviewKind, Tool, Wanted, Workspace};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The file systems among what a Job binds.
+pub(super) fn workspace(resources: &[BoundResource]) -> Workspace {
+    let bindings = resources.iter().filter(|bound| bound.kind == ResourceType::Filesystem).filter_map(|bound| {
+        let ResourceSource::Mount { path, read_only } = &bound.source else { return None };
+        Some(Binding { name: bound.name.clone(), path: path.into(), read_only: *read_only })
+    });
+    Workspace::new(bindings.collect())
+}
+
+/// The tool of this family that has the name.
+pub(super) fn tool(name: &str) -> Option<Tool> {
+    match name {
+        READ_FILE => Some(Tool::Read),
+        LIST_FILES => Some(Tool::List),
+        SEARCH_FILES => Some(Tool::Search),
+        WRITE_FILE => Some(Tool::Write),
+        EDIT_FILE => Some(Tool::Edit),
+        APPLY_PATCH => Some(Tool::Patch),
+        _ => None,
+    }
+}
+
+/// Answers a call of one of them.
+pub(super) async fn answer(workspace: &Arc<Workspace>, tool: Tool, arguments: &str) -> Result<String, Fault> {
+    let (workspace, arguments) = (Arc::clone(workspace), arguments.to_owned());
+    let answered = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
+    match answered {
+        Ok(answer) => Ok(answer?),
+        Err(error) => Err(Fault::Indeterminate(format!("The file tool ended without an answer: {error}."))),
+    }
+}
+
+/// Looks over the file systems, as far as it is wanted.
+pub(super) async fn gather(workspace: &Arc<Workspace>, wanted: &Context, within: Duration) -> Vec<ContextPart> {
+    let wanted =
+        Wanted { structure: wanted.project_structure == Some(true), changes: wanted.recent_changes == Some(true) };
+    let looking = Arc::clone(workspace);
+    let looked = tokio::time::timeout(within, tokio::task::spawn_blocking(move || looking.overviews(wanted))).await;
+    let overviews = match looked {
+        Ok(Ok(overviews)) => overviews,
+        Ok(Err(error)) => workspace.without_overviews(wanted, &format!("It could not be looked over: {error}.")),
+        Err(_) => workspace.without_overviews(wanted, &format!("It was not looked over within {within:?}.")),
+    };
+    overviews.into_iter().map(part).collect()
+}
+
+fn part(overview: Overview) -> ContextPart {
+    let kind = match overview.kind {
+        OverviewKind::Structure => ContextKind::ProjectStructure,
+        OverviewKind::Changes => ContextKind::RecentChanges,
+    };
+    let (text, fault) = match overview.text {
+        Ok(text) => (text, None),
+        Err(fault) => (String::new(), Some(fault)),
+    };
+    ContextPart { kind, of: overview.resource, text, fault }
+}
