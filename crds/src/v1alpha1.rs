@@ -18,5 +18,5 @@ pub use skill::{
     ApprovalAction, ApprovalRule, CallPolicy, Context, Engine, Entity, FinalizationGate, Guardrails, Intent, Intents,
     McpContainer, McpServer, McpService, OutOfDomain, OutOfDomainAction, OutputContract, Policy, Problem,
     ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage,
-    ToolDeclaration, ToolInput, ToolPolicy, ToolSelection, ValueType, When, Workflow,
+    ToolDeclaration, ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow,
 };

@@ -49,7 +49,7 @@ pub fn listed() -> Vec<ListedTool> {
             "type": "object", "required": ["order_id"],
             "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}},
         }),
-        read_only_hint: None,
+        ..ListedTool::default()
     };
     ["verify_identity", "check_eligibility", "process_refund", "deleteFile"].map(tool).to_vec()
 }

@@ -6,6 +6,7 @@ use crate::inputs::{self, Inputs};
 use crate::log;
 use crate::log::files::{Disk, Files};
 use crate::printer::Printer;
+use crate::recent::Recent;
 use crate::redact::Redactor;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
@@ -62,7 +63,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     }
     let outside = Duration::from_secs(args.patience);
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside), redactor)?;
-    let tools = inputs.revision.mcp.as_ref().map(|mcp| mcp::Client::new(mcp, redactor.clone())).transpose()?;
+    let tools = tools(args, &inputs, redactor)?;
     let host = Host {
         files: Disk,
         model: &models,
@@ -78,6 +79,14 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
     }
     exit
+}
+
+/// The client of the Skill's MCP server.
+fn tools(args: &RunArgs, inputs: &Inputs, redactor: &Redactor) -> Result<Option<mcp::Client>, http::Error> {
+    let Some(endpoint) = &inputs.revision.mcp else { return Ok(None) };
+    let recent = Recent::new(&args.memory, &args.pod_uid);
+    let client = mcp::Client::new(endpoint, redactor.clone())?.telling(&inputs.part.resources);
+    Ok(Some(client.keeping(recent, &inputs.revision.spec.mcp_server)))
 }
 
 /// What an attempt runs on.

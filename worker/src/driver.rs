@@ -3,6 +3,7 @@
 //! The engine decides; this performs. What must be durable before an act is made so here, and nowhere else.
 
 mod act;
+mod called;
 mod clients;
 mod journal;
 mod people;
@@ -11,6 +12,7 @@ mod results;
 mod selection;
 mod wait;
 
+pub use called::Called;
 pub use journal::Journal;
 pub use people::{Nobody, People};
 
@@ -27,6 +29,7 @@ use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event, step};
 use people::Answered;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The models of a Job, as the driver needs them. `model::Clients` is the real one.
 pub trait Model {
@@ -45,9 +48,14 @@ pub trait Tools {
     /// Lists the tools once; none where the Skill has no server. The error is a sentence for people.
     fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, String>>;
 
-    /// Sends a call once; gives [`Event::ToolCompleted`], [`Event::ToolFailed`] where the server answered so or
-    /// no byte left us, and [`Event::ToolIndeterminate`] otherwise.
-    fn call(&self, call: &ToolCall<'_>, within: Duration) -> impl Future<Output = Event>;
+    /// Lists the tools once, from the server itself: whether they are as they were fixed.
+    fn list_anew(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, String>> {
+        self.list(within)
+    }
+
+    /// Sends a call once; its outcome is [`Event::ToolCompleted`], [`Event::ToolFailed`] where the server answered so or
+    /// no byte left us, and [`Event::ToolIndeterminate`] otherwise. A tool that is not what it was is not called.
+    fn call(&self, call: &ToolCall<'_>, within: Duration) -> impl Future<Output = Called>;
 }
 
 /// Who is told how a run goes, beside its log: the operator by a [`crate::report::Reporter`], or a person at a terminal.
@@ -59,12 +67,15 @@ pub trait Audience: std::fmt::Debug + Sync {
     fn waiting(&self, waiting: Option<Waiting>);
 }
 
+/// How long a look at the tools may take where an attempt goes on.
+const LOOK: Duration = Duration::from_secs(10);
+
 /// How long the driver waits for what.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// For an MCP server that does not answer, or a key that is not there.
     pub outside: Duration,
-    /// For one answer of an MCP server.
+    /// For one answer of an MCP server, whatever the Skill says of the tool.
     pub tool: Duration,
     /// For a call with effect that is under way when the pod is asked to end.
     pub grace: Duration,
@@ -75,7 +86,7 @@ impl Patience {
     pub fn of(outside: Duration) -> Self {
         Self {
             outside,
-            tool: crate::mcp::CALL_TIMEOUT,
+            tool: crate::mcp::MAX_CALL_TIMEOUT,
             // The pod has 60 s: the rest is for the log and the report.
             grace: Duration::from_secs(50),
         }
@@ -159,6 +170,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
 
     async fn drive(&mut self) -> Result<Exit, log::Error> {
         self.await_resources().await?;
+        self.look_at_tools().await?;
         loop {
             // A signal that came while the log was written is heard before anything is begun.
             tokio::task::yield_now().await;
@@ -225,6 +237,25 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         if let Some(event) = event {
             let entries = self.journal.append_all(vec![event])?;
             self.apply(&entries);
+        }
+        Ok(())
+    }
+
+    /// Looks whether the tools that an earlier attempt has fixed are still what they were. Whoever does not answer now is
+    /// looked at again before the first call.
+    async fn look_at_tools(&mut self) -> Result<(), log::Error> {
+        if self.conversation.outcome().is_some() || !self.conversation.has_catalogue() {
+            return Ok(());
+        }
+        let began = Instant::now();
+        let listed = tokio::select! {
+            _ = self.world.stop.wait() => return Ok(()),
+            listed = self.world.tools.list_anew(LOOK.min(self.world.patience.tool)) => listed,
+        };
+        self.journal.waited(began.elapsed());
+        if let Some(event) = listed.ok().and_then(|listed| self.conversation.drift(&listed)) {
+            let entry = self.journal.append(event)?;
+            self.apply(&[entry]);
         }
         Ok(())
     }

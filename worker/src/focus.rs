@@ -1,4 +1,4 @@
-//! The focus cache of a slag: large results by the digest of their content, for all of its Jobs (`design.md`,
+//! The focus cache of a slag: large results, and images and such, by the digest of their content, for all of its Jobs (`design.md`,
 //! section 5).
 //!
 //! The model sees an excerpt of such a result and its handle, and reads more with `focus_read`. An entry never
@@ -7,6 +7,7 @@
 //! the model is told, and no fault.
 
 mod evict;
+mod kind;
 mod read;
 
 use crate::log::files::{Files, swap};
@@ -40,24 +41,25 @@ impl FocusCache {
         &self.dir
     }
 
-    /// Keeps texts that came together, durably; gives the handle of each, or why it cannot be kept. None of them is
+    /// Keeps what came together, texts or not, durably; gives the handle of each, or why it cannot be kept. None of them is
     /// what has to go.
     ///
     /// Together, because directories are synced, and the whole cache is looked through, once a call.
-    pub fn keep(&self, files: &impl Files, texts: &[&str]) -> Vec<io::Result<Digest>> {
-        if texts.is_empty() {
+    pub fn keep<T: AsRef<[u8]>>(&self, files: &impl Files, contents: &[T]) -> Vec<io::Result<Digest>> {
+        if contents.is_empty() {
             return Vec::new();
         }
-        self.keep_all(files, texts).unwrap_or_else(|error| {
-            texts.iter().map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
+        self.keep_all(files, contents).unwrap_or_else(|error| {
+            contents.iter().map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
         })
     }
 
-    /// Fails where none of the texts can be kept.
-    fn keep_all(&self, files: &impl Files, texts: &[&str]) -> io::Result<Vec<io::Result<Digest>>> {
+    /// Fails where none of it can be kept.
+    fn keep_all<T: AsRef<[u8]>>(&self, files: &impl Files, contents: &[T]) -> io::Result<Vec<io::Result<Digest>>> {
         files.create_dir(&self.dir)?;
         files.sync_dir(&self.memory)?;
-        let kept: Vec<io::Result<Digest>> = texts.iter().map(|text| self.write(files, text)).collect();
+        let kept: Vec<io::Result<Digest>> =
+            contents.iter().map(|content| self.write(files, content.as_ref())).collect();
         // For those that were there, too: another worker may have written them, and died before their names were durable.
         files.sync_dir(&self.dir)?;
         let newest: Vec<&str> = kept.iter().flatten().map(name).collect();
@@ -66,29 +68,29 @@ impl FocusCache {
     }
 
     /// Writes an entry that is not there yet. Its name is not durable before the directory is synced.
-    fn write(&self, files: &impl Files, text: &str) -> io::Result<Digest> {
-        let handle = Digest::of_bytes(text.as_bytes());
+    fn write(&self, files: &impl Files, content: &[u8]) -> io::Result<Digest> {
+        let handle = Digest::of_bytes(content);
         let name = name(&handle);
         let file = self.dir.join(name);
-        if files.read(&file).is_ok_and(|kept| kept == text.as_bytes()) {
+        if files.read(&file).is_ok_and(|kept| kept == content) {
             // The order of use is worth no failure.
             let _ = files.touch(&file);
         } else {
-            swap(files, &self.dir, name, &self.writer, text.as_bytes())?;
+            swap(files, &self.dir, name, &self.writer, content)?;
         }
         Ok(handle)
     }
 
-    /// The text behind a handle; none where it is not there (any more), or is not what was kept.
-    pub fn get(&self, files: &impl Files, handle: &Digest) -> Option<String> {
+    /// What is behind a handle; none where it is not there (any more), or is not what was kept.
+    pub fn get(&self, files: &impl Files, handle: &Digest) -> Option<Vec<u8>> {
         let file = self.dir.join(name(handle));
-        let text = String::from_utf8(files.read(&file).ok()?).ok()?;
-        if Digest::of_bytes(text.as_bytes()) != *handle {
+        let content = files.read(&file).ok()?;
+        if Digest::of_bytes(&content) != *handle {
             tracing::warn!("{} was changed by somebody else; it is not used", file.display());
             return None;
         }
         let _ = files.touch(&file);
-        Some(text)
+        Some(content)
     }
 }
 

@@ -5,21 +5,35 @@
 //! **indeterminate**. The proof is kept where the bytes are (`wire`), not guessed from error messages.
 
 mod answer;
+mod kept;
 mod listing;
+mod news;
+mod outcome;
 mod session;
 mod stdio;
 mod text;
 mod transport;
+mod trouble;
 mod wire;
+
+pub use outcome::{CallOutcome, Called, ListError};
 
 use crate::backoff::Backoff;
 use crate::http;
+use crate::recent::Recent;
 use crate::redact::Redactor;
-use bloomery_crds::run::McpEndpoint;
+use bloomery_crds::run::{BoundResource, McpEndpoint};
+use bloomery_engine::bindings;
+use bloomery_engine::event::Told;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
+use kept::Kept;
+use listing::Listing;
+use serde::Serialize;
+use serde_json::Value;
 use session::{Server, Session};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 pub use stdio::{Listener, Program};
 use tokio::sync::Mutex;
@@ -29,8 +43,14 @@ use transport::Transport;
 /// The largest body that is read, in bytes: an answer, or all events of a stream.
 pub const MAX_BODY: usize = 1024 * 1024;
 
-/// How long one call may take.
+/// How long one call may take where the Skill says nothing, and how long all pages of a list may.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How long one call may take, whatever the Skill says: a pod may outlive its Job's duration by 5 minutes only.
+pub const MAX_CALL_TIMEOUT: Duration = Duration::from_mins(4);
+
+/// How long the first call may take at least: its server may have to start (`design.md`, section 6).
+const FIRST_CALL: Duration = Duration::from_secs(30);
 
 /// How long a connection is kept. Servers close idle ones after 5 s and later, and a call that meets the
 /// closing would be indeterminate.
@@ -39,47 +59,6 @@ const IDLE: Duration = Duration::from_secs(4);
 /// How long a call is held back while its server cannot be reached: long enough for a restart.
 const UNSENT_PATIENCE: Duration = Duration::from_secs(15);
 
-/// Why the tools could not be listed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ListError {
-    /// The server does not answer, or not as a server of MCP would. It may be asked again.
-    #[error("the MCP server at {url} cannot be asked for its tools: {message}")]
-    Unavailable {
-        /// Where.
-        url: String,
-        /// Why not.
-        message: String,
-    },
-    /// The list itself cannot be used. Only a change of the server mends it.
-    #[error("the MCP server at {url} lists tools that cannot be used: {message}")]
-    Unusable {
-        /// Where.
-        url: String,
-        /// Why not.
-        message: String,
-    },
-}
-
-/// What came of a call. The text is for the model; that of a call without an answer goes into a sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallOutcome {
-    /// The server has answered.
-    Completed {
-        /// Its answer.
-        text: String,
-    },
-    /// The server has answered that the call failed, or no byte of it left us.
-    Failed {
-        /// Why.
-        text: String,
-    },
-    /// The call was sent, and nobody knows whether it took effect.
-    Indeterminate {
-        /// What is known.
-        text: String,
-    },
-}
-
 /// A client of one MCP server. Reads may be called at once.
 #[derive(Debug)]
 pub struct Client {
@@ -87,6 +66,12 @@ pub struct Client {
     /// Its address, or its name where it is a program.
     url: Arc<str>,
     session: Mutex<Option<Arc<Session>>>,
+    /// What the Job binds, as tools are told of it.
+    resources: Vec<Value>,
+    kept: Option<Kept>,
+    /// The tools come from the cache, and no session has begun since.
+    from_cache: AtomicBool,
+    has_called: AtomicBool,
     unsent_patience: Duration,
 }
 
@@ -105,16 +90,51 @@ impl Client {
     }
 
     fn of(server: Server, url: Arc<str>) -> Self {
-        Self { server, url, session: Mutex::default(), unsent_patience: UNSENT_PATIENCE }
+        Self {
+            server,
+            url,
+            session: Mutex::default(),
+            resources: Vec::new(),
+            kept: None,
+            from_cache: AtomicBool::default(),
+            has_called: AtomicBool::default(),
+            unsent_patience: UNSENT_PATIENCE,
+        }
     }
 
-    /// Lists all tools, once.
+    /// Tells each call what the Job binds, secrets left out.
+    #[must_use]
+    pub fn telling(self, resources: &[BoundResource]) -> Self {
+        Self { resources: bindings::told(resources), ..self }
+    }
+
+    /// Keeps lists for the other workers of the slag, and reads theirs. `server` is all that makes the server what it is
+    /// beside where it is.
+    #[must_use]
+    pub fn keeping(self, recent: Recent, server: &impl Serialize) -> Self {
+        let kept = Kept::new(recent, &self.url, server);
+        Self { kept: Some(kept), ..self }
+    }
+
+    /// Lists all tools, once; or reads them from the cache, where a worker has listed them lately.
     pub async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
-        let until = Instant::now() + within;
+        if let Some(tools) = self.kept.as_ref().and_then(Kept::read) {
+            self.from_cache.store(true, Ordering::Relaxed);
+            return Ok(tools);
+        }
+        self.list_anew(within).await
+    }
+
+    /// Lists all tools, once, whatever the cache has.
+    pub async fn list_anew(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
+        let until = Instant::now() + within.min(CALL_TIMEOUT);
         let session = self.session(until).await.map_err(|message| self.unavailable(message))?;
         let listed = session.list(until).await;
         if matches!(listed, Err(listing::Error::Unavailable(_))) {
             self.forget(&session).await;
+        }
+        if let (Ok(tools), Some(kept)) = (&listed, &self.kept) {
+            kept.write(tools);
         }
         listed.map_err(|error| match error {
             listing::Error::Unavailable(message) => self.unavailable(message),
@@ -122,26 +142,34 @@ impl Client {
         })
     }
 
-    /// Makes a call: sends it at most once, within [`CALL_TIMEOUT`] or `within`, whichever is shorter.
+    /// Makes a call: sends it at most once, within what the Skill gives it or `within`, whichever is shorter. A tool that
+    /// is not what it was when the Job began is not called.
     ///
     /// While the server cannot even be reached the call waits a little, since nothing of it has left us.
-    pub async fn call(&self, call: &ToolCall<'_>, within: Duration) -> CallOutcome {
+    pub async fn call(&self, call: &ToolCall<'_>, within: Duration) -> Called {
         let began = Instant::now();
-        let until = began + within.min(CALL_TIMEOUT);
+        let until = began + within.min(self.timeout(call));
         let patient_until = until.min(began + self.unsent_patience);
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(2));
-        loop {
-            let why = match self.try_call(call, until).await {
-                answer::Sent::Answered(outcome) => return outcome,
+        let mut seen = Seen::default();
+        let outcome = loop {
+            let why = match self.try_call(call, until, &mut seen).await {
+                answer::Sent::Answered(outcome) => break outcome,
                 answer::Sent::Unsent(why) => why,
-                answer::Sent::Unknown(why) => return self.indeterminate(&why),
+                answer::Sent::Unknown(why) => break self.indeterminate(&why),
             };
             let pause = backoff.pause();
             if Instant::now() + pause >= patient_until {
-                return CallOutcome::Failed { text: format!("The call was not sent to {}: {why}.", self.url) };
+                break CallOutcome::failed(format!("The call was not sent to {}: {why}.", self.url));
             }
             tokio::time::sleep(pause).await;
-        }
+        };
+        Called { outcome, told: seen.told, listed: seen.listed }
+    }
+
+    fn timeout(&self, call: &ToolCall<'_>) -> Duration {
+        let own = call.timeout_seconds.map_or(CALL_TIMEOUT, Duration::from_secs).min(MAX_CALL_TIMEOUT);
+        if self.has_called.swap(true, Ordering::Relaxed) { own } else { own.max(FIRST_CALL) }
     }
 
     /// Ends the session, where the server keeps one, so that it need not wait for its end.
@@ -151,10 +179,10 @@ impl Client {
         }
     }
 
-    async fn try_call(&self, call: &ToolCall<'_>, until: Instant) -> answer::Sent {
-        let (request, meta) = match answer::request(call) {
+    async fn try_call(&self, call: &ToolCall<'_>, until: Instant, seen: &mut Seen) -> answer::Sent {
+        let (request, meta) = match answer::request(call, &self.resources) {
             Ok(parts) => parts,
-            Err(text) => return answer::Sent::Answered(CallOutcome::Failed { text }),
+            Err(text) => return answer::Sent::Answered(CallOutcome::failed(text)),
         };
         if Instant::now() >= until {
             return answer::Sent::Unsent("no time is left for it".to_owned());
@@ -163,11 +191,24 @@ impl Client {
             Ok(session) => session,
             Err(why) => return answer::Sent::Unsent(why),
         };
-        if let Err(listing::Error::Unavailable(why)) = session.prime(until).await {
-            self.forget(&session).await;
-            return answer::Sent::Unsent(why);
+        match session.look(call, until).await {
+            Ok(look) => {
+                seen.listed = look.listed.or(seen.listed.take());
+                if let Some(objection) = look.objection {
+                    return answer::Sent::Answered(CallOutcome::failed(objection));
+                }
+            }
+            Err(listing::Error::Unavailable(why)) => {
+                self.forget(&session).await;
+                return answer::Sent::Unsent(why);
+            }
+            Err(listing::Error::Unusable(why)) => {
+                return answer::Sent::Unsent(format!("its list of tools cannot be used: {why}"));
+            }
         }
-        let sent = answer::sort(session.ask(request, meta, until).await);
+        let (reply, told) = session.ask(request, meta, until).await;
+        seen.told = told;
+        let sent = answer::sort(reply);
         if !matches!(sent, answer::Sent::Answered(_)) {
             self.forget(&session).await;
         }
@@ -180,7 +221,9 @@ impl Client {
         if let Some(session) = slot.as_ref().filter(|session| session.is_alive()) {
             return Ok(session.clone());
         }
-        let session = Arc::new(Session::begin(&self.server, until).await?);
+        let listing =
+            if self.from_cache.swap(false, Ordering::Relaxed) { Listing::known() } else { Listing::default() };
+        let session = Arc::new(Session::begin(&self.server, until, listing).await?);
         *slot = Some(session.clone());
         Ok(session)
     }
@@ -200,6 +243,13 @@ impl Client {
     fn indeterminate(&self, why: &str) -> CallOutcome {
         CallOutcome::Indeterminate { text: format!("the MCP server at {} was asked, and {why}", self.url) }
     }
+}
+
+/// What was seen on the way to an answer.
+#[derive(Debug, Default)]
+struct Seen {
+    told: Vec<Told>,
+    listed: Option<Vec<ListedTool>>,
 }
 
 #[cfg(test)]

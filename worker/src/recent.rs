@@ -26,18 +26,22 @@ const MAX_ENTRIES: usize = 64;
 pub enum Kind {
     /// Which tools a model selected for a goal.
     Selection,
+    /// Which tools an MCP server lists.
+    Catalogue,
 }
 
 impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Selection => "selection",
+            Self::Catalogue => "catalogue",
         }
     }
 
     fn max_age(self) -> Duration {
         match self {
             Self::Selection => Duration::from_mins(10),
+            Self::Catalogue => Duration::from_mins(1),
         }
     }
 }

@@ -16,6 +16,7 @@ use bloomery_worker::inputs::Inputs;
 use bloomery_worker::log::files::Disk;
 use bloomery_worker::log::{JOBS, Segments};
 use bloomery_worker::printer::{Format, Printer};
+use bloomery_worker::recent::Recent;
 use bloomery_worker::redact::Redactor;
 use bloomery_worker::stop::{Stop, Why};
 use bloomery_worker::{driver, focus, mcp, model};
@@ -133,16 +134,20 @@ fn tools(
     screen: &Screen,
     redactor: &Redactor,
 ) -> Result<Option<mcp::Client>, bloomery_worker::http::Error> {
+    let (part, revision) = (&job.document.part, &job.document.revision);
     let Some(program) = &job.document.program else {
-        let server = job.document.revision.mcp.as_ref();
-        return server.map(|server| mcp::Client::new(server, redactor.clone())).transpose();
+        let Some(endpoint) = &revision.mcp else { return Ok(None) };
+        let recent = Recent::new(&job.slag.dir, &job.writer);
+        let client = mcp::Client::new(endpoint, redactor.clone())?.telling(&part.resources);
+        return Ok(Some(client.keeping(recent, &revision.spec.mcp_server)));
     };
     let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));
     let env: BTreeMap<String, String> =
         names.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
     let screen = screen.clone();
     let listener: mcp::Listener = Arc::new(move |line| screen.aside(line));
-    Ok(Some(mcp::Client::program(mcp::Program { argv: program.argv.clone(), env, listener }, redactor.clone())))
+    let program = mcp::Program { argv: program.argv.clone(), env, listener };
+    Ok(Some(mcp::Client::program(program, redactor.clone()).telling(&part.resources)))
 }
 
 /// Says how it ended: the answer to stdout, the rest to whoever looks on.

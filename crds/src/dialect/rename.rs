@@ -15,13 +15,8 @@ use std::collections::HashMap;
 const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
 
 /// Fields of the seeds that a `Skill` cannot say, by their path: why, and what to do.
-const NOT_KEPT: [(&str, &str, &str); 2] = [
+const NOT_KEPT: [(&str, &str, &str); 1] = [
     ("id", "is the object's name, and not a field of its spec", "leave it at the top of the document"),
-    (
-        "tools.output",
-        "is not kept: what a tool returns is its server's to say",
-        "leave it out; what the answer must contain belongs to output_contract",
-    ),
 ];
 
 /// Writes a value of the dialect as the API has it. The places stay those of the dialect.

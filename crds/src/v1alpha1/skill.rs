@@ -14,7 +14,7 @@ pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
 pub use policy::{ApprovalAction, ApprovalRule, Guardrails, Policy, ToolPolicy, Workflow};
 pub use resource::{ResourceDeclaration, ResourceType};
-pub use tool::{CallPolicy, ToolDeclaration, ToolInput, ValueType, When};
+pub use tool::{CallPolicy, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
 
 use super::shared::conditions_schema;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

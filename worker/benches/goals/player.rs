@@ -117,7 +117,8 @@ impl Player {
 
 /// A tool as a server lists it.
 pub(crate) fn tool(name: &str, input_schema: Value) -> ListedTool {
-    ListedTool { name: name.into(), description: "A tool of the shop".into(), input_schema, read_only_hint: None }
+    let (name, description) = (name.into(), "A tool of the shop".into());
+    ListedTool { name, description, input_schema, ..ListedTool::default() }
 }
 
 /// An answer that asks for one call.

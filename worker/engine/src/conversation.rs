@@ -4,6 +4,7 @@ mod barren;
 mod budget;
 mod calling;
 mod calls;
+mod drift;
 mod finalizing;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -21,6 +22,7 @@ mod view;
 pub use barren::{MAX_BARREN, Stall};
 pub use budget::Budget;
 pub use calls::{Call, CallState, Settlement};
+pub use drift::Drift;
 pub use finalizing::{CLARIFY, Draft, Finalizing};
 pub use hold::Hold;
 pub use intention::Intention;
@@ -61,6 +63,10 @@ pub struct Conversation {
     tools: Option<Vec<CatalogueTool>>,
     visible: Vec<CatalogueTool>,
     schemas: BTreeMap<String, Schema>,
+    /// Of structured output, by alias, where the server lists one.
+    outputs: BTreeMap<String, Schema>,
+    /// The tools that the server does not list as they were fixed, by its names.
+    drifted: BTreeMap<String, Drift>,
     rules: Rules,
     resources_bound: bool,
     context: Option<Vec<ContextPart>>,
@@ -109,6 +115,8 @@ impl Conversation {
             tools: None,
             visible: Vec::new(),
             schemas: BTreeMap::new(),
+            outputs: BTreeMap::new(),
+            drifted: BTreeMap::new(),
             rules: Rules::default(),
             resources_bound: false,
             context: None,
@@ -163,6 +171,9 @@ impl Conversation {
             Event::ToolCompleted { call, text } => self.completed(entry.seq, call, text),
             Event::ToolFailed { call, text } => self.failed(call, text),
             Event::ToolIndeterminate { call, text } => self.indeterminate(call, text),
+            // For people to see; nothing is decided by it.
+            Event::ToolProgressed { .. } => {}
+            Event::CatalogueDrifted { changed, missing, .. } => self.drifted(changed, missing),
             Event::ResultOffloaded { call, excerpt, .. } => self.offloaded(entry.seq, call, excerpt),
             Event::SubgoalDone { step, evidence, not_applicable } => {
                 self.rules.workflows.closed(step, closed(*evidence, *not_applicable));
@@ -190,6 +201,8 @@ impl Conversation {
     fn catalogue_fixed(&mut self, tools: &[CatalogueTool]) {
         self.visible = tools.iter().filter(|tool| tool.visible).cloned().collect();
         self.schemas = tools.iter().map(|tool| (tool.alias.clone(), Schema::compile(&tool.input_schema))).collect();
+        let output = |tool: &CatalogueTool| Some((tool.alias.clone(), Schema::compile(tool.output_schema.as_ref()?)));
+        self.outputs = tools.iter().filter_map(output).collect();
         self.budget.read(self.visible.iter().map(tool_bytes).sum());
         self.rules = Rules::compile(&self.run.skill, tools);
         self.tools = Some(tools.to_vec());

@@ -11,6 +11,7 @@ mod resource;
 mod result;
 mod ruling;
 mod selection;
+mod told;
 
 pub use answer::{Answer, AskedCall, ModelFailure};
 pub use call::{Arguments, CallId, RulingReason};
@@ -20,6 +21,7 @@ pub use resource::BoundName;
 pub use result::WholeResult;
 pub use ruling::{FinalRuling, Polish};
 pub use selection::Selector;
+pub use told::Told;
 
 use crate::tool::CatalogueTool;
 use bloomery_crds::Digest;
@@ -219,6 +221,29 @@ pub enum Event {
         call: CallId,
         /// What is known.
         text: String,
+    },
+    /// The server told how far a call is, or what it wrote to its log meanwhile.
+    #[serde(rename = "tool.progressed")]
+    #[strum(serialize = "tool.progressed")]
+    ToolProgressed {
+        /// Which call.
+        call: CallId,
+        /// What it told.
+        told: Told,
+    },
+    /// A listing differs from the tools that were fixed: those that changed or are gone are denied from now on.
+    #[serde(rename = "catalogue.drifted")]
+    #[strum(serialize = "catalogue.drifted")]
+    CatalogueDrifted {
+        /// Tools of which the server says something else now, or that it lists more than once, by its names.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<String>,
+        /// Tools that it does not list any more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<String>,
+        /// Tools that it did not list before, some of them where there are many. They are not offered.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<String>,
     },
     /// A result was put aside: the model sees an excerpt, and can read the rest by the handle. For a call that is
     /// under way this is its answer; for an earlier one it takes the place of what stood in the history.

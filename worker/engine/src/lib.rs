@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod ask;
+pub mod bindings;
 pub mod bootstrap;
 pub mod condition;
 pub mod conversation;

@@ -2,7 +2,8 @@
 
 use crate::conversation::Conversation;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{MAX_ENTITIES, Projection};
+use bloomery_crds::report::{MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, Projection};
+use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{DetectedIntent, Gates, LogPosition, Usage, WaitingFor};
 
 /// Projects a conversation whose log stands at `log`.
@@ -18,10 +19,16 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
         },
         workflows: conversation.rules().workflows.projection(),
         waiting_for: waiting_for(conversation),
-        remarks: conversation.rules().remarks.clone(),
+        remarks: remarks(conversation),
         usage: usage(conversation),
         log,
     }
+}
+
+/// What of the Skill does not hold, what changed under the Job first.
+fn remarks(conversation: &Conversation) -> Vec<String> {
+    let remarks = conversation.drift_remarks().chain(conversation.rules().remarks.iter().cloned());
+    remarks.take(MAX_REMARKS).map(|remark| bounded(&remark, MAX_REMARK)).collect()
 }
 
 fn phase(conversation: &Conversation) -> Phase {

@@ -84,6 +84,10 @@ pub struct ToolCall<'a> {
     pub read_only: bool,
     /// Who answers it.
     pub source: ToolSource,
+    /// What its server said of the tool when it was fixed: one that differs is not called.
+    pub definition: &'a Digest,
+    /// How many seconds it may take, where the Skill says so.
+    pub timeout_seconds: Option<u64>,
 }
 
 /// Says what is to be done next. Replaying the log leads to the same step.

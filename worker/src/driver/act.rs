@@ -3,10 +3,12 @@
 //! The entries that an act gives are in the log and not applied yet: a step borrows from the conversation as
 //! long as it is performed.
 
+use super::called::{self, Called};
 use super::wait::{self, Waited};
 use super::{Journal, Model, Tools, World};
 use super::{results, selection};
 use crate::log::{Error, files::Files};
+use crate::mcp::CALL_TIMEOUT;
 use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
@@ -51,10 +53,10 @@ async fn outcome<M, T: Tools>(
     within: Duration,
     world: &World<'_, M, T>,
     files: &impl Files,
-) -> Event {
+) -> Called {
     match call.source {
         ToolSource::Server => world.tools.call(call, within).await,
-        ToolSource::Core => world.core.call(call, within, files).await,
+        ToolSource::Core => world.core.call(call, within.min(CALL_TIMEOUT), files).await.into(),
     }
 }
 
@@ -163,9 +165,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         }
         drop(running);
         outcomes.sort_by_key(|(at, _)| *at);
-        let outcomes = outcomes.into_iter().map(|(_, outcome)| self.journal.redacted(outcome));
-        let outcomes = outcomes.collect::<Result<_, _>>()?;
-        self.journal.append_all(results::kept(outcomes, core.focus(), files))
+        let outcomes = outcomes.into_iter().map(|(_, called)| self.redacted(called)).collect::<Result<_, _>>()?;
+        self.journal.append_all(called::recorded(outcomes, self.conversation, core.focus(), files))
     }
 
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
@@ -178,17 +179,23 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         // It has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
         let outcome = tokio::select! {
             outcome = outcome(call, patience.tool, self.world, self.journal.files()) => outcome,
-            () = grace_over => Event::ToolIndeterminate {
+            () = grace_over => Called::from(Event::ToolIndeterminate {
                 call: call.id.clone(),
                 text: format!("the pod was asked to end, and no answer came within {} s", patience.grace.as_secs()),
-            },
+            }),
         };
-        let outcome = self.journal.redacted(outcome)?;
-        let outcome = results::kept(vec![outcome], core.focus(), self.journal.files());
+        let outcome = vec![self.redacted(outcome)?];
+        let outcome = called::recorded(outcome, self.conversation, core.focus(), self.journal.files());
         let mut entries = vec![started];
         entries.extend(self.journal.append_all(outcome)?);
         self.journal.sync()?;
         Ok(entries)
+    }
+
+    /// What came of a call, without secrets: before any of it is kept.
+    fn redacted(&self, called: Called) -> Result<Called, Error> {
+        let outcome = self.journal.redacted(called.outcome)?;
+        Ok(Called { outcome, ..called })
     }
 
     /// Puts results aside: each is kept whole before anything says so.

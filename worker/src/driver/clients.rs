@@ -1,6 +1,6 @@
 //! The real model and the real tools, as the driver sees them.
 
-use super::{Model, Tools};
+use super::{Called, Model, Tools};
 use crate::mcp::{self, CallOutcome};
 use crate::model;
 use crate::waits::Waits;
@@ -36,16 +36,29 @@ impl Tools for Option<mcp::Client> {
         }
     }
 
-    async fn call(&self, call: &ToolCall<'_>, within: Duration) -> Event {
-        let outcome = match self {
-            Some(client) => client.call(call, within).await,
-            None => CallOutcome::Failed { text: "The Skill has no MCP server any more; nothing was sent.".to_owned() },
-        };
-        let call = call.id.clone();
-        match outcome {
-            CallOutcome::Completed { text } => Event::ToolCompleted { call, text },
-            CallOutcome::Failed { text } => Event::ToolFailed { call, text },
-            CallOutcome::Indeterminate { text } => Event::ToolIndeterminate { call, text },
+    async fn list_anew(&self, within: Duration) -> Result<Vec<ListedTool>, String> {
+        match self {
+            Some(client) => client.list_anew(within).await.map_err(|error| bounded(&error.to_string(), MAX_SENTENCE)),
+            None => Ok(Vec::new()),
         }
+    }
+
+    async fn call(&self, call: &ToolCall<'_>, within: Duration) -> Called {
+        let id = call.id.clone();
+        let Some(client) = self else {
+            let text = "The Skill has no MCP server any more; nothing was sent.".to_owned();
+            return Called::from(Event::ToolFailed { call: id, text });
+        };
+        let mcp::Called { outcome, told, listed } = client.call(call, within).await;
+        let called = match outcome {
+            CallOutcome::Completed { text, structured, media } => {
+                Called { structured, media, ..Called::from(Event::ToolCompleted { call: id, text }) }
+            }
+            CallOutcome::Failed { text, media } => {
+                Called { media, ..Called::from(Event::ToolFailed { call: id, text }) }
+            }
+            CallOutcome::Indeterminate { text } => Called::from(Event::ToolIndeterminate { call: id, text }),
+        };
+        Called { told, listed, ..called }
     }
 }

@@ -90,7 +90,7 @@ mod tests {
         };
         assert_eq!(usize::try_from(*bytes).unwrap(), text.len());
         assert!(excerpt.len() < INLINE_BYTES && excerpt.contains(handle.as_str()), "{excerpt}");
-        assert_eq!(focus.get(&Disk, handle), Some(text));
+        assert_eq!(focus.get(&Disk, handle), Some(text.into_bytes()));
     }
 
     #[test]

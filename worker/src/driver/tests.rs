@@ -14,6 +14,7 @@ use bloomery_crds::run::KeyFile;
 use std::fs;
 
 mod crashed;
+mod drifted;
 mod files;
 mod frozen;
 mod killed;

@@ -1,6 +1,6 @@
 //! `focus_read`: a part of a kept text, for the model.
 
-use super::FocusCache;
+use super::{FocusCache, kind};
 use crate::log::files::Files;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
@@ -30,8 +30,13 @@ impl FocusCache {
             let shown = bounded(&handle, 80);
             format!("`{shown}` is no handle: copy the one in the excerpt, which begins with sha256:.")
         })?;
-        let text = self.get(files, &digest).ok_or_else(|| {
+        let content = self.get(files, &digest).ok_or_else(|| {
             format!("The result {digest} is not kept any more. Call the tool again if you need it, and ask for less.")
+        })?;
+        let text = String::from_utf8(content).map_err(|error| {
+            let content = error.as_bytes();
+            let kind = kind::of(content);
+            format!("{digest} is no text: it is {kind} of {} bytes, and cannot be read as text.", content.len())
         })?;
         let bytes = bytes.unwrap_or(FOCUS_BYTES).clamp(1, FOCUS_BYTES);
         part(&text, offset, bytes)

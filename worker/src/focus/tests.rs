@@ -70,7 +70,7 @@ fn the_least_recently_used_entry_goes_first_and_the_newest_never() {
     assert_eq!(names(&cache), [name(&large)]);
     let together = ["d".repeat(20), "e".repeat(20)].map(|text| (Digest::of_bytes(text.as_bytes()), text));
     cache.keep(&Disk, &together.each_ref().map(|(_, text)| text.as_str()));
-    assert!(together.iter().all(|(handle, text)| cache.get(&Disk, handle).as_ref() == Some(text)));
+    assert!(together.iter().all(|(handle, text)| cache.get(&Disk, handle).as_deref() == Some(text.as_bytes())));
 }
 
 #[test]
@@ -99,7 +99,11 @@ fn what_has_a_handle_outlives_a_crash() {
         disk.restart(Keeps::Nothing);
         for (handle, text) in kept.iter().zip(texts) {
             let Ok(handle) = handle else { continue };
-            assert_eq!(cache.get(&disk, handle).as_deref(), Some(text), "the power went before operation {at}");
+            assert_eq!(
+                cache.get(&disk, handle).as_deref(),
+                Some(text.as_bytes()),
+                "the power went before operation {at}"
+            );
         }
         if disk.operations() <= at {
             assert!(kept.iter().all(Result::is_ok));
@@ -129,7 +133,19 @@ fn a_changed_entry_is_not_used_and_is_mended_when_it_is_kept_again() {
     fs::write(cache.dir.join(name(&handle)), "forged").unwrap();
     assert_eq!(cache.get(&Disk, &handle), None);
     keep(&cache, &Disk, "as it was").unwrap();
-    assert_eq!(cache.get(&Disk, &handle).as_deref(), Some("as it was"));
+    assert_eq!(cache.get(&Disk, &handle).as_deref(), Some("as it was".as_bytes()));
+}
+
+#[test]
+fn what_is_no_text_is_kept_and_says_what_it_is() {
+    let memory = tempfile::tempdir().unwrap();
+    let cache = cache(memory.path(), BUDGET);
+    let image = b"\x89PNG\r\n\x1a\n\xff\xfe";
+    let [handle] = <[_; 1]>::try_from(cache.keep(&Disk, &[image])).unwrap();
+    let handle = handle.unwrap();
+    assert_eq!(cache.get(&Disk, &handle).as_deref(), Some(&image[..]));
+    let error = cache.read(&Disk, &format!("{{\"handle\":\"{handle}\"}}")).unwrap_err();
+    assert_eq!(error, format!("{handle} is no text: it is an image (PNG) of 10 bytes, and cannot be read as text."));
 }
 
 #[test]
@@ -161,7 +177,7 @@ fn a_crash_at_any_operation_leaves_an_entry_whole_or_absent() {
             let file = cache.dir.join(name(&handle));
             assert!(!file.exists() || fs::read_to_string(&file).unwrap() == text);
             assert_eq!(keep(&cache, &Disk, text).unwrap(), handle);
-            assert_eq!(cache.get(&Disk, &handle).as_deref(), Some(text));
+            assert_eq!(cache.get(&Disk, &handle).as_deref(), Some(text.as_bytes()));
             if kept.is_ok() {
                 break;
             }

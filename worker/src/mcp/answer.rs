@@ -2,7 +2,7 @@
 
 use super::CallOutcome;
 use super::session::Reply;
-use super::text;
+use super::text::{self, Content};
 use bloomery_crds::text::bounded;
 use bloomery_engine::step::ToolCall;
 use rmcp::model::{
@@ -12,6 +12,12 @@ use serde_json::Value;
 
 /// The key of `_meta` under which a server finds the key of a call: the same whenever that call is sent again.
 const CALL_KEY: &str = "bloomery.dev/callKey";
+
+/// The key of `_meta` under which a server finds what the Job binds, secrets left out.
+const RESOURCES: &str = "bloomery.dev/resources";
+
+/// The key of `_meta` by which servers of the newer era are asked for the lines of their log that belong to a call.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// How much of an error's message is passed on, in bytes.
 const MAX_ERROR: usize = 4096;
@@ -27,22 +33,26 @@ pub(super) enum Sent {
     Unknown(String),
 }
 
-/// What is sent: the arguments that were ruled on, and the key.
-pub(super) fn request(call: &ToolCall<'_>) -> Result<(ClientRequest, RequestMetaObject), String> {
+/// What is sent: the arguments that were ruled on, the key, and what the Job binds.
+pub(super) fn request(call: &ToolCall<'_>, resources: &[Value]) -> Result<(ClientRequest, RequestMetaObject), String> {
     let arguments: JsonObject = serde_json::from_str(call.arguments)
         .map_err(|error| format!("The call was not sent: its arguments are no JSON object ({error})."))?;
     let mut meta = JsonObject::new();
     meta.insert(CALL_KEY.to_owned(), Value::from(call.key.as_str()));
+    if !resources.is_empty() {
+        meta.insert(RESOURCES.to_owned(), Value::from(resources));
+    }
+    meta.insert(LOG_LEVEL.to_owned(), Value::from("info"));
     let params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(arguments);
     Ok((ClientRequest::CallToolRequest(CallToolRequest::new(params)), RequestMetaObject::from(meta)))
 }
 
 /// Decides what a reply means.
 pub(super) fn sort(reply: Reply) -> Sent {
-    let failed = |text| Sent::Answered(CallOutcome::Failed { text });
+    let failed = |text| Sent::Answered(CallOutcome::failed(text));
     match reply {
         Reply::Result(result) => match *result {
-            ServerResult::CallToolResult(result) => Sent::Answered(completed(&result)),
+            ServerResult::CallToolResult(result) => Sent::Answered(completed(result)),
             ServerResult::InputRequiredResult(_) => failed(
                 "The tool asks for input before it acts, which cannot be given; the call was not done.".to_owned(),
             ),
@@ -60,7 +70,11 @@ pub(super) fn sort(reply: Reply) -> Sent {
     }
 }
 
-fn completed(result: &CallToolResult) -> CallOutcome {
-    let text = text::of(result);
-    if result.is_error == Some(true) { CallOutcome::Failed { text } } else { CallOutcome::Completed { text } }
+fn completed(result: CallToolResult) -> CallOutcome {
+    let Content { text, media } = text::of(&result);
+    if result.is_error == Some(true) {
+        CallOutcome::Failed { text, media }
+    } else {
+        CallOutcome::Completed { text, structured: result.structured_content, media }
+    }
 }

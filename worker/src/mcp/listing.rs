@@ -2,12 +2,17 @@
 
 use super::MAX_BODY;
 use super::session::{Reply, Session};
+use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
+use bloomery_engine::conversation::Drift;
+use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
 use rmcp::model::{
     ClientRequest, ListToolsRequest, ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerResult, Tool,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// The most pages of a list.
@@ -25,9 +30,80 @@ pub(super) enum Error {
     Unusable(String),
 }
 
+/// What is known of the tools in a session.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// The digests that stand for each tool as it was listed last; none of a name that was listed twice.
+    definitions: Option<BTreeMap<String, Option<[Digest; 2]>>>,
+    /// Whether a list that a worker of the slag has read lately is as good.
+    is_known: bool,
+}
+
+impl Listing {
+    /// A list was read lately, from the cache.
+    pub(super) fn known() -> Self {
+        Self { definitions: None, is_known: true }
+    }
+
+    fn of(tools: &[ListedTool]) -> Self {
+        let mut definitions = BTreeMap::new();
+        for tool in tools {
+            let own = Some(tool.definitions());
+            definitions.entry(tool.name.clone()).and_modify(|first| *first = None).or_insert(own);
+        }
+        Self { definitions: Some(definitions), is_known: false }
+    }
+
+    /// Why a call is not sent: its tool is not what it was when the Job began.
+    fn objection(&self, call: &ToolCall<'_>) -> Option<String> {
+        let drift = match self.definitions.as_ref()?.get(call.tool) {
+            Some(Some(definitions)) if definitions.contains(call.definition) => return None,
+            Some(_) => Drift::Changed,
+            None => Drift::Missing,
+        };
+        Some(format!("The call was not sent, because the tool is not what it was: {}.", drift.objection()))
+    }
+}
+
+/// What a look at the tools before a call has brought.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    /// Why the call is not sent.
+    pub(super) objection: Option<String>,
+    /// The tools, where they were listed for it.
+    pub(super) listed: Option<Vec<ListedTool>>,
+}
+
 impl Session {
     /// Lists all tools.
     pub(super) async fn list(&self, until: Instant) -> Result<Vec<ListedTool>, Error> {
+        let mut listing = self.listing.lock().await;
+        self.list_into(&mut listing, until).await
+    }
+
+    /// Looks whether a tool is what it was, before a call of it is sent. The tools are listed where they were not in
+    /// this session, or where the server has said that they changed; several calls at once wait for one list.
+    pub(super) async fn look(&self, call: &ToolCall<'_>, until: Instant) -> Result<Look, Error> {
+        let mut listing = self.listing.lock().await;
+        let is_known = listing.definitions.is_some() || listing.is_known && !self.is_newer();
+        let listed = if is_known && !self.wire().tools_changed() {
+            None
+        } else {
+            Some(self.list_into(&mut listing, until).await?)
+        };
+        Ok(Look { objection: listing.objection(call), listed })
+    }
+
+    async fn list_into(&self, listing: &mut Listing, until: Instant) -> Result<Vec<ListedTool>, Error> {
+        // Before it is asked: what changes meanwhile is listed again.
+        self.wire().take_tools_changed();
+        *listing = Listing::default();
+        let tools = self.pages(until).await?;
+        *listing = Listing::of(&tools);
+        Ok(tools)
+    }
+
+    async fn pages(&self, until: Instant) -> Result<Vec<ListedTool>, Error> {
         let mut list = List::default();
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
@@ -35,25 +111,10 @@ impl Session {
             cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
             list.add(page.tools)?;
             if cursor.is_none() {
-                self.mark_listed();
                 return Ok(list.tools);
             }
         }
         Err(Error::Unusable(format!("more than {MAX_PAGES} pages")))
-    }
-
-    /// Lists the tools where a call needs it. A list that cannot be used was judged when the tools were fixed.
-    pub(super) async fn prime(&self, until: Instant) -> Result<(), Error> {
-        if !self.needs_list() {
-            return Ok(());
-        }
-        match self.list(until).await {
-            Err(Error::Unavailable(why)) => Err(Error::Unavailable(why)),
-            Ok(_) | Err(Error::Unusable(_)) => {
-                self.mark_listed();
-                Ok(())
-            }
-        }
     }
 
     async fn page(&self, cursor: Option<String>, until: Instant) -> Result<ListToolsResult, Error> {
@@ -61,7 +122,7 @@ impl Session {
         let request = ListToolsRequest { params, ..ListToolsRequest::default() };
         // Not through rmcp's own method: that one may answer from a cache.
         let request = ClientRequest::ListToolsRequest(request);
-        match self.ask(request, RequestMetaObject::default(), until).await {
+        match self.ask(request, RequestMetaObject::default(), until).await.0 {
             Reply::Result(result) => match *result {
                 ServerResult::ListToolsResult(page) => Ok(page),
                 _ => Err(Error::Unavailable("it answered with something else than a list of tools".to_owned())),
@@ -87,7 +148,7 @@ impl List {
     fn add(&mut self, page: Vec<Tool>) -> Result<(), Error> {
         for tool in page {
             let tool = listed(tool);
-            self.bytes += tool.name.len() + tool.description.len() + tool.input_schema.to_string().len();
+            self.bytes += tool.bytes();
             self.tools.push(tool);
             if self.tools.len() > MAX_TOOLS {
                 return Err(Error::Unusable(format!("more than {MAX_TOOLS} of them")));
@@ -100,11 +161,22 @@ impl List {
     }
 }
 
+/// What tools count against [`MAX_BODY`].
+pub(super) fn bytes(tools: &[ListedTool]) -> usize {
+    tools.iter().map(ListedTool::bytes).sum()
+}
+
 fn listed(tool: Tool) -> ListedTool {
+    let annotations = tool.annotations.and_then(|annotations| match serde_json::to_value(annotations) {
+        Ok(Value::Object(annotations)) => Some(annotations),
+        _ => None,
+    });
     ListedTool {
         name: tool.name.into_owned(),
+        title: tool.title,
         description: tool.description.unwrap_or_default().into_owned(),
-        input_schema: Value::Object(std::sync::Arc::unwrap_or_clone(tool.input_schema)),
-        read_only_hint: tool.annotations.and_then(|annotations| annotations.read_only_hint),
+        input_schema: Value::Object(Arc::unwrap_or_clone(tool.input_schema)),
+        output_schema: tool.output_schema.map(|schema| Value::Object(Arc::unwrap_or_clone(schema))),
+        annotations: annotations.unwrap_or_default(),
     }
 }

@@ -1,23 +1,26 @@
 //! One session with a server: how it begins, and how one request is asked in it.
 
+use super::listing::Listing;
 use super::stdio::{Program, Stdio};
 use super::transport::Transport;
 use super::wire::{Fate, Wire};
 use crate::redact::Redactor;
+use bloomery_engine::event::Told;
+use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, ErrorData, Implementation, ProtocolVersion, RequestMetaObject,
     ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions, RoleClient, RunningService,
-    ServiceError,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions, RequestContext, RoleClient,
+    RunningService, ServiceError,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// How long a session may take to begin: rmcp asks for the newer era first, and waits 10 s for its answer.
@@ -64,17 +67,33 @@ enum Unbegun {
     Failed(String),
 }
 
+/// What a server finds where it asks something of us: who we are, and that we have nothing to give.
+#[derive(Debug)]
+struct Us(ClientConfig);
+
+impl ClientHandler for Us {
+    fn get_info(&self) -> ClientConfig {
+        self.0.clone()
+    }
+
+    // rmcp would say that there are roots, and none of them. Servers of the older era may still ask.
+    #[expect(deprecated, reason = "who declines has to name it")]
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
+    }
+}
+
 /// A session. It has no state of ours: any request can be asked in a new one.
 #[derive(Debug)]
 pub(super) struct Session {
-    service: RunningService<RoleClient, ClientConfig>,
+    service: RunningService<RoleClient, Us>,
     wire: Wire,
-    listed: AtomicBool,
+    pub(super) listing: Mutex<Listing>,
 }
 
 impl Session {
     /// Begins a session, of the newer era where the server speaks it.
-    pub(super) async fn begin(server: &Server, until: Instant) -> Result<Self, String> {
+    pub(super) async fn begin(server: &Server, until: Instant, listing: Listing) -> Result<Self, String> {
         let until = until.min(Instant::now() + BEGIN_TIMEOUT);
         let newer = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -86,6 +105,7 @@ impl Session {
             Err(Unbegun::OlderOnly) => Self::begin_as(ClientLifecycleMode::Initialize, server, until).await,
             begun => begun,
         }
+        .map(|begun| Self { listing: Mutex::new(listing), ..begun })
         .map_err(|unbegun| match unbegun {
             Unbegun::OlderOnly => "it speaks no version of MCP that we do".to_owned(),
             Unbegun::Failed(why) => why,
@@ -94,20 +114,20 @@ impl Session {
 
     async fn begin_as(lifecycle: ClientLifecycleMode, server: &Server, until: Instant) -> Result<Self, Unbegun> {
         let wire = Wire::default();
-        // No capabilities: a server has nothing to ask of us. rmcp declines what it asks all the same.
+        // No capabilities: a server has nothing to ask of us, and is declined where it does all the same.
         let info = Implementation::new("bloomery-worker", env!("CARGO_PKG_VERSION"));
-        let client = ClientConfig::new(ClientCapabilities::default(), info)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+        let us = Us(ClientConfig::new(ClientCapabilities::default(), info)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE));
         let begun = async {
             match server {
                 Server::Remote { transport, url } => {
                     let transport = transport.of_session(wire.clone());
                     let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
-                    Ok(client.serve_with_lifecycle(transport, lifecycle).await)
+                    Ok(us.serve_with_lifecycle(transport, lifecycle).await)
                 }
                 Server::Program(program, redactor) => {
                     let transport = Stdio::start(program, wire.clone(), redactor.clone())?;
-                    Ok(client.serve_with_lifecycle(transport, lifecycle).await)
+                    Ok(us.serve_with_lifecycle(transport, lifecycle).await)
                 }
             }
         };
@@ -118,7 +138,7 @@ impl Session {
             Err(error) => return Err(Unbegun::Failed(wire.last_trouble().unwrap_or_else(|| reason(&error)))),
             Ok(service) => service,
         };
-        Ok(Self { service, wire, listed: AtomicBool::new(false) })
+        Ok(Self { service, wire, listing: Mutex::default() })
     }
 
     /// Whether requests can still be asked.
@@ -126,47 +146,61 @@ impl Session {
         !self.service.is_closed() && !self.service.is_transport_closed()
     }
 
-    /// Asks one request and waits for its answer. One that is late is given up, and the server told so.
-    pub(super) async fn ask(&self, request: ClientRequest, meta: RequestMetaObject, until: Instant) -> Reply {
+    /// Asks one request and waits for its answer, and gives what its server told meanwhile. One that is late is given
+    /// up, and the server told so.
+    pub(super) async fn ask(
+        &self,
+        request: ClientRequest,
+        meta: RequestMetaObject,
+        until: Instant,
+    ) -> (Reply, Vec<Told>) {
         let options = PeerRequestOptions::with_timeout(until.saturating_duration_since(Instant::now())).with_meta(meta);
         let handle = match self.service.send_request_with_option(request, options).await {
             Ok(handle) => handle,
-            Err(error) => return Reply::Unsent(format!("the session is over: {error}")),
+            Err(error) => return (Reply::Unsent(format!("the session is over: {error}")), Vec::new()),
         };
         let id = handle.id.clone();
-        let answer = handle.await_response().await;
-        let fate = self.wire.give_up(&id);
-        match answer {
-            Ok(result) => Reply::Result(Box::new(result)),
-            // What rmcp itself has to say in an error's form, it marks, and it arrives as another error.
-            Err(ServiceError::McpError(error)) => Reply::Error(error),
-            Err(error) => match fate {
-                Fate::Unsent(why) => Reply::Unsent(why),
-                Fate::Broken(why) => Reply::Unknown(why),
-                Fate::Sent => Reply::Unknown(match error {
-                    ServiceError::Timeout { timeout } => format!("it did not answer within {} s", timeout.as_secs()),
-                    ServiceError::TransportClosed => "its answer ended before the result".to_owned(),
-                    other => other.to_string(),
-                }),
-            },
-        }
+        let answer = tokio::select! {
+            biased;
+            answer = handle.await_response() => answer,
+            // rmcp knows of no such thing for a request like ours.
+            () = self.wire.cancelled(&id) => Err(ServiceError::Cancelled { reason: None }),
+        };
+        let (fate, told) = self.wire.give_up(&id);
+        (reply(answer, fate), told)
     }
 
-    /// Notes that the tools were listed in this session.
-    pub(super) fn mark_listed(&self) {
-        self.listed.store(true, Ordering::Relaxed);
+    /// The notes on what is under way.
+    pub(super) fn wire(&self) -> &Wire {
+        &self.wire
     }
 
-    /// Whether a call needs the tools to be listed before it: in the newer era, rmcp makes headers of arguments
-    /// that a tool's schema marks, and it knows a schema only from a list in the same session.
-    pub(super) fn needs_list(&self) -> bool {
-        let newer = self.service.peer_info().is_some_and(|server| !server.protocol_version.has_initialize());
-        newer && !self.listed.load(Ordering::Relaxed)
+    /// Whether it is of the newer era. There, rmcp makes headers of arguments that a tool's schema marks, and it knows a
+    /// schema only from a list in the same session.
+    pub(super) fn is_newer(&self) -> bool {
+        self.service.peer_info().is_some_and(|server| !server.protocol_version.has_initialize())
     }
 
     /// Ends the session at the server, where it keeps one.
     pub(super) async fn close(mut self) {
         let _ = self.service.close_with_timeout(CONTROL_TIMEOUT).await;
+    }
+}
+
+fn reply(answer: Result<ServerResult, ServiceError>, fate: Fate) -> Reply {
+    match answer {
+        Ok(result) => Reply::Result(Box::new(result)),
+        // What rmcp itself has to say in an error's form, it marks, and it arrives as another error.
+        Err(ServiceError::McpError(error)) => Reply::Error(error),
+        Err(error) => match fate {
+            Fate::Unsent(why) => Reply::Unsent(why),
+            Fate::Broken(why) => Reply::Unknown(why),
+            Fate::Sent => Reply::Unknown(match error {
+                ServiceError::Timeout { timeout } => format!("it did not answer within {} s", timeout.as_secs()),
+                ServiceError::TransportClosed => "its answer ended before the result".to_owned(),
+                other => other.to_string(),
+            }),
+        },
     }
 }
 

@@ -5,10 +5,11 @@
 //! with it.
 
 use super::MAX_BODY;
-use super::wire::{Fate, Wire};
+use super::news;
+use super::wire::{self, Fate, Wire};
 use crate::redact::Redactor;
 use bloomery_crds::text::bounded;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -123,8 +124,14 @@ impl Stdio {
                 Ok(None) => return Err(self.ended().await),
                 Err(error) => return Err(error.to_string()),
             };
-            match serde_json::from_str(&self.redactor.json_bytes(&line)) {
-                Ok(message) => return Ok(message),
+            let text = self.redactor.json_bytes(&line);
+            match serde_json::from_str(&text) {
+                Ok(message) => {
+                    if let Some(news) = news::read(&text) {
+                        self.wire.hear(None, news);
+                    }
+                    return Ok(message);
+                }
                 // Not part of the protocol, and in wide use: programs that greet on their standard output.
                 Err(_) if line.trim_ascii_start().first() != Some(&b'{') => {}
                 Err(error) => return Err(format!("it wrote what is no message of MCP: {error}")),
@@ -152,9 +159,9 @@ impl Transport<RoleClient> for Stdio {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
             let mut input = input.lock().await;
-            let id = request_id(&message);
+            let (id, token) = wire::of_request(&message);
             if let Some(id) = &id
-                && !wire.begin(id)
+                && !wire.begin(id, token)
             {
                 return Err(io::Error::other("it was given up before it could be sent"));
             }
@@ -181,13 +188,6 @@ impl Transport<RoleClient> for Stdio {
         self.input.lock().await.take();
         self.group.end().await;
         Ok(())
-    }
-}
-
-fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
-    match message {
-        JsonRpcMessage::Request(request) => Some(request.id.clone()),
-        _ => None,
     }
 }
 

@@ -1,8 +1,11 @@
 //! The client against real servers on sockets: those that rmcp makes, in every era, and rude ones of our own.
 
+mod beside;
+mod drift;
 mod genuine;
 mod hostile;
 mod listing;
+mod odd;
 mod rude;
 mod stdio;
 mod wrong;
@@ -12,6 +15,7 @@ use crate::redact::Redactor;
 use bloomery_crds::Digest;
 use bloomery_engine::event::CallId;
 use bloomery_engine::tool::ToolSource;
+use serde_json::json;
 
 const PLENTY: Duration = Duration::from_secs(30);
 
@@ -23,23 +27,52 @@ fn client(url: &str) -> Client {
     Client { unsent_patience: Duration::ZERO, ..client }
 }
 
+/// The tools of every server here, as it lists them.
+const TOOLS: [&str; 7] = ["echo", "refuse", "fail", "hang", "refund", "get", "ask"];
+
+/// A tool as it was when the Job began.
+fn fixed(name: &str) -> ListedTool {
+    let schema = json!({"type": "object", "properties": {"order": {"type": "string"}}});
+    let hint = (name == "echo").then(|| ("readOnlyHint".to_owned(), json!(true)));
+    ListedTool {
+        name: name.into(),
+        description: format!("Does {name}"),
+        input_schema: schema,
+        annotations: hint.into_iter().collect(),
+        ..ListedTool::default()
+    }
+}
+
 async fn call(client: &Client, tool: &str, arguments: &str) -> CallOutcome {
     call_within(client, tool, arguments, PLENTY).await
 }
 
 async fn call_within(client: &Client, tool: &str, arguments: &str, within: Duration) -> CallOutcome {
-    let id = CallId::new(7, 0);
-    let key = Digest::of_bytes(b"the key");
-    let source = ToolSource::Server;
-    client.call(&ToolCall { id: &id, tool, arguments, key, idempotent: false, read_only: false, source }, within).await
+    called(client, tool, arguments, within).await.outcome
+}
+
+async fn called(client: &Client, tool: &str, arguments: &str, within: Duration) -> Called {
+    let (id, definition) = (CallId::new(7, 0), fixed(tool).digest());
+    let call = ToolCall {
+        id: &id,
+        tool,
+        arguments,
+        key: Digest::of_bytes(b"the key"),
+        idempotent: false,
+        read_only: false,
+        source: ToolSource::Server,
+        definition: &definition,
+        timeout_seconds: None,
+    };
+    client.call(&call, within).await
 }
 
 fn completed(text: &str) -> CallOutcome {
-    CallOutcome::Completed { text: text.to_owned() }
+    CallOutcome::Completed { text: text.to_owned(), structured: None, media: Vec::new() }
 }
 
 fn failed(text: &str) -> CallOutcome {
-    CallOutcome::Failed { text: text.to_owned() }
+    CallOutcome::failed(text.to_owned())
 }
 
 #[test]

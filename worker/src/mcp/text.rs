@@ -1,52 +1,109 @@
-//! The result of a tool as text, which is all that a model reads.
+//! The result of a tool as a model reads it: text. What is none is kept apart, and named by its digest.
 
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bloomery_crds::Digest;
+use bloomery_crds::text::bounded;
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::Value;
 
 /// The longest text of a result, in bytes. The model sees an excerpt of a long one.
 pub(super) const MAX_TEXT: usize = super::MAX_BODY;
 
-/// The text of a result: its texts, else its structured content, and a note for whatever else it holds.
-pub(super) fn of(result: &CallToolResult) -> String {
-    let mut parts: Vec<String> = result.content.iter().map(part).collect();
-    let has_text = result.content.iter().any(|block| block.as_text().is_some());
-    if let Some(structured) = result.structured_content.as_ref().filter(|_| !has_text) {
-        parts.insert(0, structured.to_string());
-    }
-    let text = parts.join("\n");
-    if text.is_empty() { "[the result is empty]".to_owned() } else { cut(text) }
+/// How many images and such of one result are kept.
+const MAX_MEDIA: usize = 16;
+
+/// How much of a URI, a name or a MIME type is told, in bytes.
+const MAX_NAME: usize = 256;
+
+/// What a result holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Content {
+    /// Its texts, its structured content, and a note for whatever else it holds.
+    pub(super) text: String,
+    /// What is no text. The note of each has its digest.
+    pub(super) media: Vec<Vec<u8>>,
 }
 
-fn part(block: &ContentBlock) -> String {
-    match block {
-        ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => note("image", Some(&image.mime_type), decoded(&image.data)),
-        ContentBlock::Audio(audio) => note("audio", Some(&audio.mime_type), decoded(&audio.data)),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-                note(&format!("resource {uri}"), mime_type.as_deref(), text.len())
+/// Reads a result. A text that only repeats the structured content is left out: servers send it for clients that know
+/// no structure.
+pub(super) fn of(result: &CallToolResult) -> Content {
+    let mut content = Content::default();
+    let mut structured = result.structured_content.as_ref();
+    let mut parts = Vec::new();
+    for block in &result.content {
+        match (block.as_text(), result.structured_content.as_ref()) {
+            (Some(text), Some(value)) if repeats(&text.text, value) => {
+                parts.extend(structured.take().map(Value::to_string));
             }
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                note(&format!("resource {uri}"), mime_type.as_deref(), decoded(blob))
-            }
-            _ => "[a resource]".to_owned(),
-        },
-        ContentBlock::ResourceLink(link) => {
-            let size = link.size.map(|size| format!(", {size} bytes")).unwrap_or_default();
-            let kind = link.mime_type.as_ref().map(|kind| format!(", {kind}")).unwrap_or_default();
-            format!("[link to the resource {}{kind}{size}]", link.uri)
+            _ => parts.push(content.part(block)),
         }
-        _ => "[content of an unknown type]".to_owned(),
+    }
+    parts.extend(structured.map(Value::to_string));
+    let text = parts.join("\n");
+    content.text = if text.is_empty() { "[the result is empty]".to_owned() } else { cut(text) };
+    content
+}
+
+fn repeats(text: &str, value: &Value) -> bool {
+    text.len() >= 2 && serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
+}
+
+impl Content {
+    fn part(&mut self, block: &ContentBlock) -> String {
+        match block {
+            ContentBlock::Text(text) => text.text.clone(),
+            ContentBlock::Image(image) => self.kept("image", Some(&image.mime_type), &image.data),
+            ContentBlock::Audio(audio) => self.kept("audio", Some(&audio.mime_type), &audio.data),
+            ContentBlock::Resource(resource) => match &resource.resource {
+                ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+                    format!("[resource {}, {}]\n{text}", line(uri), kind(mime_type.as_deref()))
+                }
+                ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                    self.kept(&format!("resource {}", line(uri)), mime_type.as_deref(), blob)
+                }
+                _ => "[a resource of an unknown type]".to_owned(),
+            },
+            ContentBlock::ResourceLink(link) => linked(link),
+            _ => "[content of an unknown type]".to_owned(),
+        }
+    }
+
+    /// Keeps what is no text, and tells what it is.
+    fn kept(&mut self, what: &str, mime_type: Option<&str>, base64: &str) -> String {
+        let kind = kind(mime_type);
+        let Ok(data) = STANDARD.decode(base64) else {
+            return format!("[{what}, {kind}, whose data is no base64]");
+        };
+        let bytes = data.len();
+        if data.is_empty() || self.media.len() == MAX_MEDIA {
+            return format!("[{what}, {kind}, {bytes} bytes, not kept]");
+        }
+        let handle = Digest::of_bytes(&data);
+        self.media.push(data);
+        format!("[{what}, {kind}, {bytes} bytes, kept as {handle}; it is no text]")
     }
 }
 
-fn note(what: &str, kind: Option<&str>, bytes: usize) -> String {
-    format!("[{what}, {}, {bytes} bytes]", kind.unwrap_or("type unknown"))
+/// A link is data: whoever wants what is behind it must have a tool that reads it.
+fn linked(link: &Resource) -> String {
+    let size = link.size.map(|size| format!(", {size} bytes")).unwrap_or_default();
+    format!(
+        "[link to the resource {} ({}), {}{size}; not read]",
+        line(&link.uri),
+        line(&link.name),
+        kind(link.mime_type.as_deref())
+    )
 }
 
-/// How many bytes a text in base64 stands for.
-fn decoded(base64: &str) -> usize {
-    let digits = base64.trim_end_matches('=').len();
-    digits / 4 * 3 + (digits % 4).saturating_sub(1)
+fn kind(mime_type: Option<&str>) -> String {
+    mime_type.map_or_else(|| "type unknown".to_owned(), line)
+}
+
+/// One line that ends no note.
+fn line(text: &str) -> String {
+    let shown = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    bounded(&shown.collect::<Vec<_>>().join(" "), MAX_NAME)
 }
 
 /// Cuts a text to [`MAX_TEXT`], the note that says so included.
@@ -69,32 +126,65 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    fn text(result: Value) -> String {
+    fn content(result: Value) -> Content {
         of(&serde_json::from_value(result).unwrap())
     }
 
+    fn text(result: Value) -> String {
+        content(result).text
+    }
+
+    const HELLO: &str = "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+
     #[rstest]
     #[case(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}), "a\nb")]
-    #[case(json!({"content": [{"type": "text", "text": "ok"}], "structuredContent": {"x": 1}}), "ok")]
     #[case(json!({"content": [], "structuredContent": {"b": [1, 2], "a": null}}), r#"{"a":null,"b":[1,2]}"#)]
     #[case(json!({"content": []}), "[the result is empty]")]
-    #[case(
-        json!({"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}], "structuredContent": {"x": 1}}),
-        "{\"x\":1}\n[image, image/png, 5 bytes]"
+    #[case::beside_text(
+        json!({"content": [{"type": "text", "text": "22 degrees"}], "structuredContent": {"celsius": 22}}),
+        "22 degrees\n{\"celsius\":22}"
     )]
-    #[case(
+    #[case::repeated_by_text(
         json!({"content": [
-            {"type": "text", "text": "see"},
-            {"type": "audio", "data": "aGVsbG8x", "mimeType": "audio/wav"},
-            {"type": "resource", "resource": {"uri": "file:///a", "text": "12345"}},
-            {"type": "resource", "resource": {"uri": "file:///b", "mimeType": "x/y", "blob": "aGk="}},
-            {"type": "resource_link", "uri": "file:///c", "name": "c", "mimeType": "text/plain", "size": 9},
-        ]}),
-        "see\n[audio, audio/wav, 6 bytes]\n[resource file:///a, type unknown, 5 bytes]\n\
-         [resource file:///b, x/y, 2 bytes]\n[link to the resource file:///c, text/plain, 9 bytes]"
+            {"type": "text", "text": "{\n  \"celsius\": 22.0\n}"}, {"type": "text", "text": "warm"},
+        ], "structuredContent": {"celsius": 22.0}}),
+        "{\"celsius\":22.0}\nwarm"
     )]
-    fn every_kind_of_content_has_a_text(#[case] result: Value, #[case] expected: &str) {
-        assert_eq!(text(result), expected);
+    #[case::embedded_text(
+        json!({"content": [{"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/x", "text": "12"}}]}),
+        "[resource file:///a, text/x]\n12"
+    )]
+    #[case::a_link_that_would_end_its_note(
+        json!({"content": [{"type": "resource_link", "uri": "file:///c", "name": "c\n\n  d", "mimeType": "text/plain", "size": 9}]}),
+        "[link to the resource file:///c (c d), text/plain, 9 bytes; not read]"
+    )]
+    #[case::no_base64(
+        json!({"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]}),
+        "[image, image/png, whose data is no base64]"
+    )]
+    fn what_a_model_reads(#[case] result: Value, #[case] expected: &str) {
+        assert_eq!(content(result), Content { text: expected.to_owned(), media: Vec::new() });
+    }
+
+    #[rstest]
+    #[case(json!({"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}), "image, image/png")]
+    #[case(json!({"type": "audio", "data": "aGVsbG8=", "mimeType": "audio/wav"}), "audio, audio/wav")]
+    #[case(
+        json!({"type": "resource", "resource": {"uri": "file:///b", "blob": "aGVsbG8="}}),
+        "resource file:///b, type unknown"
+    )]
+    fn what_is_no_text_is_kept_and_told_by_its_digest(#[case] block: Value, #[case] what: &str) {
+        let content = content(json!({"content": [block]}));
+        assert_eq!(content.text, format!("[{what}, 5 bytes, kept as {HELLO}; it is no text]"));
+        assert_eq!(content.media, [b"hello"]);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        let image = json!({"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"});
+        let content = content(json!({"content": vec![image; MAX_MEDIA + 1]}));
+        assert_eq!(content.media.len(), MAX_MEDIA);
+        assert!(content.text.ends_with("[image, image/png, 5 bytes, not kept]"));
     }
 
     #[rstest]

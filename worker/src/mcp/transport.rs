@@ -3,8 +3,9 @@
 //! Every body is bounded. Nothing is sent twice. A stream whose connection was lost may be resumed, where the
 //! server numbers its events: that asks for the rest of an answer, and repeats no call.
 
-use super::MAX_BODY;
-use super::wire::{Fate, Wire};
+use super::trouble::{Error, broken, fate, unanswered};
+use super::wire::{self, Fate, Wire};
+use super::{MAX_BODY, news};
 use crate::http::{self, cause};
 use crate::redact::Redactor;
 use futures::stream::BoxStream;
@@ -35,17 +36,6 @@ const RESUME_PAUSE: Duration = Duration::from_millis(200);
 
 /// How long the end of a session may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Why a request brought nothing.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
-    /// No byte of it has left us.
-    #[error("{0}")]
-    Unsent(String),
-    /// It was sent, or may have been.
-    #[error("{0}")]
-    Broken(String),
-}
 
 type Outcome<T> = Result<T, StreamableHttpError<Error>>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -113,6 +103,7 @@ impl Transport {
     fn events(&self, response: Response, id: Option<RequestId>) -> Events {
         let (wire, overflowed) = (self.wire.clone(), self.overflowed.clone());
         let mut left = MAX_BODY;
+        let (heard, on) = (self.wire.clone(), id.clone());
         let bytes = response.bytes_stream().map(move |chunk| {
             let chunk = chunk.map_err(|error| format!("its answer was cut off: {}", cause(&error))).and_then(|chunk| {
                 left = left.checked_sub(chunk.len()).ok_or_else(|| {
@@ -133,7 +124,16 @@ impl Transport {
             let data = event.data.map(|data| redactor.json_text(&data).into_owned());
             Sse { data, ..event }
         });
-        events.boxed()
+        let hear = move |event: &Result<Sse, SseError>| {
+            let Ok(event) = event else { return };
+            if let (Some(on), Some(number)) = (&on, &event.id) {
+                heard.read_to(on, number);
+            }
+            if let Some(news) = event.data.as_deref().and_then(news::read) {
+                heard.hear(on.as_ref(), news);
+            }
+        };
+        events.inspect(hear).boxed()
     }
 
     /// Sorts a refusal: an error that names this request is its answer; the rest says nothing of what happened.
@@ -183,11 +183,8 @@ impl StreamableHttpClient for Transport {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Outcome<StreamableHttpPostResponse> {
-        let id = match &message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        };
-        if id.as_ref().is_some_and(|id| !self.wire.begin(id)) {
+        let (id, token) = wire::of_request(&message);
+        if id.as_ref().is_some_and(|id| !self.wire.begin(id, token)) {
             return Err(StreamableHttpError::Client(Error::Unsent("it was given up".to_owned())));
         }
         let in_session = session_id.is_some();
@@ -226,6 +223,7 @@ impl StreamableHttpClient for Transport {
         let Some(last) = last_event_id.filter(|_| !self.overflowed.load(Ordering::Relaxed)) else {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         };
+        let of = self.wire.of_event(&last);
         tokio::time::sleep(RESUME_PAUSE).await;
         let request = with_headers(self.http.get(uri.as_ref()), session_id.as_deref(), custom_headers)
             .header(LAST_EVENT_ID, last)
@@ -233,7 +231,7 @@ impl StreamableHttpClient for Transport {
         let response = request.send().await.map_err(|error| StreamableHttpError::Client(unanswered(&error)))?;
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         match response.status() {
-            status if status.is_success() && kind.starts_with(EVENT_STREAM) => Ok(self.events(response, None)),
+            status if status.is_success() && kind.starts_with(EVENT_STREAM) => Ok(self.events(response, of)),
             status if status.is_client_error() => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status => Err(broken(format!("it answered HTTP {}", status.as_u16()))),
         }
@@ -251,28 +249,6 @@ fn with_headers(
     match session {
         Some(session) => request.header(SESSION_ID, session),
         None => request,
-    }
-}
-
-/// A connection that could not be made has carried nothing; any other error may have come after the request.
-fn unanswered(error: &reqwest::Error) -> Error {
-    if error.is_connect() {
-        Error::Unsent(format!("it cannot be reached: {}", cause(error)))
-    } else {
-        Error::Broken(format!("the connection broke: {}", cause(error)))
-    }
-}
-
-fn broken(why: String) -> StreamableHttpError<Error> {
-    StreamableHttpError::Client(Error::Broken(why))
-}
-
-fn fate(error: &StreamableHttpError<Error>) -> Fate {
-    match error {
-        StreamableHttpError::Client(Error::Unsent(why)) => Fate::Unsent(why.clone()),
-        StreamableHttpError::Client(Error::Broken(why)) => Fate::Broken(why.clone()),
-        StreamableHttpError::SessionExpired => Fate::Broken("it has ended the session (HTTP 404)".to_owned()),
-        other => Fate::Broken(other.to_string()),
     }
 }
 

@@ -125,6 +125,7 @@ mod tests {
             alias: "orders_get".into(),
             description: "Reads an order".into(),
             input_schema: json!({"type": "object", "properties": {"id": {"type": "string"}}}),
+            output_schema: None,
             digest: Digest::of_bytes(b"x"),
             source: ToolSource::Server,
             read_only: true,

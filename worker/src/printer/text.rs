@@ -4,7 +4,7 @@ use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
-    Answer, Arguments, BoundName, CallId, ContextPart, Decision, FinalRuling, Polish, RulingReason, UserQuestion,
+    Answer, Arguments, BoundName, CallId, ContextPart, Decision, FinalRuling, Polish, RulingReason, Told, UserQuestion,
 };
 use bloomery_engine::line::Entry;
 use bloomery_engine::tool::CatalogueTool;
@@ -55,7 +55,9 @@ fn gist(event: &Event, tools: &Tools) -> String {
         | Event::ToolCompleted { .. }
         | Event::ToolFailed { .. }
         | Event::ToolIndeterminate { .. }
+        | Event::ToolProgressed { .. }
         | Event::ResultOffloaded { .. } => of_call(event, tools),
+        Event::CatalogueDrifted { changed, missing, added } => drifted(changed, missing, added),
         Event::SubgoalDone { step, evidence, not_applicable } => {
             let how = if *not_applicable { "does not apply" } else { "is done" };
             format!("{step} {how}, as line {evidence} shows")
@@ -100,6 +102,7 @@ fn of_call(event: &Event, tools: &Tools) -> String {
         Event::ResultOffloaded { call, handle, bytes, .. } => {
             format!("{}: {bytes} bytes are in the focus cache as {handle}", named(call))
         }
+        Event::ToolProgressed { call, told } => format!("{}: {}", named(call), progress(told)),
         // No event of a call.
         _ => String::new(),
     }
@@ -129,6 +132,23 @@ fn context_gathered(parts: &[ContextPart]) -> String {
         Some(fault) => format!("no {} of {}: {fault}", part.kind.name(), part.of),
     };
     parts.iter().map(part).collect::<Vec<_>>().join("; ")
+}
+
+fn progress(told: &Told) -> String {
+    let Told { progress, total, level, message } = told;
+    let how_far = match (progress, total) {
+        (Some(progress), Some(total)) => Some(format!("{progress} of {total}")),
+        (Some(progress), None) => Some(progress.to_string()),
+        (None, _) => None,
+    };
+    let parts: Vec<&str> = [how_far.as_deref(), level.as_deref(), message.as_deref()].into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+fn drifted(changed: &[String], missing: &[String], added: &[String]) -> String {
+    let lists = [("changed", changed), ("gone", missing), ("new, not offered", added)];
+    let told = lists.into_iter().filter(|(_, tools)| !tools.is_empty());
+    told.map(|(what, tools)| format!("{what}: {}", tools.join(", "))).collect::<Vec<_>>().join("; ")
 }
 
 fn resources_bound(resources: &[BoundName]) -> String {

@@ -19,7 +19,17 @@ fn id() -> CallId {
 async fn asked(core: &CoreTools, tool: &str, arguments: &str) -> Event {
     let (id, key) = (id(), Digest::of_bytes(b""));
     let source = ToolSource::Core;
-    let call = ToolCall { id: &id, tool, arguments, key, idempotent: true, read_only: true, source };
+    let call = ToolCall {
+        id: &id,
+        tool,
+        arguments,
+        definition: &key.clone(),
+        key,
+        idempotent: true,
+        read_only: true,
+        source,
+        timeout_seconds: None,
+    };
     core.call(&call, PLENTY, &Disk).await
 }
 

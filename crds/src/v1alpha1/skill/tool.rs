@@ -1,12 +1,15 @@
 //! What the author of a Skill says of a tool.
 
+use super::super::shared::duration_schema;
 use kube::KubeSchema;
+use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the author says of a tool. A tool of which nothing is said has effects and is not repeatable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.timeout) || duration(self.timeout) <= duration('4m')").message("must be at most 4m: a pod may outlive the Job's duration by 5m only").field_path(".timeout"))]
 pub struct ToolDeclaration {
     /// The tool's name, as the MCP server lists it.
     #[schemars(length(min = 1, max = 128))]
@@ -20,6 +23,10 @@ pub struct ToolDeclaration {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub inputs: Vec<ToolInput>,
+    /// What the author expects of a call's structured output. The schema itself comes from the server; a difference is
+    /// named in the condition `SkillAsWritten` of each Job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<ToolOutput>,
     /// Who may have it called, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<CallPolicy>,
@@ -31,9 +38,31 @@ pub struct ToolDeclaration {
     /// may be sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
+    /// How long a call may take, such as `30s`, at most `4m`. Default 1m. The first call of a worker has 30s at least,
+    /// since it may have to wait for its server to start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "duration_schema")]
+    pub timeout: Option<Duration>,
 }
 
-/// An argument that the author expects.
+/// The structured output that the author expects.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolOutput {
+    /// Its JSON type.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ValueType>,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub description: Option<String>,
+    /// Its fields, where it is an object.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub fields: Vec<ToolInput>,
+}
+
+/// An argument, or a field of the output, that the author expects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolInput {
@@ -43,7 +72,7 @@ pub struct ToolInput {
     /// Its JSON type.
     #[serde(rename = "type")]
     pub kind: ValueType,
-    /// Whether a call must have it.
+    /// Whether every call, or every output, must have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// What it is.

@@ -22,6 +22,7 @@ async fn a_bad_skill_is_refused_with_the_path_of_the_field() {
         let cases = vec![
             ("spec.outputContract.requiredFields[1]", "Duplicate value", contract(["order_id", "order_id"])),
             ("spec.tools[1]", "Duplicate value", json!({"tools": [{"name": "a"}, {"name": "a"}]})),
+            ("spec.tools[0].timeout", "at most 4m", json!({"tools": [{"name": "a", "timeout": "5m"}]})),
             ("spec.policy.tools.blocked[1]", "Duplicate value", tools(json!({"blocked": ["a", "a"]}))),
             ("spec.policy.tools.allowed[0]", "should match", tools(json!({"allowed": ["a*b"]}))),
             ("spec.role.persona", "8192", json!({"role": {"persona": "x".repeat(8193)}})),

@@ -98,12 +98,14 @@ impl Conversation {
     }
 
     pub(super) fn indeterminate(&mut self, id: &CallId, text: &str) {
-        let (read_only, idempotent) = self.tool_of(id).map_or((false, false), |tool| (tool.read_only, tool.idempotent));
+        let tool = self.tool_of(id);
+        let (read_only, idempotent) = tool.map_or((false, false), |tool| (tool.read_only, tool.idempotent));
+        let has_drifted = tool.is_some_and(|tool| self.drift_of(&tool.name).is_some());
         let Some(call) = self.call_mut(id) else { return };
         if read_only {
             call.tries += 1;
         }
-        if (read_only || idempotent) && call.tries < calls::MAX_TRIES {
+        if (read_only || idempotent) && !has_drifted && call.tries < calls::MAX_TRIES {
             call.state = CallState::Retry;
         } else if read_only {
             self.settle(id, Settlement::Failed, &calls::failed_text(text, 1));

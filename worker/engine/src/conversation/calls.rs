@@ -8,6 +8,10 @@ use serde_json::Value;
 /// How often a call that may be repeated is sent before its answer is given up.
 pub(super) const MAX_TRIES: u32 = 3;
 
+/// What is known of a call whose answer was lost, and whose tool has changed since.
+pub(super) const NOT_REPEATED: &str =
+    "its answer was lost, and the server has changed the tool since, so it is not sent again";
+
 /// How often the same call may fail before the conversation is stuck.
 pub(super) const MAX_FAILURES: u32 = 3;
 

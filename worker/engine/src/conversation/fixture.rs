@@ -68,7 +68,7 @@ pub(crate) fn listed() -> Vec<ListedTool> {
                 "type": "object", "required": ["order_id"], "additionalProperties": false,
                 "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}},
             }),
-            read_only_hint: None,
+            ..ListedTool::default()
         })
         .collect()
 }

@@ -1,5 +1,6 @@
 mod approvals;
 mod context;
+mod drift;
 mod long;
 mod questions;
 mod seed;

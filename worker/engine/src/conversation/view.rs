@@ -12,6 +12,7 @@ use crate::turn::Turn;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{HeldCall, PreTool};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 impl Conversation {
@@ -58,6 +59,17 @@ impl Conversation {
     /// The compiled schema of a tool, by the name that the model uses.
     pub fn schema(&self, alias: &str) -> Option<&Schema> {
         self.schemas.get(alias)
+    }
+
+    /// What is wrong with the structured output that answered a call, or nothing; a tool whose server lists no schema of
+    /// it may have any, or none.
+    pub fn output_fault(&self, call: &CallId, output: Option<&Value>) -> Option<String> {
+        let call = self.calls.iter().find(|asked| &asked.id == call)?;
+        let schema = self.outputs.get(&call.tool)?;
+        match output {
+            Some(output) => schema.fault(output),
+            None => Some("there is none".to_owned()),
+        }
     }
 
     /// The compiled rules of the Skill, once the tools are fixed.

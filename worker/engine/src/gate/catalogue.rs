@@ -2,7 +2,7 @@
 
 use crate::gate::core_tools;
 use crate::run::Run;
-use crate::tool::{self, CatalogueTool, ListedTool, ToolSource};
+use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::{SkillSpec, ToolPolicy};
@@ -14,7 +14,7 @@ const MAX_ALIAS: usize = 64;
 /// Fixes the tools of a Job.
 ///
 /// A name that the server lists twice is ambiguous, and so are two names that share an alias: no such tool is
-/// taken, nor one whose schema is nested too deep for a line of the log. A call of it is ruled as one of an
+/// taken, nor one of whose schemas is nested too deep for a line of the log. A call of it is ruled as one of an
 /// unknown tool. The order is the server's, which keeps the provider's prompt cache warm.
 pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     let core = core_tools::offered(run, &listed);
@@ -26,7 +26,7 @@ pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     let plain: Vec<String> = listed.iter().map(|tool| tool.name.clone()).filter(|name| is_plain(name)).collect();
     let tools: Vec<CatalogueTool> = listed
         .into_iter()
-        .filter(|tool| times.get(&tool.name) == Some(&1) && depth(&tool.input_schema) <= MAX_DEPTH)
+        .filter(|tool| times.get(&tool.name) == Some(&1) && is_shallow(tool))
         .map(|tool| catalogue_tool(&run.skill, tool, &plain))
         .collect();
     let mut aliases: BTreeMap<String, u32> = BTreeMap::new();
@@ -58,11 +58,11 @@ pub fn policy_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String>
 fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> CatalogueTool {
     let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
     // A server's hint can take the claim away, never give it: it is the server that is not trusted here.
-    let read_only = declared.is_some_and(|d| d.read_only == Some(true)) && tool.read_only_hint != Some(false);
+    let read_only = declared.is_some_and(|d| d.read_only == Some(true)) && tool.read_only_hint() != Some(false);
     let policy = skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     CatalogueTool {
         alias: alias(&tool.name, plain),
-        digest: tool::digest(&tool.name, &tool.description, &tool.input_schema),
+        digest: tool.digest(),
         read_only,
         idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
         source: ToolSource::Server,
@@ -74,7 +74,13 @@ fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> Cata
         },
         name: tool.name,
         input_schema: tool.input_schema,
+        output_schema: tool.output_schema,
     }
+}
+
+fn is_shallow(tool: &ListedTool) -> bool {
+    depth(&tool.input_schema) <= MAX_DEPTH
+        && tool.output_schema.as_ref().is_none_or(|schema| depth(schema) <= MAX_DEPTH)
 }
 
 /// Whether a name, or a beginning of names that ends in `*`, means a tool.
@@ -119,9 +125,9 @@ mod tests {
     fn listed(name: &str, hint: Option<bool>) -> ListedTool {
         ListedTool {
             name: name.into(),
-            description: String::new(),
             input_schema: json!({"type": "object"}),
-            read_only_hint: hint,
+            annotations: hint.map(|hint| ("readOnlyHint".to_owned(), json!(hint))).into_iter().collect(),
+            ..ListedTool::default()
         }
     }
 

@@ -13,7 +13,7 @@ pub use people::ASK_USER;
 pub use workflow::SUBGOAL_DONE;
 
 use crate::run::Run;
-use crate::tool::{self, CatalogueTool, ListedTool, ToolSource};
+use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use serde_json::Value;
 
 use super::catalogue::core_refusal;
@@ -67,12 +67,19 @@ pub enum Effect {
 }
 
 fn core_tool(name: &str, description: &str, input_schema: Value, effect: Effect) -> CatalogueTool {
-    CatalogueTool {
+    let tool = ListedTool {
         name: name.to_owned(),
-        alias: name.to_owned(),
         description: description.to_owned(),
-        digest: tool::digest(name, description, &input_schema),
         input_schema,
+        ..ListedTool::default()
+    };
+    CatalogueTool {
+        digest: tool.digest(),
+        alias: tool.name.clone(),
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.input_schema,
+        output_schema: None,
         source: ToolSource::Core,
         read_only: effect == Effect::None,
         idempotent: effect != Effect::Each,

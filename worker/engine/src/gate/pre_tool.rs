@@ -30,7 +30,8 @@ pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
         let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
         return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
     };
-    let mut objections: Vec<Objection> = secrets(call).into_iter().chain(policy(tool, conversation)).collect();
+    let mut objections: Vec<Objection> = secrets(call).into_iter().chain(drift(tool, conversation)).collect();
+    objections.extend(policy(tool, conversation));
     let rules = conversation.rules();
     let arguments = call.read_arguments();
     let checked = arguments.as_ref().map(|arguments| Checked::check(arguments));
@@ -104,6 +105,12 @@ fn secrets(call: &Call) -> Option<Objection> {
         call.secrets.join(", ")
     );
     (!call.secrets.is_empty()).then(|| Objection::deny(GateReason::Secret, detail))
+}
+
+fn drift(tool: &CatalogueTool, conversation: &Conversation) -> Option<Objection> {
+    let drift = conversation.drift_of(&tool.name).filter(|_| tool.source == ToolSource::Server)?;
+    let detail = format!("the tool {:?} is not what it was: {}", bounded(&tool.name, 128), drift.objection());
+    Some(Objection::deny(GateReason::Catalogue, detail))
 }
 
 fn policy(tool: &CatalogueTool, conversation: &Conversation) -> Option<Objection> {

@@ -14,6 +14,7 @@ use crate::gate::pre_tool;
 use crate::people;
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{self, Document};
+use bloomery_crds::v1alpha1;
 use serde_json::Value;
 
 /// The largest arguments of a call, in bytes (`engine.md`, section 3).
@@ -141,6 +142,11 @@ fn ruled(call: &Call, conversation: &Conversation) -> Vec<Event> {
     std::iter::once(ruled).chain(held.map(|held| Event::ToolHeld { held })).collect()
 }
 
+fn timeout(conversation: &Conversation, tool: &str) -> Option<u64> {
+    let declared = conversation.run().skill.tools.iter().find(|declared| declared.name == tool)?;
+    declared.timeout.as_ref().map(v1alpha1::seconds)
+}
+
 fn tool_call<'a>(call: &'a Call, conversation: &'a Conversation) -> Option<ToolCall<'a>> {
     let tool = conversation.tool(&call.tool)?;
     let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
@@ -152,5 +158,7 @@ fn tool_call<'a>(call: &'a Call, conversation: &'a Conversation) -> Option<ToolC
         idempotent: tool.idempotent,
         read_only: tool.read_only,
         source: tool.source,
+        definition: &tool.digest,
+        timeout_seconds: timeout(conversation, &tool.name),
     })
 }

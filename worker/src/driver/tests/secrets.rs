@@ -5,7 +5,7 @@ use super::*;
 use crate::redact::Redactor;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{GateReason, ResourceType, Verdict};
-use bloomery_engine::event::RulingReason;
+use bloomery_engine::event::{RulingReason, Told};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -43,15 +43,15 @@ impl Tools for Leaky {
             name: name.into(),
             description: format!("The tool {name} uses {KEY}"),
             input_schema: json!({ "type": "object", "description": CREDENTIAL }),
-            read_only_hint: None,
+            ..ListedTool::default()
         };
         Ok(["lookup", "verify", "refund", "notify"].map(tool).into())
     }
 
-    async fn call(&self, call: &ToolCall<'_>, _within: Duration) -> Event {
+    async fn call(&self, call: &ToolCall<'_>, _within: Duration) -> Called {
         self.given.lock().unwrap().push(format!("{} {}", call.tool, call.arguments));
         let id = call.id.clone();
-        match call.tool {
+        let outcome = match call.tool {
             "lookup" => Event::ToolCompleted { call: id, text: planted() },
             // Too large for the history: it is kept in the focus cache.
             "verify" => Event::ToolCompleted { call: id, text: format!("{}{}", planted(), "x".repeat(20_000)) },
@@ -63,7 +63,9 @@ impl Tools for Leaky {
                 Event::ToolFailed { call: id, text: format!("{ROTATED} is no {CREDENTIAL}") }
             }
             _ => Event::ToolIndeterminate { call: id, text: format!("lost after {ROTATED}, {}", planted()) },
-        }
+        };
+        let told = vec![Told { message: Some(planted()), ..Told::default() }];
+        Called { told, ..Called::from(outcome) }
     }
 }
 

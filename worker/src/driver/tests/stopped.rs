@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::operator::Reply;
 
 /// Hangs where the model is asked for the second time.
-fn hangs_after_the_reads() -> Vec<Answer> {
+pub(super) fn hangs_after_the_reads() -> Vec<Answer> {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     script

@@ -53,8 +53,9 @@ impl Shop {
 }
 
 fn tool(name: &'static str) -> Tool {
-    let schema = json!({"type": "object", "properties": {"order": {"type": "string"}}});
-    Tool::new(name, format!("Does {name}"), Arc::new(schema.as_object().unwrap().clone()))
+    let ListedTool { description, input_schema, annotations, .. } = fixed(name);
+    let tool = Tool::new(name, description, Arc::new(input_schema.as_object().unwrap().clone()));
+    if annotations.is_empty() { tool } else { tool.with_annotations(ToolAnnotations::new().read_only(true)) }
 }
 
 impl ServerHandler for Shop {
@@ -75,8 +76,7 @@ impl ServerHandler for Shop {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.seen.lock().unwrap().push("list".to_owned());
-        let read = tool("echo").with_annotations(ToolAnnotations::new().read_only(true));
-        Ok(ListToolsResult::with_all_items(vec![read, tool("refuse")]))
+        Ok(ListToolsResult::with_all_items(TOOLS.map(tool).into()))
     }
 
     async fn call_tool(
@@ -105,13 +105,8 @@ async fn tools_are_listed_and_called(#[values(Era::Newer, Era::Sessions, Era::St
     let (shop, url) = Shop::start(era).await;
     let client = client(&url);
     let listed = client.list(PLENTY).await.unwrap();
-    let expected = |name: &str, hint| ListedTool {
-        name: name.into(),
-        description: format!("Does {name}"),
-        input_schema: json!({"type": "object", "properties": {"order": {"type": "string"}}}),
-        read_only_hint: hint,
-    };
-    assert_eq!(listed, [expected("echo", Some(true)), expected("refuse", None)]);
+    assert_eq!(listed, TOOLS.map(fixed));
+    assert_eq!((listed[0].read_only_hint(), listed[1].read_only_hint()), (Some(true), None));
 
     let arguments = r#"{"amount":9007199254740993,"order":"A-17","rate":0.1}"#;
     let key = Digest::of_bytes(b"the key");
@@ -140,23 +135,22 @@ async fn a_call_that_hangs_is_indeterminate_and_leaves_the_others_alone(
     assert_eq!(shop.saw("hang"), 1);
 }
 
+#[rstest]
 #[tokio::test]
-async fn after_a_restart_of_ours_the_newer_era_lists_before_it_calls() {
-    let (shop, url) = Shop::start(Era::Newer).await;
+async fn a_session_lists_once_before_its_first_call(#[values(Era::Newer, Era::Sessions, Era::Stateless)] era: Era) {
+    let (shop, url) = Shop::start(era).await;
     let client = client(&url);
-    call(&client, "echo", "{}").await;
-    call(&client, "echo", "{}").await;
+    let (one, other) = tokio::join!(called(&client, "echo", "{}", PLENTY), called(&client, "echo", "{}", PLENTY));
     assert_eq!((shop.saw("list"), shop.saw("echo")), (1, 2));
-    let (shop, url) = Shop::start(Era::Sessions).await;
-    call(&super::client(&url), "echo", "{}").await;
-    assert_eq!((shop.saw("list"), shop.saw("echo")), (0, 1));
+    assert_eq!(one.listed.iter().chain(&other.listed).collect::<Vec<_>>(), [&TOOLS.map(fixed)]);
+    assert_eq!(called(&client, "echo", "{}", PLENTY).await.listed, None);
 }
 
 #[tokio::test]
 async fn arguments_that_are_no_object_are_not_sent() {
     let (shop, url) = Shop::start(Era::Newer).await;
     let outcome = call(&client(&url), "echo", "[1]").await;
-    let CallOutcome::Failed { text } = outcome else { panic!("{outcome:?}") };
+    let CallOutcome::Failed { text, .. } = outcome else { panic!("{outcome:?}") };
     assert!(text.starts_with("The call was not sent: its arguments are no JSON object"), "{text}");
     assert_eq!(shop.saw("echo"), 0);
 }

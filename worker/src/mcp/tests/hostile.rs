@@ -118,12 +118,12 @@ fn only_an_object_that_answers_this_call_is_its_result() {
             let outcome = runtime.block_on(call(&client, "refund", "{}"));
             let could_be = matches!(&said, Said::Result { is_ours: true, result } if result.is_object());
             let text = match &outcome {
-                CallOutcome::Completed { text } => {
+                CallOutcome::Completed { text, .. } => {
                     prop_assert!(could_be, "{:?}", outcome);
                     text
                 }
                 // An error without an id, or one that happens to have ours, is what a server says of a call too.
-                CallOutcome::Failed { text } => {
+                CallOutcome::Failed { text, .. } => {
                     prop_assert!(could_be || matches!(said, Said::Json(_)), "{:?}", outcome);
                     text
                 }
@@ -171,5 +171,9 @@ async fn what_is_deep_and_whole_is_read() {
         move |request| Said::Result { is_ours: true, result: result.clone() }.response(request, false)
     });
     let outcome = call(&client(&server.start().await), "refund", "{}").await;
-    assert_eq!(outcome, completed(&result["structuredContent"].to_string()));
+    let CallOutcome::Completed { text, structured, .. } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(
+        (&text, structured.as_ref()),
+        (&result["structuredContent"].to_string(), Some(&result["structuredContent"]))
+    );
 }

@@ -1,5 +1,6 @@
 //! A server that begins sessions as it should, and answers calls as it is told.
 
+use super::{TOOLS, fixed};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -30,7 +31,7 @@ impl Rude {
         let nothing = || Arc::new(Box::new(|_: &Value| StatusCode::METHOD_NOT_ALLOWED.into_response()) as Act);
         Self {
             call: Arc::new(Box::new(act)),
-            list: nothing(),
+            list: Arc::new(Box::new(|request| json(&answer(request, &json!({"tools": TOOLS.map(fixed)}))))),
             resume: nothing(),
             seen: Arc::default(),
             replies: watch::Sender::default(),
@@ -39,7 +40,12 @@ impl Rude {
 
     /// A server that answers every request for a list so.
     pub(super) fn lists(act: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
-        Self { list: Arc::new(Box::new(act)), ..Self::calls(|_| StatusCode::IM_A_TEAPOT.into_response()) }
+        Self::calls(|_| StatusCode::IM_A_TEAPOT.into_response()).listing(act)
+    }
+
+    /// The same, which answers every request for a list so.
+    pub(super) fn listing(self, act: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
+        Self { list: Arc::new(Box::new(act)), ..self }
     }
 
     /// The same, which answers so whoever wants to resume a stream.
@@ -62,6 +68,11 @@ impl Rude {
         let router = Router::new().fallback(serve).with_state(self.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         url
+    }
+
+    /// The last request of a method.
+    pub(super) fn last(&self, method: &str) -> Value {
+        self.seen.lock().unwrap().iter().rev().find(|message| message["method"] == method).cloned().unwrap()
     }
 
     /// How often a method was asked.

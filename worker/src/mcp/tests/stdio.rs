@@ -15,7 +15,7 @@ while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case $line in
     *'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
-    *'"method":"tools/list"'*) answer '{"tools":[{"name":"act","description":"Acts","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/list"'*) answer '{"tools":[{"name":"act","description":"Does act","inputSchema":{"type":"object","properties":{"order":{"type":"string"}}}}]}' ;;
     *'"method":"tools/call"'*) eval "$1" ;;
     *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id" ;;
   esac
@@ -83,7 +83,7 @@ async fn a_call_that_is_late_is_indeterminate_and_the_next_is_answered() {
 async fn a_call_that_no_program_could_take_has_failed(#[case] argv: &[&str], #[case] why: &str) {
     let client = program(argv, &Said::default());
     let outcome = call_within(&client, "act", "{}", Duration::from_secs(20)).await;
-    let CallOutcome::Failed { text } = &outcome else { panic!("{outcome:?}") };
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
     assert!(text.starts_with("The call was not sent") && text.contains(why), "{text}");
     assert!(matches!(client.list(PLENTY).await, Err(ListError::Unavailable { .. })));
 }

@@ -101,7 +101,7 @@ async fn an_answer_that_never_comes_is_indeterminate(#[case] act: fn(&Value) -> 
 #[tokio::test]
 async fn a_result_of_the_largest_size_is_read() {
     let server = Rude::calls(|call| json(&sized(call, MAX_BODY - 1000)));
-    let CallOutcome::Completed { text } = call(&client(&server.start().await), "get", "{}").await else {
+    let CallOutcome::Completed { text, .. } = call(&client(&server.start().await), "get", "{}").await else {
         panic!("not completed")
     };
     assert_eq!(text.len(), MAX_BODY - 1000);
@@ -113,7 +113,7 @@ async fn a_server_that_is_not_there_was_sent_nothing() {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);
     let outcome = call(&client(&url), "refund", "{}").await;
-    let CallOutcome::Failed { text } = &outcome else { panic!("{outcome:?}") };
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
     let expected = format!("The call was not sent to {url}: it cannot be reached: Connection refused");
     assert!(text.starts_with(&expected), "{text}");
 }
@@ -139,6 +139,7 @@ async fn a_server_that_went_away_after_the_session_began_was_sent_nothing() {
                             &json!({"protocolVersion": "2025-06-18", "capabilities": {},
                                 "serverInfo": {"name": "x", "version": "1"}}),
                         )),
+                        Some("tools/list") => json(&answer(&message, &json!({"tools": TOOLS.map(fixed)}))),
                         Some("tools/call") => {
                             listener.lock().unwrap().take().unwrap().abort();
                             json(&done(&message))
@@ -156,7 +157,7 @@ async fn a_server_that_went_away_after_the_session_began_was_sent_nothing() {
         (call(&client, "refund", "{}").await, call(&client, "refund", "{}").await)
     };
     assert_eq!(first, completed("done"));
-    let CallOutcome::Failed { text } = &second else { panic!("{second:?}") };
+    let CallOutcome::Failed { text, .. } = &second else { panic!("{second:?}") };
     assert!(text.contains("it cannot be reached: Connection refused"), "{text}");
 }
 
@@ -232,7 +233,7 @@ async fn input_that_a_tool_asks_for_is_not_given() {
         json(&answer(call, &json!({"resultType": "input_required", "inputRequests": {}, "requestState": "x"})))
     });
     let outcome = call(&client(&server.start().await), "ask", "{}").await;
-    let CallOutcome::Failed { text } = &outcome else { panic!("{outcome:?}") };
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
     assert!(text.starts_with("The tool asks for input"), "{text}");
     assert_eq!(server.times("tools/call"), 1);
 }

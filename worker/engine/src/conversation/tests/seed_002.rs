@@ -21,12 +21,7 @@ const END_OF_ALWAYS: &str = "\n  workflows:";
 
 /// What the server lists: the seed's tool, the other steps of its workflow, and what it does not speak of.
 fn listed() -> Vec<ListedTool> {
-    let tool = |name: &str, input_schema| ListedTool {
-        name: name.into(),
-        description: String::new(),
-        input_schema,
-        read_only_hint: None,
-    };
+    let tool = |name: &str, input_schema| ListedTool { name: name.into(), input_schema, ..ListedTool::default() };
     let of_order = json!({
         "type": "object", "required": ["order_id"], "additionalProperties": false,
         "properties": {"order_id": {"type": "string"}},

@@ -2,10 +2,10 @@
 
 use super::tool_rules::ToolRules;
 use crate::gate::core_tools;
-use crate::tool::CatalogueTool;
+use crate::tool::{self, CatalogueTool};
 use bloomery_crds::report::{MAX_REMARK, MAX_REMARKS};
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
+use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput, ToolOutput};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -39,19 +39,11 @@ pub(super) fn of(
 }
 
 fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {
-    let required = listed.required();
+    let tool = &declared.name;
+    let required = tool::required(&listed.input_schema);
     let of_input = |input: &ToolInput| {
-        let tool = &declared.name;
-        let Some(property) = listed.input_schema.get("properties").and_then(|properties| properties.get(&input.name))
-        else {
-            return Some(format!("The tool {tool} has no argument {}, which the Skill declares.", input.name));
-        };
-        let kind = property.get("type").and_then(Value::as_str);
-        if let Some(kind) = kind.filter(|kind| *kind != input.kind.to_string()) {
-            return Some(format!(
-                "The argument {} of the tool {tool} is {kind}, and the Skill declares {}.",
-                input.name, input.kind
-            ));
+        if let Some(difference) = field_difference(input, &listed.input_schema, ("argument", tool)) {
+            return Some(difference);
         }
         let is_required = required.contains(&input.name.as_str());
         match (is_required, input.required.unwrap_or(false)) {
@@ -64,5 +56,89 @@ fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String
             _ => None,
         }
     };
-    declared.inputs.iter().filter_map(of_input).collect()
+    let of_inputs = declared.inputs.iter().filter_map(of_input);
+    let of_output = declared.output.iter().flat_map(|output| output_differences(output, listed));
+    of_inputs.chain(of_output).collect()
+}
+
+/// What the author expects of the output, where its server promises something else, or less.
+fn output_differences(declared: &ToolOutput, listed: &CatalogueTool) -> Vec<String> {
+    let tool = &listed.name;
+    let Some(schema) = &listed.output_schema else {
+        return vec![format!("The MCP server lists no schema of what {tool} returns, which the Skill declares.")];
+    };
+    let kind = schema.get("type").and_then(Value::as_str);
+    if let (Some(listed), Some(declared)) = (kind, declared.kind)
+        && listed != declared.to_string()
+    {
+        return vec![format!("What the tool {tool} returns is {listed}, and the Skill declares {declared}.")];
+    }
+    let required = tool::required(schema);
+    let of_field = |field: &ToolInput| {
+        let is_promised = required.contains(&field.name.as_str()) || field.required != Some(true);
+        field_difference(field, schema, ("returned field", tool)).or_else(|| {
+            let message = || format!("What {tool} returns may lack {}, which the Skill declares required.", field.name);
+            (!is_promised).then(message)
+        })
+    };
+    declared.fields.iter().filter_map(of_field).collect()
+}
+
+/// That a schema has no such field, or one of another type.
+fn field_difference(field: &ToolInput, schema: &Value, (what, tool): (&str, &str)) -> Option<String> {
+    let name = &field.name;
+    let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) else {
+        return Some(format!("The tool {tool} has no {what} {name}, which the Skill declares."));
+    };
+    let kind = property.get("type").and_then(Value::as_str).filter(|kind| *kind != field.kind.to_string())?;
+    Some(format!("The {what} {name} of the tool {tool} is {kind}, and the Skill declares {}.", field.kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::fixture;
+    use crate::gate::catalogue;
+    use crate::tool::ListedTool;
+    use rstest::rstest;
+    use serde_json::json;
+
+    /// What is said of a tool whose output the author expects so, and whose server lists such a schema.
+    fn said(declared: &Value, listed: Option<Value>) -> Vec<String> {
+        let mut run = fixture::run();
+        run.skill.tools = vec![serde_json::from_value(json!({"name": "find", "output": declared})).unwrap()];
+        let tool = ListedTool { name: "find".into(), output_schema: listed, ..fixture::listed()[0].clone() };
+        let tools = catalogue::fix(&run, vec![tool]);
+        of(&run.skill, &tools, &[], &BTreeMap::new())
+    }
+
+    #[rstest]
+    #[case::as_declared(
+        json!({"type": "object", "fields": [{"name": "id", "type": "string", "required": true}, {"name": "note", "type": "string"}]}),
+        Some(json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}, "note": {"type": "string"}}})),
+        &[]
+    )]
+    #[case::no_schema(json!({"type": "object"}), None, &["The MCP server lists no schema of what find returns, which the Skill declares."])]
+    #[case::another_type(
+        json!({"type": "array"}), Some(json!({"type": "object"})),
+        &["What the tool find returns is object, and the Skill declares array."]
+    )]
+    #[case::other_fields(
+        json!({"fields": [
+            {"name": "id", "type": "string"}, {"name": "total", "type": "number", "required": true}, {"name": "state", "type": "string"},
+        ]}),
+        Some(json!({"type": "object", "properties": {"id": {"type": "integer"}, "total": {"type": "number"}}})),
+        &[
+            "The returned field id of the tool find is integer, and the Skill declares string.",
+            "What find returns may lack total, which the Skill declares required.",
+            "The tool find has no returned field state, which the Skill declares.",
+        ]
+    )]
+    fn what_the_author_expects_of_an_output(
+        #[case] declared: Value,
+        #[case] listed: Option<Value>,
+        #[case] expected: &[&str],
+    ) {
+        assert_eq!(said(&declared, listed), expected);
+    }
 }

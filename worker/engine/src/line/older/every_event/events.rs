@@ -2,7 +2,7 @@
 
 use crate::event::{
     About, Answer, Arguments, AskedCall, BoundName, CallId, ContextKind, ContextPart, Decision, Event, FinalRuling,
-    ModelFailure, Polish, QuestionId, RulingReason, Selector, UserQuestion, WholeResult,
+    ModelFailure, Polish, QuestionId, RulingReason, Selector, Told, UserQuestion, WholeResult,
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -31,6 +31,7 @@ pub(super) fn all() -> Vec<Event> {
         people(),
         secret(),
         gathered(),
+        watched(),
     ]
     .concat()
 }
@@ -41,6 +42,7 @@ fn opening() -> Vec<Event> {
         alias: "orders_refund-0a1b2c3d".into(),
         description: "Gives the money back.".into(),
         input_schema: json!({"type": "object", "properties": {"amount": {"type": "number", "maximum": 0.1}}}),
+        output_schema: None,
         digest: Digest::of_bytes(b"refund"),
         source: ToolSource::Server,
         read_only: false,
@@ -352,6 +354,37 @@ fn gathered() -> Vec<Event> {
         ..structure.clone()
     };
     vec![Event::ContextGathered { parts: vec![structure, changes] }]
+}
+
+/// What a server tells beside its answers.
+fn watched() -> Vec<Event> {
+    let tells = |told| Event::ToolProgressed { call: call(), told };
+    let tool = CatalogueTool {
+        name: "orders.find".into(),
+        alias: "orders_find-0a1b2c3d".into(),
+        description: String::new(),
+        input_schema: json!({"type": "object"}),
+        output_schema: Some(json!({"type": "object", "required": ["id"]})),
+        digest: Digest::of_bytes(b"find"),
+        source: ToolSource::Server,
+        read_only: true,
+        idempotent: false,
+        visible: true,
+    };
+    let drifted = |changed: &[&str], missing: &[&str], added: &[&str]| {
+        let [changed, missing, added] =
+            [changed, missing, added].map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        Event::CatalogueDrifted { changed, missing, added }
+    };
+    vec![
+        Event::CatalogueFixed { tools: vec![tool] },
+        tells(Told { progress: Some(1.0), total: Some(3.5), level: None, message: Some("picking".into()) }),
+        tells(Told { progress: Some(0.1), ..Told::default() }),
+        tells(Told { level: Some("warning".into()), message: Some("stock is low".into()), ..Told::default() }),
+        drifted(&["orders.refund"], &["orders.note"], &["orders.pay"]),
+        drifted(&["orders.find"], &[], &[]),
+        drifted(&[], &["orders.find"], &[]),
+    ]
 }
 
 fn call() -> CallId {

@@ -1,0 +1,50 @@
+//! What a Job binds, as its tools are told of it (`engine.md`, section 4; seed 000: tools reach resources through the
+//! Job).
+
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use serde_json::{Value, json};
+
+/// The bindings that any tool of the Job may know, in the order of the Skill: a path where a file system is mounted in
+/// the worker's pod, the URL of an endpoint. What is secret is left out, its name too.
+pub fn told(resources: &[BoundResource]) -> Vec<Value> {
+    let told = |resource: &BoundResource| {
+        let (name, kind) = (&resource.name, resource.kind);
+        match &resource.source {
+            ResourceSource::Value(url) if !kind.is_secret() => Some(json!({"name": name, "type": kind, "url": url})),
+            ResourceSource::Mount { path, read_only } => {
+                Some(json!({"name": name, "type": kind, "path": path, "readOnly": read_only}))
+            }
+            ResourceSource::Value(_) | ResourceSource::Secret(_) => None,
+        }
+    };
+    resources.iter().filter_map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_crds::run::KeyFile;
+    use bloomery_crds::v1alpha1::ResourceType;
+
+    fn bound(name: &str, kind: ResourceType, source: ResourceSource) -> BoundResource {
+        BoundResource { name: name.into(), kind, source }
+    }
+
+    #[test]
+    fn paths_and_urls_are_told_and_nothing_of_a_secret() {
+        let file = KeyFile { path: "/etc/bloomery/secrets/ci/token".into(), secret: "ci".into(), key: "token".into() };
+        let mount = ResourceSource::Mount { path: "/resources/codebase".into(), read_only: true };
+        let url = || ResourceSource::Value("https://docs.example".into());
+        let resources = [
+            bound("codebase", ResourceType::Filesystem, mount),
+            bound("docs", ResourceType::ApiEndpoint, url()),
+            bound("token", ResourceType::Credential, ResourceSource::Secret(file)),
+            bound("orders", ResourceType::ConnectionString, url()),
+        ];
+        let expected = [
+            json!({"name": "codebase", "type": "filesystem", "path": "/resources/codebase", "readOnly": true}),
+            json!({"name": "docs", "type": "api_endpoint", "url": "https://docs.example"}),
+        ];
+        assert_eq!(told(&resources), expected);
+    }
+}

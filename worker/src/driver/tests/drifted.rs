@@ -1,0 +1,49 @@
+//! Tools that change between two attempts.
+
+use super::stopped::hangs_after_the_reads;
+use super::*;
+use bloomery_crds::v1alpha1::Verdict;
+use bloomery_engine::Event;
+
+#[tokio::test]
+async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
+    let stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
+    let stop = Stop::default();
+    let drain = async {
+        stand.model.until_asked(2).await;
+        stop.ask(Why::Drain);
+    };
+    let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
+    assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
+
+    *stand.shop.changed.lock().unwrap() = Some("refund");
+    assert_eq!(stand.run(2).await, Exit::Finished);
+    let log = stand.log();
+    let begun = log.iter().rposition(|entry| matches!(entry.event, Event::EpochStarted { .. })).unwrap();
+    let drifted = Event::CatalogueDrifted { changed: vec!["refund".into()], missing: Vec::new(), added: Vec::new() };
+    assert_eq!(log[begun + 1].event, drifted);
+    let verdicts = log[begun..].iter().filter_map(|entry| match &entry.event {
+        Event::ToolRuled { verdict, .. } => Some(*verdict),
+        _ => None,
+    });
+    assert_eq!(verdicts.collect::<Vec<_>>(), [Verdict::Deny]);
+    assert_eq!(stand.shop.effects(), []);
+    let last = stand.reports().pop().unwrap().report;
+    let remark = "The MCP server has changed the tool refund since the Job began: its calls are denied.";
+    assert_eq!(last.projection.remarks.first().map(String::as_str), Some(remark));
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_where_an_attempt_goes_on_is_looked_at_later() {
+    let stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
+    let stop = Stop::default();
+    let drain = async {
+        stand.model.until_asked(2).await;
+        stop.ask(Why::Drain);
+    };
+    let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
+    assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
+    *stand.shop.unlisted.lock().unwrap() = 1;
+    assert_eq!(stand.run(2).await, Exit::Finished);
+    assert_eq!((outcome(&stand, 2), stand.shop.effects().len()), (OutcomeCode::Succeeded, 2));
+}

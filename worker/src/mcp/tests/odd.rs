@@ -1,0 +1,163 @@
+//! Servers that answer in ways that no server should.
+
+use super::rude::{Rude, answer, cut_events, done, event, event_stream, events, json};
+use super::*;
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use rstest::rstest;
+use std::sync::atomic::AtomicUsize;
+
+fn raw(kind: &'static str, body: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, kind)], body.into()).into_response()
+}
+
+/// An answer whose text is no UTF-8.
+fn no_utf8(call: &Value, frame: fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
+    let mut answer = done(call).to_string().into_bytes();
+    let at = answer.windows(4).position(|part| part == b"done").unwrap();
+    answer[at] = 0xff;
+    frame(answer)
+}
+
+#[rstest]
+#[case::no_utf8(|call: &Value| raw("application/json", no_utf8(call, |body| body)), "its answer cannot be read")]
+#[case::events_in_no_utf8(
+    |call: &Value| raw("text/event-stream", no_utf8(call, |body| [b"data: ".to_vec(), body, b"\n\n".to_vec()].concat())),
+    "its answer ended before the result"
+)]
+#[case::compressed(
+    |call: &Value| {
+        let mut response = json(&done(call));
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        *response.body_mut() = Body::from(&b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xed\xc1"[..]);
+        response
+    },
+    "its answer cannot be read"
+)]
+#[case::many_answers(|call: &Value| json(&json!([done(call)])), "its answer cannot be read")]
+#[case::a_request_in_place_of_an_answer(
+    |call: &Value| json(&json!({"jsonrpc": "2.0", "id": call["id"], "method": "ping"})),
+    "its answer names no request"
+)]
+#[case::after_that_of_another(
+    |call: &Value| events([event(&done(&json!({"id": 999}))), event(&done(call))]),
+    "its answer ended before the result"
+)]
+#[tokio::test]
+async fn what_is_no_answer_is_indeterminate(#[case] act: fn(&Value) -> Response, #[case] why: &str) {
+    let server = Rude::calls(act);
+    let outcome = call(&client(&server.start().await), "refund", "{}").await;
+    let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains(why), "{text}");
+    assert_eq!(server.times("tools/call"), 1);
+}
+
+#[rstest]
+#[case::twice(|call: &Value| events([event(&done(call)), event(&answer(call, &json!({"content": []})))]))]
+#[case::under_another_session(|call: &Value| {
+    let mut response = json(&done(call));
+    response.headers_mut().insert("mcp-session-id", HeaderValue::from_static("s-2"));
+    response
+})]
+#[tokio::test]
+async fn the_first_answer_to_this_call_is_its_answer(#[case] act: fn(&Value) -> Response) {
+    let server = Rude::calls(act);
+    let client = client(&server.start().await);
+    for times in 1..=2 {
+        assert_eq!(call(&client, "refund", "{}").await, completed("done"));
+        assert_eq!((server.times("tools/call"), server.times("initialize")), (times, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_resumed_without_an_end_is_given_up_in_time() {
+    let resumed = Arc::new(AtomicUsize::new(0));
+    let counts = resumed.clone();
+    let part = |number: usize| cut_events([format!("id: e-{number}\nretry: 0\ndata:\n\n")]);
+    let server = Rude::calls(move |_| part(0)).resumes(move |_| part(counts.fetch_add(1, Ordering::Relaxed) + 1));
+    let client = client(&server.start().await);
+    let outcome = call_within(&client, "refund", "{}", Duration::from_millis(700)).await;
+    assert!(matches!(outcome, CallOutcome::Indeterminate { .. }), "{outcome:?}");
+    let times = resumed.load(Ordering::Relaxed);
+    assert!((1..=4).contains(&times), "{times} times, and there is a pause before each");
+    assert_eq!(server.times("tools/call"), 1);
+}
+
+/// How much of a result of 64 MiB is sent before nobody wants it.
+#[rstest]
+#[tokio::test]
+async fn a_result_that_is_too_large_is_refused_where_it_begins(#[values(true, false)] as_events: bool) {
+    const CHUNK: usize = 64 * 1024;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = sent.clone();
+    let server = Rude::calls(move |call| {
+        let head = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"",
+            call["id"]
+        );
+        let (head, kind) =
+            if as_events { (format!("data: {head}"), "text/event-stream") } else { (head, "application/json") };
+        let counted = counted.clone();
+        let body = stream::unfold((0, Some(head)), move |(at, head)| {
+            let counted = counted.clone();
+            async move {
+                let bytes = head.map_or_else(|| Bytes::from(vec![b'x'; CHUNK]), Bytes::from);
+                counted.fetch_add(bytes.len(), Ordering::Relaxed);
+                (at < 64 * 1024 * 1024 / CHUNK).then_some((Ok::<_, std::io::Error>(bytes), (at + 1, None)))
+            }
+        });
+        raw(kind, Body::from_stream(body))
+    });
+    let outcome = call(&client(&server.start().await), "get", "{}").await;
+    let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains("larger than 1048576 bytes"), "{text}");
+    // What the kernel holds between us is sent, too.
+    let sent = sent.load(Ordering::Relaxed);
+    assert!(sent < 32 * 1024 * 1024, "{sent} bytes were sent");
+}
+
+#[tokio::test]
+async fn pages_that_change_while_they_are_read_name_a_tool_twice() {
+    let server = Rude::lists(|request| {
+        let (tools, next) = match request["params"]["cursor"].as_str() {
+            None => ([fixed("get"), fixed("refund")], Some("2")),
+            Some(_) => ([fixed("refund"), fixed("ask")], None),
+        };
+        json(&answer(request, &json!({"tools": tools, "nextCursor": next})))
+    });
+    let listed = client(&server.start().await).list(PLENTY).await.unwrap();
+    let names: Vec<_> = listed.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["get", "refund", "refund", "ask"], "what is listed twice is no tool (engine, gate::catalogue)");
+}
+
+#[tokio::test]
+async fn pages_that_lead_back_to_themselves_come_to_an_end() {
+    let server = Rude::lists(|request| json(&answer(request, &json!({"tools": [], "nextCursor": "again"}))));
+    let error = client(&server.start().await).list(PLENTY).await.unwrap_err();
+    assert!(error.to_string().ends_with("more than 32 pages"), "{error}");
+    assert_eq!(server.times("tools/list"), 32);
+}
+
+#[tokio::test]
+async fn roots_are_not_told() {
+    let replies = tokio::sync::watch::Sender::new(Vec::<Value>::new());
+    let server = {
+        let replies = replies.clone();
+        Rude::calls(move |call| {
+            let roots = json!({"jsonrpc": "2.0", "id": 901, "method": "roots/list"});
+            let (watched, last) = (replies.subscribe(), event(&done(call)));
+            let after_reply = stream::once(async move {
+                let mut watched = watched;
+                watched.wait_for(|replies| !replies.is_empty()).await.unwrap();
+                Ok(last)
+            });
+            event_stream(stream::iter([Ok(event(&roots))]).chain(after_reply))
+        })
+    };
+    let server = server.hears(replies.clone());
+    assert_eq!(call(&client(&server.start().await), "ask", "{}").await, completed("done"));
+    assert_eq!(replies.borrow()[0]["error"]["code"], -32601);
+}

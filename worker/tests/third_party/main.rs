@@ -1,0 +1,168 @@
+//! The MCP client against servers of others: the reference "everything" server, which npm carries and which speaks the
+//! older era, and a time server, which the Python index carries and whose SDK speaks the newer one.
+//!
+//! `hack/third-party` installs them, as they are locked in `servers/`; each test starts what it needs.
+
+#[cfg(test)]
+mod server;
+
+#[cfg(test)]
+mod tests {
+    use crate::server::Server;
+    use bloomery_crds::Digest;
+    use bloomery_crds::run::{BoundResource, McpEndpoint, ResourceSource};
+    use bloomery_crds::v1alpha1::ResourceType;
+    use bloomery_engine::event::{CallId, Told};
+    use bloomery_engine::gate::schema::Schema;
+    use bloomery_engine::step::ToolCall;
+    use bloomery_engine::tool::{ListedTool, ToolSource};
+    use bloomery_worker::mcp::{CallOutcome, Called, Client};
+    use bloomery_worker::redact::Redactor;
+    use serde_json::Value;
+    use std::time::Duration;
+
+    const PLENTY: Duration = Duration::from_mins(1);
+
+    /// A client, and the tools as they were when the Job began.
+    struct Job {
+        client: Client,
+        tools: Vec<ListedTool>,
+    }
+
+    impl Job {
+        async fn of(server: &Server) -> Self {
+            // Another test may have installed it.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let docs = BoundResource {
+                name: "docs".into(),
+                kind: ResourceType::ApiEndpoint,
+                source: ResourceSource::Value("https://docs.example".into()),
+            };
+            let client = Client::new(&McpEndpoint { url: server.url() }, Redactor::default()).unwrap().telling(&[docs]);
+            let tools = client.list(PLENTY).await.unwrap();
+            Self { client, tools }
+        }
+
+        fn tool(&self, name: &str) -> &ListedTool {
+            self.tools.iter().find(|tool| tool.name == name).unwrap()
+        }
+
+        async fn called(&self, tool: &str, arguments: &str, within: Duration) -> Called {
+            let (id, definition) = (CallId::new(7, 0), self.tool(tool).digest());
+            let call = ToolCall {
+                id: &id,
+                tool,
+                arguments,
+                key: Digest::of_bytes(b"the key"),
+                idempotent: false,
+                read_only: false,
+                source: ToolSource::Server,
+                definition: &definition,
+                timeout_seconds: None,
+            };
+            self.client.call(&call, within).await
+        }
+
+        async fn completed(&self, tool: &str, arguments: &str) -> (String, Option<Value>, Vec<Vec<u8>>) {
+            match self.called(tool, arguments, PLENTY).await.outcome {
+                CallOutcome::Completed { text, structured, media } => (text, structured, media),
+                other => panic!("{tool}: {other:?}"),
+            }
+        }
+
+        async fn failed(&self, tool: &str, arguments: &str) -> String {
+            match self.called(tool, arguments, PLENTY).await.outcome {
+                CallOutcome::Failed { text, .. } => text,
+                other => panic!("{tool}: {other:?}"),
+            }
+        }
+
+        /// What is wrong with an output, by the schema that the server lists.
+        fn fault(&self, tool: &str, output: &Value) -> Option<String> {
+            Schema::compile(self.tool(tool).output_schema.as_ref().unwrap()).fault(output)
+        }
+    }
+
+    #[tokio::test]
+    async fn the_reference_server_is_listed_and_called() {
+        let server = Server::everything();
+        let job = Job::of(&server).await;
+        assert_eq!(job.tool("echo").read_only_hint(), Some(true));
+        assert_eq!(job.tool("get-structured-content").title.as_deref(), Some("Get Structured Content Tool"));
+
+        let (text, ..) = job.completed("echo", r#"{"message":"hello"}"#).await;
+        assert_eq!(text, "Echo: hello");
+        let (text, ..) = job.completed("get-sum", r#"{"a":2,"b":0.5}"#).await;
+        assert!(text.contains("2.5"), "{text}");
+        let error = job.failed("get-sum", r#"{"a":"two"}"#).await;
+        assert!(error.contains("-32602"), "{error}");
+
+        let (text, structured, _) = job.completed("get-structured-content", r#"{"location":"Chicago"}"#).await;
+        let structured = structured.unwrap();
+        assert_eq!((text, job.fault("get-structured-content", &structured)), (structured.to_string(), None));
+        assert!(job.fault("get-structured-content", &serde_json::json!({"temperature": "warm"})).is_some());
+        job.client.close().await;
+    }
+
+    #[tokio::test]
+    async fn its_images_resources_and_links_are_told_and_kept_apart() {
+        let server = Server::everything();
+        let job = Job::of(&server).await;
+        let (text, _, media) = job.completed("get-tiny-image", "{}").await;
+        assert!(media[0].starts_with(b"\x89PNG"), "no PNG");
+        let note = format!(
+            "[image, image/png, {} bytes, kept as {}; it is no text]",
+            media[0].len(),
+            Digest::of_bytes(&media[0])
+        );
+        assert_eq!(text, format!("Here's the image you requested:\n{note}\nThe image above is the MCP logo."));
+
+        let (text, _, media) = job.completed("get-resource-links", r#"{"count":2}"#).await;
+        assert_eq!((text.matches("[link to the resource demo://").count(), media.len()), (2, 0), "{text}");
+        let (text, ..) = job.completed("get-resource-reference", r#"{"resourceType":"Text","resourceId":1}"#).await;
+        assert!(text.contains("[resource demo://resource/dynamic/text/1, text/plain]\n"), "{text}");
+        let (text, _, media) =
+            job.completed("get-resource-reference", r#"{"resourceType":"Blob","resourceId":1}"#).await;
+        assert!(text.contains("[resource demo://resource/dynamic/blob/1, "), "{text}");
+        assert_eq!(media.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn its_progress_is_told_and_a_call_that_takes_too_long_is_given_up() {
+        let server = Server::everything();
+        let job = Job::of(&server).await;
+        let tool = "trigger-long-running-operation";
+        let called = job.called(tool, r#"{"duration":0.3,"steps":3}"#, PLENTY).await;
+        assert!(matches!(called.outcome, CallOutcome::Completed { .. }), "{:?}", called.outcome);
+        let step = |n: u32| Told { progress: Some(n.into()), total: Some(3.0), ..Told::default() };
+        assert_eq!(called.told, [step(1), step(2), step(3)]);
+
+        let called = job.called(tool, r#"{"duration":600,"steps":60000}"#, Duration::from_secs(1)).await;
+        let CallOutcome::Indeterminate { text } = &called.outcome else { panic!("{:?}", called.outcome) };
+        assert!(text.contains("it did not answer within"), "{text}");
+        assert!(!called.told.is_empty());
+        let (text, ..) = job.completed("echo", r#"{"message":"still here"}"#).await;
+        assert_eq!(text, "Echo: still here");
+    }
+
+    #[tokio::test]
+    async fn the_time_server_speaks_the_newer_era() {
+        let server = Server::time();
+        let job = Job::of(&server).await;
+        let names: Vec<_> = job.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["get_current_time", "convert_time"]);
+        assert_eq!(job.tool("convert_time").read_only_hint(), Some(true));
+
+        let arguments = r#"{"source_timezone":"Asia/Tokyo","target_timezone":"Asia/Kathmandu","time":"12:00"}"#;
+        let (text, structured, _) = job.completed("convert_time", arguments).await;
+        let structured = structured.unwrap();
+        assert_eq!((text, &structured["time_difference"]), (structured.to_string(), &Value::from("-3.25h")));
+        assert_eq!(job.fault("convert_time", &structured), None);
+        assert!(job.fault("convert_time", &serde_json::json!({"source": {}})).is_some());
+
+        let error = job.failed("get_current_time", r#"{"timezone":"Europe/Atlantis"}"#).await;
+        assert!(error.contains("Atlantis"), "{error}");
+        let seen = job.called("get_current_time", r#"{"timezone":"UTC"}"#, PLENTY).await;
+        assert_eq!(seen.listed, None, "it was listed in this session");
+    }
+}

@@ -1,0 +1,74 @@
+//! Servers of others, as processes that end with the test.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a server may take to start, on a machine that does other things too.
+const START: Duration = Duration::from_mins(2);
+
+/// A server that runs.
+pub(crate) struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    /// The reference server, which has one of everything.
+    pub(crate) fn everything() -> Self {
+        Self::start(|port| {
+            let mut command = Command::new("node");
+            command.arg(installed().join("node_modules/@modelcontextprotocol/server-everything/dist/index.js"));
+            command.arg("streamableHttp").env("PORT", port.to_string());
+            command
+        })
+    }
+
+    /// The time server.
+    pub(crate) fn time() -> Self {
+        Self::start(|port| {
+            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party/servers/serve_time.py");
+            let mut command = Command::new(installed().join("venv/bin/python"));
+            command.arg(script).arg(port.to_string());
+            command
+        })
+    }
+
+    /// Where it answers.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
+    fn start(command: impl FnOnce(u16) -> Command) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut child = command(port).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let until = Instant::now() + START;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert_eq!(child.try_wait().unwrap(), None, "the server has ended");
+            assert!(Instant::now() < until, "the server does not listen");
+            sleep(Duration::from_millis(20));
+        }
+        Self { child, port }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The directory that the servers are installed in.
+fn installed() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hack/third-party");
+        let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success(), "hack/third-party has failed");
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+    })
+}

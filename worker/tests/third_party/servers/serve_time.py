@@ -1,0 +1,7 @@
+"""Serves the time server of mcp-server-time, which is started over stdio by default, over streamable HTTP."""
+
+import sys
+
+from mcp_server_time.server import create_server
+
+create_server("UTC").run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
