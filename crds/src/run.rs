@@ -90,7 +90,7 @@ pub struct JobPart {
     pub goal: String,
     /// The budgets.
     pub limits: EffectiveLimits,
-    /// The models to call: that of the main loop first, the others where a stage has its own.
+    /// The models to call: that of the main loop first, then those of stages that have their own, then fallbacks.
     pub models: Vec<ModelEndpoint>,
     /// What the Skill's resources are for this Job, in the order of the Skill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -131,9 +131,62 @@ pub struct ModelEndpoint {
     pub timeout_seconds: u64,
     /// How many tokens it takes in all.
     pub context_window: u64,
+    /// How many tokens an answer may have, where the Model says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
     /// The file that holds the key, where one is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<KeyFile>,
+    /// The file that holds the certificates to trust; the worker's own where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<CaFile>,
+    /// The proxy that requests go through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
+    /// The names of the Models that are asked where this one gives no answer, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
+}
+
+/// Certificates in a file of the worker pod, and where they come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CaFile {
+    /// The file. What it is of is mounted whole and optional, so it may appear later.
+    pub path: String,
+    /// What it is of.
+    pub object: CaObject,
+    /// The key in that object, for messages.
+    pub key: String,
+}
+
+/// An object that holds certificates, by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum CaObject {
+    /// A Secret.
+    #[strum(to_string = "Secret `{0}`")]
+    Secret(String),
+    /// A `ConfigMap`.
+    #[strum(to_string = "ConfigMap `{0}`")]
+    ConfigMap(String),
+}
+
+impl ModelEndpoint {
+    /// How many tokens are set aside for an answer, where the Model says nothing: no request says it either.
+    const EXPECTED_OUTPUT: u64 = 4_096;
+
+    /// How many tokens an answer of Anthropic's may have, where the Model says nothing: each request must say it.
+    const ANTHROPIC_OUTPUT: u64 = 8_192;
+
+    /// How many tokens an answer may have, or is expected to have at most.
+    pub fn max_output(&self) -> u64 {
+        self.max_output_tokens.unwrap_or(match self.provider {
+            ModelProvider::Openai => Self::EXPECTED_OUTPUT,
+            // It must leave room for the prompt.
+            ModelProvider::Anthropic => Self::ANTHROPIC_OUTPUT.min(self.context_window / 4),
+        })
+    }
 }
 
 /// A secret value in a file of the worker pod, and where it comes from.

@@ -12,11 +12,12 @@ pub use job::{
     FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition,
     PreTool, Ruling, SuggestedAction, Usage, Verdict, WaitingFor, WorkflowProgress,
 };
-pub use model::{Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
-pub use shared::{Limits, SecretKeyRef, seconds};
+pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
+pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, seconds};
 pub use skill::{
-    ApprovalAction, ApprovalRule, CallPolicy, Context, Engine, Entity, FinalizationGate, Guardrails, Intent, Intents,
-    McpContainer, McpServer, McpService, OutOfDomain, OutOfDomainAction, OutputContract, Policy, Problem,
+    ApprovalAction, ApprovalRule, CallPolicy, Context, Engine, Entity, FinalizationGate, Guardrails, Intent,
+    IntentDetection, Intents, McpContainer, McpServer, McpService, OutOfDomain, OutOfDomainAction, OutputContract,
+    Policy, Problem,
     ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage,
     ToolDeclaration, ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow,
 };

@@ -4,6 +4,7 @@
 #![no_main]
 
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
+use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::event::Answer;
 use bloomery_engine::gate::{answer, judge};
 use bloomery_engine::{ask, intent, polish};
@@ -16,13 +17,16 @@ use serde_json::{Map, Value, json};
 const MAX_STATUS: usize = 256 * 1024;
 
 fuzz_target!(|data: &[u8]| {
-    let whole = read_answer(data);
+    let whole = read_answer(ModelProvider::Openai, data);
+    if let Ok(answer) = read_answer(ModelProvider::Anthropic, data) {
+        sound(&answer);
+    }
     if let Err(sentence) = &whole {
         assert!(sentence.len() <= 1024, "{sentence}");
     }
     let text = String::from_utf8_lossy(data);
     let (first, second) = text.split_once("\n%%\n").unwrap_or((&text, ""));
-    let first = read_answer(first.as_bytes()).unwrap_or_else(|_| says(first));
+    let first = read_answer(ModelProvider::Openai, first.as_bytes()).unwrap_or_else(|_| says(first));
     for answer in whole.iter().chain([&first]) {
         sound(answer);
     }

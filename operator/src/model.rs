@@ -1,18 +1,21 @@
-//! The Model controller: says that a Model was accepted.
+//! The Model controller: says that a Model was accepted, and which Models it falls back to.
 //!
 //! More cannot be said here. The operator has no verb on a tenant's Secrets and opens no connection into or
 //! out of a tenant, so a missing key or a model that does not answer is found by the workers that use it, and
 //! stands in their Jobs (`SecretMissing`, `ModelUnavailable`).
 
+use crate::caches::Guarded;
 use crate::context::Context;
-use crate::controller::{Controller, wakes};
+use crate::controller::{Controller, Wake, wakes};
 use crate::error::Error;
 use bloomery_crds::conditions::{Health, Reason, merge};
+use bloomery_crds::fallback::{Fault, chain};
 use bloomery_crds::v1alpha1::{Model, ModelSpec, ModelStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
+use kube::core::{Resource, ResourceExt};
 use kube::runtime::controller::Action;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -23,45 +26,80 @@ const CONCURRENCY: u16 = 4;
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let cache = &context.caches.models;
     let store = cache.store().clone();
-    let wakes = vec![wakes(cache.changes(), &store, |model| vec![ObjectRef::from_obj(model)])];
+    let known = store.clone();
+    let wakes = vec![wakes(cache.changes(), &store, move |model| touched(&known, model))];
     let controller = Controller { name: "model", store, wakes, concurrency: CONCURRENCY };
     controller.run(context, reconcile, shutdown).await;
 }
 
+/// A Model that changed, and those whose fallbacks may lead to it.
+fn touched(store: &Store<Guarded<Model>>, changed: &Guarded<Model>) -> Vec<Wake<Model>> {
+    let namespace = &changed.meta().namespace;
+    let leans = |other: &Guarded<Model>| {
+        &other.meta().namespace == namespace && other.0.as_ref().is_ok_and(|other| !other.spec.fallback.is_empty())
+    };
+    let others = store.state_filter(leans);
+    others.iter().map(|other| ObjectRef::from_obj(other.as_ref())).chain([ObjectRef::from_obj(changed)]).collect()
+}
+
+/// The fallbacks that a Model names itself. One that cannot be read names none, and says so itself.
+pub fn fallbacks(model: &Guarded<Model>) -> Vec<String> {
+    model.0.as_ref().map(|model| model.spec.fallback.clone()).unwrap_or_default()
+}
+
 async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error> {
     if model.metadata.deletion_timestamp.is_none() {
-        let status = compute(&model, &Time(Timestamp::now()));
+        let namespace = model.namespace().unwrap_or_default();
+        let find = |name: &str| context.caches.models.get(&namespace, name).map(|model| fallbacks(&model));
+        let status = compute(&model, find, &Time(Timestamp::now()));
         context.statuses.replace(&model, status).await?;
     }
     Ok(Action::await_change())
 }
 
 /// Computes the status. Where nothing but time would change it equals the one that stands.
-fn compute(model: &Model, now: &Time) -> ModelStatus {
+fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time) -> ModelStatus {
     let standing = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;
     ModelStatus {
         observed_generation: generation,
-        conditions: merge(standing, &health(&model.spec).observations(), generation, now),
+        conditions: merge(standing, &health(model, find).observations(), generation, now),
     }
 }
 
 /// The CRD refuses these when they are applied; a Model that was stored under an older one never met the rule.
-fn health(spec: &ModelSpec) -> Health {
+fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
+    let (spec, name) = (&model.spec, model.name_any());
     let host = ["https://", "http://"].iter().find_map(|scheme| spec.base_url.strip_prefix(scheme)).unwrap_or_default();
     let host = host.split('/').next().unwrap_or_default();
     if host.is_empty() || host.contains('@') || spec.base_url.contains(['?', '#', ' ']) {
         let message = "spec.baseUrl must be an http or https URL without user, query or fragment, such as https://api.openai.com/v1";
         return Health::Stalled(Reason::Invalid, message.to_owned());
     }
-    let message = match &spec.api_key {
+    // Its own are those of this generation, whatever the cache has.
+    let fallbacks = chain(&name, |other| if other == name { Some(spec.fallback.clone()) } else { find(other) });
+    match fallbacks {
+        Ok(fallbacks) => Health::Ready(Reason::Ready, accepted(spec, &fallbacks)),
+        Err(fault @ Fault::Missing { .. }) => {
+            Health::Reconciling(Reason::ModelNotFound, format!("{fault}: make it, and this Model is ready by itself"))
+        }
+        Err(fault @ (Fault::Circle(_) | Fault::TooMany)) => Health::Stalled(Reason::Invalid, fault.to_string()),
+    }
+}
+
+fn accepted(spec: &ModelSpec, fallbacks: &[String]) -> String {
+    let key = match &spec.api_key {
         Some(key) => format!(
             "accepted; whether Secret {} has the key {} is seen by the Jobs that use it",
             key.secret_key_ref.name, key.secret_key_ref.key
         ),
         None => "accepted; requests carry no key".to_owned(),
     };
-    Health::Ready(Reason::Ready, message)
+    if fallbacks.is_empty() {
+        key
+    } else {
+        format!("{key}; where it gives no answer, asked are {}", fallbacks.join(", "))
+    }
 }
 
 #[cfg(test)]
@@ -86,12 +124,12 @@ mod tests {
     #[test]
     fn an_accepted_model_says_who_finds_out_about_its_key_and_is_quiet() {
         let mut model = model("https://api.openai.com/v1");
-        let status = compute(&model, &Time(Timestamp::UNIX_EPOCH));
+        let status = compute(&model, nothing_else, &Time(Timestamp::UNIX_EPOCH));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert_eq!((ready.status.as_str(), ready.observed_generation), ("True", Some(3)));
         assert!(ready.message.contains("Secret llm has the key token"), "{}", ready.message);
         model.status = Some(status.clone());
-        assert_eq!(compute(&model, &Time(Timestamp::MAX)), status);
+        assert_eq!(compute(&model, nothing_else, &Time(Timestamp::MAX)), status);
     }
 
     #[rstest]
@@ -100,7 +138,68 @@ mod tests {
     #[case("https://user@api.openai.com")]
     #[case("https://api.openai.com?x=1")]
     fn an_unusable_url_is_named(#[case] url: &str) {
-        let status = compute(&model(url), &Time(Timestamp::UNIX_EPOCH));
+        let status = compute(&model(url), nothing_else, &Time(Timestamp::UNIX_EPOCH));
         assert!(is_true(&status.conditions, ConditionType::Stalled));
+    }
+
+    /// A namespace with one Model.
+    fn nothing_else(_: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    fn falling_back(names: &[&str]) -> Model {
+        let mut model = model("https://api.openai.com/v1");
+        model.spec.fallback = names.iter().map(|name| (*name).to_owned()).collect();
+        model
+    }
+
+    #[test]
+    fn the_models_that_are_asked_instead_are_named() {
+        let others = |name: &str| match name {
+            "fast" => Some(vec!["local".to_owned()]),
+            "local" => Some(Vec::new()),
+            _ => None,
+        };
+        let status = compute(&falling_back(&["fast"]), others, &Time(Timestamp::UNIX_EPOCH));
+        let ready = find(&status.conditions, ConditionType::Ready).unwrap();
+        assert_eq!(ready.status, "True");
+        assert!(ready.message.ends_with("where it gives no answer, asked are fast, local"), "{}", ready.message);
+    }
+
+    #[test]
+    fn one_that_is_missing_is_waited_for_and_a_circle_is_for_a_person() {
+        let status = compute(&falling_back(&["fast"]), nothing_else, &Time(Timestamp::UNIX_EPOCH));
+        assert!(is_true(&status.conditions, ConditionType::Reconciling));
+        let ready = find(&status.conditions, ConditionType::Ready).unwrap();
+        assert!(ready.reason == "ModelNotFound" && ready.message.contains("the Model fast"), "{ready:?}");
+        let back = |_: &str| Some(vec!["default".to_owned()]);
+        let status = compute(&falling_back(&["fast"]), back, &Time(Timestamp::UNIX_EPOCH));
+        assert!(is_true(&status.conditions, ConditionType::Stalled));
+        let ready = find(&status.conditions, ConditionType::Ready).unwrap();
+        assert!(ready.message.contains("default -> fast -> default"), "{}", ready.message);
+    }
+
+    #[test]
+    fn a_change_is_looked_at_by_those_that_may_lean_on_it() {
+        use kube::core::DeserializeGuard;
+        use kube::runtime::reflector::store;
+        use kube::runtime::watcher::Event;
+        let (store, mut writer) = store();
+        let named = |name: &str, namespace: &str, fallback: &[&str]| {
+            let mut model = falling_back(fallback);
+            model.metadata.name = Some(name.into());
+            model.metadata.namespace = Some(namespace.into());
+            DeserializeGuard(Ok(model))
+        };
+        let changed = named("fast", "acme", &[]);
+        for model in [named("large", "acme", &["x"]), named("kind", "acme", &[]), named("large", "other", &["fast"])] {
+            writer.apply_watcher_event(&Event::Apply(model));
+        }
+        let mut woken: Vec<String> = touched(&store, &changed)
+            .iter()
+            .map(|wake| format!("{}/{}", wake.namespace.as_deref().unwrap_or_default(), wake.name))
+            .collect();
+        woken.sort();
+        assert_eq!(woken, ["acme/fast", "acme/large"]);
     }
 }

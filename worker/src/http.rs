@@ -36,8 +36,34 @@ pub enum Error {
 ///
 /// The process must have a default TLS provider; without one, this panics in `reqwest`.
 pub fn client(url: &str, idle: Duration) -> Result<reqwest::Client, Error> {
-    let parsed =
-        reqwest::Url::parse(url).map_err(|error| Error::Url { url: url.to_owned(), message: error.to_string() })?;
+    routed(url, idle, Route::default())
+}
+
+/// Whom a client trusts, and by which way it goes.
+#[derive(Debug, Default)]
+pub struct Route {
+    /// The certificates that are trusted instead of the system's.
+    pub certificates: Option<Vec<reqwest::Certificate>>,
+    /// The proxy that requests go through; what the environment says of proxies never counts.
+    pub proxy: Option<String>,
+}
+
+/// Checks what [`client`] needs of a URL, and says whether it is one of https.
+pub fn is_https(url: &str) -> Result<bool, Error> {
+    let invalid = |message: String| Error::Url { url: url.to_owned(), message };
+    let parsed = reqwest::Url::parse(url).map_err(|error| invalid(error.to_string()))?;
+    match parsed.scheme() {
+        "https" => Ok(true),
+        "http" => Ok(false),
+        other => Err(invalid(format!("its scheme is `{other}`"))),
+    }
+}
+
+/// Builds a client as [`client`] does, for a route.
+pub fn routed(url: &str, idle: Duration, route: Route) -> Result<reqwest::Client, Error> {
+    let Route { certificates, proxy } = route;
+    let encrypts = is_https(url)? || proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"));
+    let failed = |error: reqwest::Error| Error::Client { url: url.to_owned(), message: cause(&error) };
     let builder = reqwest::Client::builder()
         .user_agent(concat!("bloomery-worker/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
@@ -47,15 +73,17 @@ pub fn client(url: &str, idle: Duration) -> Result<reqwest::Client, Error> {
         .http1_only()
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(idle);
-    let builder = match parsed.scheme() {
-        "https" => builder,
+    let builder = match certificates {
+        Some(certificates) => builder.tls_certs_only(certificates),
+        None if encrypts => builder,
         // Nothing leads from here to https, since redirects are not followed.
-        "http" => builder.tls_certs_only([]),
-        other => {
-            return Err(Error::Url { url: url.to_owned(), message: format!("its scheme is `{other}`") });
-        }
+        None => builder.tls_certs_only([]),
     };
-    builder.build().map_err(|error| Error::Client { url: url.to_owned(), message: cause(&error) })
+    let builder = match proxy {
+        Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy).map_err(failed)?),
+        None => builder,
+    };
+    builder.build().map_err(failed)
 }
 
 /// Why a body could not be read.

@@ -2,7 +2,7 @@
 
 use crate::redact::Redactor;
 use crate::settings::RunArgs;
-use bloomery_crds::run::{self, JobPart, Revision};
+use bloomery_crds::run::{self, JobPart, ModelEndpoint, Revision};
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::run::Run;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ pub enum Error {
     /// A part of it is not what the operator wrote.
     #[error(transparent)]
     Part(#[from] run::Error),
-    /// A stage of the Skill has no model.
-    #[error("the Job's part has no Model `{0}`, which the Skill names")]
+    /// A stage of the Skill has no model, or a model not the fallback that it names.
+    #[error("the Job's part has no Model `{0}`, which the Skill or another Model names")]
     Model(String),
     /// The two parts do not belong together.
     #[error("the Job's part is for the revision {expected}, and the revision is {found}")]
@@ -47,6 +47,8 @@ pub struct Inputs {
     context_window: u64,
     /// Whether there are people who answer questions while it runs: nobody, unless somebody says so.
     pub people: bool,
+    /// How many tokens an answer of any model may have.
+    max_output: u64,
 }
 
 impl Inputs {
@@ -73,10 +75,13 @@ impl Inputs {
         };
         let context_window = model(revision.spec.model_name(Stage::Plan))?.context_window;
         for name in revision.spec.model_names() {
-            model(name)?;
+            for fallback in &model(name)?.fallback {
+                model(fallback)?;
+            }
         }
         redactor.watch_job(&part);
-        Ok(Self { revision, part, redactor, context_window, people: false })
+        let max_output = part.models.iter().map(ModelEndpoint::max_output).max().unwrap_or_default();
+        Ok(Self { revision, part, redactor, context_window, people: false, max_output })
     }
 
     /// What the engine is told: the run document without its transport.
@@ -91,6 +96,7 @@ impl Inputs {
             resources: self.part.resources.clone(),
             context_window: self.context_window,
             people: self.people,
+            max_output: self.max_output,
         }
     }
 
@@ -120,6 +126,6 @@ mod tests {
         let gate = FinalizationGate { model: Some("fast".into()), ..FinalizationGate::default() };
         stand.skill.engine.get_or_insert_default().finalization_gate = Some(gate);
         let error = Inputs::read(&stand.args(2), Redactor::default()).unwrap_err().to_string();
-        assert_eq!(error, "the Job's part has no Model `fast`, which the Skill names");
+        assert_eq!(error, "the Job's part has no Model `fast`, which the Skill or another Model names");
     }
 }

@@ -63,7 +63,11 @@ fn of_flags(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Trouble> {
         base_url,
         timeout_seconds: ModelSpec::DEFAULT_TIMEOUT_SECONDS,
         context_window: ModelSpec::DEFAULT_CONTEXT_WINDOW,
+        max_output_tokens: None,
         api_key: None,
+        ca: None,
+        proxy: None,
+        fallback: Vec::new(),
     })
 }
 

@@ -6,6 +6,7 @@ use crate::look::look;
 use crate::report::{self, Tally};
 use crate::source;
 use bloomery_crds::dialect::{Form, documents, form};
+use bloomery_crds::fallback::chain;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
 use std::path::Path;
@@ -22,20 +23,57 @@ pub fn endpoints(file: &str, args: &ModelArgs, names: &[&str]) -> Result<Vec<Mod
         );
         return Err(Trouble::usage(message));
     }
-    let find = |name: &&str| match models.as_slice() {
-        [(_, only)] => Ok(endpoint(name, only)),
-        several => {
-            several.iter().find(|(own, _)| own == name).map(|(_, model)| endpoint(name, model)).ok_or_else(|| {
-                let known: Vec<&str> = several.iter().map(|(own, _)| own.as_str()).collect();
-                Trouble::usage(format!("{file} has no Model {name}, which the Skill names, but {}", known.join(", ")))
-            })
-        }
-    };
-    names.iter().map(find).collect()
+    if models.iter().any(|(_, model)| model.spec.ca.is_some()) {
+        let message = format!(
+            "{file} says that a Model trusts certificates of the cluster: leave `ca` out, and those of this machine count"
+        );
+        return Err(Trouble::usage(message));
+    }
+    if let [(_, only)] = models.as_slice()
+        && only.spec.fallback.is_empty()
+    {
+        return Ok(names.iter().map(|name| endpoint(name, only, Vec::new())).collect());
+    }
+    of_several(file, &models, names)
 }
 
-fn endpoint(name: &str, model: &Model) -> ModelEndpoint {
-    let ModelSpec { provider, model, base_url, api_key: _, context_window, timeout } = &model.spec;
+/// The Models that the Skill names, and then their fallbacks.
+fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<ModelEndpoint>, Trouble> {
+    let find = |name: &str| models.iter().find(|(own, _)| own == name).map(|(_, model)| model);
+    let mut endpoints: Vec<ModelEndpoint> = Vec::new();
+    let mut wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut next = 0;
+    while let Some(name) = wanted.get(next).cloned() {
+        next += 1;
+        let model = find(&name).ok_or_else(|| {
+            let known: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
+            Trouble::usage(format!("{file} has no Model {name}, which the Skill names, but {}", known.join(", ")))
+        })?;
+        let fallback = chain(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
+            .map_err(|fault| Trouble::usage(format!("{file}: {fault}")))?;
+        for other in &fallback {
+            if !wanted.contains(other) {
+                wanted.push(other.clone());
+            }
+        }
+        endpoints.push(endpoint(&name, model, fallback));
+    }
+    Ok(endpoints)
+}
+
+fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
+    let ModelSpec {
+        provider,
+        model,
+        base_url,
+        api_key: _,
+        context_window,
+        max_output_tokens,
+        timeout,
+        ca: _,
+        proxy,
+        fallback: _,
+    } = &model.spec;
     ModelEndpoint {
         name: name.to_owned(),
         provider: *provider,
@@ -43,7 +81,11 @@ fn endpoint(name: &str, model: &Model) -> ModelEndpoint {
         base_url: base_url.clone(),
         timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, seconds),
         context_window: context_window.unwrap_or(ModelSpec::DEFAULT_CONTEXT_WINDOW),
+        max_output_tokens: *max_output_tokens,
         api_key: None,
+        ca: None,
+        proxy: proxy.clone(),
+        fallback,
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Vendor {
     pub key_variable: &'static str,
     /// The variable that holds another address, as its SDK reads it.
     pub url_variable: &'static str,
+    /// What its SDK adds to such an address.
+    pub below: &'static str,
     /// The variable that names a model.
     pub model_variable: &'static str,
     /// How the names of its models begin.
@@ -26,16 +28,30 @@ pub struct Vendor {
 }
 
 /// Every provider, in the order in which their keys are looked for.
-pub const ALL: [Vendor; 1] = [Vendor {
-    provider: ModelProvider::Openai,
-    name: "openai",
-    url: "https://api.openai.com/v1",
-    model: "gpt-5-mini",
-    key_variable: "OPENAI_API_KEY",
-    url_variable: "OPENAI_BASE_URL",
-    model_variable: "OPENAI_MODEL",
-    prefix: "gpt-",
-}];
+pub const ALL: [Vendor; 2] = [
+    Vendor {
+        provider: ModelProvider::Openai,
+        name: "openai",
+        url: "https://api.openai.com/v1",
+        model: "gpt-5-mini",
+        key_variable: "OPENAI_API_KEY",
+        url_variable: "OPENAI_BASE_URL",
+        below: "",
+        model_variable: "OPENAI_MODEL",
+        prefix: "gpt-",
+    },
+    Vendor {
+        provider: ModelProvider::Anthropic,
+        name: "anthropic",
+        url: "https://api.anthropic.com/v1",
+        model: "claude-sonnet-4-5",
+        key_variable: "ANTHROPIC_API_KEY",
+        url_variable: "ANTHROPIC_BASE_URL",
+        below: "/v1",
+        model_variable: "ANTHROPIC_MODEL",
+        prefix: "claude-",
+    },
+];
 
 /// The provider that `--provider` calls so.
 pub fn named(name: &str) -> Option<&'static Vendor> {
@@ -55,7 +71,8 @@ pub fn of_model(model: &str) -> Option<&'static Vendor> {
 impl Vendor {
     /// Where it is, for whoever has this environment.
     pub fn own_url(&self, env: Env<'_>) -> String {
-        env(self.url_variable).unwrap_or_else(|| self.url.to_owned())
+        let other = env(self.url_variable).map(|url| format!("{}{}", url.trim_end_matches('/'), self.below));
+        other.unwrap_or_else(|| self.url.to_owned())
     }
 
     /// Whether an address is its own, so that its key belongs there.

@@ -9,7 +9,7 @@ mod resource;
 mod tool;
 
 pub use context::Context;
-pub use engine::{Engine, FinalizationGate, OutputContract, ReplyPolisher, Stage, ToolSelection};
+pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
 pub use policy::{ApprovalAction, ApprovalRule, Guardrails, Policy, ToolPolicy, Workflow};
@@ -20,6 +20,7 @@ use super::shared::conditions_schema;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
+use strum::IntoEnumIterator;
 
 /// What an agent may do: its persona, the MCP server that brings its tools, the policy that rules them,
 /// and what its answer must contain. Jobs name a Skill and run on an immutable revision of it.
@@ -141,7 +142,10 @@ impl SkillSpec {
                 engine.and_then(|e| e.reply_polisher.as_ref()).and_then(|polisher| polisher.model.as_deref())
             }
             Stage::Selection => engine.and_then(|e| e.tool_selection.as_ref()).and_then(|s| s.model.as_deref()),
-            Stage::Intent | Stage::Plan => None,
+            Stage::Intent => {
+                engine.and_then(|e| e.intent_detection.as_ref()).and_then(|detection| detection.model.as_deref())
+            }
+            Stage::Plan => None,
         };
         own.or_else(|| engine.and_then(|engine| engine.model.as_deref())).unwrap_or("default")
     }
@@ -149,7 +153,7 @@ impl SkillSpec {
     /// Every Model that the Skill runs with, that of the main loop first.
     pub fn model_names(&self) -> Vec<&str> {
         let mut names = vec![self.model_name(Stage::Plan)];
-        for stage in [Stage::Selection, Stage::Finalization, Stage::Polish] {
+        for stage in Stage::iter() {
             let name = self.model_name(stage);
             if !names.contains(&name) {
                 names.push(name);

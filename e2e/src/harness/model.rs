@@ -64,7 +64,11 @@ impl Tenant {
             base_url: format!("http://model.{}.svc:{PORT}/v1", self.namespace),
             api_key: None,
             context_window: None,
+            max_output_tokens: None,
             timeout: None,
+            ca: None,
+            proxy: None,
+            fallback: Vec::new(),
         };
         ModelDraft { tenant: self, model: Model::new(name, spec) }
     }

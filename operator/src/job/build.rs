@@ -8,7 +8,7 @@ mod pod;
 mod volumes;
 
 pub use part::job_part;
-pub use paths::{key_file, resource as resource_path};
+pub use paths::{ca_file, key_file, resource as resource_path};
 pub use pod::{pod, revision_of};
 
 use bloomery_crds::limits::EffectiveLimits;

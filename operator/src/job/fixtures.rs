@@ -12,8 +12,8 @@ use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End, Projection, Report, TerminationMessage};
 use bloomery_crds::run::{BoundResource, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource};
 use bloomery_crds::v1alpha1::{
-    Attempt, Gates, HeldCall, Job, JobSpec, JobStatus, LogPosition, ModelProvider, ResourceType, RevisionRef,
-    SecretKeyRef, Usage,
+    Attempt, CaRef, ConfigMapKeyRef, Gates, HeldCall, Job, JobSpec, JobStatus, LogPosition, ModelProvider,
+    ResourceType, RevisionRef, SecretKeyRef, Usage,
 };
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
@@ -56,6 +56,7 @@ pub(crate) fn job() -> Job {
 
 /// What the pod of its second attempt is made of.
 pub(crate) fn inputs() -> Inputs {
+    let ca = ConfigMapKeyRef { name: "corporate".into(), key: "ca.crt".into() };
     Inputs {
         job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: UID.into() },
         owner: owner(),
@@ -69,6 +70,14 @@ pub(crate) fn inputs() -> Inputs {
             model("default", Some(key("llm", "token"))),
             model("fast", Some(key("llm", "fast"))),
             model("kind", Some(key("other", "token"))),
+            ModelEndpoint {
+                provider: ModelProvider::Anthropic,
+                max_output_tokens: Some(2_000),
+                ca: build::ca_file(&CaRef { config_map_key_ref: Some(ca.clone()), ..CaRef::default() }),
+                proxy: Some("http://proxy.example:3128".into()),
+                fallback: vec!["fast".into(), "kind".into()],
+                ..model("claude", None)
+            },
         ],
         bound: Bound {
             resources: vec![
@@ -100,7 +109,11 @@ fn model(name: &str, api_key: Option<KeyFile>) -> ModelEndpoint {
         base_url: "https://api.openai.com/v1".into(),
         timeout_seconds: 120,
         context_window: 64_000,
+        max_output_tokens: None,
         api_key,
+        ca: None,
+        proxy: None,
+        fallback: Vec::new(),
     }
 }
 

@@ -115,17 +115,16 @@ fn inputs(
     trusted: String,
 ) -> Result<Inputs, Wait> {
     let Seen { job, namespace, name, uid, status, .. } = seen;
-    let model_names = compiled.spec.model_names();
-    for model in &model_names {
-        interests.record(name, Interest::new(Kind::Model, namespace, model));
-    }
     for claim in validate::claims(&job.spec.resources) {
         interests.record(name, Interest::new(Kind::Claim, namespace, claim));
     }
     let bound = validate::resources(&compiled.spec.resources, &job.spec.resources, |name| {
         context.caches.claims.get(namespace, name)
     })?;
-    let models = validate::models(&model_names, |name| context.caches.models.get(namespace, name))?;
+    let models = validate::models(&compiled.spec.model_names(), |model| {
+        interests.record(name, Interest::new(Kind::Model, namespace, model));
+        context.caches.models.get(namespace, model)
+    })?;
     let of_skill = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let limits = EffectiveLimits::resolve(of_skill, job.spec.limits.as_ref());
     let spent = status.usage.as_ref().map_or(0, |usage| usage.seconds);

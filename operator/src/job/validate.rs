@@ -5,15 +5,18 @@ mod resources;
 pub use resources::{claims, resources};
 
 use super::applied::Wait;
-use super::build::key_file;
+use super::build::{ca_file, key_file};
 use crate::caches::Guarded;
 use crate::listing::{IN_A_CONDITION, listed};
+use crate::model::fallbacks;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
+use bloomery_crds::fallback::chain;
 use bloomery_crds::run::{self, ModelEndpoint, Revision};
 use bloomery_crds::v1alpha1::{Model, ModelSpec, RevisionRef, Skill, seconds};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::ResourceExt;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What a Skill must have before the first pod of a Job of it starts, in this order. Waiting costs nothing; a pod
@@ -87,13 +90,19 @@ pub fn revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Re
     })
 }
 
-/// The models that a worker calls, in the order of their names. What is wrong with any of them is told at once.
+/// The models that a worker calls: those of the names in their order, then their fallbacks. What is wrong with any of
+/// them is told at once.
 pub fn models(names: &[&str], find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>) -> Result<Vec<ModelEndpoint>, Wait> {
     let mut endpoints = Vec::new();
     let mut unmet: Vec<Wait> = Vec::new();
-    for name in names {
-        match model(name, find(name).as_deref()) {
-            Ok(endpoint) => endpoints.push(endpoint),
+    let mut wanted: VecDeque<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut told: BTreeSet<String> = wanted.iter().cloned().collect();
+    while let Some(name) = wanted.pop_front() {
+        match model(&name, find(&name).as_deref()).and_then(|endpoint| with_fallbacks(endpoint, &find)) {
+            Ok(endpoint) => {
+                wanted.extend(endpoint.fallback.iter().filter(|name| told.insert((*name).clone())).cloned());
+                endpoints.push(endpoint);
+            }
             Err(wait) => unmet.push(wait),
         }
     }
@@ -102,7 +111,21 @@ pub fn models(names: &[&str], find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>
     Err(Wait::new(first.reason, listed(&messages, IN_A_CONDITION)))
 }
 
-/// The model that a worker calls.
+/// The Model's condition names the same faults; they may be younger than that.
+fn with_fallbacks(
+    endpoint: ModelEndpoint,
+    find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
+) -> Result<ModelEndpoint, Wait> {
+    let chain = chain(&endpoint.name, |name| find(name).map(|model| fallbacks(&model)));
+    match chain {
+        Ok(fallback) => Ok(ModelEndpoint { fallback, ..endpoint }),
+        Err(fault) => {
+            Err(Wait::new(Reason::ModelNotReady, format!("the Model {} is not ready: {fault}.", endpoint.name)))
+        }
+    }
+}
+
+/// The model that a worker calls, but for its fallbacks.
 fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
     let model = match model.map(|model| &model.0) {
         None => {
@@ -124,7 +147,19 @@ fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wa
 }
 
 fn endpoint(model: &Model) -> ModelEndpoint {
-    let ModelSpec { provider, model: provider_name, base_url, api_key, context_window, timeout } = &model.spec;
+    // Without `..`: a new field must be told here to whom it matters.
+    let ModelSpec {
+        provider,
+        model: provider_name,
+        base_url,
+        api_key,
+        context_window,
+        max_output_tokens,
+        timeout,
+        ca,
+        proxy,
+        fallback: _,
+    } = &model.spec;
     ModelEndpoint {
         name: model.name_any(),
         provider: *provider,
@@ -132,7 +167,11 @@ fn endpoint(model: &Model) -> ModelEndpoint {
         base_url: base_url.clone(),
         timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, seconds),
         context_window: context_window.unwrap_or(ModelSpec::DEFAULT_CONTEXT_WINDOW),
+        max_output_tokens: *max_output_tokens,
         api_key: api_key.as_ref().map(|key| key_file(&key.secret_key_ref)),
+        ca: ca.as_ref().and_then(ca_file),
+        proxy: proxy.clone(),
+        fallback: Vec::new(),
     }
 }
 

@@ -85,5 +85,6 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         resources: Vec::new(),
         context_window: WINDOW,
         people: false,
+        max_output: 4_096,
     }
 }

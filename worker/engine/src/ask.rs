@@ -2,7 +2,7 @@
 
 use crate::gate::answer;
 use bloomery_crds::Digest;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// What a stage of its own sends to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +11,34 @@ pub struct Prompt {
     pub system: String,
     /// The question.
     pub user: String,
+    /// The JSON that the answer must be; none where it is prose.
+    pub form: Option<Form>,
+}
+
+/// The form of an answer that is one JSON object.
+///
+/// It keeps to what all providers that take a schema can hold a model to: every field is required, none is beyond
+/// those that are named, and what may be absent may be null.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// Its name, of letters and `_`.
+    pub name: &'static str,
+    /// Its JSON Schema.
+    pub schema: Value,
+}
+
+impl Form {
+    /// An object with these fields, all of them required.
+    pub(crate) fn new<'a>(name: &'static str, fields: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        Self { name, schema: exact_object(fields) }
+    }
+}
+
+/// The schema of an object with these fields and no others.
+pub(crate) fn exact_object<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    let properties: Map<String, Value> = fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    let required: Vec<String> = properties.keys().cloned().collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
 /// Says of every marked text what it is: the end of a system prompt.

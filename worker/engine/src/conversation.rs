@@ -78,6 +78,8 @@ pub struct Conversation {
     /// Where the answers of calls stand in `turns`, until they are put aside.
     results: BTreeMap<CallId, usize>,
     swept_at: u32,
+    /// How many answers of calls were put aside: each is a change of the history.
+    put_aside: u32,
     calls: Vec<Call>,
     /// What the model said when it asked for them.
     said: String,
@@ -92,6 +94,7 @@ pub struct Conversation {
     failures: BTreeMap<(String, Digest), u32>,
     unreadable: u32,
     model_failure: Option<(ModelFailure, String)>,
+    too_long: Option<String>,
     finalizing: Finalizing,
     limit: Option<(bloomery_crds::outcome::OutcomeCode, String)>,
     parked: Option<ParkReason>,
@@ -127,6 +130,7 @@ impl Conversation {
             turns: Vec::new(),
             results: BTreeMap::new(),
             swept_at: 0,
+            put_aside: 0,
             calls: Vec::new(),
             said: String::new(),
             questions: Questions::default(),
@@ -138,6 +142,7 @@ impl Conversation {
             failures: BTreeMap::new(),
             unreadable: 0,
             model_failure: None,
+            too_long: None,
             finalizing: Finalizing::default(),
             limit: None,
             parked: None,
@@ -195,6 +200,7 @@ impl Conversation {
         self.parked = None;
         // Patience is an epoch's own: what another pod could not reach, this one may.
         self.model_failure = None;
+        self.too_long = None;
         self.budget.abandon_request();
     }
 
@@ -218,7 +224,7 @@ impl Conversation {
     fn say(&mut self, turn: Turn) {
         self.budget.read(match &turn {
             Turn::User(text) | Turn::ToolResult { text, .. } => text.len(),
-            Turn::Assistant(message) => message.to_string().len(),
+            Turn::Assistant(said) => said.message.to_string().len(),
         });
         self.turns.push(turn);
     }

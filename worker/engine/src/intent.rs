@@ -1,12 +1,13 @@
 //! Detect intent (seed 002, section 2): one question before everything else. What cannot be read is asked once
 //! more with the error; nothing is guessed.
 
-use crate::ask::{DATA, Prompt, data, object};
+use crate::ask::{DATA, Form, Prompt, data, exact_object, object};
 use bloomery_crds::canonical;
 use bloomery_crds::nearest::nearest;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{DetectedIntent, Entity, Intent, Intents, SkillSpec, ValueType};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest text that an entity may have, in bytes: a name or a number of something, not a document.
 const MAX_ENTITY: usize = 1024;
@@ -20,7 +21,21 @@ pub fn prompt(skill: &SkillSpec, goal: &str) -> Prompt {
         skill.problem.statement.trim(),
         intents.join("\n"),
     );
-    Prompt { system, user: format!("Which intent is this?\n\n{}", data("goal", goal)) }
+    let user = format!("Which intent is this?\n\n{}", data("goal", goal));
+    Prompt { system, user, form: Some(form(supported)) }
+}
+
+/// An entity that is not of the intent, or that the goal does not name, is null.
+fn form(supported: &[Intent]) -> Form {
+    let mut types: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for entity in supported.iter().flat_map(|intent| &intent.entities) {
+        types.entry(&entity.name).or_default().insert(entity.kind.to_string());
+    }
+    let nullable =
+        |types: BTreeSet<String>| json!({"type": types.into_iter().chain(["null".to_owned()]).collect::<Vec<_>>()});
+    let entities = exact_object(types.into_iter().map(|(name, types)| (name, nullable(types))));
+    let ids: Vec<Option<&str>> = supported.iter().map(|intent| Some(intent.id.as_str())).chain([None]).collect();
+    Form::new("intent", [("intent", json!({"type": ["string", "null"], "enum": ids})), ("entities", entities)])
 }
 
 const ANSWER: &str = "# Answer\n\
@@ -65,12 +80,13 @@ pub fn read(answer: &str, intents: &Intents) -> Result<DetectedIntent, String> {
     if let Some(name) = fields.keys().next() {
         return Err(format!("the field {:?} is not asked for", bounded(name, 64)));
     }
+    let named_none = entities.values().all(Value::is_null);
     match id {
         Value::String(id) => {
             let intent = known(&id, intents)?;
             Ok(DetectedIntent { id: Some(id), entities: checked(intent, entities)?, out_of_domain: false })
         }
-        Value::Null if entities.is_empty() => Ok(DetectedIntent { out_of_domain: true, ..DetectedIntent::default() }),
+        Value::Null if named_none => Ok(DetectedIntent { out_of_domain: true, ..DetectedIntent::default() }),
         Value::Null => Err("without an intent there are no entities".to_owned()),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             Err("the field \"intent\" is neither the id of an intent nor null".to_owned())
@@ -127,6 +143,9 @@ fn known<'a>(id: &str, intents: &'a Intents) -> Result<&'a Intent, String> {
 fn checked(intent: &Intent, entities: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut named = Map::new();
     for (name, value) in entities {
+        if value.is_null() {
+            continue;
+        }
         let entity = intent.entities.iter().find(|entity| entity.name == name).ok_or_else(|| {
             format!(
                 "the intent {:?} has no entity {:?}: it has {}",
@@ -148,7 +167,6 @@ fn checked(intent: &Intent, entities: Map<String, Value>) -> Result<Map<String, 
 /// The value of an entity, or nothing where the answer says that there is none.
 fn typed(entity: &Entity, value: Value) -> Result<Option<Value>, String> {
     let fits = match &value {
-        Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Ok(None),
         Value::String(text) if text.len() > MAX_ENTITY => {
             return Err(format!("the entity {:?} is longer than {MAX_ENTITY} bytes", entity.name));
@@ -160,7 +178,7 @@ fn typed(entity: &Entity, value: Value) -> Result<Option<Value>, String> {
             ValueType::String | ValueType::Boolean | ValueType::Array | ValueType::Object => false,
         },
         Value::Bool(_) => entity.kind == ValueType::Boolean,
-        Value::Array(_) | Value::Object(_) => false,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
     };
     if fits { Ok(Some(value)) } else { Err(format!("the entity {:?} is not of the type {}", entity.name, entity.kind)) }
 }

@@ -33,9 +33,14 @@ pub fn excerpt(text: &str, handle: &Digest) -> String {
     )
 }
 
-/// The results that are put aside because the window of the model is nearly full: all of them but those of the
-/// latest answer. None, where there was a sweep lately.
+/// The results that are put aside because the window of the model is full, or nearly so: all of them but those of the
+/// latest answer. None, where there was a sweep lately; but where the model has refused the conversation as too long,
+/// at once, and those of the latest answer too where there are no others.
 pub fn due(conversation: &Conversation) -> Vec<Offload<'_>> {
+    if conversation.too_long().is_some() {
+        let older = larger_ones(conversation, latest(conversation));
+        return if older.is_empty() { larger_ones(conversation, usize::MAX) } else { older };
+    }
     let window = conversation.run().context_window;
     let is_tight = conversation.budget().prompt_tokens().saturating_mul(10) > window.saturating_mul(8);
     let answers = conversation.budget().answers();
@@ -43,10 +48,19 @@ pub fn due(conversation: &Conversation) -> Vec<Offload<'_>> {
     if !is_tight || (swept > 0 && answers < swept + STEPS_BETWEEN) {
         return Vec::new();
     }
+    larger_ones(conversation, latest(conversation))
+}
+
+/// Where the latest answer stands.
+fn latest(conversation: &Conversation) -> usize {
+    conversation.turns().iter().rposition(|turn| matches!(turn, Turn::Assistant(_))).unwrap_or_default()
+}
+
+/// The results before a place that are larger than their excerpts would be.
+fn larger_ones(conversation: &Conversation, before: usize) -> Vec<Offload<'_>> {
     let turns = conversation.turns();
-    let latest = turns.iter().rposition(|turn| matches!(turn, Turn::Assistant(_))).unwrap_or_default();
-    let older = conversation.results().iter().filter(|(_, at)| **at < latest);
-    older
+    let results = conversation.results().iter().filter(|(_, at)| **at < before);
+    results
         .filter_map(|(call, at)| match turns.get(*at) {
             Some(Turn::ToolResult { text, .. }) if text.len() > 2 * EXCERPT_BYTES => Some(Offload { call, text }),
             _ => None,

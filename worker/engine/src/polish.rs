@@ -21,6 +21,7 @@ pub fn prompt(persona: &str, prose: &str) -> Prompt {
     Prompt {
         system: format!("{ROLE}\n\n# Persona\n{}\n\n{RULES}\n\n{DATA}", persona.trim()),
         user: format!("Format this answer:\n\n{}", data("answer", prose)),
+        form: None,
     }
 }
 

@@ -64,6 +64,7 @@ fn usage(conversation: &Conversation) -> Usage {
     Usage {
         llm_calls: budget.requests().clone(),
         input_tokens: budget.input_tokens(),
+        cached_input_tokens: budget.cached_tokens(),
         output_tokens: budget.output_tokens(),
         tool_calls: conversation.tool_calls(),
         seconds: budget.worked_ms() / 1000,

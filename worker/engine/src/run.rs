@@ -26,4 +26,6 @@ pub struct Run {
     pub context_window: u64,
     /// Whether there are people who answer questions. Where there are none, what only they know ends the conversation.
     pub people: bool,
+    /// How many tokens an answer of any of its models may have.
+    pub max_output: u64,
 }

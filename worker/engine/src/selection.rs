@@ -4,7 +4,7 @@
 //! It is about the size of prompts and not about permission: a tool that was left out and is called all the same passes
 //! the same gates.
 
-use crate::ask::{DATA, Prompt, data, list, object};
+use crate::ask::{DATA, Form, Prompt, data, list, object};
 use crate::conversation::Conversation;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -70,7 +70,7 @@ impl Choice<'_> {
             data("goal", &run.goal),
             data("tools", &list(described))
         );
-        Prompt { system, user }
+        Prompt { system, user, form: Some(form()) }
     }
 
     /// Reads the answer: the names of the tools, each once, no more than there is room for.
@@ -105,6 +105,11 @@ impl Choice<'_> {
         let near = nearest(name, names()).map(|near| format!("; the nearest is {near:?}")).unwrap_or_default();
         Err(format!("there is no tool {:?}{near}", bounded(name, 64)))
     }
+}
+
+/// Which names there are the prompt says, and who reads the answer: there may be more than a schema may list.
+fn form() -> Form {
+    Form::new("tools", [("tools", json!({"type": "array", "items": {"type": "string"}}))])
 }
 
 /// Under what an answer may be remembered (`engine.md`, section 4): another Skill, goal, intent, bound or catalogue is

@@ -8,6 +8,7 @@ pub(crate) mod lost;
 mod opening;
 mod selecting;
 
+use crate::ask::Form;
 use crate::conversation::Conversation;
 use crate::event::{CallId, Event};
 use crate::offload::{self, Offload};
@@ -63,6 +64,9 @@ pub struct ModelRequest<'a> {
     pub tools: &'a [CatalogueTool],
     /// The sampling temperature, where there is one to set.
     pub temperature: Option<f64>,
+    /// The JSON that the answer must be, where it must be one. The prompt says so too, for a model that cannot be held
+    /// to it.
+    pub form: Option<Form>,
     /// Tokens to set aside.
     pub reserve: u64,
 }

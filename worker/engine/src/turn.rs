@@ -1,5 +1,6 @@
 //! The history that a model reads: append-only, so that prefixes stay identical.
 
+use bloomery_crds::v1alpha1::ModelProvider;
 use serde_json::Value;
 
 /// One turn. A model client maps it to its provider's wire format by a fixed rule.
@@ -7,8 +8,8 @@ use serde_json::Value;
 pub enum Turn {
     /// What the user, or the engine in the user's place, says.
     User(String),
-    /// What the model answered: the provider's own message, verbatim.
-    Assistant(Value),
+    /// What a model answered.
+    Assistant(Said),
     /// The one result of one call.
     ToolResult {
         /// The provider's id of the call.
@@ -16,4 +17,15 @@ pub enum Turn {
         /// What came of it.
         text: String,
     },
+}
+
+/// What a model answered, verbatim. Another Model gets it in its own form, made of the text and the calls in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// The provider's own message.
+    pub message: Value,
+    /// Whose form the message has.
+    pub provider: ModelProvider,
+    /// The name of the Model that said it; none in a log of an earlier version, where it was the one of the main loop.
+    pub model: Option<String>,
 }

@@ -36,13 +36,12 @@ pub(super) enum Error {
 /// A key, or the knowledge that none is asked for. Has no `Debug`: it must not be printed.
 pub(super) struct Key {
     secret: String,
-    header: Option<HeaderValue>,
 }
 
 impl Key {
     /// Reads the file; what editors leave round a key is trimmed away.
     pub(super) fn read(file: Option<&KeyFile>) -> Result<Self, Error> {
-        let Some(file) = file else { return Ok(Self { secret: String::new(), header: None }) };
+        let Some(file) = file else { return Ok(Self { secret: String::new() }) };
         let missing = || Error::Missing(SecretMissing { name: file.secret.clone(), key: file.key.clone() });
         // A read of a small file in memory (a Secret is mounted from tmpfs) is not worth a thread.
         let secret = match std::fs::read_to_string(&file.path) {
@@ -55,15 +54,20 @@ impl Key {
         if secret.is_empty() {
             return Err(missing());
         }
-        let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
-            .map_err(|_| unusable(file, "it holds characters that no HTTP header can hold, such as a line break"))?;
-        header.set_sensitive(true);
-        Ok(Self { secret, header: Some(header) })
+        if HeaderValue::from_str(&secret).is_err() {
+            return Err(unusable(file, "it holds characters that no HTTP header can hold, such as a line break"));
+        }
+        Ok(Self { secret })
     }
 
-    /// The value of `Authorization`.
-    pub(super) fn header(&self) -> Option<HeaderValue> {
-        self.header.clone()
+    /// The key as the value of a header; none where none is asked for.
+    pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
+        if self.secret.is_empty() {
+            return None;
+        }
+        let mut header = HeaderValue::from_str(&format!("{prefix}{}", self.secret)).ok()?;
+        header.set_sensitive(true);
+        Some(header)
     }
 
     /// The key itself; empty where none is asked for.
@@ -96,8 +100,9 @@ mod tests {
     fn a_key_is_trimmed_and_marked_as_sensitive() {
         let (_dir, file) = file(Some(b" sk-123\r\n"));
         let key = Key::read(Some(&file)).ok().unwrap();
-        assert_eq!(key.header().unwrap(), "Bearer sk-123");
-        assert!(key.header().unwrap().is_sensitive());
+        assert_eq!(key.header("Bearer ").unwrap(), "Bearer sk-123");
+        assert_eq!(key.header("").unwrap(), "sk-123");
+        assert!(key.header("").unwrap().is_sensitive());
     }
 
     #[rstest]
@@ -122,7 +127,7 @@ mod tests {
     #[test]
     fn no_key_is_asked_for() {
         let key = Key::read(None).ok().unwrap();
-        assert_eq!(key.header(), None);
+        assert_eq!(key.header(""), None);
         assert_eq!(key.secret(), "");
     }
 }

@@ -1,132 +1,35 @@
 //! The client against a real server on a socket, for everything that a server does.
 
+use super::fixture::{Act, Server, claude, completion, endpoint, events, form, patience, request, say, streams};
 use super::*;
 use crate::redact::Redactor;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::header;
+use axum::response::IntoResponse;
 use bloomery_crds::run::KeyFile;
-use bloomery_crds::v1alpha1::{ModelProvider, Stage};
-use bloomery_engine::turn::Turn;
+use bloomery_engine::turn::{Said, Turn};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 
 const PLENTY: Duration = Duration::from_mins(1);
 
-/// What the server does with one request.
-enum Act {
-    Say(u16, Vec<(&'static str, String)>, String),
-    Cut,
-    Hang,
-}
-
-fn say(status: u16, body: impl Into<String>) -> Act {
-    Act::Say(status, Vec::new(), body.into())
-}
-
-fn completion(content: &str) -> Act {
-    let message = json!({"role": "assistant", "content": content});
-    say(200, json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
-}
-
-/// A server that follows a script, whose last act it repeats, and remembers what it was asked.
-#[derive(Clone, Default)]
-struct Server {
-    script: Arc<Mutex<VecDeque<Act>>>,
-    asked: Arc<Mutex<Vec<Asked>>>,
-}
-
-type Asked = (HeaderMap, Vec<u8>);
-
-impl Server {
-    async fn start(script: impl IntoIterator<Item = Act>) -> (Self, String) {
-        let server = Self { script: Arc::new(Mutex::new(script.into_iter().collect())), ..Self::default() };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1/", listener.local_addr().unwrap());
-        let router = Router::new().fallback(serve).with_state(server.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        (server, url)
-    }
-
-    fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
-    }
-
-    fn times(&self) -> usize {
-        self.asked.lock().unwrap().len()
-    }
-}
-
-async fn serve(State(server): State<Server>, request: Request) -> Response {
-    assert_eq!(request.uri().path(), "/v1/chat/completions");
-    let headers = request.headers().clone();
-    let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
-    server.asked.lock().unwrap().push((headers, body.to_vec()));
-    let act = {
-        let mut script = server.script.lock().unwrap();
-        let act = script.pop_front().expect("an act");
-        if script.is_empty() {
-            script.push_back(match &act {
-                Act::Say(status, headers, body) => Act::Say(*status, headers.clone(), body.clone()),
-                Act::Cut => Act::Cut,
-                Act::Hang => Act::Hang,
-            });
-        }
-        act
-    };
-    match act {
-        Act::Say(status, headers, body) => {
-            let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
-            for (name, value) in headers {
-                response.headers_mut().insert(name, value.parse().unwrap());
-            }
-            response
-        }
-        Act::Cut => {
-            let begin = stream::once(async { Ok("{\"choices\":[{\"mess") });
-            // What is there is sent when the rest is not.
-            let cut = stream::once(async {
-                tokio::task::yield_now().await;
-                Err(io::Error::other("cut"))
-            });
-            Body::from_stream(begin.chain(cut)).into_response()
-        }
-        Act::Hang => std::future::pending().await,
-    }
-}
-
-fn endpoint(base_url: &str) -> ModelEndpoint {
-    ModelEndpoint {
-        name: "default".into(),
-        provider: ModelProvider::Openai,
-        model: "gpt-5".into(),
-        base_url: base_url.into(),
-        timeout_seconds: 30,
-        context_window: 128_000,
-        api_key: None,
-    }
-}
-
-/// Pauses that a test can wait for; `whole` is how long the client tries.
-fn patience(whole: Duration) -> Patience {
-    let pause = || Backoff::new(Duration::from_millis(1), Duration::from_millis(2));
-    Patience { whole, brisk: pause(), slow: pause(), missing: pause() }
-}
-
 fn client_of(endpoint: &ModelEndpoint, patience: Patience) -> Client {
     // Another test may have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::new(endpoint, "uid-1", patience, Redactor::default()).unwrap()
+    Client::new(endpoint, "uid-1", patience, Arc::default(), Redactor::default()).unwrap()
 }
 
 fn client(base_url: &str) -> Client {
     client_of(&endpoint(base_url), patience(PLENTY))
+}
+
+/// Asks as if there were no other Model.
+async fn alone(client: &Client, request: &ModelRequest<'_>, waits: &Waits<'_>) -> Result<Answer, Failure> {
+    client.ask(request, (PLENTY, client.patience.whole), waits).await.map_err(GivenUp::failure)
 }
 
 /// Asks, and tells what the client said it was waiting for.
@@ -138,25 +41,13 @@ async fn ask(client: &Client) -> (Result<Answer, Failure>, Vec<Waiting>) {
 }
 
 async fn ask_within(client: &Client, within: Duration, waits: &Waits<'_>) -> Result<Answer, Failure> {
-    client.complete(&request(&[Turn::User("Refund A-17".into())]), within, waits).await
+    let turns = [Turn::User("Refund A-17".into())];
+    client.ask(&request(&turns), (within, client.patience.whole), waits).await.map_err(GivenUp::failure)
 }
 
 /// Nobody listens.
 fn unheard() -> Waits<'static> {
     Waits::new(&|_| {})
-}
-
-fn request(turns: &[Turn]) -> ModelRequest<'_> {
-    ModelRequest {
-        stage: Stage::Plan,
-        model: "default",
-        system: "Be kind.".into(),
-        turns: turns.into(),
-        history: 0,
-        tools: &[],
-        temperature: None,
-        reserve: 0,
-    }
 }
 
 fn unavailable(message: &str) -> Waiting {
@@ -227,28 +118,6 @@ async fn the_time_of_a_pause_is_told_apart_from_that_of_requests() {
     assert!(waits.idle() >= Duration::from_millis(200), "{:?}", waits.idle());
 }
 
-#[test]
-fn pauses_take_nothing_of_the_time_for_requests() {
-    let (began, seconds) = (Instant::now(), Duration::from_secs);
-    let mut tries = Tries::new(patience(seconds(3600)), seconds(10), began);
-    // 4 s in a request, then a pause.
-    assert_eq!(tries.pause(Pace::Asked(seconds(60)), began + seconds(4), Duration::ZERO), Some(seconds(60)));
-    assert_eq!(tries.remaining(began + seconds(64), seconds(60)), seconds(6));
-    assert_eq!(tries.pause(Pace::Asked(seconds(60)), began + seconds(65), seconds(60)), Some(seconds(60)));
-    assert_eq!(tries.remaining(began + seconds(125), seconds(120)), seconds(5));
-    assert_eq!(tries.pause(Pace::Brisk, began + seconds(130), seconds(120)), None, "no time is left for a request");
-}
-
-#[test]
-fn patience_begins_where_the_model_first_failed() {
-    let (began, seconds) = (Instant::now(), Duration::from_secs);
-    let mut tries = Tries::new(patience(seconds(60)), seconds(3600), began);
-    // A request that hung for longer than the patience is asked again all the same.
-    let failed = began + seconds(120);
-    assert_eq!(tries.pause(Pace::Asked(seconds(3600)), failed, Duration::ZERO), Some(seconds(60)));
-    assert_eq!(tries.pause(Pace::Brisk, failed + seconds(60), seconds(60)), None);
-}
-
 #[tokio::test]
 async fn patience_ends_with_the_last_reason() {
     let (server, url) = Server::start([say(503, "down")]).await;
@@ -293,11 +162,7 @@ async fn a_server_that_is_not_there_is_told_by_its_name() {
 
 #[tokio::test]
 async fn what_asking_again_cannot_mend_is_not_asked_again() {
-    let long =
-        json!({"error": {"message": "maximum context length is 128000 tokens", "code": "context_length_exceeded"}});
     for (status, body, reason) in [
-        (400, long.to_string(), "The conversation is longer than the model's window"),
-        (413, String::new(), "HTTP 413"),
         (422, r#"{"detail":"no such field"}"#.to_owned(), "no such field"),
         (307, String::new(), "Redirects are not followed"),
     ] {
@@ -417,12 +282,12 @@ async fn successive_requests_share_their_bytes() {
     let (server, url) = Server::start([say(200, asking.to_string()), completion("Done")]).await;
     let client = client(&url);
     let mut turns = vec![Turn::User("Refund A-17".into())];
-    let answer = client.complete(&request(&turns), PLENTY, &unheard()).await.unwrap();
+    let answer = alone(&client, &request(&turns), &unheard()).await.unwrap();
     // As the engine has it after a restart: from the log.
     let answer: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
-    turns.push(Turn::Assistant(answer.message));
+    turns.push(Turn::Assistant(Said { message: answer.message, provider: answer.provider, model: answer.model }));
     turns.push(Turn::ToolResult { id: "c1".into(), text: "paid".into() });
-    client.complete(&request(&turns), PLENTY, &unheard()).await.unwrap();
+    alone(&client, &request(&turns), &unheard()).await.unwrap();
     let [(_, first), (_, second)] = server.asked().try_into().unwrap();
     let history = first.strip_suffix(b"]}").unwrap();
     assert!(second.starts_with(history) && second[history.len()] == b',');
@@ -465,32 +330,186 @@ async fn dropping_the_future_drops_the_request() {
 fn a_url_that_is_none_is_refused() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     for url in ["", "models.example", "ftp://models.example"] {
-        let error = Client::new(&endpoint(url), "uid-1", Patience::of(PLENTY), Redactor::default()).unwrap_err();
+        let error = Client::new(&endpoint(url), "uid-1", Patience::of(PLENTY), Arc::default(), Redactor::default())
+            .unwrap_err();
         assert!(error.to_string().contains("is not an http or https URL"), "{error}");
     }
     assert!(
-        Client::new(&endpoint("https://models.example/v1"), "uid-1", Patience::of(PLENTY), Redactor::default()).is_ok()
+        Client::new(
+            &endpoint("https://models.example/v1"),
+            "uid-1",
+            Patience::of(PLENTY),
+            Arc::default(),
+            Redactor::default()
+        )
+        .is_ok()
     );
 }
 
 #[tokio::test]
-async fn each_model_is_asked_by_its_name() {
-    let (server, url) = Server::start([completion("Judged")]).await;
-    let models = [
-        ModelEndpoint { base_url: "http://127.0.0.1:1".into(), ..endpoint(&url) },
-        ModelEndpoint { name: "fast".into(), model: "gpt-5-mini".into(), ..endpoint(&url) },
+async fn a_conversation_that_is_too_long_is_handed_back_at_once() {
+    let long = r#"{"error":{"message":"maximum context length is 128000 tokens","code":"context_length_exceeded"}}"#;
+    for act in [say(400, long), say(413, ""), say(200, long)] {
+        let (server, url) = Server::start([act]).await;
+        let (outcome, told) = ask(&client(&url)).await;
+        let failure = outcome.unwrap_err();
+        assert_eq!(failure.kind, ModelFailure::TooLong);
+        assert!(failure.message.contains("The conversation is longer than the model's window."), "{failure}");
+        assert_eq!((server.times(), told.len()), (1, 0));
+    }
+}
+
+fn words(text: &str) -> String {
+    let chunk =
+        |delta: Value, finish: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    events(&[chunk(json!({"role": "assistant", "content": text}), Value::Null), chunk(json!({}), json!("stop"))])
+}
+
+fn claude_words(text: &str) -> String {
+    events(&[
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": 7, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}}),
+        json!({"type": "message_stop"}),
+    ])
+}
+
+#[tokio::test]
+async fn a_streamed_answer_is_read_to_its_end_and_one_without_an_end_asked_for_again() {
+    let whole = words("Done") + "data: [DONE]\n\n";
+    let without_a_line = words("Done") + "data: [DONE]";
+    let broken = r#"data: {"error":{"type":"server_error","message":"gone"}}"#.to_owned() + "\n\n";
+    for end in [whole, without_a_line] {
+        let acts = [streams(words("Done")), Act::Cut, streams(words("Do") + &broken), streams(end)];
+        let (server, url) = Server::start(acts).await;
+        let (outcome, told) = ask(&client(&url)).await;
+        assert_eq!(outcome.unwrap().text, "Done");
+        assert_eq!((server.times(), told.len()), (4, 3));
+        let Waiting::ModelUnavailable { message } = &told[0] else { panic!("{told:?}") };
+        assert!(message.ends_with("did not finish: the answer was cut off: the stream ended before the answer did"));
+        let Waiting::ModelUnavailable { message } = &told[2] else { panic!("{told:?}") };
+        assert!(message.ends_with("broke off with an error: gone"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn anthropic_is_asked_in_its_own_words() {
+    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let acts = [
+        say(529, overloaded.to_string()),
+        streams(events(&[overloaded])),
+        streams(claude_words("Do").replace("message_stop", "ping")),
+        streams(claude_words("Done")),
     ];
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let clients = Clients::new(&models, "uid-1", &patience(Duration::ZERO), &Redactor::default()).unwrap();
-    let ask = async |model: &'static str| {
-        let request = ModelRequest { model, ..request(&[]) };
-        clients.complete(&request, PLENTY, &unheard()).await
-    };
-    assert_eq!(ask("fast").await.unwrap().text, "Judged");
-    let body: Value = serde_json::from_slice(&server.asked()[0].1).unwrap();
-    assert_eq!(body["model"], "gpt-5-mini");
-    let unknown = ask("other").await.unwrap_err();
-    assert_eq!(unknown.kind, ModelFailure::Unavailable);
-    assert!(unknown.message.contains("`other`"), "{unknown}");
-    assert_eq!(clients.missing("other"), None);
+    let (server, url) = Server::start(acts).await;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("token");
+    std::fs::write(&path, "sk-ant\n").unwrap();
+    let key = KeyFile { path: path.to_str().unwrap().into(), secret: "llm".into(), key: "token".into() };
+    let client = client_of(&ModelEndpoint { api_key: Some(key), ..claude(&url) }, patience(PLENTY));
+    let (outcome, told) = ask(&client).await;
+    let answer = outcome.unwrap();
+    assert_eq!((answer.text.as_str(), answer.input_tokens, answer.output_tokens), ("Done", Some(7), Some(3)));
+    assert_eq!(told.len(), 3, "{told:?}");
+    let (headers, body) = server.asked().remove(0);
+    assert_eq!(
+        (&headers["x-api-key"], &headers["anthropic-version"]),
+        (&"sk-ant".parse().unwrap(), &"2023-06-01".parse().unwrap())
+    );
+    assert_eq!(headers.get(header::AUTHORIZATION), None);
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!((&body["model"], &body["metadata"]["user_id"]), (&json!("claude-sonnet-5"), &json!("uid-1")));
+}
+
+#[tokio::test]
+async fn a_stream_of_too_much_is_not_read_to_its_end() {
+    let piece = words(&"x".repeat(64 * 1024));
+    for body in [piece.repeat(160), format!("data: {}", "x".repeat(10 * 1024 * 1024))] {
+        let (server, url) = Server::start([streams(body)]).await;
+        let failure = ask(&client(&url)).await.0.unwrap_err();
+        assert_eq!((failure.kind, server.times()), (ModelFailure::Unreadable, 1));
+        assert!(failure.message.contains("larger than 2097152 bytes"), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_falls_silent_is_given_up_and_one_that_goes_on_is_not() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = Arc::new(Mutex::new(0));
+    let router = Router::new().fallback(move || {
+        let times = {
+            let mut asked = asked.lock().unwrap();
+            *asked += 1;
+            *asked
+        };
+        async move {
+            // Longer than the time-out in all, and never as long between two pieces.
+            let slow = stream::iter(0..8).then(|_| async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                Ok::<_, io::Error>(words("x"))
+            });
+            let end = if times == 1 {
+                stream::pending().boxed()
+            } else {
+                stream::iter([Ok("data: [DONE]\n\n".to_owned())]).boxed()
+            };
+            ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(slow.chain(end))).into_response()
+        }
+    });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let client = client_of(&ModelEndpoint { timeout_seconds: 1, ..endpoint(&url) }, patience(PLENTY));
+    let (outcome, told) = ask(&client).await;
+    assert_eq!(outcome.unwrap().text, "x".repeat(8));
+    let [Waiting::ModelUnavailable { message }] = told.as_slice() else { panic!("{told:?}") };
+    assert!(message.ends_with("did not answer within 1 s"), "{message}");
+}
+
+#[tokio::test]
+async fn what_a_server_does_not_take_is_left_out_from_then_on() {
+    let refuses =
+        |what: &str| say(400, json!({"error": {"message": format!("Unsupported parameter: '{what}'")}}).to_string());
+    let acts = [
+        refuses("stream_options"),
+        say(422, r#"{"detail":"`stream` is not supported"}"#),
+        refuses("temperature"),
+        refuses("anything else"),
+        completion("Done"),
+        completion("Done again"),
+        refuses("anything else"),
+    ];
+    let (server, url) = Server::start(acts).await;
+    let client = client(&url);
+    let turns = [Turn::User("Refund A-17".into())];
+    let judged = || ModelRequest { temperature: Some(0.1), form: Some(form()), ..request(&turns) };
+    for expected in ["Done", "Done again"] {
+        let answer = alone(&client, &judged(), &unheard()).await.unwrap();
+        assert_eq!(answer.text, expected);
+    }
+    let failure = alone(&client, &judged(), &unheard()).await.unwrap_err();
+    assert_eq!(failure.kind, ModelFailure::Unavailable, "there is nothing left to leave out: {failure}");
+    let has = |body: &[u8], field: &str| serde_json::from_slice::<Value>(body).unwrap().get(field).is_some();
+    let carried: Vec<Vec<&str>> = server
+        .asked()
+        .iter()
+        .map(|(_, body)| {
+            ["stream_options", "stream", "temperature", "response_format"]
+                .into_iter()
+                .filter(|field| has(body, field))
+                .collect()
+        })
+        .collect();
+    let all = ["stream_options", "stream", "temperature", "response_format"];
+    assert_eq!(carried, [&all[..], &all[1..], &all[2..], &all[3..], &[], &[], &[]]);
+}
+
+#[tokio::test]
+async fn an_answer_that_a_filter_stopped_is_told_by_its_reason() {
+    let filtered = json!({"choices": [{"message": {"content": "I"}, "finish_reason": "content_filter"}]});
+    let (server, url) = Server::start([say(200, filtered.to_string())]).await;
+    let failure = ask(&client(&url)).await.0.unwrap_err();
+    assert_eq!((failure.kind, server.times()), (ModelFailure::Unavailable, 1));
+    assert!(failure.message.contains("the provider's filter stopped it (content_filter)"), "{failure}");
 }

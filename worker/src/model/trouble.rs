@@ -1,5 +1,6 @@
 //! What can go wrong with one try, sorted by what to do next.
 
+use super::extra::Extra;
 use super::key::{self, SecretMissing};
 use crate::http;
 use std::time::Duration;
@@ -16,9 +17,16 @@ pub(super) enum Trouble {
         /// What happened, and what to do.
         message: String,
     },
+    /// The server does not take a part of the request that can be left out.
+    Unwanted(Extra),
     /// Asking the same again brings the same.
     Refused {
         /// What happened, and what to do.
+        message: String,
+    },
+    /// The conversation is longer than the model takes.
+    TooLong {
+        /// What happened.
         message: String,
     },
     /// There is an answer that cannot be read.
@@ -50,15 +58,32 @@ impl From<key::Error> for Trouble {
     }
 }
 
+/// Nothing came for so long.
+pub(super) fn silent(time: Duration) -> Trouble {
+    let message = format!("did not answer within {} s", time.as_secs_f64().ceil());
+    Trouble::Passing { pace: Pace::Brisk, message }
+}
+
+/// A streamed answer ended before its end.
+pub(super) fn broken_off(why: &str) -> Trouble {
+    Trouble::Passing { pace: Pace::Brisk, message: format!("did not finish: the answer was cut off: {why}") }
+}
+
+/// An answer is larger than what is read of one.
+pub(super) fn too_large(max: usize) -> Trouble {
+    Trouble::Unreadable { message: format!("gave an answer that is not read: the answer is larger than {max} bytes") }
+}
+
 /// No answer came.
 pub(super) fn transport(error: &reqwest::Error, timeout: Duration) -> Trouble {
+    if error.is_timeout() && !error.is_connect() {
+        return silent(timeout);
+    }
     let message = if error.is_connect() {
         format!(
             "cannot be reached: {}. Check its baseUrl, and whether the network lets this pod through",
             http::cause(error)
         )
-    } else if error.is_timeout() {
-        format!("did not answer within {} s", timeout.as_secs_f64().ceil())
     } else {
         format!("gave no answer: {}", http::cause(error))
     };
@@ -71,8 +96,6 @@ pub(super) fn body(error: &http::BodyError) -> Trouble {
         http::BodyError::Cut { .. } => {
             Trouble::Passing { pace: Pace::Brisk, message: format!("did not finish: {error}") }
         }
-        http::BodyError::TooLarge { .. } => {
-            Trouble::Unreadable { message: format!("gave an answer that is not read: {error}") }
-        }
+        http::BodyError::TooLarge { max } => too_large(*max),
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Fi
     if model.is_none() {
         named(engine, findings);
     }
-    for stage in ["finalizationGate", "replyPolisher"] {
+    for stage in ["intentDetection", "finalizationGate", "replyPolisher"] {
         if let Some(stage) = field(engine, stage) {
             named(stage, findings);
         }

@@ -122,6 +122,9 @@ pub struct Usage {
     pub llm_calls: LlmCalls,
     /// Tokens sent to the model.
     pub input_tokens: u64,
+    /// Of those, tokens that the provider had in its cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
     /// Tokens that it answered with.
     pub output_tokens: u64,
     /// Tool calls that were started.

@@ -35,6 +35,9 @@ pub struct Engine {
     /// Budgets of each Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// What finds out which intent a goal means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent_detection: Option<IntentDetection>,
     /// Which of many tools the model is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_selection: Option<ToolSelection>,
@@ -48,6 +51,16 @@ pub struct Engine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,
+}
+
+/// What finds out which intent of the Skill a goal means. A Skill without intents has no use for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IntentDetection {
+    /// The name of the Model that is asked. Default: `engine.model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
+    pub model: Option<String>,
 }
 
 /// Which tools the model is shown where there are more than a prompt should hold: before the main loop a model is asked

@@ -1,8 +1,10 @@
-//! What a worker pod mounts of its tenant: Secrets and the file systems that its Job binds.
+//! What a worker pod mounts of its tenant: Secrets, certificates, and the file systems that its Job binds.
 
 use super::{Filesystem, Inputs, paths};
-use bloomery_crds::run::ResourceSource;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount};
+use bloomery_crds::run::{CaObject, ResourceSource};
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The volumes, each Secret and each claim once.
@@ -18,6 +20,17 @@ pub(super) fn volumes(inputs: &Inputs) -> Vec<Volume> {
         }),
         ..Volume::default()
     });
+    let config_maps = config_maps(inputs);
+    let config_maps = config_maps.iter().map(|(config_map, volume)| Volume {
+        name: volume.clone(),
+        // As a Secret.
+        config_map: Some(ConfigMapVolumeSource {
+            name: (*config_map).to_owned(),
+            optional: Some(true),
+            ..ConfigMapVolumeSource::default()
+        }),
+        ..Volume::default()
+    });
     let claims = claims(inputs);
     let claims = claims.iter().map(|(claim, volume)| Volume {
         name: volume.clone(),
@@ -28,18 +41,21 @@ pub(super) fn volumes(inputs: &Inputs) -> Vec<Volume> {
         }),
         ..Volume::default()
     });
-    secrets.chain(claims).collect()
+    secrets.chain(config_maps).chain(claims).collect()
 }
 
 /// Where they are mounted.
 pub(super) fn mounts(inputs: &Inputs) -> Vec<VolumeMount> {
     let secrets = secrets(inputs);
-    let secrets = secrets.iter().map(|(secret, volume)| VolumeMount {
-        name: volume.clone(),
-        mount_path: paths::secret(secret),
+    let read_only = |volume: &str, mount_path| VolumeMount {
+        name: volume.to_owned(),
+        mount_path,
         read_only: Some(true),
         ..VolumeMount::default()
-    });
+    };
+    let secrets = secrets.iter().map(|(secret, volume)| read_only(volume, paths::secret(secret)));
+    let config_maps = config_maps(inputs);
+    let config_maps = config_maps.iter().map(|(name, volume)| read_only(volume, paths::config_map(name)));
     let claims = claims(inputs);
     let filesystems = inputs.bound.filesystems.iter().filter_map(|filesystem| {
         let Filesystem { name, claim, sub_path, read_only, one_node: _ } = filesystem;
@@ -51,7 +67,7 @@ pub(super) fn mounts(inputs: &Inputs) -> Vec<VolumeMount> {
             ..VolumeMount::default()
         })
     });
-    secrets.chain(filesystems).collect()
+    secrets.chain(config_maps).chain(filesystems).collect()
 }
 
 /// The Secrets that are needed, with the names of their volumes: their own may be too long for that.
@@ -61,7 +77,20 @@ fn secrets(inputs: &Inputs) -> BTreeMap<&str, String> {
         ResourceSource::Secret(key) => Some(key),
         ResourceSource::Value(_) | ResourceSource::Mount { .. } => None,
     });
-    numbered("secret", of_models.chain(of_resources).map(|key| key.secret.as_str()))
+    let of_certificates = inputs.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
+        CaObject::Secret(name) => Some(name.as_str()),
+        CaObject::ConfigMap(_) => None,
+    });
+    numbered("secret", of_models.chain(of_resources).map(|key| key.secret.as_str()).chain(of_certificates))
+}
+
+/// The `ConfigMap`s that are needed, likewise.
+fn config_maps(inputs: &Inputs) -> BTreeMap<&str, String> {
+    let of_certificates = inputs.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
+        CaObject::ConfigMap(name) => Some(name.as_str()),
+        CaObject::Secret(_) => None,
+    });
+    numbered("configmap", of_certificates)
 }
 
 /// The claims that are bound, with the names of their volumes. A pod that has two volumes of one claim never starts

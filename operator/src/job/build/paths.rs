@@ -1,7 +1,7 @@
 //! Where a worker finds things in its pod.
 
-use bloomery_crds::run::{KeyFile, MEMORY_ROOT, RESOURCES_ROOT, REVISION_KEY};
-use bloomery_crds::v1alpha1::SecretKeyRef;
+use bloomery_crds::run::{CaFile, CaObject, KeyFile, MEMORY_ROOT, RESOURCES_ROOT, REVISION_KEY};
+use bloomery_crds::v1alpha1::{CaRef, ConfigMapKeyRef, SecretKeyRef};
 
 /// The directory of the revision.
 pub(super) const REVISION_DIR: &str = "/etc/bloomery/revision";
@@ -14,6 +14,9 @@ pub(super) const JOB_FILE: &str = "part.json";
 
 /// The directory below which Secrets are mounted, each under its name.
 const SECRETS_DIR: &str = "/etc/bloomery/secrets";
+
+/// The directory below which `ConfigMap`s are mounted, each under its name.
+const CONFIG_MAPS_DIR: &str = "/etc/bloomery/configmaps";
 
 /// The directory of the token that reports carry.
 pub(super) const TOKEN_DIR: &str = "/var/run/bloomery";
@@ -40,6 +43,23 @@ pub(super) fn secret(name: &str) -> String {
 pub fn key_file(reference: &SecretKeyRef) -> KeyFile {
     let SecretKeyRef { name, key } = reference;
     KeyFile { path: format!("{}/{key}", secret(name)), secret: name.clone(), key: key.clone() }
+}
+
+/// The directory of a `ConfigMap`.
+pub(super) fn config_map(name: &str) -> String {
+    format!("{CONFIG_MAPS_DIR}/{name}")
+}
+
+/// Where the worker finds certificates; none where it is not said what they are of, which the CRD refuses.
+pub fn ca_file(reference: &CaRef) -> Option<CaFile> {
+    let CaRef { secret_key_ref, config_map_key_ref } = reference;
+    if let Some(reference) = secret_key_ref {
+        let KeyFile { path, secret, key } = key_file(reference);
+        return Some(CaFile { path, object: CaObject::Secret(secret), key });
+    }
+    let ConfigMapKeyRef { name, key } = config_map_key_ref.as_ref()?;
+    let path = format!("{}/{key}", config_map(name));
+    Some(CaFile { path, object: CaObject::ConfigMap(name.clone()), key: key.clone() })
 }
 
 /// The directory, or the file, of a bound file system.

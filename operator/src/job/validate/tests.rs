@@ -127,6 +127,56 @@ fn every_model_is_told_in_order_or_every_one_that_is_missing_is_named() {
     assert!(wait.message.contains("Model large"), "{}", wait.message);
 }
 
+/// Models by name, each with its fallbacks; all of them ready.
+fn found(models: &[(&str, &[&str])], name: &str) -> Option<Arc<Guarded<Model>>> {
+    let (_, fallback) = models.iter().find(|(known, _)| *known == name)?;
+    let spec = json!({ "provider": "openai", "model": "gpt", "baseUrl": "https://x/v1", "fallback": fallback });
+    let mut model = model_of(&spec, "True");
+    model.0.as_mut().unwrap().metadata.name = Some(name.to_owned());
+    Some(Arc::new(model))
+}
+
+#[test]
+fn fallbacks_are_told_after_the_models_of_stages_each_with_its_own() {
+    let all: &[(&str, &[&str])] = &[("large", &["fast"]), ("fast", &["local"]), ("local", &[]), ("kind", &["local"])];
+    let told: Vec<(String, Vec<String>)> = models(&["large", "kind"], |name| found(all, name))
+        .unwrap()
+        .into_iter()
+        .map(|endpoint| (endpoint.name, endpoint.fallback))
+        .collect();
+    let expected = json!([["large", ["fast", "local"]], ["kind", ["local"]], ["fast", ["local"]], ["local", []]]);
+    assert_eq!(json!(told), expected);
+}
+
+#[rstest]
+#[case::missing(&[("large", &["fast"][..])], "the Model large names the Model fast, which does not exist")]
+#[case::in_a_circle(&[("large", &["fast"][..]), ("fast", &["large"][..])], "large -> fast -> large")]
+fn fallbacks_that_cannot_be_used_are_named(#[case] all: &[(&str, &[&str])], #[case] why: &str) {
+    let wait = models(&["large"], |name| found(all, name)).unwrap_err();
+    assert_eq!(wait.reason, Reason::ModelNotReady);
+    assert!(wait.message.contains(why), "{}", wait.message);
+}
+
+#[test]
+fn all_that_a_model_says_is_told() {
+    let spec = json!({
+        "provider": "anthropic", "model": "claude", "baseUrl": "https://x/v1", "maxOutputTokens": 2000,
+        "ca": { "configMapKeyRef": { "name": "corporate", "key": "ca.crt" } }, "proxy": "http://proxy:3128",
+    });
+    let endpoint = model("fast", Some(&model_of(&spec, "True"))).unwrap();
+    let ca = endpoint.ca.unwrap();
+    assert_eq!(ca.path, "/etc/bloomery/configmaps/corporate/ca.crt");
+    assert_eq!(ca.object.to_string(), "ConfigMap `corporate`");
+    assert_eq!((endpoint.proxy.as_deref(), endpoint.max_output_tokens), (Some("http://proxy:3128"), Some(2000)));
+    let mut spec = spec;
+    spec["ca"] = json!({ "secretKeyRef": { "name": "llm", "key": "ca.crt" } });
+    let ca = model("fast", Some(&model_of(&spec, "True"))).unwrap().ca.unwrap();
+    assert_eq!(
+        (ca.path.as_str(), ca.object.to_string()),
+        ("/etc/bloomery/secrets/llm/ca.crt", "Secret `llm`".to_owned())
+    );
+}
+
 #[rstest]
 #[case(&["ReadWriteOnce"], true)]
 #[case(&["ReadWriteOnce", "ReadWriteMany"], false)]

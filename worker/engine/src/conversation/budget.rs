@@ -6,15 +6,13 @@ use bloomery_crds::v1alpha1::{LlmCalls, Stage};
 /// Bytes of text that make a token, roughly: an estimate for what is not counted yet.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Tokens set aside for an answer.
-const MAX_OUTPUT: u64 = 4096;
-
 /// Spent and reserved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Budget {
     requests: LlmCalls,
     answers: u32,
     input: u64,
+    cached: u64,
     output: u64,
     /// Of a request that is not answered yet; it counts as spent until it is, and for good if it never is.
     reserved: u64,
@@ -60,6 +58,7 @@ impl Budget {
         match (answer.input_tokens, answer.output_tokens) {
             (Some(input), Some(output)) => {
                 self.input = self.input.saturating_add(input);
+                self.cached = self.cached.saturating_add(answer.cached_tokens.unwrap_or_default().min(input));
                 self.output = self.output.saturating_add(output);
             }
             // A provider that does not count cannot be trusted to be cheap.
@@ -72,13 +71,13 @@ impl Budget {
     }
 
     /// Tokens to set aside for the next request of the main loop: the estimated input and the largest output.
-    pub fn reserve(&self) -> u64 {
-        Self::reserve_for(self.prompt_bytes)
+    pub fn reserve(&self, max_output: u64) -> u64 {
+        Self::reserve_for(self.prompt_bytes, max_output)
     }
 
     /// Tokens to set aside for a request of `bytes` bytes of text.
-    pub fn reserve_for(bytes: u64) -> u64 {
-        (bytes / BYTES_PER_TOKEN).saturating_add(MAX_OUTPUT)
+    pub fn reserve_for(bytes: u64, max_output: u64) -> u64 {
+        (bytes / BYTES_PER_TOKEN).saturating_add(max_output)
     }
 
     /// Tokens that the next prompt of the main loop takes, by what the provider counted last or by estimate.
@@ -104,6 +103,11 @@ impl Budget {
     /// Tokens sent, as the provider counted them; requests without a count are in here with their reserve.
     pub fn input_tokens(&self) -> u64 {
         self.input.saturating_add(self.forfeited)
+    }
+
+    /// Tokens sent that the provider had in its cache.
+    pub fn cached_tokens(&self) -> u64 {
+        self.cached
     }
 
     /// Tokens answered, as the provider counted them.

@@ -118,6 +118,8 @@ impl Conversation {
     pub(super) fn offloaded(&mut self, seq: u64, id: &CallId, excerpt: &str) {
         let Some(at) = self.results.remove(id) else { return self.completed(seq, id, excerpt) };
         self.swept_at = self.budget.answers();
+        self.put_aside += 1;
+        self.too_long = None;
         if let Some(Turn::ToolResult { text, .. }) = self.turns.get_mut(at) {
             self.budget.put_aside(text.len().saturating_sub(excerpt.len()));
             excerpt.clone_into(text);

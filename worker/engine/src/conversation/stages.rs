@@ -3,7 +3,7 @@
 use super::{Call, Conversation, Draft, MAX_UNREADABLE};
 use crate::event::{Answer, CallId, FinalRuling, ModelFailure, Polish};
 use crate::gate::feedback;
-use crate::turn::Turn;
+use crate::turn::{Said, Turn};
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage};
 
@@ -19,6 +19,7 @@ impl Conversation {
 
     pub(super) fn answered(&mut self, seq: u64, answer: &Answer) {
         self.unreadable = 0;
+        self.too_long = None;
         self.budget.answered(answer, self.asking);
         match self.asking {
             Stage::Intent => self.intention.question.answered(&answer.text),
@@ -30,7 +31,11 @@ impl Conversation {
     }
 
     fn planned(&mut self, seq: u64, answer: &Answer) {
-        self.say(Turn::Assistant(answer.message.clone()));
+        self.say(Turn::Assistant(Said {
+            message: answer.message.clone(),
+            provider: answer.provider,
+            model: answer.model.clone(),
+        }));
         if answer.calls.is_empty() {
             self.finalizing.drafted(Draft { text: answer.text.clone(), cut: answer.cut });
         } else {
@@ -50,10 +55,11 @@ impl Conversation {
             (ModelFailure::Misread, Stage::Intent) => return self.intention.question.misread(message),
             (ModelFailure::Misread, Stage::Selection) => return self.selecting.question.misread(message),
             (ModelFailure::Misread, _) => return self.finalizing.question.misread(message),
+            (ModelFailure::TooLong, Stage::Plan) => return self.too_long = Some(message.to_owned()),
             (ModelFailure::Unreadable, _) => self.unreadable += 1,
-            (ModelFailure::Unavailable, _) => {}
+            (ModelFailure::Unavailable | ModelFailure::TooLong, _) => {}
         }
-        if kind == ModelFailure::Unavailable || self.unreadable >= MAX_UNREADABLE {
+        if kind != ModelFailure::Unreadable || self.unreadable >= MAX_UNREADABLE {
             self.model_failure = Some((kind, message.to_owned()));
         }
     }

@@ -6,6 +6,7 @@ mod questions;
 mod seed;
 mod seed_002;
 mod stages;
+mod too_long;
 
 use super::fixture::{Reply, Tools, World, asks, good_answer, listed, run, says};
 use super::{Conversation, Settlement, Stall, fix_catalogue};
@@ -42,7 +43,7 @@ fn ended(run: Run, answers: Vec<Answer>, tools: Tools) -> World {
     world
 }
 
-fn code(world: &World) -> OutcomeCode {
+pub(super) fn code(world: &World) -> OutcomeCode {
     world.conversation.outcome().unwrap().code
 }
 
@@ -51,9 +52,9 @@ fn assert_history_is_well_formed(conversation: &Conversation) {
     let mut open = 0_usize;
     for turn in conversation.turns() {
         match turn {
-            Turn::Assistant(message) => {
+            Turn::Assistant(said) => {
                 assert_eq!(open, 0);
-                open = message["tool_calls"].as_array().map_or(0, Vec::len);
+                open = said.message["tool_calls"].as_array().map_or(0, Vec::len);
             }
             Turn::ToolResult { .. } => open = open.checked_sub(1).unwrap(),
             Turn::User(_) => assert_eq!(open, 0),

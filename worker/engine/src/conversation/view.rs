@@ -127,6 +127,16 @@ impl Conversation {
         self.swept_at
     }
 
+    /// How many results were put aside: between two such changes, the history only grows.
+    pub fn put_aside(&self) -> u32 {
+        self.put_aside
+    }
+
+    /// What the model said of a conversation that is longer than it takes, until it is shorter.
+    pub fn too_long(&self) -> Option<&str> {
+        self.too_long.as_deref()
+    }
+
     /// The system prompt, once the conversation is open.
     pub fn system(&self) -> Option<&str> {
         self.system.as_deref()

@@ -1,5 +1,6 @@
 //! What a model answered, or why it did not.
 
+use bloomery_crds::v1alpha1::ModelProvider;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,6 +10,13 @@ use serde_json::Value;
 pub struct Answer {
     /// The provider's own message, kept whole so that its fields survive in the history.
     pub message: Value,
+    /// Whose form the message has.
+    #[serde(default, skip_serializing_if = "is_openai")]
+    pub provider: ModelProvider,
+    /// The name of the Model that answered: that of the stage, or one of its fallbacks. A worker of an earlier version
+    /// did not write it; there was one Model a stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// What it says, without calls.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -18,12 +26,21 @@ pub struct Answer {
     /// Tokens sent, as the provider counts them; absent where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
+    /// Of the tokens sent, those that the provider had in its cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
     /// Tokens answered, as the provider counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// The answer was cut off at the provider's or the model's length limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
+}
+
+// By reference, as serde asks it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_openai(provider: &ModelProvider) -> bool {
+    *provider == ModelProvider::Openai
 }
 
 /// A tool call as the model asked for it.
@@ -51,4 +68,6 @@ pub enum ModelFailure {
     Unavailable,
     /// The answer of a stage can be read, and is not what was asked for; the stage is asked once more.
     Misread,
+    /// The conversation is longer than the model takes; it may be asked again once it is shorter.
+    TooLong,
 }

@@ -2,12 +2,13 @@
 //!
 //! The form, the contract's fields and the workflows are checked without a model, before.
 
-use crate::ask::{DATA, Prompt, data, list, object};
+use crate::ask::{DATA, Form, Prompt, data, exact_object, list, object};
 use bloomery_crds::canonical;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{FinalizationAttempt, FinalizationCode, FinalizationReason, SkillSpec, SuggestedAction};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use strum::IntoEnumIterator;
 
 /// What the CRD takes of a ruling.
 const MAX_REASONS: usize = 8;
@@ -42,7 +43,24 @@ pub fn prompt(skill: &SkillSpec, goal: &str, prose: &str, fields: &Map<String, V
         user.push("Fields of the draft:".to_owned());
         user.push(data("fields", &canonical::to_string(&Value::Object(fields.clone()))));
     }
-    Prompt { system: parts.join("\n\n"), user: user.join("\n") }
+    Prompt { system: parts.join("\n\n"), user: user.join("\n"), form: Some(form()) }
+}
+
+/// As [`ANSWER`] says it.
+fn form() -> Form {
+    let reason = [
+        ("code", json!({"type": "string", "enum": FinalizationCode::iter().collect::<Vec<_>>()})),
+        ("detail", json!({"type": "string"})),
+    ];
+    let actions: Vec<Option<SuggestedAction>> = SuggestedAction::iter().map(Some).chain([None]).collect();
+    let fields = [
+        ("passed", json!({"type": "boolean"})),
+        ("score", json!({"type": "number"})),
+        ("reasons", json!({"type": "array", "items": exact_object(reason)})),
+        ("missing_fields", json!({"type": "array", "items": {"type": "string"}})),
+        ("suggested_action", json!({"type": ["string", "null"], "enum": actions})),
+    ];
+    Form::new("ruling", fields)
 }
 
 const ROLE: &str = "You are a finalization gate. You check the answer of an agent before it goes to the person. You see \

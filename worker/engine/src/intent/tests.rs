@@ -47,6 +47,37 @@ fn an_answer_is_read(#[case] answer: &str, #[case] detected: Value) {
     assert_eq!(serde_json::to_value(read(answer, &intents()).unwrap()).unwrap(), detected);
 }
 
+/// What a provider can hold a model to: every field is there, and null where there is nothing.
+#[test]
+fn the_form_has_every_entity_and_its_answers_are_read() {
+    let form = prompt(&skill(), "Refund order A-17").form.unwrap();
+    let nullable = |kind: &str| json!({"type": [kind, "null"]});
+    let entities = json!({"amount": nullable("number"), "broken": nullable("boolean"), "order_id": nullable("string"), "parcels": nullable("integer")});
+    assert_eq!(form.schema["properties"]["entities"]["properties"], entities);
+    let ids = json!({"type": ["string", "null"], "enum": ["intent_refund", "intent_track", null]});
+    assert_eq!(form.schema["properties"]["intent"], ids);
+    for object in [&form.schema, &form.schema["properties"]["entities"]] {
+        let fields: Vec<&String> = object["properties"].as_object().unwrap().keys().collect();
+        assert_eq!((&object["required"], &object["additionalProperties"]), (&json!(fields), &json!(false)));
+    }
+    let nothing = json!({"amount": null, "broken": null, "order_id": null, "parcels": null});
+    for id in [json!("intent_track"), json!(null)] {
+        let answer = json!({"intent": id, "entities": nothing});
+        assert!(jsonschema::is_valid(&form.schema, &answer));
+        assert_eq!(read(&answer.to_string(), &intents()).unwrap().out_of_domain, id.is_null());
+    }
+}
+
+#[test]
+fn an_entity_of_two_types_may_be_of_either() {
+    let mut skill = skill();
+    let track = &mut skill.intents.as_mut().unwrap().supported[1];
+    track.entities = serde_json::from_value(json!([{"name": "order_id", "type": "integer"}])).unwrap();
+    let schema = prompt(&skill, "x").form.unwrap().schema;
+    let entity = &schema["properties"]["entities"]["properties"]["order_id"];
+    assert_eq!(entity, &json!({"type": ["integer", "string", "null"]}));
+}
+
 #[rstest]
 #[case::prose("A refund.", "the answer has no ```json block")]
 #[case::no_intent("{\"entities\": {}}", "the field \"intent\" is missing")]

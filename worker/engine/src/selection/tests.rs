@@ -124,6 +124,6 @@ fn another_question_has_another_key() {
 #[test]
 fn the_whole_question() {
     let world = chosen();
-    let Prompt { system, user } = choice(&world.conversation).unwrap().prompt(&world.conversation);
+    let Prompt { system, user, form: _ } = choice(&world.conversation).unwrap().prompt(&world.conversation);
     insta::assert_snapshot!(format!("{system}\n\n=====\n\n{user}"));
 }

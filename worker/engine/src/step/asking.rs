@@ -13,7 +13,7 @@ const STAGE_TEMPERATURE: f64 = 0.1;
 
 /// The next request of the main loop.
 pub(super) fn plan(conversation: &Conversation) -> Step<'_> {
-    let reserve = conversation.budget().reserve();
+    let reserve = conversation.budget().reserve(conversation.run().max_output);
     if let Some(limit) = ending::steps_spent(conversation).or_else(|| ending::tokens_spent(conversation, reserve)) {
         return Step::Record(vec![limit]);
     }
@@ -23,10 +23,11 @@ pub(super) fn plan(conversation: &Conversation) -> Step<'_> {
         model: skill.model_name(Stage::Plan),
         system: Cow::Borrowed(conversation.system().unwrap_or_default()),
         turns: Cow::Borrowed(conversation.turns()),
-        // A sweep is the only thing that changes a turn.
-        history: conversation.swept_at(),
+        // Nothing else changes a turn.
+        history: conversation.put_aside(),
         tools: conversation.visible(),
         temperature: skill.engine.as_ref().and_then(|engine| engine.temperature),
+        form: None,
         reserve,
     })
 }
@@ -38,12 +39,12 @@ pub(super) fn stage<'a>(
     ask: Prompt,
     complaint: Option<&str>,
 ) -> Step<'a> {
-    let Prompt { system, user } = ask;
+    let Prompt { system, user, form } = ask;
     let user = match complaint {
         Some(complaint) => format!("{user}\n\n{}", again(complaint)),
         None => user,
     };
-    let reserve = Budget::reserve_for((system.len() + user.len()) as u64);
+    let reserve = Budget::reserve_for((system.len() + user.len()) as u64, conversation.run().max_output);
     if let Some(limit) = ending::tokens_spent(conversation, reserve) {
         return Step::Record(vec![limit]);
     }
@@ -55,6 +56,7 @@ pub(super) fn stage<'a>(
         history: 0,
         tools: &[],
         temperature: Some(STAGE_TEMPERATURE),
+        form,
         reserve,
     })
 }

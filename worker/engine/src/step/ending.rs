@@ -4,7 +4,12 @@ use super::finalizing::wants_polish;
 use crate::conversation::{CLARIFY, Conversation, MAX_BARREN, MAX_UNREADABLE, Stall};
 use crate::event::{Event, ModelFailure, Polish, WholeResult};
 use crate::gate::{feedback, finalization};
+use crate::offload;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
+
+/// What to do about a conversation that the model does not take.
+const TOO_LONG: &str = "No result of a tool is left that could be put aside. Name a Model with a larger window in the \
+    Skill, or ask for less in one Job.";
 
 /// The limit of steps, where it forbids another request of the main loop.
 pub(super) fn steps_spent(conversation: &Conversation) -> Option<Event> {
@@ -44,6 +49,12 @@ pub(super) fn due(conversation: &Conversation) -> Option<Event> {
     }
     if let Some((kind, message)) = conversation.model_failure() {
         return Some(finished(conversation, OutcomeCode::ModelUnavailable, &model_sentence(kind, message)));
+    }
+    if let Some(message) = conversation.too_long()
+        && offload::due(conversation).is_empty()
+    {
+        let message = format!("{message} {TOO_LONG}");
+        return Some(finished(conversation, OutcomeCode::ModelUnavailable, &message));
     }
     if let Some(tool) = conversation.stuck_on() {
         let message =

@@ -132,3 +132,30 @@ proptest! {
         }
     }
 }
+
+/// What a provider can hold a model to is what is read.
+#[rstest]
+#[case::passed(json!({"passed": true, "score": 0.9, "reasons": [], "missing_fields": [], "suggested_action": null}), true)]
+#[case::failed(
+    json!({"passed": false, "score": 0.1, "reasons": [{"code": "GOAL_NOT_MET", "detail": "x"}], "missing_fields": ["a"],
+        "suggested_action": "TOOL_CALL"}),
+    false
+)]
+fn an_answer_in_the_form_is_read(#[case] answer: Value, #[case] passed: bool) {
+    let form = prompt(&skill(), "x", "y", &Map::new()).form.unwrap();
+    assert!(jsonschema::is_valid(&form.schema, &answer));
+    assert_eq!(read(&answer.to_string()).unwrap().passed, passed);
+}
+
+#[test]
+fn the_form_takes_nothing_that_is_not_read() {
+    let form = prompt(&skill(), "x", "y", &Map::new()).form.unwrap();
+    for answer in [
+        json!({"passed": true}),
+        json!({"passed": true, "score": 1, "reasons": [{"code": "TOO_LONG", "detail": ""}], "missing_fields": [], "suggested_action": null}),
+    ] {
+        assert!(!jsonschema::is_valid(&form.schema, &answer));
+    }
+    let codes = form.schema["properties"]["reasons"]["items"]["properties"]["code"]["enum"].as_array().unwrap();
+    assert_eq!(codes.len(), 5);
+}

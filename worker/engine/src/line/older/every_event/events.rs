@@ -11,8 +11,8 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{
-    DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall, OutOfDomainAction,
-    ResourceType, Stage, SuggestedAction, Verdict,
+    DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall, ModelProvider,
+    OutOfDomainAction, ResourceType, Stage, SuggestedAction, Verdict,
 };
 use serde_json::{Map, Value, json};
 
@@ -32,6 +32,7 @@ pub(super) fn all() -> Vec<Event> {
         secret(),
         gathered(),
         watched(),
+        other_models(),
     ]
     .concat()
 }
@@ -110,7 +111,7 @@ fn model() -> Vec<Event> {
         calls: Vec::new(),
         input_tokens: Some(100),
         output_tokens: Some(10),
-        cut: false,
+        ..Answer::default()
     };
     let asks = Answer {
         text: String::new(),
@@ -136,6 +137,19 @@ fn model() -> Vec<Event> {
         failed(ModelFailure::Unavailable, "503"),
         failed(ModelFailure::Misread, "the field \"intent\" is missing"),
     ]
+}
+
+fn other_models() -> Vec<Event> {
+    let answer = Answer {
+        message: json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}]}),
+        provider: ModelProvider::Anthropic,
+        model: Some("fast".into()),
+        input_tokens: Some(100),
+        cached_tokens: Some(90),
+        ..Answer::default()
+    };
+    let message = "The conversation is longer than the model takes.".into();
+    vec![Event::ModelAnswered { answer }, Event::ModelFailed { kind: ModelFailure::TooLong, message }]
 }
 
 fn requested() -> Vec<Event> {

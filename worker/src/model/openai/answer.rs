@@ -1,40 +1,16 @@
-//! Reading an answer: what the engine needs of it, and the message that goes back into the history.
+//! Reading an answer of OpenAI's: what the engine needs of it, and the message that goes back into the history.
 
 #[cfg(test)]
 mod hostile;
 
-use super::MAX_QUOTE;
-use super::refusal::said;
-use crate::redact::Redactor;
+use crate::model::no_answer::NoAnswer;
+use crate::model::wire::MAX_CALLS;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
+use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::event::{Answer, AskedCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-
-/// The most tool calls that one answer may ask for.
-const MAX_CALLS: usize = 128;
-
-/// Why an answer cannot be read.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unreadable {
-    why: String,
-    quote: String,
-}
-
-impl Unreadable {
-    fn new(why: impl Into<String>, quote: impl Into<String>) -> Self {
-        Self { why: why.into(), quote: quote.into() }
-    }
-
-    /// What is wrong, for a sentence that begins with "the Model `x` ...".
-    pub(super) fn sentence(&self, redactor: &Redactor) -> String {
-        // What the parser says quotes the body too.
-        let (why, quote) = (redactor.quote(&self.why, MAX_QUOTE), redactor.quote(&self.quote, MAX_QUOTE));
-        let quote = if quote.is_empty() { "an empty body" } else { &quote };
-        format!("gave an answer that cannot be read: {why}: {quote}")
-    }
-}
 
 #[derive(Deserialize)]
 struct Completion {
@@ -46,12 +22,21 @@ struct Completion {
     error: Option<Value>,
 }
 
-#[derive(Default, Deserialize)]
-struct Usage {
+/// What an answer took, in tokens.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Usage {
     #[serde(default)]
     prompt_tokens: Option<u64>,
     #[serde(default)]
     completion_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<Details>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -62,31 +47,51 @@ struct Choice {
 }
 
 /// Reads the body of a successful response.
-pub(super) fn read(body: &[u8]) -> Result<Answer, Unreadable> {
+pub(in crate::model) fn read(body: &[u8]) -> Result<Answer, NoAnswer> {
     let whole = || String::from_utf8_lossy(body);
     let completion: Completion = serde_json::from_slice(body)
-        .map_err(|error| Unreadable::new(format!("it is no chat completion ({error})"), whole()))?;
-    if completion.error.is_some_and(|error| !error.is_null()) {
-        return Err(Unreadable::new("it is an error", said(&whole())));
+        .map_err(|error| NoAnswer::unreadable(format!("it is no chat completion ({error})"), whole()))?;
+    if let Some(error) = completion.error.filter(|error| !error.is_null()) {
+        return Err(NoAnswer::Error(error));
     }
     // One choice is asked for.
     let Some(Choice { message, finish_reason }) = completion.choices.into_iter().next() else {
-        return Err(Unreadable::new("it holds no choice", whole()));
+        return Err(NoAnswer::unreadable("it holds no choice", whole()));
     };
+    answer(message, finish_reason.as_deref(), completion.usage.unwrap_or_default())
+}
+
+/// What a whole message means, however it came.
+pub(super) fn answer(
+    message: Map<String, Value>,
+    finish_reason: Option<&str>,
+    usage: Usage,
+) -> Result<Answer, NoAnswer> {
+    if finish_reason == Some("content_filter") {
+        return Err(NoAnswer::Filtered { why: "content_filter".to_owned() });
+    }
     let calls = calls(&message)?;
     let text = text(&message);
-    let usage = completion.usage.unwrap_or_default();
     if message.values().any(|value| depth(value) >= MAX_DEPTH) {
-        return Err(Unreadable::new(format!("its message is nested more than {MAX_DEPTH} deep"), whole()));
+        let quote = Value::Object(message).to_string();
+        return Err(NoAnswer::unreadable(format!("its message is nested more than {MAX_DEPTH} deep"), quote));
     }
     Ok(Answer {
         message: sendable(message, &text),
+        provider: ModelProvider::Openai,
+        model: None,
         text,
         calls,
         input_tokens: usage.prompt_tokens,
+        cached_tokens: usage.prompt_tokens_details.and_then(|details| details.cached_tokens),
         output_tokens: usage.completion_tokens,
-        cut: finish_reason.as_deref() == Some("length"),
+        cut: finish_reason == Some("length"),
     })
+}
+
+/// The words and the calls of a message that was an answer.
+pub(in crate::model) fn told(message: &Value) -> (String, Vec<AskedCall>) {
+    message.as_object().map_or_else(Default::default, |message| (text(message), calls(message).unwrap_or_default()))
 }
 
 /// The message as every later request holds it, decided once and logged, so that prefixes stay identical.
@@ -116,38 +121,40 @@ fn text(message: &Map<String, Value>) -> String {
     }
 }
 
-fn calls(message: &Map<String, Value>) -> Result<Vec<AskedCall>, Unreadable> {
-    let calls = match message.get("tool_calls") {
+fn calls(message: &Map<String, Value>) -> Result<Vec<AskedCall>, NoAnswer> {
+    let calls: Vec<AskedCall> = match message.get("tool_calls") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(calls)) => calls.iter().map(call).collect::<Result<Vec<_>, _>>()?,
-        Some(other) => return Err(Unreadable::new("its `tool_calls` are no list", other.to_string())),
+        Some(other) => return Err(NoAnswer::unreadable("its `tool_calls` are no list", other.to_string())),
     };
     if calls.len() > MAX_CALLS {
-        return Err(Unreadable::new("it asks for too many tools at once", calls.len().to_string()));
+        return Err(NoAnswer::unreadable("it asks for too many tools at once", calls.len().to_string()));
     }
     let mut ids = BTreeSet::new();
     match calls.iter().find(|call| !ids.insert(call.id.as_str())) {
         // Two results for one id have no place in the history.
-        Some(twice) => Err(Unreadable::new("two of its tool calls have the same id", twice.id.as_str())),
+        Some(twice) => Err(NoAnswer::unreadable("two of its tool calls have the same id", twice.id.as_str())),
         None => Ok(calls),
     }
 }
 
-fn call(call: &Value) -> Result<AskedCall, Unreadable> {
+fn call(call: &Value) -> Result<AskedCall, NoAnswer> {
     let field = |place: &str| call.pointer(place).and_then(Value::as_str);
     let required = |place: &str, what: &str| {
         let found = field(place).filter(|found| !found.is_empty());
-        found.map(str::to_owned).ok_or_else(|| Unreadable::new(format!("a tool call has no {what}"), call.to_string()))
+        found
+            .map(str::to_owned)
+            .ok_or_else(|| NoAnswer::unreadable(format!("a tool call has no {what}"), call.to_string()))
     };
     if let Some(kind) = field("/type").filter(|kind| *kind != "function") {
-        return Err(Unreadable::new(format!("a tool call is a `{kind}`, no function"), call.to_string()));
+        return Err(NoAnswer::unreadable(format!("a tool call is a `{kind}`, no function"), call.to_string()));
     }
     Ok(AskedCall {
         id: required("/id", "id")?,
         name: required("/function/name", "name")?,
         arguments: field("/function/arguments")
             .map(str::to_owned)
-            .ok_or_else(|| Unreadable::new("the arguments of a tool call are no text", call.to_string()))?,
+            .ok_or_else(|| NoAnswer::unreadable("the arguments of a tool call are no text", call.to_string()))?,
         // The worker marks calls where answers become events.
         secrets: Vec::new(),
     })
@@ -255,8 +262,8 @@ mod tests {
     #[case(r#"{"choices":[]}"#, "no choice")]
     #[case(r#"{"choices":[{"message":null}]}"#, "no chat completion")]
     #[case(r#"{"choices":[{"text":"old"}]}"#, "no chat completion")]
-    #[case(r#"{"error":{"message":"overloaded","code":529}}"#, "it is an error")]
-    #[case(r#"{"error":"quota","choices":[{"message":{"content":"x"}}]}"#, "it is an error")]
+    #[case(r#"{"error":{"message":"overloaded","code":529}}"#, "Error(")]
+    #[case(r#"{"error":"quota","choices":[{"message":{"content":"x"}}]}"#, "Error(")]
     #[case(r#"{"choices":[{"message":{"tool_calls":{}}}]}"#, "no list")]
     #[case(r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}"#, "no id")]
     #[case(r#"{"choices":[{"message":{"tool_calls":[{"id":"","function":{"name":"f","arguments":"{}"}}]}}]}"#, "no id")]
@@ -273,7 +280,7 @@ mod tests {
     )]
     fn what_cannot_be_read_says_why(#[case] body: &str, #[case] why: &str) {
         let unreadable = read(body.as_bytes()).unwrap_err();
-        assert!(unreadable.why.contains(why), "{unreadable:?}");
+        assert!(format!("{unreadable:?}").contains(why), "{unreadable:?}");
     }
 
     proptest::proptest! {
