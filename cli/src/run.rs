@@ -8,6 +8,7 @@ mod key;
 pub mod memory;
 mod model;
 mod model_file;
+mod people;
 mod resources;
 mod screen;
 pub mod skill;

@@ -26,10 +26,20 @@ struct State {
     colours: bool,
     began: Instant,
     ticks: usize,
-    /// The living line stands on the terminal.
-    drawn: bool,
+    last: Last,
     doing: String,
     waiting: Option<String>,
+}
+
+/// Whose the last line of the terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// Nobody's: lines are written there.
+    Free,
+    /// The living line stands there.
+    Ours,
+    /// A person types there.
+    Theirs,
 }
 
 impl Screen {
@@ -43,7 +53,7 @@ impl Screen {
     fn new(live: bool, colours: bool) -> Self {
         let began = Instant::now();
         let doing = "Starting".to_owned();
-        Self(Arc::new(Mutex::new(State { live, colours, began, ticks: 0, drawn: false, doing, waiting: None })))
+        Self(Arc::new(Mutex::new(State { live, colours, began, ticks: 0, last: Last::Free, doing, waiting: None })))
     }
 
     /// Keeps the living line alive; never returns.
@@ -70,6 +80,18 @@ impl Screen {
         state.above(dimmed.as_bytes());
     }
 
+    /// Leaves the last line to a person, behind a prompt.
+    pub fn prompt(&self, prompt: &str) {
+        let mut state = self.state();
+        state.above(prompt.as_bytes());
+        state.last = Last::Theirs;
+    }
+
+    /// The person has ended the line.
+    pub fn typed(&self) {
+        self.state().last = Last::Free;
+    }
+
     /// Takes the living line away for good.
     pub fn close(&self) {
         let mut state = self.state();
@@ -86,17 +108,19 @@ impl State {
     /// Writes above the living line. Nobody may be looking, which is no reason to stop.
     fn above(&mut self, lines: &[u8]) {
         let mut out = io::stderr().lock();
-        if std::mem::take(&mut self.drawn) {
-            let _ = out.write_all(CLEAR.as_bytes());
-        }
+        let _ = match std::mem::replace(&mut self.last, Last::Free) {
+            Last::Free => Ok(()),
+            Last::Ours => out.write_all(CLEAR.as_bytes()),
+            Last::Theirs => out.write_all(b"\n"),
+        };
         let _ = out.write_all(lines).and_then(|()| out.flush());
     }
 
     fn draw(&mut self) {
-        if !self.live {
+        if !self.live || self.last == Last::Theirs {
             return;
         }
-        self.drawn = true;
+        self.last = Last::Ours;
         let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col));
         let line: String = self.line().chars().take(width.saturating_sub(1)).collect();
         let style = if self.colours { AnsiColor::Cyan.on_default() } else { Style::new() };
@@ -181,6 +205,6 @@ mod tests {
     fn where_nobody_looks_on_nothing_is_drawn() {
         let screen = Screen::new(false, true);
         screen.state().draw();
-        assert!(!screen.state().drawn);
+        assert_eq!(screen.state().last, Last::Free);
     }
 }

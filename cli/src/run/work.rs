@@ -2,6 +2,7 @@
 
 use super::ending;
 use super::memory::Slag;
+use super::people::Terminal;
 use super::screen::Screen;
 use super::{Job, told};
 use crate::exit::{Exit, Trouble};
@@ -10,7 +11,7 @@ use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
-use bloomery_worker::driver::{Nobody, Patience};
+use bloomery_worker::driver::{Nobody, Patience, People};
 use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::log::files::Disk;
@@ -41,9 +42,12 @@ pub fn work(job: &Job<'_>, screen: &Screen, redactor: Redactor) -> Result<Exit, 
         }
         Standing::Open { epochs } => inputs.part.attempt = u32::try_from(epochs).unwrap_or(u32::MAX).saturating_add(1),
     }
+    let terminal = Terminal::open(screen);
+    inputs.people = terminal.is_some();
+    let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
     let failed = |error: io::Error| Trouble::failed(format!("nothing can be run: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let exit = runtime.block_on(Box::pin(drive(job, &inputs, screen)));
+    let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, screen)));
     // A name that is still being looked up must not hold the process up. Programs end with what is dropped here.
     runtime.shutdown_background();
     exit
@@ -87,12 +91,12 @@ fn unfinished(job: &Job<'_>) -> Trouble {
     Trouble::usage(format!("the Job {key} was begun and has not ended: it may be running. {go_on}"))
 }
 
-async fn drive(job: &Job<'_>, inputs: &Inputs, screen: &Screen) -> Result<Exit, Trouble> {
+async fn drive(job: &Job<'_>, inputs: &Inputs, people: &dyn People, screen: &Screen) -> Result<Exit, Trouble> {
     let stop = Stop::default();
     let signals = Signals::new().map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
     let key = &inputs.part.run_key;
     tokio::select! {
-        exit = epoch(job, inputs, screen, &stop) => exit,
+        exit = epoch(job, inputs, people, (screen, &stop)) => exit,
         () = signals.twice(&stop, screen) => {
             screen.say(&format!("Ended at once. {}", ending::go_on(&job.args.memory, &job.slag, key)));
             Ok(Exit::Interrupted)
@@ -101,7 +105,12 @@ async fn drive(job: &Job<'_>, inputs: &Inputs, screen: &Screen) -> Result<Exit, 
     }
 }
 
-async fn epoch(job: &Job<'_>, inputs: &Inputs, screen: &Screen, stop: &Stop) -> Result<Exit, Trouble> {
+async fn epoch(
+    job: &Job<'_>,
+    inputs: &Inputs,
+    people: &dyn People,
+    (screen, stop): (&Screen, &Stop),
+) -> Result<Exit, Trouble> {
     let unusable = |error: bloomery_worker::http::Error| Trouble::usage(error.to_string());
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
@@ -118,7 +127,7 @@ async fn epoch(job: &Job<'_>, inputs: &Inputs, screen: &Screen, stop: &Stop) -> 
         Printer::new(Format::Text, Box::new(redactor.writer(screen.clone())))
     };
     let patience = Patience::of(patience);
-    let company = Company { model: &models, tools: &tools, people: &Nobody, audience: screen, stop, printer, patience };
+    let company = Company { model: &models, tools: &tools, people, audience: screen, stop, printer, patience };
     let ended = claimed.drive(company).await;
     if let Some(tools) = &tools {
         // A program gets the time to end by itself.

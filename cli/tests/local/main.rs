@@ -9,6 +9,8 @@ mod logs;
 #[cfg(test)]
 mod migrating;
 #[cfg(test)]
+mod people;
+#[cfg(test)]
 mod resuming;
 #[cfg(test)]
 mod runs;

@@ -1,0 +1,99 @@
+//! The person at the terminal: decides about held calls, answers questions, and may say something at any time.
+
+mod dialogue;
+
+use super::screen::Screen;
+use bloomery_engine::people::{Ask, Said};
+use bloomery_worker::driver::People;
+use std::io::{self, BufRead, IsTerminal};
+use std::pin::Pin;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// The longest line that is read, in bytes; a terminal gives less.
+const MAX_LINE: u64 = 64 * 1024;
+
+/// A terminal at which somebody sits.
+#[derive(Debug)]
+pub struct Terminal {
+    screen: Screen,
+    lines: Mutex<UnboundedReceiver<String>>,
+    /// Who decides here, for the log.
+    by: String,
+}
+
+impl Terminal {
+    /// The terminal that this process was started at; none where its input or its messages go elsewhere.
+    pub fn open(screen: &Screen) -> Option<Self> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return None;
+        }
+        let by = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+        let (sender, lines) = unbounded_channel();
+        // A read of a terminal cannot be called off: the thread ends with the process.
+        std::thread::spawn(move || {
+            while let Some(line) = read_line() {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let by = by.filter(|name| !name.is_empty()).unwrap_or_else(|| "the terminal".to_owned());
+        Some(Self { screen: screen.clone(), lines: Mutex::new(lines), by })
+    }
+
+    /// A line that nobody asked for.
+    fn message(&self, line: String) -> Option<Said> {
+        (!line.trim().is_empty()).then(|| Said::Message { text: line, by: self.by.clone() })
+    }
+
+    async fn answer(&self, asks: &[Ask<'_>]) -> Option<Said> {
+        let first = asks.first()?;
+        let mut lines = self.lines.lock().await;
+        // What was typed before a question stood there answers nothing, and approves nothing.
+        while let Ok(line) = lines.try_recv() {
+            if let Some(message) = self.message(line) {
+                return Some(message);
+            }
+        }
+        self.screen.say(&dialogue::shown(first, asks.len() - 1));
+        loop {
+            self.screen.prompt(&dialogue::prompt(first));
+            let line = lines.recv().await?;
+            self.screen.typed();
+            match dialogue::read(first, line.trim(), &self.by) {
+                Ok(said) => return Some(said),
+                Err(hint) => self.screen.say(&hint),
+            }
+        }
+    }
+}
+
+impl People for Terminal {
+    fn are_here(&self) -> bool {
+        true
+    }
+
+    fn heard(&self) -> Vec<Said> {
+        let Ok(mut lines) = self.lines.try_lock() else { return Vec::new() };
+        let mut said = Vec::new();
+        while let Ok(line) = lines.try_recv() {
+            said.extend(self.message(line));
+        }
+        said
+    }
+
+    fn ask<'a>(&'a self, asks: &'a [Ask<'a>]) -> Pin<Box<dyn Future<Output = Option<Said>> + 'a>> {
+        Box::pin(self.answer(asks))
+    }
+}
+
+/// The next line; none at the end of the input.
+fn read_line() -> Option<String> {
+    let mut line = Vec::new();
+    let read = io::Read::take(io::stdin().lock(), MAX_LINE).read_until(b'\n', &mut line);
+    match read {
+        Ok(bytes) if bytes > 0 => Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()),
+        Ok(_) | Err(_) => None,
+    }
+}

@@ -1,0 +1,201 @@
+//! What a person reads who is asked, and what a typed line means.
+
+use bloomery_crds::text::bounded;
+use bloomery_engine::event::Decision;
+use bloomery_engine::people::{Ask, HeldAsk, Said};
+
+/// How much of what the model said stands before a decision, in bytes.
+const MAX_SAID: usize = 512;
+
+/// What is asked. `more` other things wait.
+pub fn shown(ask: &Ask<'_>, more: usize) -> String {
+    let mut lines = match ask {
+        Ask::Call(held) => call(held),
+        Ask::Question(open) => {
+            let mut lines = vec![String::new(), visible(&open.question.text)];
+            let choices = open.question.choices.iter().zip(1..);
+            lines.extend(choices.map(|(choice, number)| format!("  {number}  {}", visible(choice))));
+            lines.extend(open.refused.as_ref().map(|why| format!("  That was not taken: {}.", visible(why))));
+            lines
+        }
+    };
+    if more > 0 {
+        lines.push(format!("  ({more} more to decide or answer after this.)"));
+    }
+    lines.join("\n")
+}
+
+fn call(held: &HeldAsk<'_>) -> Vec<String> {
+    let mut lines = vec![
+        String::new(),
+        format!("A call of {} waits for {}.", visible(held.tool), visible(&held.approvers.join(" and "))),
+        format!("  arguments  {}", visible(held.arguments)),
+    ];
+    let reasons =
+        held.reasons.iter().map(|reason| format!("  because    {} ({})", visible(&reason.detail), reason.layer));
+    lines.extend(reasons);
+    lines.push(format!("  goal       {}", visible(held.goal)));
+    if !held.said.trim().is_empty() {
+        lines.push(format!("  the model  {}", visible(&bounded(held.said.trim(), MAX_SAID))));
+    }
+    lines
+}
+
+/// What stands before the cursor.
+pub fn prompt(ask: &Ask<'_>) -> String {
+    match ask {
+        Ask::Call(held) => {
+            let approver = held.approvers.first().copied().unwrap_or("nobody");
+            format!("Is it to be made, for {}? yes or no, and why if you like: ", visible(approver))
+        }
+        Ask::Question(open) if open.question.choices.is_empty() => "Your answer: ".to_owned(),
+        Ask::Question(_) => "Your answer, its number or words: ".to_owned(),
+    }
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// What to type instead.
+pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Said, String> {
+    match ask {
+        Ask::Call(held) => decided(held, line, by),
+        Ask::Question(_) if line.is_empty() => Err("Type an answer; ^C parks the Job until you know it.".to_owned()),
+        Ask::Question(open) => {
+            let chosen =
+                line.parse::<usize>().ok().and_then(|number| open.question.choices.get(number.checked_sub(1)?));
+            let text = chosen.map_or(line, String::as_str).to_owned();
+            Ok(Said::Replies { question: open.question.id.clone(), text, by: by.to_owned() })
+        }
+    }
+}
+
+fn decided(held: &HeldAsk<'_>, line: &str, by: &str) -> Result<Said, String> {
+    let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let is = |long: &str, short: &str| word.eq_ignore_ascii_case(long) || word.eq_ignore_ascii_case(short);
+    let decision = || Decision {
+        approver: held.approvers.first().copied().unwrap_or_default().to_owned(),
+        by: by.to_owned(),
+        reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
+    };
+    if is("yes", "y") {
+        return Ok(held.approve(decision()));
+    }
+    if is("no", "n") {
+        return Ok(held.deny(decision()));
+    }
+    Err("Type yes or no; ^C parks the Job until you know.".to_owned())
+}
+
+/// A text as it is, but for what steers a terminal and for what nobody would see: that is written out. A person
+/// decides about what stands there.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\n    "),
+            c if c.is_control() || is_hidden(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Characters without a shape, and those that turn the direction of what follows.
+fn is_hidden(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_crds::Digest;
+    use bloomery_crds::v1alpha1::GateReason;
+    use bloomery_engine::conversation::OpenQuestion;
+    use bloomery_engine::event::{About, CallId, QuestionId, RulingReason, UserQuestion};
+    use rstest::rstest;
+
+    fn with_held(test: impl FnOnce(&Ask<'_>)) {
+        let (call, digest) = (CallId::new(7, 0), Digest::of_bytes(b""));
+        let detail = "amount > 500 needs approval".to_owned();
+        let reasons = [RulingReason { layer: GateReason::Approval, detail, approver: Some("supervisor".into()) }];
+        test(&Ask::Call(HeldAsk {
+            call: &call,
+            tool: "process_refund",
+            arguments: "{\"amount\":900,\"note\":\"\u{202e}00.5\u{1b}[2J\"}",
+            digest: &digest,
+            reasons: &reasons,
+            approvers: vec!["finance", "supervisor"],
+            goal: "Refund A-17",
+            said: "It arrived broken.\nSo I refund it.",
+        }));
+    }
+
+    fn question(refused: Option<&str>) -> OpenQuestion {
+        let choices = vec!["A-17".into(), "B-4".into()];
+        let question = UserQuestion { id: QuestionId::new(1), text: "Which order?".into(), choices };
+        OpenQuestion { question, about: About::Draft, refused: refused.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_person_sees_all_of_a_call_and_nothing_of_it_steers_the_terminal() {
+        with_held(|held| {
+            let expected = "
+A call of process_refund waits for finance and supervisor.
+  arguments  {\"amount\":900,\"note\":\"\\u{202e}00.5\\u{1b}[2J\"}
+  because    amount > 500 needs approval (Approval)
+  goal       Refund A-17
+  the model  It arrived broken.
+    So I refund it.
+  (1 more to decide or answer after this.)";
+            assert_eq!(shown(held, 1), expected);
+            assert_eq!(prompt(held), "Is it to be made, for finance? yes or no, and why if you like: ");
+        });
+    }
+
+    #[rstest]
+    #[case::yes("yes", Some((true, None)))]
+    #[case::short("Y it did", Some((true, Some("it did"))))]
+    #[case::no("no  it arrived whole ", Some((false, Some("it arrived whole"))))]
+    #[case::nothing("", None)]
+    #[case::something_else("yesterday", None)]
+    #[case::neither("ok", None)]
+    fn only_a_clear_word_decides(#[case] line: &str, #[case] expected: Option<(bool, Option<&str>)>) {
+        with_held(|held| {
+            let read = read(held, line, "jane").ok().map(|said| match said {
+                Said::Approves { decision, .. } => (true, decision),
+                Said::Denies { decision, .. } => (false, decision),
+                other => panic!("{other:?}"),
+            });
+            let by_jane = |reason: Option<&str>| {
+                let reason = reason.map(str::to_owned);
+                Decision { approver: "finance".into(), by: "jane".into(), reason }
+            };
+            assert_eq!(read, expected.map(|(approves, reason)| (approves, by_jane(reason))));
+        });
+    }
+
+    #[rstest]
+    #[case::by_number("2", Some("B-4"))]
+    #[case::in_words("the one of May", Some("the one of May"))]
+    #[case::no_such_number("3", Some("3"))]
+    #[case::none_of_them("0", Some("0"))]
+    #[case::nothing("", None)]
+    fn an_answer_is_a_choice_or_words(#[case] line: &str, #[case] expected: Option<&str>) {
+        let open = question(None);
+        let said = read(&Ask::Question(&open), line, "jane").ok();
+        let replies = |text: &str| Said::Replies { question: QuestionId::new(1), text: text.into(), by: "jane".into() };
+        assert_eq!(said, expected.map(replies));
+    }
+
+    #[test]
+    fn a_question_is_shown_with_its_choices_and_why_it_is_asked_again() {
+        let open = question(Some("\"C\" is none of them"));
+        let expected = "\nWhich order?\n  1  A-17\n  2  B-4\n  That was not taken: \"C\" is none of them.";
+        assert_eq!(shown(&Ask::Question(&open), 0), expected);
+    }
+}

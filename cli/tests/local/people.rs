@@ -1,0 +1,152 @@
+//! A person at a real terminal: `script` gives one to the run, and passes on what is typed.
+
+use super::stand::{Ran, Stand};
+use std::process::Stdio;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+/// Asks, and then answers.
+const ASKS: &str = "
+conversations:
+  - name: asks
+    turns:
+      - {calls: [{name: ask_user, arguments: {text: \"Whom, \\e[2J please?\", choices: [Jane, Joe]}}]}
+      - {say: Hello.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
+const RUN: &str = "--skill ./skill.yaml --goal Greet --run-key k-1";
+
+/// A run at a terminal: what stands on it, and the keyboard.
+struct Seat {
+    child: Child,
+    keyboard: ChildStdin,
+    screen: ChildStdout,
+    shown: String,
+}
+
+impl Seat {
+    fn new(stand: &Stand, args: &str) -> Self {
+        let run = format!(
+            "exec {} run --model scripted --model-url {} --patience 5 {args}",
+            env!("CARGO_BIN_EXE_bloomery"),
+            stand.url()
+        );
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--flush", "--command", &run, "/dev/null"]).current_dir(stand.dir.path());
+        command.env_clear().env("PATH", std::env::var("PATH").unwrap()).env("USER", "jane").env("TERM", "xterm");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (keyboard, screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { child, keyboard, screen, shown: String::new() }
+    }
+
+    /// Waits until the terminal shows a text that it did not show before.
+    async fn until(&mut self, text: &str) {
+        let from = self.shown.len();
+        let mut bytes = [0; 4096];
+        while !self.shown[from..].contains(text) {
+            let read = self.screen.read(&mut bytes).await.unwrap();
+            assert!(read > 0, "{text:?} is not shown:\n{}", self.shown);
+            self.shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+    }
+
+    async fn types(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).await.unwrap();
+        self.keyboard.flush().await.unwrap();
+    }
+
+    async fn ended(mut self) -> Ran {
+        let mut rest = Vec::new();
+        self.screen.read_to_end(&mut rest).await.unwrap();
+        self.shown.push_str(&String::from_utf8_lossy(&rest));
+        let code = self.child.wait().await.unwrap().code().unwrap_or(-1);
+        Ran { code, out: self.shown, err: String::new() }
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_asked_at_the_terminal_and_what_is_typed_is_its_answer() {
+    let stand = Stand::new(ASKS).await;
+    let mut seat = Seat::new(&stand, RUN);
+    seat.until("Your answer, its number or words: ").await;
+    assert!(seat.shown.contains("Whom, \\u{1b}[2J please?"), "{}", seat.shown);
+    seat.types("2\n").await;
+    seat.ended().await.assert(0, "Succeeded");
+    let log = stand.log("greeter/jobs/k-1").join("\n");
+    assert!(log.contains(r#""type":"user.replied","data":{"question":"q-1","text":"Joe","by":"jane"}"#), "{log}");
+}
+
+#[tokio::test]
+async fn who_interrupts_at_a_question_is_asked_it_again_later() {
+    let stand = Stand::new(ASKS).await;
+    let mut seat = Seat::new(&stand, RUN);
+    seat.until("Your answer").await;
+    seat.types("\u{3}").await;
+    seat.ended().await.assert(7, "Go on with: bloomery run --skill greeter --resume k-1");
+    let mut again = Seat::new(&stand, "--skill greeter --resume k-1");
+    again.until("Your answer").await;
+    again.types("Jane\n").await;
+    again.ended().await.assert(0, "Succeeded");
+    assert_eq!(stand.log("greeter/jobs/k-1").iter().filter(|line| line.contains("user.asked")).count(), 1);
+}
+
+#[tokio::test]
+async fn who_leaves_the_terminal_parks_the_job() {
+    let stand = Stand::new(ASKS).await;
+    let mut seat = Seat::new(&stand, RUN);
+    seat.until("Your answer").await;
+    // The end of the input, as a terminal has it.
+    seat.types("\u{4}").await;
+    seat.ended().await.assert(7, "a question waits until a person has answered");
+}
+
+/// Everything that asks for the greeting to be written down is the author's to approve.
+const HELD: &str = "
+conversations:
+  - name: held
+    turns:
+      - {calls: [{name: ask_user, arguments: {text: 'Whom?'}}]}
+      - {say: Hello.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+
+const SUPERVISED: &str = "apiVersion: bloomery.dev/v1alpha1
+kind: Skill
+metadata: {name: greeter}
+spec:
+  problem: {statement: Greet people}
+  policy: {approvals: [{toolId: ask_user, action: require_approval, approver: host}]}
+";
+
+#[tokio::test]
+async fn a_held_call_is_decided_at_the_terminal_and_what_was_typed_before_decides_nothing() {
+    let stand = Stand::new(HELD).await;
+    stand.write("skill.yaml", SUPERVISED);
+    let mut seat = Seat::new(&stand, RUN);
+    // Typed ahead of any question: a message, and no approval.
+    seat.types("yes\n").await;
+    seat.until("Is it to be made, for host? yes or no, and why if you like: ").await;
+    assert!(seat.shown.contains("arguments  {\"text\":\"Whom?\"}"), "{}", seat.shown);
+    seat.types("perhaps\n").await;
+    seat.until("Type yes or no").await;
+    seat.types("yes of course\n").await;
+    seat.until("Your answer: ").await;
+    seat.types("Jane\n").await;
+    seat.ended().await.assert(0, "Succeeded");
+    let log = stand.log("greeter/jobs/k-1").join("\n");
+    assert!(log.contains(r#""approver":"host","by":"jane","reason":"of course""#), "{log}");
+    assert!(log.contains(r#""type":"user.message","data":{"text":"yes","by":"jane"}"#), "{log}");
+}
+
+#[tokio::test]
+async fn where_there_is_no_terminal_a_held_call_parks_and_questions_are_not_offered() {
+    let stand = Stand::new(ASKS).await;
+    let ran = stand.run(&RUN.split(' ').collect::<Vec<_>>()).await;
+    ran.assert(0, "Succeeded");
+    let log = stand.log("greeter/jobs/k-1").join("\n");
+    assert!(log.contains("there is no tool \\\"ask_user\\\"") && !log.contains("user.asked"), "{log}");
+}
