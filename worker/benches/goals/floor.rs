@@ -32,11 +32,21 @@ pub(crate) fn deeds(rows: &[Row], seen: &[Seen]) -> Vec<Deed> {
             Act::Call => (TOOLS, tools.next()),
             Act::Nothing => continue,
         };
-        let Seen { headers, body, .. } = request.expect("a row without its request").clone();
-        deeds.push(Deed::Send { path, headers: sendable(headers), body });
+        deeds.push(send(path, request.expect("a row without its request")));
     }
     assert!(model.next().is_none() && tools.next().is_none(), "a request without its row");
     deeds
+}
+
+/// The deeds of a run's questions to its model alone.
+pub(crate) fn questions(rows: &[Row], seen: &[Seen]) -> Vec<Deed> {
+    let asking: Vec<Row> = rows.iter().filter(|row| row.act == Act::Ask).cloned().collect();
+    let asked: Vec<Seen> = seen.iter().filter(|seen| seen.asked != Asked::Tool).cloned().collect();
+    deeds(&asking, &asked)
+}
+
+fn send(path: &'static str, Seen { headers, body, .. }: &Seen) -> Deed {
+    Deed::Send { path, headers: sendable(headers.clone()), body: body.clone() }
 }
 
 /// Does everything, on a thread and a runtime of its own, as a worker has them.

@@ -4,7 +4,7 @@ use crate::operator::Operator;
 use crate::servers::{Servers, TOOLS};
 use crate::skill;
 use bloomery_crds::run::{JobIdentity, JobPart, McpEndpoint, ModelEndpoint, Revision, VERSION, seal};
-use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_crds::v1alpha1::{ModelProvider, SkillSpec};
 use bloomery_worker::log::segment;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ pub(crate) struct Job {
     operator: Operator,
     pub(crate) servers: Servers,
     window: u64,
+    spec: SkillSpec,
+    mcp: Option<McpEndpoint>,
 }
 
 impl Job {
@@ -25,7 +27,14 @@ impl Job {
         let dir = tempfile::tempdir_in(root).unwrap();
         fs::write(dir.path().join("token"), "token").unwrap();
         fs::create_dir(dir.path().join("memory")).unwrap();
-        Self { dir, operator: Operator::start([]).await, servers, window }
+        let mcp = Some(McpEndpoint { url: format!("{}{TOOLS}", servers.base) });
+        Self { dir, operator: Operator::start([]).await, servers, window, spec: skill::skill(), mcp }
+    }
+
+    /// A Job whose Skill has no MCP server, and whose first request is the main loop's.
+    pub(crate) async fn without_tools(root: &Path, servers: Servers) -> Self {
+        let job = Self::new(root, servers, skill::WINDOW).await;
+        Self { spec: skill::plain(), mcp: None, ..job }
     }
 
     /// Runs an attempt to its end, which must be a good one.
@@ -37,8 +46,7 @@ impl Job {
 
     /// Starts an attempt.
     pub(crate) fn start(&self, number: u32) -> Child {
-        let mcp = Some(McpEndpoint { url: format!("{}{TOOLS}", self.servers.base) });
-        let spec = skill::skill();
+        let (spec, mcp) = (self.spec.clone(), self.mcp.clone());
         let revision = seal(&Revision { version: VERSION, skill: "cs-tier-1".into(), spec, mcp }).unwrap();
         let part = seal(&JobPart {
             version: VERSION,

@@ -10,6 +10,7 @@
     reason = "a measurement of what does not work is worth nothing: it ends where something is wrong"
 )]
 
+mod call;
 mod durable;
 mod figures;
 mod floor;
@@ -17,6 +18,7 @@ mod gate;
 mod job;
 mod player;
 mod prefix;
+mod process;
 mod resume;
 mod rows;
 mod script;
@@ -64,6 +66,15 @@ fn main() -> ExitCode {
         }
         if wanted("steps") {
             steps::measure(&mut figures, disk).await;
+        }
+        if wanted("call") {
+            call::measure(&mut figures, disk).await;
+        }
+        if wanted("start") {
+            process::start(&mut figures, disk).await;
+        }
+        if wanted("peak") {
+            process::peak(&mut figures, disk).await;
         }
         if wanted("memory") && Path::new(IN_MEMORY).is_dir() {
             steps::report(&mut figures, Path::new(IN_MEMORY)).await;

@@ -71,6 +71,7 @@ pub(crate) struct Servers {
     result: Arc<str>,
     progress: Arc<Mutex<Progress>>,
     planned: watch::Sender<usize>,
+    noted: watch::Sender<usize>,
     /// The request of the main loop that is never answered, from 1.
     pub(crate) silent_at: Arc<Mutex<Option<usize>>>,
     /// `http://127.0.0.1:<port>`
@@ -85,6 +86,7 @@ impl Servers {
             result: script::result(plan.result).into(),
             progress: Arc::default(),
             planned: watch::Sender::new(0),
+            noted: watch::Sender::new(0),
             silent_at: Arc::default(),
             base: format!("http://{}", tcp.local_addr().unwrap()),
         };
@@ -103,6 +105,11 @@ impl Servers {
         self.progress.lock().unwrap().seen.clone()
     }
 
+    /// Waits for the first request of all.
+    pub(crate) async fn until_seen(&self) {
+        self.noted.subscribe().wait_for(|noted| *noted > 0).await.unwrap();
+    }
+
     /// Waits until the main loop has asked `n` times.
     pub(crate) async fn until_asked(&self, n: usize) {
         self.planned.subscribe().wait_for(|asked| *asked >= n).await.unwrap();
@@ -119,6 +126,7 @@ impl Servers {
     fn note(&self, asked: Asked, headers: &HeaderMap, body: &Bytes) {
         let seen = Seen { asked, at: Instant::now(), headers: headers.clone(), body: body.clone() };
         self.progress.lock().unwrap().seen.push(seen);
+        self.noted.send_modify(|noted| *noted += 1);
         if asked == Asked::Plan {
             self.planned.send_modify(|asked| *asked += 1);
         }

@@ -61,6 +61,16 @@ pub(crate) fn skill() -> SkillSpec {
     .unwrap()
 }
 
+/// A Skill that only talks.
+pub(crate) fn plain() -> SkillSpec {
+    serde_json::from_value(json!({
+        "displayName": "CS: Tier 1",
+        "problem": {"statement": "Help customers track orders and process refunds"},
+        "role": {"name": "Support Agent", "persona": "Friendly and empathetic customer support specialist"},
+    }))
+    .unwrap()
+}
+
 /// The argument schema of each tool.
 pub(crate) fn schema() -> Value {
     json!({
