@@ -17,7 +17,6 @@ pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, seconds};
 pub use skill::{
     ApprovalAction, ApprovalRule, CallPolicy, Context, Engine, Entity, FinalizationGate, Guardrails, Intent,
     IntentDetection, Intents, McpContainer, McpServer, McpService, OutOfDomain, OutOfDomainAction, OutputContract,
-    Policy, Problem,
-    ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage,
-    ToolDeclaration, ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow,
+    Policy, Problem, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec,
+    SkillStatus, Stage, ToolDeclaration, ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow,
 };

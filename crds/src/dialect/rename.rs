@@ -15,9 +15,8 @@ use std::collections::HashMap;
 const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
 
 /// Fields of the seeds that a `Skill` cannot say, by their path: why, and what to do.
-const NOT_KEPT: [(&str, &str, &str); 1] = [
-    ("id", "is the object's name, and not a field of its spec", "leave it at the top of the document"),
-];
+const NOT_KEPT: [(&str, &str, &str); 1] =
+    [("id", "is the object's name, and not a field of its spec", "leave it at the top of the document")];
 
 /// Writes a value of the dialect as the API has it. The places stay those of the dialect.
 pub(super) fn renamed(

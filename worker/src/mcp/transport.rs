@@ -89,7 +89,9 @@ impl Transport {
             }
             kind if kind.starts_with(JSON) => {
                 let body = http::read_bounded(response, MAX_BODY).await.map_err(|error| broken(error.to_string()))?;
-                let text = self.redactor.json_bytes(&body);
+                let body = std::str::from_utf8(&body)
+                    .map_err(|error| broken(format!("its answer cannot be read: {error}")))?;
+                let text = self.redactor.json_text(body);
                 let answer = serde_json::from_str(&text)
                     .map_err(|error| broken(format!("its answer cannot be read: {error}: {}", self.quote(&text))))?;
                 answers(&answer, asked)?;

@@ -81,7 +81,8 @@ impl Clients {
             let Some(client) = self.models.get(turn.model) else { break };
             let spent = began.elapsed().saturating_sub(waits.idle().saturating_sub(paused));
             let left = within.saturating_sub(spent);
-            let given_up = match client.ask(request, (left, turn.patience), waits).await {
+            // Boxed: it would make every future that waits for it as large.
+            let given_up = match Box::pin(client.ask(request, (left, turn.patience), waits)).await {
                 Ok(answer) => {
                     self.answered(&chain, turn.model);
                     return Ok(answer);

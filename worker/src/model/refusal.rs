@@ -209,7 +209,7 @@ mod tests {
         match (trouble, expected) {
             (None, None) => {}
             (Some(Trouble::Passing { message, .. }), Some(expected)) => {
-                assert!(message.contains(expected), "{message}")
+                assert!(message.contains(expected), "{message}");
             }
             (other, _) => panic!("{other:?}"),
         }

@@ -91,8 +91,17 @@ fn a_call_that_does_not_end_in_time_is_indeterminate() {
         let holds = tokio::task::spawn_blocking(move || held.recv());
         let (id, key) = (id(), Digest::of_bytes(b""));
         let source = ToolSource::Core;
-        let call =
-            ToolCall { id: &id, tool: LIST_FILES, arguments: "{}", key, idempotent: true, read_only: true, source };
+        let call = ToolCall {
+            id: &id,
+            tool: LIST_FILES,
+            arguments: "{}",
+            definition: &key.clone(),
+            key,
+            idempotent: true,
+            read_only: true,
+            source,
+            timeout_seconds: None,
+        };
         let over = core.call(&call, Duration::from_millis(1), &Disk).await;
         let text = "list_files did not end within 1ms.".to_owned();
         assert_eq!(over, Event::ToolIndeterminate { call: id.clone(), text });

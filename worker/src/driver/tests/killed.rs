@@ -24,7 +24,7 @@ async fn operations_of_a_run() -> (u32, Vec<&'static str>) {
 
 #[tokio::test]
 async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once() {
-    let (operations, undisturbed) = operations_of_a_run().await;
+    let (operations, undisturbed) = Box::pin(operations_of_a_run()).await;
     assert!(operations > 50, "{operations}");
     for fault in [Fault::KillBefore, Fault::KillAfter] {
         for at in 0..operations {

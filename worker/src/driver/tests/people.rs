@@ -150,7 +150,7 @@ async fn operations_of_a_run() -> u32 {
 /// Between the approval and the start of the call, between its start and its outcome, and everywhere else.
 #[tokio::test]
 async fn killed_anywhere_nothing_runs_unapproved_nothing_runs_twice_and_nobody_decides_twice() {
-    let operations = operations_of_a_run().await;
+    let operations = Box::pin(operations_of_a_run()).await;
     let (mut inside, mut between) = (0, 0);
     for fault in [Fault::KillBefore, Fault::KillAfter] {
         for at in 0..operations {

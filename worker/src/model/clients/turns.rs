@@ -83,14 +83,14 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn turn(model: &str, seconds: u32) -> Option<Turn<'_>> {
-        Some(Turn { model, patience: SECOND * seconds })
+    fn turn(model: &str, seconds: u32) -> Turn<'_> {
+        Turn { model, patience: SECOND * seconds }
     }
 
     #[test]
     fn one_model_has_all_the_patience() {
         let mut turns = Turns::new(vec!["a"], SECOND * 180);
-        assert_eq!(turns.next(Duration::ZERO, &[]), turn("a", 180));
+        assert_eq!(turns.next(Duration::ZERO, &[]), Some(turn("a", 180)));
         assert_eq!(turns.next(SECOND * 180, &[]), None);
     }
 
@@ -98,29 +98,29 @@ mod tests {
     fn several_are_asked_round_and_round_until_patience_is_over() {
         let mut turns = Turns::new(vec!["a", "b"], SECOND * 40);
         for (elapsed, expected) in [(0, turn("a", 20)), (20, turn("b", 20)), (39, turn("a", 1)), (40, turn("b", 0))] {
-            assert_eq!(turns.next(SECOND * elapsed, &[]), expected);
+            assert_eq!(turns.next(SECOND * elapsed, &[]), Some(expected));
         }
         assert_eq!(turns.next(SECOND * 40, &[]), None);
         let mut turns = Turns::new(vec!["a", "b"], SECOND * 180);
-        assert_eq!(turns.next(Duration::ZERO, &[]), turn("a", 30), "nobody holds the others up for long");
+        assert_eq!(turns.next(Duration::ZERO, &[]), Some(turn("a", 30)), "nobody holds the others up for long");
     }
 
     #[test]
     fn one_that_gave_no_answer_lately_is_asked_after_the_others() {
         let mut turns = Turns::new(vec!["a", "b"], SECOND * 40);
         let resting = ["a".to_owned()];
-        assert_eq!(turns.next(Duration::ZERO, &resting), turn("b", 20));
-        assert_eq!(turns.next(SECOND, &resting), turn("a", 20));
+        assert_eq!(turns.next(Duration::ZERO, &resting), Some(turn("b", 20)));
+        assert_eq!(turns.next(SECOND, &resting), Some(turn("a", 20)));
         let all = ["a".to_owned(), "b".to_owned()];
-        assert_eq!(Turns::new(vec!["a", "b"], SECOND * 40).next(Duration::ZERO, &all), turn("a", 20));
+        assert_eq!(Turns::new(vec!["a", "b"], SECOND * 40).next(Duration::ZERO, &all), Some(turn("a", 20)));
     }
 
     #[test]
     fn one_that_refuses_is_out_and_the_last_has_what_is_left() {
         let mut turns = Turns::new(vec!["a", "b"], SECOND * 40);
-        assert_eq!(turns.next(Duration::ZERO, &[]), turn("a", 20));
+        assert_eq!(turns.next(Duration::ZERO, &[]), Some(turn("a", 20)));
         turns.failed("a", "A refuses.".into(), true);
-        assert_eq!(turns.next(SECOND, &[]), turn("b", 39));
+        assert_eq!(turns.next(SECOND, &[]), Some(turn("b", 39)));
         turns.failed("b", "B is down.".into(), true);
         assert_eq!(turns.next(SECOND * 2, &[]), None);
         let told = "No Model has answered in 2 s. A refuses. B is down. Mend that, and make the Job anew.";
@@ -130,8 +130,8 @@ mod tests {
     #[test]
     fn everybody_has_a_turn_whatever_patience_there_is() {
         let mut turns = Turns::new(vec!["a", "b"], Duration::ZERO);
-        assert_eq!(turns.next(Duration::ZERO, &[]), turn("a", 0));
-        assert_eq!(turns.next(SECOND, &[]), turn("b", 0));
+        assert_eq!(turns.next(Duration::ZERO, &[]), Some(turn("a", 0)));
+        assert_eq!(turns.next(SECOND, &[]), Some(turn("b", 0)));
         assert_eq!(turns.next(SECOND, &[]), None);
     }
 }

@@ -25,7 +25,8 @@ fn listed(name: &str) -> ListedTool {
         name: name.into(),
         description: "the server's".into(),
         input_schema: json!({"type": "object"}),
-        read_only_hint: Some(true),
+        annotations: [("readOnlyHint".to_owned(), json!(true))].into_iter().collect(),
+        ..ListedTool::default()
     }
 }
 

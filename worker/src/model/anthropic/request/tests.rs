@@ -8,7 +8,9 @@ use bloomery_engine::turn::Turn;
 
 fn text(request: &ModelRequest<'_>, refused: &[Extra]) -> String {
     let mut all = Refused::default();
-    refused.iter().for_each(|extra| all.add(*extra));
+    for extra in refused {
+        all.add(*extra);
+    }
     let body = body(Asking { endpoint: &claude("http://x"), user: "uid-1", request, refused: &all }).unwrap();
     String::from_utf8(body.to_vec()).unwrap()
 }

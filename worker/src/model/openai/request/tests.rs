@@ -9,7 +9,9 @@ use serde_json::json;
 
 fn text(request: &ModelRequest<'_>, refused: &[Extra], limit: Option<u64>) -> String {
     let mut all = Refused::default();
-    refused.iter().for_each(|extra| all.add(*extra));
+    for extra in refused {
+        all.add(*extra);
+    }
     let endpoint = bloomery_crds::run::ModelEndpoint { max_output_tokens: limit, ..endpoint("http://x") };
     let body = body(Asking { endpoint: &endpoint, user: "uid-1", request, refused: &all }).unwrap();
     String::from_utf8(body.to_vec()).unwrap()
