@@ -4,7 +4,7 @@
 //! On the cluster a process serves one Job, so what is remembered for seconds or minutes is a small file. Nothing
 //! depends on it: an entry that is absent, old or unreadable is found out anew.
 
-use crate::log::files::{Files, swap};
+use crate::log::files::{Files, keep_newest, swap};
 use bloomery_crds::Digest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -85,23 +85,7 @@ impl Recent {
         }
         files.create_dir(&self.dir)?;
         swap(files, &self.dir, name, &self.writer, &content)?;
-        self.forget_oldest(files)
-    }
-
-    fn forget_oldest(&self, files: &impl Files) -> io::Result<()> {
-        let names = files.list(&self.dir)?;
-        if names.len() <= MAX_ENTRIES {
-            return Ok(());
-        }
-        let used = |name: &String| files.usage(&self.dir.join(name)).map_or(SystemTime::UNIX_EPOCH, |usage| usage.used);
-        let mut by_age: Vec<(SystemTime, String)> = names.into_iter().map(|name| (used(&name), name)).collect();
-        by_age.sort();
-        let surplus = by_age.len().saturating_sub(MAX_ENTRIES);
-        for (_, name) in by_age.into_iter().take(surplus) {
-            // Another worker may have been faster.
-            let _ = files.remove(&self.dir.join(name));
-        }
-        Ok(())
+        keep_newest(files, &self.dir, MAX_ENTRIES)
     }
 }
 

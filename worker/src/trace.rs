@@ -4,11 +4,11 @@
 //! It is for people, and bounded: of each Job its last lines are kept, and of a slag the last Jobs. Nothing reads it,
 //! so a trace that cannot be written is no reason to fail.
 
+use crate::log::files::{Disk, keep_newest};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 /// The directory in a slag's memory.
 pub const DIR: &str = "logs";
@@ -39,7 +39,8 @@ impl Trace {
     pub fn open(&self, memory: &Path, key: &str) -> io::Result<()> {
         let dir = memory.join(DIR);
         fs::create_dir_all(&dir)?;
-        remove_oldest(&dir)?;
+        // With room for the two files of this Job.
+        keep_newest(&Disk, &dir, MAX_FILES - 2)?;
         let opened = Open::new(dir, key.to_owned())?;
         *self.slot() = Some(opened);
         Ok(())
@@ -80,24 +81,6 @@ impl Open {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         Ok(())
     }
-}
-
-/// Makes room for the two files of another Job.
-fn remove_oldest(dir: &Path) -> io::Result<()> {
-    let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        // One that is just going counts as the oldest.
-        let written = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-        files.push((written, entry.path()));
-    }
-    files.sort();
-    let surplus = (files.len() + 2).saturating_sub(MAX_FILES);
-    for (_, file) in files.into_iter().take(surplus) {
-        // Another worker may have been faster.
-        let _ = fs::remove_file(file);
-    }
-    Ok(())
 }
 
 /// Writes to two places; only the first can fail.

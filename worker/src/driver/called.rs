@@ -32,12 +32,11 @@ impl From<Event> for Called {
 
 /// The events of calls that came together, as they are recorded, in the order of the calls.
 pub(super) fn recorded(
-    calls: Vec<Called>,
+    mut calls: Vec<Called>,
     conversation: &Conversation,
     focus: &FocusCache,
     files: &impl Files,
 ) -> Vec<Event> {
-    let mut calls = calls;
     keep_media(&mut calls, focus, files);
     // The last list is the latest.
     let drift = calls.iter().rev().find_map(|called| conversation.drift(called.listed.as_ref()?));
@@ -53,10 +52,10 @@ fn of_call(called: Called, conversation: &Conversation) -> Vec<Event> {
     let mut events: Vec<Event> =
         told.into_iter().map(|told| Event::ToolProgressed { call: call.clone(), told }).collect();
     events.push(match outcome {
-        Event::ToolCompleted { call, text } => {
-            let fault = conversation.output_fault(&call, structured.as_ref());
-            Event::ToolCompleted { text: fault.map_or(text.clone(), |fault| unfit(&fault, &text)), call }
-        }
+        Event::ToolCompleted { call, text } => match conversation.output_fault(&call, structured.as_ref()) {
+            Some(fault) => Event::ToolCompleted { text: unfit(&fault, &text), call },
+            None => Event::ToolCompleted { text, call },
+        },
         other => other,
     });
     events

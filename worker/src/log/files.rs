@@ -111,6 +111,24 @@ pub(crate) fn remove_if_there(files: &impl Files, file: &Path) -> io::Result<()>
     }
 }
 
+/// Removes the files of a directory that were used longest ago, until `most` are left.
+pub(crate) fn keep_newest(files: &impl Files, dir: &Path, most: usize) -> io::Result<()> {
+    let names = files.list(dir)?;
+    let surplus = names.len().saturating_sub(most);
+    if surplus == 0 {
+        return Ok(());
+    }
+    // One that is just going counts as the oldest.
+    let used = |name: &String| files.usage(&dir.join(name)).map_or(SystemTime::UNIX_EPOCH, |usage| usage.used);
+    let mut by_age: Vec<(SystemTime, String)> = names.into_iter().map(|name| (used(&name), name)).collect();
+    by_age.sort();
+    for (_, name) in by_age.into_iter().take(surplus) {
+        // Another worker may have been faster.
+        let _ = files.remove(&dir.join(name));
+    }
+    Ok(())
+}
+
 /// Replaces a file at once and durably: readers see the old content or the new. `writer` makes the temporary name
 /// unique to this worker.
 pub fn replace(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {

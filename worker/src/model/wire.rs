@@ -11,9 +11,23 @@ use bloomery_engine::step::ModelRequest;
 use bloomery_engine::turn::Said;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The most tool calls that one answer may ask for.
 pub(super) const MAX_CALLS: usize = 128;
+
+/// The calls of an answer, where each of them can have its result.
+pub(super) fn answerable(calls: Vec<AskedCall>) -> Result<Vec<AskedCall>, NoAnswer> {
+    if calls.len() > MAX_CALLS {
+        return Err(NoAnswer::unreadable("it asks for too many tools at once", calls.len().to_string()));
+    }
+    let mut ids = BTreeSet::new();
+    match calls.iter().find(|call| !ids.insert(call.id.as_str())) {
+        // Two results for one id have no place in the history.
+        Some(twice) => Err(NoAnswer::unreadable("two of its tool calls have the same id", twice.id.as_str())),
+        None => Ok(calls),
+    }
+}
 
 /// What a request is made of, beside its turns.
 #[derive(Debug, Clone, Copy)]

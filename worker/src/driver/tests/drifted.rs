@@ -1,20 +1,13 @@
 //! Tools that change between two attempts.
 
-use super::stopped::hangs_after_the_reads;
+use super::stopped::parked_after_the_reads;
 use super::*;
 use bloomery_crds::v1alpha1::Verdict;
 use bloomery_engine::Event;
 
 #[tokio::test]
 async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
-    let stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
-    let stop = Stop::default();
-    let drain = async {
-        stand.model.until_asked(2).await;
-        stop.ask(Why::Drain);
-    };
-    let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
-    assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
+    let stand = parked_after_the_reads().await;
 
     *stand.shop.changed.lock().unwrap() = Some("refund");
     assert_eq!(stand.run(2).await, Exit::Finished);
@@ -35,14 +28,7 @@ async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
 
 #[tokio::test]
 async fn a_server_that_does_not_answer_where_an_attempt_goes_on_is_looked_at_later() {
-    let stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
-    let stop = Stop::default();
-    let drain = async {
-        stand.model.until_asked(2).await;
-        stop.ask(Why::Drain);
-    };
-    let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
-    assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
+    let stand = parked_after_the_reads().await;
     *stand.shop.unlisted.lock().unwrap() = 1;
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!((outcome(&stand, 2), stand.shop.effects().len()), (OutcomeCode::Succeeded, 2));

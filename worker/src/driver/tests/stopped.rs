@@ -4,14 +4,14 @@ use super::*;
 use crate::fixture::operator::Reply;
 
 /// Hangs where the model is asked for the second time.
-pub(super) fn hangs_after_the_reads() -> Vec<Answer> {
+fn hangs_after_the_reads() -> Vec<Answer> {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     script
 }
 
-#[tokio::test]
-async fn a_drain_drops_the_request_parks_and_the_next_attempt_goes_on() {
+/// A Job whose first attempt was drained when its reads were done.
+pub(super) async fn parked_after_the_reads() -> Stand {
     let stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
     let stop = Stop::default();
     let drain = async {
@@ -20,6 +20,12 @@ async fn a_drain_drops_the_request_parks_and_the_next_attempt_goes_on() {
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
     assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
+    stand
+}
+
+#[tokio::test]
+async fn a_drain_drops_the_request_parks_and_the_next_attempt_goes_on() {
+    let stand = parked_after_the_reads().await;
     assert_eq!(stand.events().last(), Some(&"parked"));
     let message = stand.termination(1);
     assert_eq!((message.end, message.outcome, message.acked), (End::Parked(ParkReason::Drain), None, true));

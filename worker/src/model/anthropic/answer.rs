@@ -2,13 +2,12 @@
 
 use super::raw;
 use crate::model::no_answer::NoAnswer;
-use crate::model::wire::MAX_CALLS;
+use crate::model::wire::answerable;
 use bloomery_crds::canonical::{self, MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::event::{Answer, AskedCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 
 /// Stands where the provider wants words and there are none.
 pub(super) const NOTHING: &str = "(no words)";
@@ -146,15 +145,7 @@ fn refused(details: Option<&Value>) -> String {
 fn calls(blocks: &[Block]) -> Result<Vec<AskedCall>, NoAnswer> {
     let calls: Vec<AskedCall> =
         blocks.iter().filter(|block| is_a(&block.fields, "tool_use")).map(call).collect::<Result<_, _>>()?;
-    if calls.len() > MAX_CALLS {
-        return Err(NoAnswer::unreadable("it asks for too many tools at once", calls.len().to_string()));
-    }
-    let mut ids = BTreeSet::new();
-    match calls.iter().find(|call| !ids.insert(call.id.as_str())) {
-        // Two results for one id have no place in the history.
-        Some(twice) => Err(NoAnswer::unreadable("two of its tool calls have the same id", twice.id.as_str())),
-        None => Ok(calls),
-    }
+    answerable(calls)
 }
 
 fn call(Block { fields, input }: &Block) -> Result<AskedCall, NoAnswer> {

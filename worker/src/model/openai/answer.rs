@@ -4,13 +4,12 @@
 mod hostile;
 
 use crate::model::no_answer::NoAnswer;
-use crate::model::wire::MAX_CALLS;
+use crate::model::wire::answerable;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::event::{Answer, AskedCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 
 #[derive(Deserialize)]
 struct Completion {
@@ -127,15 +126,7 @@ fn calls(message: &Map<String, Value>) -> Result<Vec<AskedCall>, NoAnswer> {
         Some(Value::Array(calls)) => calls.iter().map(call).collect::<Result<Vec<_>, _>>()?,
         Some(other) => return Err(NoAnswer::unreadable("its `tool_calls` are no list", other.to_string())),
     };
-    if calls.len() > MAX_CALLS {
-        return Err(NoAnswer::unreadable("it asks for too many tools at once", calls.len().to_string()));
-    }
-    let mut ids = BTreeSet::new();
-    match calls.iter().find(|call| !ids.insert(call.id.as_str())) {
-        // Two results for one id have no place in the history.
-        Some(twice) => Err(NoAnswer::unreadable("two of its tool calls have the same id", twice.id.as_str())),
-        None => Ok(calls),
-    }
+    answerable(calls)
 }
 
 fn call(call: &Value) -> Result<AskedCall, NoAnswer> {

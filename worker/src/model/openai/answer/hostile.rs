@@ -1,8 +1,10 @@
 //! Answers that no model means: too deep, too long, doubled, cut, and near to one that could be read.
 
 use super::*;
+use crate::model::wire::MAX_CALLS;
 use proptest::prelude::*;
 use rstest::rstest;
+use std::collections::BTreeSet;
 
 fn body(message: &str) -> String {
     format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#)
