@@ -2,7 +2,7 @@
 
 mod local;
 
-pub use local::{EventsArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
+pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, Output, RunArgs};
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -26,6 +26,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Print the events of a Job that ran on this machine
     Events(EventsArgs),
+    /// Show how a Job on this machine stands: what its gates decided, what it spent, how it goes on
+    Get(GetArgs),
     /// Move the jobs of an older memory, which held those of all Skills in one directory, to their Skills
     Migrate(MigrateArgs),
     /// Turn a skill file of the older dialect (names in snake case: domain.yaml, skill.yaml) into a manifest

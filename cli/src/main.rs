@@ -5,6 +5,7 @@ mod bindings;
 mod check;
 mod events;
 mod exit;
+mod get;
 mod import;
 mod lint;
 mod look;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Events(args) => events::run(&args),
+        Command::Get(args) => get::run(&args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Import(args) => of_io(import::run(&args)),
         Command::Lint(args) => of_io(lint::run(&args)),

@@ -2,8 +2,8 @@
 //! pod; what an operator would hand over is put together here.
 
 mod begin;
-mod document;
-mod ending;
+pub mod document;
+pub mod ending;
 mod key;
 pub mod memory;
 mod model;
@@ -12,6 +12,7 @@ mod people;
 mod resources;
 mod screen;
 pub mod skill;
+pub mod standing;
 mod templates;
 mod vendor;
 mod work;

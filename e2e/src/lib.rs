@@ -18,3 +18,10 @@ pub mod logging;
 pub mod model_server;
 pub mod orders;
 pub mod serving;
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "it is part of tests, as `harness` is"
+)]
+pub mod suite;

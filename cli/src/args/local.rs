@@ -1,7 +1,7 @@
 //! What the commands take that work on a memory of this machine, without a cluster.
 #![expect(clippy::doc_markdown, reason = "what is shown at a terminal has no markup")]
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// What `run` takes.
@@ -107,6 +107,34 @@ pub struct EventsArgs {
     /// Print the lines as they stand in the log
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `get` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Without a key, all Jobs of the memory are listed.\n\n\
+                        Exit codes: 0 good, 1 a log is broken, 2 there is no such Job.")]
+pub struct GetArgs {
+    /// The key of a Job in the memory
+    #[arg(value_name = "KEY")]
+    pub key: Option<String>,
+    /// The memory
+    #[arg(long, value_name = "DIR", default_value = "memory")]
+    pub memory: PathBuf,
+    /// The Jobs of this Skill only
+    #[arg(long, value_name = "NAME")]
+    pub skill: Option<String>,
+    /// Print it for programs
+    #[arg(short, long, value_enum)]
+    pub output: Option<Output>,
+}
+
+/// A form for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
 }
 
 /// What `migrate` takes.

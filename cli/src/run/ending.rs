@@ -40,20 +40,23 @@ pub fn answer(out: &mut impl Write, result: &WholeResult) -> io::Result<()> {
 }
 
 /// What a model says must not steer a terminal.
-fn quiet(text: &str) -> String {
+pub fn quiet(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
 }
 
 /// How a Job ended, in a line or two.
 pub fn outcome(outcome: &Outcome, result: Option<&WholeResult>, usage: &Usage) -> String {
-    let calls = &usage.llm_calls;
-    let asked = calls.intent + calls.plan + calls.finalization + calls.polish;
     let draft =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
+    format!("{}: {}{draft}\n{}", outcome.code, quiet(&outcome.message), spent(usage))
+}
+
+/// What a Job has cost so far.
+pub fn spent(usage: &Usage) -> String {
+    let calls = &usage.llm_calls;
+    let asked = calls.intent + calls.selection + calls.plan + calls.finalization + calls.polish;
     format!(
-        "{}: {}{draft}\n{asked} requests to the model, {} tool calls, {} tokens, {} s of work",
-        outcome.code,
-        quiet(&outcome.message),
+        "{asked} requests to the model, {} tool calls, {} tokens, {} s of work",
         usage.tool_calls,
         usage.input_tokens + usage.output_tokens,
         usage.seconds

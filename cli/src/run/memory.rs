@@ -32,6 +32,13 @@ impl Slag {
         self.dir.join(log::JOBS).join(key)
     }
 
+    /// The keys of its Jobs, in their order.
+    pub fn jobs(&self) -> Vec<String> {
+        let mut keys = names(&self.dir.join(log::JOBS)).unwrap_or_default();
+        keys.retain(|key| self.log(key).is_dir());
+        keys
+    }
+
     /// Makes what is missing, and tries whether a log can be kept there.
     ///
     /// # Errors
@@ -53,12 +60,25 @@ impl Slag {
 
 /// The slags of a memory that have the log of a Job.
 pub fn holders(memory: &Path, key: &str) -> Vec<Slag> {
-    let Ok(entries) = fs::read_dir(memory) else { return Vec::new() };
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut slags: Vec<Slag> =
-        names.map(|name| Slag::of(memory, &name)).filter(|slag| slag.log(key).is_dir()).collect();
-    slags.sort_by(|one, other| one.name.cmp(&other.name));
-    slags
+    let names = names(memory).unwrap_or_default().into_iter();
+    names.map(|name| Slag::of(memory, &name)).filter(|slag| slag.log(key).is_dir()).collect()
+}
+
+/// All slags of a memory, in the order of their names.
+///
+/// # Errors
+/// If there is no such directory.
+pub fn slags(memory: &Path) -> Result<Vec<Slag>, Trouble> {
+    let names = names(memory).map_err(|error| refused(memory, &error))?.into_iter();
+    Ok(names.map(|name| Slag::of(memory, &name)).filter(|slag| slag.dir.join(log::JOBS).is_dir()).collect())
+}
+
+/// What is in a directory, in the order of names.
+fn names(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
 }
 
 /// The one slag that has the log of a Job; `skill` names it, where several have.

@@ -4,18 +4,15 @@ use super::ending;
 use super::memory::Slag;
 use super::people::Terminal;
 use super::screen::Screen;
+use super::standing::{self, Standing};
 use super::{Job, told};
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::report::Projection;
-use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
-use bloomery_engine::line::Chain;
-use bloomery_engine::projection::project;
 use bloomery_worker::driver::{Nobody, Patience, People};
 use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::log::files::Disk;
-use bloomery_worker::log::{JOBS, Segments};
 use bloomery_worker::printer::{Format, Printer};
 use bloomery_worker::recent::Recent;
 use bloomery_worker::redact::Redactor;
@@ -36,12 +33,15 @@ const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHE
 /// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
 pub fn work(job: &Job<'_>, screen: &Screen, redactor: Redactor) -> Result<Exit, Trouble> {
     let mut inputs = inputs(job, redactor)?;
-    match standing(job, &inputs)? {
-        Standing::Over(projection, result) => {
-            return tell(job, screen, driver::Exit::Finished, &projection, result.as_ref());
-        }
-        Standing::Open { epochs } => inputs.part.attempt = u32::try_from(epochs).unwrap_or(u32::MAX).saturating_add(1),
+    let Standing { conversation, projection } = standing::of(&job.slag, &inputs)?;
+    if conversation.outcome().is_some() {
+        return tell(job, screen, driver::Exit::Finished, &projection, conversation.result());
     }
+    if projection.log.events > 0 && job.args.resume.is_none() {
+        return Err(unfinished(job));
+    }
+    // An attempt is an epoch of the log here.
+    inputs.part.attempt = u32::try_from(conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
     let terminal = Terminal::open(screen);
     inputs.people = terminal.is_some();
     let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
@@ -53,36 +53,11 @@ pub fn work(job: &Job<'_>, screen: &Screen, redactor: Redactor) -> Result<Exit, 
     exit
 }
 
-/// How a Job stands before this process has done anything.
-enum Standing {
-    /// It has ended, with an answer or without.
-    Over(Box<Projection>, Option<WholeResult>),
-    /// It has not. An attempt is an epoch of its log here.
-    Open { epochs: u64 },
-}
-
 /// What the worker is told.
 fn inputs(job: &Job<'_>, redactor: Redactor) -> Result<Inputs, Trouble> {
     let (mut part, revision) = (job.document.part.clone(), job.document.revision.clone());
     part.models.clone_from(&job.models.endpoints);
     Inputs::new(revision, part, redactor).map_err(|error| Trouble::usage(error.to_string()))
-}
-
-/// Looks at the log. Nothing is written.
-fn standing(job: &Job<'_>, inputs: &Inputs) -> Result<Standing, Trouble> {
-    let key = &inputs.part.run_key;
-    let segments = Segments::new(Disk, job.slag.log(key));
-    let mut conversation = Conversation::new(inputs.run());
-    let mut chain = Chain::new(inputs.source());
-    segments.read(&mut chain, |entry| conversation.apply(entry)).map_err(|error| told(&error))?;
-    if conversation.outcome().is_some() {
-        let projection = project(&conversation, chain.position(&format!("{JOBS}/{key}")));
-        return Ok(Standing::Over(Box::new(projection), conversation.result().cloned()));
-    }
-    if chain.events() > 0 && job.args.resume.is_none() {
-        return Err(unfinished(job));
-    }
-    Ok(Standing::Open { epochs: conversation.epoch() })
 }
 
 fn unfinished(job: &Job<'_>) -> Trouble {

@@ -35,5 +35,5 @@ async fn the_examples_of_the_page_are_true() {
         assert_eq!(String::from_utf8(output.stdout).unwrap(), shown, "{command}: {said}");
         run += 1;
     }
-    assert_eq!(run, 4);
+    assert_eq!(run, 5);
 }

@@ -19,4 +19,6 @@ mod seeds;
 #[cfg(test)]
 mod stand;
 #[cfg(test)]
+mod suite;
+#[cfg(test)]
 mod tools;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::pods::{PORT, Server, typed};
 use super::proxy::Service;
-use super::script::{Conversation, text};
+use super::script::{Conversation, script_text};
 use super::tenant::Tenant;
 use super::wait::eventually;
 use crate::model_server::{Held, Requests, UserRequests, Violations};
@@ -38,7 +38,7 @@ impl Tenant {
 
     async fn scripted_model(&self, conversations: &[Conversation], key: Option<&str>) -> ModelServer {
         let script: ConfigMap = typed(json!({
-            "metadata": {"name": "model-script"}, "data": {"script.yaml": text(conversations)}
+            "metadata": {"name": "model-script"}, "data": {"script.yaml": script_text(conversations)}
         }));
         self.create(script).await;
         let mut server = Server {
@@ -56,20 +56,15 @@ impl Tenant {
         ModelServer { service, namespace: self.namespace.clone() }
     }
 
+    /// Where the scripted model is, within the cluster.
+    pub fn model_origin(&self) -> String {
+        format!("http://model.{}.svc:{PORT}", self.namespace)
+    }
+
     /// A Model that stands for the tenant's scripted model.
     pub fn model(&self, name: &str) -> ModelDraft<'_> {
-        let spec = ModelSpec {
-            provider: ModelProvider::Openai,
-            model: "scripted".to_owned(),
-            base_url: format!("http://model.{}.svc:{PORT}/v1", self.namespace),
-            api_key: None,
-            context_window: None,
-            max_output_tokens: None,
-            timeout: None,
-            ca: None,
-            proxy: None,
-            fallback: Vec::new(),
-        };
+        let spec =
+            ModelSpec { base_url: format!("{}/v1", self.model_origin()), ..crate::suite::model(ModelProvider::Openai) };
         ModelDraft { tenant: self, model: Model::new(name, spec) }
     }
 
@@ -155,6 +150,13 @@ impl ModelDraft<'_> {
     #[must_use]
     pub fn speaking(mut self, provider: ModelProvider) -> Self {
         self.model.spec.provider = provider;
+        self
+    }
+
+    /// Is of this spec.
+    #[must_use]
+    pub fn of(mut self, spec: ModelSpec) -> Self {
+        self.model.spec = spec;
         self
     }
 

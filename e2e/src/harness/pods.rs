@@ -88,7 +88,7 @@ pub(super) fn is_ready(pod: &Pod) -> bool {
 }
 
 /// An object out of JSON that the story's author wrote.
-pub(super) fn typed<T: serde::de::DeserializeOwned>(json: Value) -> T {
+pub fn typed<T: serde::de::DeserializeOwned>(json: Value) -> T {
     serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json:#}"))
 }
 

@@ -51,15 +51,30 @@ impl Conversation {
 
     /// Puts a fault before the given turn, in the words of the script.
     #[must_use]
-    pub fn fault(mut self, turn: usize, fault: Value) -> Self {
+    pub fn fault(self, turn: usize, fault: Value) -> Self {
+        self.changed(turn, |turn| turn.fault(fault))
+    }
+
+    /// Thinks before the first turn: Anthropic's protocol shows it, and wants it back.
+    #[must_use]
+    pub fn thinking(self, thought: &str) -> Self {
+        self.changed(0, |turn| turn.thinking(thought))
+    }
+
+    fn changed(mut self, turn: usize, change: impl FnOnce(Turn) -> Turn) -> Self {
         let turn = self.0.get_mut("turns").and_then(|turns| turns.get_mut(turn)).expect("the turn exists");
-        let faults = turn.as_object_mut().expect("a turn is an object").entry("faults").or_insert(json!([]));
-        faults.as_array_mut().expect("faults are a list").push(fault);
+        *turn = change(Turn(turn.take())).0;
         self
     }
-}
 
-impl Conversation {
+    /// Has only the requests of this model.
+    #[must_use]
+    pub fn of_model(mut self, name: &str) -> Self {
+        let matches = self.0.get_mut("match").and_then(Value::as_object_mut).expect("a conversation matches requests");
+        matches.insert("model".to_owned(), json!(name));
+        self
+    }
+
     /// Knows nothing of these fields of a request, named by their paths with dots, and refuses them.
     #[must_use]
     pub fn not_knowing(mut self, fields: &[&str]) -> Self {
@@ -113,10 +128,8 @@ impl Conversation {
         self.expect_first("noMessageContains", json!(parts))
     }
 
-    fn expect_first(mut self, what: &str, value: Value) -> Self {
-        let turn = self.0.get_mut("turns").and_then(|turns| turns.get_mut(0)).expect("there is a turn");
-        *turn = Turn(turn.take()).expect(what, value).0;
-        self
+    fn expect_first(self, what: &str, value: Value) -> Self {
+        self.changed(0, |turn| turn.expect(what, value))
     }
 }
 
@@ -139,6 +152,15 @@ impl Turn {
     pub fn and_call(mut self, tool: &str, arguments: Value) -> Self {
         let calls = self.0.get_mut("calls").and_then(Value::as_array_mut).expect("the turn has calls");
         calls.push(json!({"name": tool, "arguments": arguments}));
+        self
+    }
+
+    /// Puts a fault before it, in the words of the script.
+    #[must_use]
+    pub fn fault(mut self, fault: Value) -> Self {
+        let turn = self.0.as_object_mut().expect("a turn is an object");
+        let faults = turn.entry("faults").or_insert(json!([]));
+        faults.as_array_mut().expect("faults are a list").push(fault);
         self
     }
 
@@ -196,7 +218,7 @@ impl Turn {
 }
 
 /// The script of these conversations, read once as the model server will.
-pub(super) fn text(conversations: &[Conversation]) -> String {
+pub fn script_text(conversations: &[Conversation]) -> String {
     let conversations: Vec<&Value> = conversations.iter().map(|conversation| &conversation.0).collect();
     let text = json!({ "conversations": conversations }).to_string();
     if let Err(why) = crate::model_server::script::Script::from_yaml(&text) {

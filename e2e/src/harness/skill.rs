@@ -11,10 +11,9 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
-use serde_json::json;
 
 use super::cluster::image;
-use super::pods::{PORT, typed};
+use super::pods::PORT;
 use super::tenant::Tenant;
 use super::wait::{gone, says, until};
 
@@ -36,36 +35,12 @@ pub struct SkillHandle<'t> {
 impl Tenant {
     /// A Skill that refunds orders: the shop's MCP server as its container, `default` as its Model.
     pub fn skill(&self, name: &str) -> SkillDraft<'_> {
-        SkillDraft { tenant: self, skill: Skill::new(name, self.refunds()) }
+        self.skill_of(name, refunds()).with_orders()
     }
 
-    fn refunds(&self) -> SkillSpec {
-        let reads =
-            |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), ..ToolDeclaration::default() };
-        SkillSpec {
-            display_name: Some("CS: Tier 1".to_owned()),
-            version: Some(1),
-            problem: Problem {
-                statement: "Help customers track orders and process refunds.".to_owned(),
-                goals: Vec::new(),
-            },
-            role: Some(Role {
-                name: Some("Support Agent".to_owned()),
-                persona: Some("You help with orders.".to_owned()),
-            }),
-            intents: None,
-            resources: Vec::new(),
-            mcp_server: Some(McpServer { container: Some(self.orders()), service: None }),
-            tools: vec![reads("verify_identity"), reads("check_eligibility"), reads("track_order")],
-            policy: None,
-            output_contract: Some(OutputContract {
-                required_fields: ["order_id", "status", "next_steps"].map(str::to_owned).to_vec(),
-                schema: None,
-            }),
-            acceptance_criteria: Vec::new(),
-            context: None,
-            engine: None,
-        }
+    /// A Skill of this spec.
+    pub fn skill_of(&self, name: &str, spec: SkillSpec) -> SkillDraft<'_> {
+        SkillDraft { tenant: self, skill: Skill::new(name, spec) }
     }
 
     fn orders(&self) -> McpContainer {
@@ -86,23 +61,52 @@ impl Tenant {
     }
 }
 
+/// What a Skill says that refunds orders with the tools of the shop's MCP server, wherever that is.
+pub fn refunds() -> SkillSpec {
+    let reads =
+        |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), ..ToolDeclaration::default() };
+    SkillSpec {
+        display_name: Some("CS: Tier 1".to_owned()),
+        version: Some(1),
+        problem: Problem {
+            statement: "Help customers track orders and process refunds.".to_owned(),
+            goals: Vec::new(),
+        },
+        role: Some(Role { name: Some("Support Agent".to_owned()), persona: Some("You help with orders.".to_owned()) }),
+        intents: None,
+        resources: Vec::new(),
+        mcp_server: None,
+        tools: vec![reads("verify_identity"), reads("check_eligibility"), reads("track_order")],
+        policy: None,
+        output_contract: Some(OutputContract {
+            required_fields: ["order_id", "status", "next_steps"].map(str::to_owned).to_vec(),
+            schema: None,
+        }),
+        acceptance_criteria: Vec::new(),
+        context: None,
+        engine: None,
+    }
+}
+
+/// What the seed's `cs-tier-1` says: [`refunds`], and all its rules.
+pub fn tier_one() -> SkillSpec {
+    let mut spec = refunds();
+    tier_one::applied(&mut spec);
+    spec
+}
+
 impl SkillDraft<'_> {
     /// Is all that the seed's `cs-tier-1` says (002, section 3.1): intents, guardrails, workflow, approvals, gate.
     #[must_use]
     pub fn tier_one(self) -> Self {
-        self.with(|spec| {
-            spec.problem = typed(json!({
-                "statement": "Help customers track orders and process refunds",
-                "goals": ["Reduce response time", "Increase satisfaction"],
-            }));
-            spec.role = Some(typed(json!({
-                "name": "Support Agent", "persona": "Friendly and empathetic customer support specialist",
-            })));
-            spec.intents = Some(typed(tier_one::intents()));
-            spec.tools.push(typed(tier_one::process_refund()));
-            spec.policy = Some(typed(tier_one::policy()));
-            spec.engine = Some(typed(json!({"finalizationGate": {"enabled": true, "maxRetries": 2}})));
-        })
+        self.with(tier_one::applied)
+    }
+
+    /// Has the shop's MCP server as its container.
+    #[must_use]
+    pub fn with_orders(self) -> Self {
+        let container = self.tenant.orders();
+        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), service: None }))
     }
 
     /// Changes the spec in a way that has no word of its own.

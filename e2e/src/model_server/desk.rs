@@ -17,6 +17,7 @@ use super::error::ApiError;
 use super::request::Request;
 use super::script::Times;
 use super::stage;
+use super::wire::Wire;
 
 /// The most violations that are kept; later ones are only counted.
 const KEPT_VIOLATIONS: usize = 1_000;
@@ -37,7 +38,8 @@ pub(super) struct Desk {
 struct Notes {
     violations: Violations,
     requests: Requests,
-    earlier: BTreeMap<String, Earlier>,
+    /// The last request of each user to each provider: a model of another gets the conversation in another form.
+    earlier: BTreeMap<(String, Wire), Earlier>,
     /// The different requests of each stage but the main loop.
     asked: BTreeMap<(String, Stage), Vec<Digest>>,
     /// Which conversation of the script a user is in.
@@ -93,13 +95,14 @@ impl Desk {
         notes.requests.of(user(request)).ask(place);
         notes.requests.total += 1;
         // Only the main loop has a history that grows: the other stages ask anew each time.
-        let earlier = notes.earlier.get(user(request)).filter(|_| place.stage == Stage::Plan);
+        let history = (user(request).to_owned(), request.wire);
+        let earlier = notes.earlier.get(&history).filter(|_| place.stage == Stage::Plan);
         let broken = check::check(request, earlier);
         if !broken.is_empty() {
             return Err(notes.refuse(user(request), place, broken));
         }
-        if let Some(user) = request.user.as_ref().filter(|_| place.stage == Stage::Plan) {
-            notes.earlier.insert(user.clone(), Earlier::of(request));
+        if place.stage == Stage::Plan && request.user.is_some() {
+            notes.earlier.insert(history, Earlier::of(request));
         }
         Ok(place)
     }
@@ -140,7 +143,7 @@ impl Desk {
         }
         let mut notes = self.notes();
         notes.requests.of(user(request)).answered += 1;
-        if let Some(earlier) = notes.earlier.get_mut(user(request)) {
+        if let Some(earlier) = notes.earlier.get_mut(&(user(request).to_owned(), request.wire)) {
             earlier.thoughts = request.wire.thoughts(request, answer);
         }
     }

@@ -14,7 +14,7 @@ use super::event::Event;
 use super::request::Request;
 
 /// A provider's protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wire {
     /// Chat completions.
     Openai,

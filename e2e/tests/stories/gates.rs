@@ -102,25 +102,6 @@ async fn an_answer_that_fails_three_times_is_handed_to_a_person() {
 }
 
 #[tokio::test]
-async fn an_answer_that_failed_comes_back_with_new_evidence_and_passes() {
-    let turns = [
-        Turn::answer("A-17"),
-        call("check_eligibility", json!({"order_id": "A-17"})).after_feedback("nothing was looked up"),
-        Turn::answer("A-17, which is eligible,"),
-    ];
-    let conversation = conversation("A-17", turns).ruling(fails("GOAL_NOT_MET", "nothing was looked up", "TOOL_CALL"));
-    story(async |tenant| {
-        let shop = tenant.shop(&[conversation]).await;
-        tenant.skill("cs-tier-1").await;
-        let gate = tenant.job("mended").await.succeeded().await.gates.expect("gates have an outcome").finalization;
-        let passed: Vec<_> = gate.attempts.iter().map(|attempt| (attempt.passed, attempt.score)).collect();
-        assert_eq!(passed, [(false, Some(0.3)), (true, Some(1.0))]);
-        shop.model.found_no_fault().await;
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn a_gate_that_is_off_is_skipped_and_status_says_so() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;

@@ -13,6 +13,7 @@
 )]
 
 mod budget;
+mod conversations;
 mod crds;
 mod deletion;
 mod faults;

@@ -107,36 +107,6 @@ async fn jobs_of_two_skills_run_at_once_each_in_its_slag() {
 }
 
 #[tokio::test]
-async fn what_is_denied_is_told_to_the_model_which_goes_on() {
-    let turns = [
-        call("track_order", json!({"order_id": "A-17"})).not_offered(&["track_order"]),
-        call("verify_identity", json!({"order_id": 17, "email": "customer-17@example.com"})).after_result("Denied"),
-        call("check_eligibility", json!({"order_id": "A-17"})).after_result("Denied"),
-        Turn::answer("A-17").after_result("eligible"),
-    ];
-    story(async |tenant| {
-        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
-        tenant.skill("cs-tier-1").blocking("track_order").await;
-        let status = tenant.job("denied").await.succeeded().await;
-        let gate = status.gates.expect("gates have an outcome").pre_tool;
-        assert_eq!((gate.allowed, gate.denied), (1, 2));
-        let rules: Vec<_> = gate.last.iter().map(|ruling| (ruling.verdict, ruling.rule)).collect();
-        let expected = [
-            (Verdict::Deny, Some(GateReason::Policy)),
-            (Verdict::Deny, Some(GateReason::Schema)),
-            (Verdict::Allow, None),
-        ];
-        assert_eq!(rules, expected, "{:#?}", gate.last);
-        let why = gate.last[1].reason.clone().unwrap_or_default();
-        assert!(why.contains("order_id"), "the field should be named: {why}");
-        assert_eq!(status.usage.map(|usage| usage.tool_calls), Some(1), "what is denied is not started");
-        shop.model.found_no_fault().await;
-        assert_eq!(shop.ledger.summary().await.effects, 0);
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn an_answer_in_the_wrong_form_is_sent_back_once() {
     let turns = [say("Order A-17 is fine."), Turn::answer("A-17").after_feedback("json block")];
     story(async |tenant| {
@@ -146,28 +116,6 @@ async fn an_answer_in_the_wrong_form_is_sent_back_once() {
         let gate = status.gates.expect("gates have an outcome").finalization;
         assert_eq!((gate.form_errors, gate.passed), (1, true));
         assert_eq!(gate.attempts.len(), 1, "a form error is no attempt: {gate:?}");
-        shop.model.found_no_fault().await;
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_answer_that_never_fits_is_handed_to_a_person() {
-    let unfit = "Order A-17 is refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```";
-    let turns = [say(unfit), say(unfit), say(unfit), say(unfit)];
-    story(async |tenant| {
-        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
-        tenant.skill("cs-tier-1").await;
-        let status = tenant.job("unfit").await.ended(OutcomeCode::GateFailed).await;
-        let gate = status.gates.expect("gates have an outcome").finalization;
-        assert_eq!((gate.form_errors, gate.passed), (2, false));
-        let attempt = gate.attempts.first().expect("a failed attempt");
-        assert_eq!(attempt.missing_fields, ["next_steps"]);
-        assert_eq!(attempt.reasons[0].code, FinalizationCode::MissingRequiredField);
-        assert_eq!(attempt.suggested_action, Some(SuggestedAction::ToolCall));
-        let draft = status.result.expect("the draft stands in the result");
-        assert!(!draft.verified, "{draft:?}");
-        assert!(conditions::is_true(&status.conditions, ConditionType::Stalled), "{:#?}", status.conditions);
         shop.model.found_no_fault().await;
     })
     .await;

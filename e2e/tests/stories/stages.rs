@@ -83,29 +83,6 @@ async fn a_polished_answer_that_lost_a_number_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_refund_whose_workflow_is_not_followed_is_denied_until_it_is() {
-    let refund = |rest: Value| call("process_refund", rest);
-    let turns = [
-        refund(json!({"order_id": "A-17", "amount": 49.9})),
-        call("verify_identity", json!({"order_id": "A-17", "email": "customer-17@example.com"}))
-            .and_call("check_eligibility", json!({"order_id": "A-17"}))
-            .after_result("Denied"),
-        refund(json!({"order_id": "A-17", "amount": 49.9})),
-        Turn::answer("A-17").after_result("refunded"),
-    ];
-    story(async |tenant| {
-        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
-        tenant.skill("cs-tier-1").tier_one().await;
-        let gates = tenant.job("refund").await.succeeded().await.gates.expect("gates have an outcome");
-        assert_eq!((gates.pre_tool.allowed, gates.pre_tool.denied), (3, 1));
-        let first = gates.pre_tool.last.first().expect("a ruling");
-        assert_eq!((first.verdict, first.rule), (Verdict::Deny, Some(GateReason::Workflow)));
-        shop.refunded_once("A-17").await;
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn a_goal_out_of_domain_ends_as_the_skill_says_and_calls_no_tool() {
     use OutOfDomainAction::{Escalate, Redirect, Refuse};
     let actions = [("redirect", Redirect), ("refuse", Refuse), ("escalate", Escalate)];

@@ -1,8 +1,26 @@
 //! The rules of the seed's `cs-tier-1` (002, section 3.1).
 
+use bloomery_crds::v1alpha1::SkillSpec;
 use serde_json::{Value, json};
 
-pub(super) fn intents() -> Value {
+use crate::harness::pods::typed;
+
+/// Puts all of them into a Skill that refunds orders.
+pub(super) fn applied(spec: &mut SkillSpec) {
+    spec.problem = typed(json!({
+        "statement": "Help customers track orders and process refunds",
+        "goals": ["Reduce response time", "Increase satisfaction"],
+    }));
+    spec.role = Some(typed(json!({
+        "name": "Support Agent", "persona": "Friendly and empathetic customer support specialist",
+    })));
+    spec.intents = Some(typed(intents()));
+    spec.tools.push(typed(process_refund()));
+    spec.policy = Some(typed(policy()));
+    spec.engine = Some(typed(json!({"finalizationGate": {"enabled": true, "maxRetries": 2}})));
+}
+
+fn intents() -> Value {
     let order_id = json!({"name": "order_id", "type": "string", "required": true});
     json!({
         "supported": [
@@ -23,7 +41,7 @@ pub(super) fn intents() -> Value {
     })
 }
 
-pub(super) fn process_refund() -> Value {
+fn process_refund() -> Value {
     json!({
         "name": "process_refund",
         "description": "Process a customer refund",
@@ -35,7 +53,7 @@ pub(super) fn process_refund() -> Value {
     })
 }
 
-pub(super) fn policy() -> Value {
+fn policy() -> Value {
     json!({
         "guardrails": {
             "never": [

@@ -263,8 +263,39 @@ async fn a_bad_model_is_refused_with_the_path_of_the_field() {
             ("spec.timeout", "should match", json!({"timeout": "0s"})),
             ("spec.contextWindow", "greater than or equal to 8192", json!({"contextWindow": 8191})),
             ("spec.contextWindow", "less than or equal to", json!({"contextWindow": 10_000_001})),
+            ("spec.maxOutputTokens", "greater than or equal to 256", json!({"maxOutputTokens": 255})),
+            ("spec.maxOutputTokens", "leave room for the prompt", json!({"maxOutputTokens": 128_000})),
         ];
         refuses_each(&tenant.models(), &model(), cases).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_model_that_is_badly_reached_is_refused_with_the_path_of_the_field() {
+    let secret = json!({"secretKeyRef": {"name": "corporate", "key": "ca.crt"}});
+    let both = but(secret.clone(), &json!({"configMapKeyRef": {"name": "corporate", "key": "ca.crt"}}));
+    let plain = json!({"baseUrl": "http://llm.internal/v1", "ca": secret.clone()});
+    let fallback = |names: &[&str]| json!({ "fallback": names });
+    story(async |tenant| {
+        let cases = vec![
+            ("spec.ca", "exactly one of secretKeyRef and configMapKeyRef", json!({"ca": {}})),
+            ("spec.ca", "exactly one of secretKeyRef and configMapKeyRef", json!({ "ca": both })),
+            ("spec.ca", "only looked at for an https baseUrl", plain),
+            ("spec.ca.secretKeyRef.key", "Required value", json!({"ca": {"secretKeyRef": {"name": "corporate"}}})),
+            ("spec.proxy", "without user and path", json!({"proxy": "http://jane:secret@proxy.example:3128"})),
+            ("spec.proxy", "without user and path", json!({"proxy": "http://proxy.example/way"})),
+            ("spec.proxy", "must be an http or https URL", json!({"proxy": "socks5://proxy.example"})),
+            ("spec.fallback", "cannot be its own fallback", fallback(&["fast", "broken"])),
+            ("spec.fallback[1]", "Duplicate value", fallback(&["fast", "fast"])),
+            ("spec.fallback[0]", "should match", fallback(&["other/fast"])),
+            ("spec.fallback", "at most 4", fallback(&["a", "b", "c", "d", "e"])),
+        ];
+        refuses_each(&tenant.models(), &model(), cases).await;
+        let good = json!({
+            "baseUrl": "https://llm.internal/v1", "ca": secret, "proxy": "http://proxy.example:3128", "fallback": ["fast"],
+        });
+        tenant.models().takes("reached", &but(model(), &good)).await;
     })
     .await;
 }

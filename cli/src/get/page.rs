@@ -1,0 +1,98 @@
+//! A Job as a person wants to see it: what was asked, what each gate decided, what came of it.
+
+use super::Seen;
+use crate::run::ending::{quiet, spent};
+use bloomery_crds::outcome::Outcome;
+use bloomery_crds::report::Projection;
+use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict};
+use std::fmt::Write;
+
+/// How wide the names on the left are.
+const NAMES: usize = 12;
+
+/// The page of a Job.
+pub(super) fn of(seen: &Seen) -> String {
+    let Seen { job, skill, goal, status } = seen;
+    let mut page = Page::default();
+    page.line("Job", &format!("{job} of the Skill {skill}"));
+    page.line("Goal", goal);
+    page.line("Phase", &phase(status));
+    page.gates(&status.gates);
+    for workflow in &status.workflows {
+        let open =
+            if workflow.open.is_empty() { String::new() } else { format!("; open: {}", workflow.open.join(", ")) };
+        page.line("Workflow", &format!("{}: {} done{open}", workflow.name, workflow.done.len()));
+    }
+    if let Some(call) = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) {
+        page.line(
+            "Waits for",
+            &format!("{} to let {} be called: {}", call.approvers.join(" and "), call.tool, call.reason),
+        );
+    }
+    for remark in &status.remarks {
+        page.line("Remark", remark);
+    }
+    page.line("Spent", &spent(&status.usage));
+    page.line("Log", &format!("{} events in {}", status.log.events, status.log.path));
+    if let Some(result) = &status.result {
+        let draft = if result.verified { "Answer" } else { "Draft" };
+        page.line(draft, &result.text);
+        for (name, value) in &result.fields {
+            page.line("", &format!("{name}: {value}"));
+        }
+    }
+    page.0
+}
+
+fn phase(status: &Projection) -> String {
+    let phase = status.phase.to_string();
+    let Some(Outcome { code, message, .. }) = &status.outcome else { return phase };
+    let code = code.to_string();
+    if code == phase { format!("{phase}: {message}") } else { format!("{phase}, {code}: {message}") }
+}
+
+/// What is written so far.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    /// A name, and a text that may have several lines.
+    fn line(&mut self, name: &str, text: &str) {
+        for (at, line) in quiet(text.trim_end()).lines().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            // Nothing fails that writes to a string.
+            let _ = writeln!(self.0, "{}", format!("{name:NAMES$}{line}").trim_end());
+        }
+    }
+
+    fn gates(&mut self, gates: &Gates) {
+        let Gates { intent, pre_tool, finalization } = gates;
+        if let Some(intent) = intent {
+            let id = intent.id.as_deref().unwrap_or("none of the Skill's");
+            let entities: Vec<String> =
+                intent.entities.iter().map(|(name, value)| format!(", {name} {value}")).collect();
+            self.line("Intent", &format!("{id}{}", entities.concat()));
+        }
+        let counts = format!("{} allowed, {} denied, {} held", pre_tool.allowed, pre_tool.denied, pre_tool.held);
+        self.line("Tool calls", &counts);
+        for ruling in pre_tool.last.iter().filter(|ruling| ruling.verdict != Verdict::Allow) {
+            let reason = ruling.reason.as_deref().unwrap_or("no reason was kept");
+            self.line("", &format!("{} {}: {reason}", ruling.verdict, ruling.tool));
+        }
+        self.finalization(finalization);
+    }
+
+    fn finalization(&mut self, gate: &Finalization) {
+        if gate.form_errors > 0 {
+            self.line("Form", &format!("sent back {} times", gate.form_errors));
+        }
+        for (at, attempt) in gate.attempts.iter().enumerate() {
+            let verdict = if attempt.passed { "passed" } else { "did not pass" };
+            let score = attempt.score.map(|score| format!(", score {score}")).unwrap_or_default();
+            self.line("Gate", &format!("answer {} {verdict}{score}", at + 1));
+            for reason in &attempt.reasons {
+                self.line("", &format!("{}: {}", reason.code, reason.detail));
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The suite of conversations, held without a cluster. The stories of e2e hold the same cases on one.
+
+use super::stand::Stand;
+use bloomery_crds::v1alpha1::{JobStatus, Limits, Model, Skill};
+use bloomery_e2e::harness::script_text;
+use bloomery_e2e::ledger::{self, Summary};
+use bloomery_e2e::model_server::Violations;
+use bloomery_e2e::orders;
+use bloomery_e2e::suite::{Case, FOLDER, SKILL, Told};
+use serde::Serialize;
+use serde_json::Value;
+use std::fs;
+
+bloomery_e2e::suite!(held);
+
+async fn held(name: &str, case: Case) {
+    let stand = Stand::new(&script_text(&case.conversations)).await;
+    let here = || "127.0.0.1:0".parse().unwrap();
+    let ledger = ledger::start(here(), stand.dir.path()).await.unwrap();
+    let options = orders::Options { ledger: Some(ledger.url()), tenant: None, allowed_hosts: Vec::new() };
+    let orders = orders::start(here(), options).await.unwrap();
+    fs::create_dir(stand.path("folder")).unwrap();
+    stand.write("skill.yaml", &yaml(&Skill::new(SKILL, case.skill.clone())));
+    let origin = stand.model.url();
+    let models = case.models_at(&origin).map(|(name, spec)| yaml(&Model::new(name, spec)));
+    stand.write("models.yaml", &models.collect::<Vec<_>>().join("---\n"));
+
+    let mut told = Told::default();
+    for (at, goal) in case.goals.iter().enumerate() {
+        let key = format!("job-{at}");
+        let mut args =
+            vec!["run", "--skill", "./skill.yaml", "--model", "models.yaml", "--run-key", &key, "--goal", goal];
+        let (mcp, folder) = (format!("{}/mcp", orders.url()), format!("{FOLDER}=folder"));
+        if case.has_orders {
+            args.extend(["--mcp", &mcp]);
+        }
+        if case.has_folder() {
+            args.extend(["--resource", &folder]);
+        }
+        let limits: Vec<String> = case.limits.iter().flat_map(named).collect();
+        args.extend(limits.iter().flat_map(|limit| ["--limit", limit.as_str()]));
+        let ran = stand.bloomery(&args).await;
+        let seen = stand.bloomery(&["get", &key, "-o", "json"]).await;
+        let seen: Value = serde_json::from_str(&seen.out).unwrap_or_else(|error| panic!("{error}: {ran:#?} {seen:#?}"));
+        told.add(serde_json::from_value::<JobStatus>(seen["status"].clone()).unwrap());
+    }
+    let found: Violations = get(&format!("{}/control/violations", stand.model.url())).await;
+    assert_eq!(found.total, 0, "the model server was sent what it does not take: {:#?}", found.violations);
+    let summary: Summary = get(&format!("{}/effects/summary", ledger.url())).await;
+    told.is_as_told(name, &summary);
+}
+
+async fn get<T: serde::de::DeserializeOwned>(url: &str) -> T {
+    serde_json::from_str(&reqwest::get(url).await.unwrap().text().await.unwrap()).unwrap()
+}
+
+fn yaml(object: &impl Serialize) -> String {
+    serde_yaml::to_string(object).unwrap()
+}
+
+fn named(limits: &Limits) -> Vec<String> {
+    let Value::Object(limits) = serde_json::to_value(limits).unwrap() else { panic!("limits are an object") };
+    limits.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+}

@@ -1,0 +1,121 @@
+//! The suite of conversations: each is held on the cluster and without one, and ends the same way in both.
+//!
+//! A case says what is applied and what the model answers; how it ended stands in `suite/told/<case>.yaml`, one file
+//! for both places. The stories of this crate hold each case in a tenant, the tests of `cli/` with `bloomery run`.
+//!
+//! A case that is new, or ends differently on purpose: `SUITE_WRITE=1 cargo test --workspace --test local suite` writes
+//! what local mode had to say, to be read before it is committed.
+
+pub mod cases;
+mod told;
+
+use bloomery_crds::v1alpha1::{Limits, ModelProvider, ModelSpec, SkillSpec};
+
+use crate::harness::Conversation;
+
+pub use self::told::Told;
+
+/// What the Skill of a case is called.
+pub const SKILL: &str = "cs-tier-1";
+
+/// The resource to which an empty folder is bound, where the Skill declares it.
+pub const FOLDER: &str = "codebase";
+
+/// Conversations that a place holds and that end as is told.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The Skill, without an MCP server.
+    pub skill: SkillSpec,
+    /// Whether it has the shop's MCP server.
+    pub has_orders: bool,
+    /// The Models; their `base_url` is a path of the scripted model, `/v1` for one that answers.
+    pub models: Vec<(&'static str, ModelSpec)>,
+    /// What the model answers.
+    pub conversations: Vec<Conversation>,
+    /// The goals of its Jobs: each begins when the one before has ended.
+    pub goals: Vec<&'static str>,
+    /// What its Jobs may spend.
+    pub limits: Option<Limits>,
+}
+
+impl Case {
+    /// A Skill with the shop's MCP server, and one Job that the Model `default` answers.
+    pub fn of(skill: SkillSpec, goal: &'static str, conversation: Conversation) -> Self {
+        let models = vec![("default", model(ModelProvider::Openai))];
+        Self { skill, has_orders: true, models, conversations: vec![conversation], goals: vec![goal], limits: None }
+    }
+
+    /// Whether its Jobs bind a folder.
+    pub fn has_folder(&self) -> bool {
+        self.skill.resources.iter().any(|resource| resource.name == FOLDER)
+    }
+
+    /// The Models as a place has them whose scripted model is at this address.
+    pub fn models_at(&self, origin: &str) -> impl Iterator<Item = (&'static str, ModelSpec)> {
+        self.models.iter().map(move |(name, model)| {
+            let base_url = format!("{origin}{}", model.base_url);
+            (*name, ModelSpec { base_url, ..model.clone() })
+        })
+    }
+
+    #[must_use]
+    fn speaking(mut self, provider: ModelProvider) -> Self {
+        for (_, model) in &mut self.models {
+            model.provider = provider;
+        }
+        self
+    }
+
+    #[must_use]
+    fn with(mut self, change: impl FnOnce(&mut SkillSpec)) -> Self {
+        change(&mut self.skill);
+        self
+    }
+}
+
+/// A Model of the scripted model.
+pub fn model(provider: ModelProvider) -> ModelSpec {
+    ModelSpec {
+        provider,
+        model: "scripted".to_owned(),
+        base_url: "/v1".to_owned(),
+        api_key: None,
+        context_window: None,
+        max_output_tokens: None,
+        timeout: None,
+        ca: None,
+        proxy: None,
+        fallback: Vec::new(),
+    }
+}
+
+/// Makes a test of each case, which hands its name and the case to a function that holds it somewhere.
+#[macro_export]
+macro_rules! suite {
+    ($hold:path) => {
+        $crate::suite! { $hold:
+            a_refund_passes_every_gate,
+            all_six_stages_of_cs_tier_1,
+            all_six_stages_with_anthropic,
+            a_model_that_fails_is_replaced_by_its_fallback,
+            a_model_that_is_busy_is_asked_again,
+            a_goal_out_of_domain_is_redirected,
+            what_is_denied_is_told_and_the_model_goes_on,
+            a_call_that_is_held_waits,
+            an_answer_without_its_fields_is_handed_over,
+            an_answer_that_failed_comes_back_with_evidence,
+            a_workflow_binds_the_order_of_its_steps,
+            tools_are_selected_where_there_are_many,
+            files_are_written_read_and_changed_in_what_is_bound_only,
+            a_job_ends_at_its_steps,
+        }
+    };
+    ($hold:path: $($case:ident),+ $(,)?) => {
+        $(
+            #[tokio::test]
+            async fn $case() {
+                $hold(stringify!($case), $crate::suite::cases::$case()).await;
+            }
+        )+
+    };
+}
