@@ -22,7 +22,7 @@ async fn held(name: &str, case: Case) {
         for (at, goal) in case.goals.iter().enumerate() {
             let mut job = tenant.job(&format!("job-{at}")).of(SKILL).goal(goal);
             if case.has_folder() {
-                job = job.binding(FOLDER, json!({"persistentVolumeClaim": {"claimName": "folder"}}));
+                job = job.binding(FOLDER, json!({"persistentVolumeClaim": {"claimName": "folder", "readOnly": false}}));
             }
             if let Some(limits) = &case.limits {
                 job = job.limits(limits.clone());
