@@ -1,10 +1,9 @@
 //! Jobs that go well, or end as their gates say.
 
 use bloomery_crds::conditions::{self, ConditionType};
-use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::result_digest;
-use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, Gates, JobStatus, SkillStatus, SuggestedAction, Verdict};
-use bloomery_e2e::harness::{Turn, call, cluster, conversation, machine, refund_of, say, story};
+use bloomery_crds::v1alpha1::{Gates, JobStatus, SkillStatus, Verdict};
+use bloomery_e2e::harness::{Turn, cluster, conversation, machine, refund_of, say, story};
 use serde_json::json;
 
 use crate::memory;

@@ -1,9 +1,9 @@
 //! The six stages of the seed's `cs-tier-1` (002), each with its outcome in status.
 
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::v1alpha1::{GateReason, OutOfDomainAction, Verdict};
-use bloomery_e2e::harness::{Conversation, Turn, call, conversation, refund_of, say, story};
-use serde_json::{Value, json};
+use bloomery_crds::v1alpha1::OutOfDomainAction;
+use bloomery_e2e::harness::{Conversation, call, conversation, refund_of, say, story};
+use serde_json::json;
 
 /// Where an order of the series `C` is, as a good agent finds out.
 fn tracking_of(order: &str) -> Conversation {

@@ -1,14 +1,21 @@
-//! A call of a tool, through gate and log: what is left of a step of the worker where the question to the model is
-//! taken away. The floor is a bare client of rmcp and one segment.
+//! A call of a tool, through gate and log: what is left of a step of the worker where the question to the model, by the
+//! same client and with its segment, is taken away. The floor is a bare client of rmcp and one segment.
 
 use crate::figures::{Figures, us};
-use crate::floor::{self, Deed};
-use crate::job::Job;
-use crate::rows::rows;
+use crate::floor;
+use crate::job::{self, Job};
+use crate::rows::{Act, rows};
 use crate::script;
 use crate::servers::{Plan, Servers, TOOLS};
-use crate::skill::WINDOW;
+use crate::skill::{self, WINDOW};
 use crate::times::{median, ratio, typical};
+use bloomery_crds::v1alpha1::Stage;
+use bloomery_engine::line::Chain;
+use bloomery_engine::step::ModelRequest;
+use bloomery_engine::{Conversation, Event};
+use bloomery_worker::model::{Clients, Patience};
+use bloomery_worker::redact::Redactor;
+use bloomery_worker::waits::Waits;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::ServiceExt;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -33,7 +40,7 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
         let job = Job::new(root, Servers::start(plan).await, WINDOW).await;
         job.run(1).await;
         worker.push(job.servers.steps());
-        let questions = floor::questions(&rows(&job.lines()), &job.servers.seen()).into();
+        let questions = Arc::new(Questions::new(&job.lines()));
         drop(job);
         asking.push(ask(root, plan, questions).await);
         bare.push(call(root, plan).await);
@@ -52,13 +59,72 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     figures.decide("call", "a read, above the bare call", (us(read) - us(bare), "us"), 150.0);
 }
 
-/// Asks the questions alone, and says how long each step took.
-async fn ask(root: &Path, plan: Plan, deeds: Arc<[Deed]>) -> Vec<Duration> {
+/// Asks the questions alone, with the worker's own client, and says how long each step took.
+async fn ask(root: &Path, plan: Plan, asked: Arc<Questions>) -> Vec<Duration> {
     let servers = Servers::start(plan).await;
     let dir = tempfile::tempdir_in(root).unwrap();
-    let (path, base) = (dir.path().to_owned(), servers.base.clone());
-    tokio::task::spawn_blocking(move || floor::run(&deeds, &base, &path)).await.unwrap();
+    let (path, endpoint) = (dir.path().to_owned(), job::model(&servers.base, WINDOW));
+    let asking = move || {
+        // On a thread and a runtime of its own, as a worker has them.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let patience = Patience::of(Duration::ZERO);
+            let clients = Clients::new(&[endpoint], "uid-j", &patience, &Redactor::default()).unwrap();
+            for question in &asked.each {
+                floor::write(&path, question.first, question.text.as_bytes()).unwrap();
+                let request = asked.request(question);
+                clients.complete(&request, Duration::from_secs(60), &Waits::new(&|_| {})).await.unwrap();
+            }
+        });
+    };
+    tokio::task::spawn_blocking(asking).await.unwrap();
     servers.steps()
+}
+
+/// What the main loop of a run asked.
+struct Questions {
+    /// The conversation at its end: each request has a part of its turns.
+    conversation: Conversation,
+    each: Vec<Question>,
+}
+
+/// A question and the segment before it.
+struct Question {
+    first: u64,
+    text: String,
+    turns: usize,
+}
+
+impl Questions {
+    fn new(lines: &[String]) -> Self {
+        let mut conversation = Conversation::new(skill::run(skill::skill()));
+        let mut chain = Chain::new(crate::SOURCE);
+        let mut each = Vec::new();
+        for row in rows(lines) {
+            for line in row.text.lines() {
+                conversation.apply(&chain.read(line).unwrap());
+            }
+            let asks = |event: &Event| matches!(event, Event::ModelRequested { stage: Stage::Plan, .. });
+            if row.act == Act::Ask && row.events.last().is_some_and(asks) {
+                each.push(Question { first: row.first, text: row.text, turns: conversation.turns().len() });
+            }
+        }
+        Self { conversation, each }
+    }
+
+    fn request(&self, question: &Question) -> ModelRequest<'_> {
+        ModelRequest {
+            stage: Stage::Plan,
+            model: "default",
+            system: self.conversation.system().unwrap().into(),
+            turns: self.conversation.turns()[..question.turns].into(),
+            history: 0,
+            tools: self.conversation.visible(),
+            temperature: None,
+            form: None,
+            reserve: 0,
+        }
+    }
 }
 
 /// Calls the tools of the script with rmcp's own client, and writes one segment before each.

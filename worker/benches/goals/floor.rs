@@ -38,13 +38,6 @@ pub(crate) fn deeds(rows: &[Row], seen: &[Seen]) -> Vec<Deed> {
     deeds
 }
 
-/// The deeds of a run's questions to its model alone.
-pub(crate) fn questions(rows: &[Row], seen: &[Seen]) -> Vec<Deed> {
-    let asking: Vec<Row> = rows.iter().filter(|row| row.act == Act::Ask).cloned().collect();
-    let asked: Vec<Seen> = seen.iter().filter(|seen| seen.asked != Asked::Tool).cloned().collect();
-    deeds(&asking, &asked)
-}
-
 fn send(path: &'static str, Seen { headers, body, .. }: &Seen) -> Deed {
     Deed::Send { path, headers: sendable(headers.clone()), body: body.clone() }
 }

@@ -56,19 +56,7 @@ impl Job {
             revision: revision.digest.clone(),
             goal: skill::GOAL.into(),
             limits: skill::LIMITS,
-            models: vec![ModelEndpoint {
-                name: "default".into(),
-                provider: ModelProvider::Openai,
-                model: "gpt-5".into(),
-                base_url: format!("{}/v1", self.servers.base),
-                timeout_seconds: 60,
-                context_window: self.window,
-                max_output_tokens: None,
-                api_key: None,
-                ca: None,
-                proxy: None,
-                fallback: Vec::new(),
-            }],
+            models: vec![model(&self.servers.base, self.window)],
             resources: Vec::new(),
             log: None,
             report: Some(self.operator.endpoint.clone()),
@@ -111,5 +99,22 @@ impl Job {
 
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+}
+
+/// The model of a Job, as its worker is told of it.
+pub(crate) fn model(base: &str, window: u64) -> ModelEndpoint {
+    ModelEndpoint {
+        name: "default".into(),
+        provider: ModelProvider::Openai,
+        model: "gpt-5".into(),
+        base_url: format!("{base}/v1"),
+        timeout_seconds: 60,
+        context_window: window,
+        max_output_tokens: None,
+        api_key: None,
+        ca: None,
+        proxy: None,
+        fallback: Vec::new(),
     }
 }

@@ -224,7 +224,7 @@ impl Conversation {
     fn say(&mut self, turn: Turn) {
         self.budget.read(match &turn {
             Turn::User(text) | Turn::ToolResult { text, .. } => text.len(),
-            Turn::Assistant(said) => said.message.to_string().len(),
+            Turn::Assistant(said) => said.message.len(),
         });
         self.turns.push(turn);
     }

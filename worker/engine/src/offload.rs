@@ -9,8 +9,11 @@ use bloomery_crds::text::bounded;
 /// The largest result that stands in the history whole, in bytes.
 pub const INLINE_BYTES: usize = 16 * 1024;
 
-/// How much of a result that is put aside stays in sight, in bytes.
+/// How much of a result that is put aside when it comes stays in sight, in bytes.
 const EXCERPT_BYTES: usize = 1024;
+
+/// How much of an older one stays: what it was about. A long conversation has many of them.
+const REMINDER_BYTES: usize = 256;
 
 /// Answers between two sweeps: each changes the prefix that providers cache.
 const STEPS_BETWEEN: u32 = 20;
@@ -24,11 +27,20 @@ pub struct Offload<'a> {
     pub text: &'a str,
 }
 
-/// What the model sees of a result that was put aside.
+/// What the model sees of a result that is put aside when it comes.
 pub fn excerpt(text: &str, handle: &Digest) -> String {
+    beginning(text, EXCERPT_BYTES, handle)
+}
+
+/// What the model sees of a result from when its window is full.
+pub fn reminder(text: &str, handle: &Digest) -> String {
+    beginning(text, REMINDER_BYTES, handle)
+}
+
+fn beginning(text: &str, bytes: usize, handle: &Digest) -> String {
     format!(
         "{}\n[An excerpt: the whole has {} bytes. Read more of it with focus_read, handle {handle}.]",
-        bounded(text, EXCERPT_BYTES),
+        bounded(text, bytes),
         text.len()
     )
 }
@@ -56,7 +68,7 @@ fn latest(conversation: &Conversation) -> usize {
     conversation.turns().iter().rposition(|turn| matches!(turn, Turn::Assistant(_))).unwrap_or_default()
 }
 
-/// The results before a place that are larger than their excerpts would be.
+/// The results before a place that are larger than excerpts, which name what they are excerpts of.
 fn larger_ones(conversation: &Conversation, before: usize) -> Vec<Offload<'_>> {
     let turns = conversation.turns();
     let results = conversation.results().iter().filter(|(_, at)| **at < before);

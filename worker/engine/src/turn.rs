@@ -1,7 +1,7 @@
 //! The history that a model reads: append-only, so that prefixes stay identical.
 
+use crate::event::Answer;
 use bloomery_crds::v1alpha1::ModelProvider;
-use serde_json::Value;
 
 /// One turn. A model client maps it to its provider's wire format by a fixed rule.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,10 +22,17 @@ pub enum Turn {
 /// What a model answered, verbatim. Another Model gets it in its own form, made of the text and the calls in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// The provider's own message.
-    pub message: Value,
+    /// The provider's own message, as JSON. A tree of it would take several times the memory, once for each answer.
+    pub message: String,
     /// Whose form the message has.
     pub provider: ModelProvider,
     /// The name of the Model that said it; none in a log of an earlier version, where it was the one of the main loop.
     pub model: Option<String>,
+}
+
+impl Said {
+    /// What stays of an answer in the history.
+    pub fn of(answer: &Answer) -> Self {
+        Self { message: answer.message.to_string(), provider: answer.provider, model: answer.model.clone() }
+    }
 }

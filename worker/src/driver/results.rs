@@ -6,7 +6,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::CallId;
-use bloomery_engine::offload::{INLINE_BYTES, Offload, excerpt};
+use bloomery_engine::offload::{INLINE_BYTES, Offload, excerpt, reminder};
 use std::io;
 
 /// Outcomes that came together, as they are recorded. A large answer is durable in the focus cache before it is; one
@@ -32,7 +32,9 @@ fn large(outcome: &Event) -> Option<&str> {
 /// An outcome that has room in the history. A large answer comes with its handle, or with why it has none.
 fn bounded_outcome(outcome: Event, handle: Option<io::Result<Digest>>) -> Event {
     match (outcome, handle) {
-        (Event::ToolCompleted { call, text }, Some(Ok(handle))) => put_aside(call, handle, &text),
+        (Event::ToolCompleted { call, text }, Some(Ok(handle))) => {
+            put_aside(call, &text, excerpt(&text, &handle), handle)
+        }
         (Event::ToolCompleted { call, text }, Some(Err(error))) => {
             tracing::error!("a result of {} bytes cannot be kept in the focus cache: {error}", text.len());
             let note = format!("\n[cut: of {} bytes, the rest could not be kept]", text.len());
@@ -54,14 +56,13 @@ pub(super) fn offloaded(results: &[Offload<'_>], focus: &FocusCache, files: &imp
     let texts: Vec<&str> = results.iter().map(|result| result.text).collect();
     let recorded = |(result, handle): (&Offload<'_>, io::Result<Digest>)| {
         let handle = handle.map_err(|error| Error::of("keep a result in", focus.dir(), error))?;
-        Ok(put_aside(result.call.clone(), handle, result.text))
+        Ok(put_aside(result.call.clone(), result.text, reminder(result.text, &handle), handle))
     };
     results.iter().zip(focus.keep(files, &texts)).map(recorded).collect()
 }
 
-fn put_aside(call: CallId, handle: Digest, text: &str) -> Event {
-    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-    let excerpt = excerpt(text, &handle);
+fn put_aside(call: CallId, whole: &str, excerpt: String, handle: Digest) -> Event {
+    let bytes = u64::try_from(whole.len()).unwrap_or(u64::MAX);
     Event::ResultOffloaded { call, handle, bytes, excerpt }
 }
 
@@ -108,7 +109,11 @@ mod tests {
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
         let [one, other] = ["a", "b"].map(|text| text.repeat(2 * INLINE_BYTES));
         let recorded = kept(vec![completed(&one), completed("small"), completed(&other)], &focus, &Disk);
-        let expected = [&one, &other].map(|text| put_aside(id(), Digest::of_bytes(text.as_bytes()), text));
+        let aside = |text: &String| {
+            let handle = Digest::of_bytes(text.as_bytes());
+            put_aside(id(), text, excerpt(text, &handle), handle)
+        };
+        let expected = [&one, &other].map(aside);
         assert_eq!(recorded, [expected[0].clone(), completed("small"), expected[1].clone()]);
     }
 

@@ -14,7 +14,7 @@ pub(super) fn body(asking: Asking<'_>) -> serde_json::Result<Bytes> {
     History::default().body(asking)
 }
 
-/// The latest request of a conversation as it was written, without its end.
+/// The latest request of a conversation as it was written.
 #[derive(Debug, Default)]
 pub(super) struct History {
     begun: Option<Begun>,
@@ -22,7 +22,10 @@ pub(super) struct History {
 
 #[derive(Debug)]
 struct Begun {
-    bytes: Vec<u8>,
+    /// All of it. It is sent from here, and gone on with where it is once nobody sends it any more.
+    body: Bytes,
+    /// How much of it stays: all but its end.
+    stays: usize,
     writer: Box<dyn Writer>,
     turns: usize,
     number: u32,
@@ -38,12 +41,10 @@ impl History {
         // One that could not be written to its end is not gone on with.
         let begun = self.begun.take().filter(|begun| begun.goes_on(asking));
         let mut begun = begun.map_or_else(|| Begun::new(asking), Ok)?;
-        for turn in asking.request.turns.iter().skip(begun.turns) {
-            begun.add(turn, asking.endpoint)?;
-        }
-        let body = [begun.bytes.as_slice(), begun.writer.end()].concat();
+        begun.go_on(asking)?;
+        let body = begun.body.clone();
         self.begun = Some(begun);
-        Ok(body.into())
+        Ok(body)
     }
 
     /// Lets go of what is held: another Model has gone on with the conversation.
@@ -56,7 +57,21 @@ impl Begun {
     fn new(asking: Asking<'_>) -> serde_json::Result<Self> {
         let (bytes, writer) = wire::begin(asking)?;
         let (number, refused) = (asking.request.history, asking.refused.clone());
-        Ok(Self { bytes, writer, turns: 0, number, refused, renamed: BTreeMap::new() })
+        let stays = bytes.len();
+        Ok(Self { body: bytes.into(), stays, writer, turns: 0, number, refused, renamed: BTreeMap::new() })
+    }
+
+    /// Adds what is new.
+    fn go_on(&mut self, asking: Asking<'_>) -> serde_json::Result<()> {
+        let mut bytes = Vec::from(std::mem::take(&mut self.body));
+        bytes.truncate(self.stays);
+        for turn in asking.request.turns.iter().skip(self.turns) {
+            self.add(&mut bytes, turn, asking.endpoint)?;
+        }
+        self.stays = bytes.len();
+        bytes.extend_from_slice(self.writer.end());
+        self.body = bytes.into();
+        Ok(())
     }
 
     fn goes_on(&self, asking: Asking<'_>) -> bool {
@@ -64,7 +79,7 @@ impl Begun {
         self.number == request.history && &self.refused == refused && self.turns <= request.turns.len()
     }
 
-    fn add(&mut self, turn: &Turn, endpoint: &ModelEndpoint) -> serde_json::Result<()> {
+    fn add(&mut self, bytes: &mut Vec<u8>, turn: &Turn, endpoint: &ModelEndpoint) -> serde_json::Result<()> {
         let piece = match turn {
             Turn::User(text) => Piece::User(text),
             Turn::Assistant(said) if is_own(said, endpoint) => {
@@ -77,7 +92,7 @@ impl Begun {
             }
             Turn::ToolResult { id, text } => Piece::Result { id: self.renamed.get(id).unwrap_or(id), text },
         };
-        self.writer.add(&mut self.bytes, &piece)?;
+        self.writer.add(bytes, &piece)?;
         self.turns += 1;
         Ok(())
     }

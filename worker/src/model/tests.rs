@@ -285,7 +285,7 @@ async fn successive_requests_share_their_bytes() {
     let answer = alone(&client, &request(&turns), &unheard()).await.unwrap();
     // As the engine has it after a restart: from the log.
     let answer: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
-    turns.push(Turn::Assistant(Said { message: answer.message, provider: answer.provider, model: answer.model }));
+    turns.push(Turn::Assistant(Said::of(&answer)));
     turns.push(Turn::ToolResult { id: "c1".into(), text: "paid".into() });
     alone(&client, &request(&turns), &unheard()).await.unwrap();
     let [(_, first), (_, second)] = server.asked().try_into().unwrap();

@@ -47,8 +47,8 @@ pub(super) struct Asking<'a> {
 pub(super) enum Piece<'a> {
     /// What the user says.
     User(&'a str),
-    /// What this Model said: its own message, verbatim.
-    Own(&'a Value),
+    /// What this Model said: its own message, verbatim, as JSON.
+    Own(&'a str),
     /// What another Model said.
     Told {
         /// In words.
@@ -112,9 +112,11 @@ pub(super) fn fold(provider: ModelProvider) -> Box<dyn Fold> {
 
 /// The words and the calls of a message that a provider's Model said, which was read once and so can be again.
 pub(super) fn told(said: &Said) -> (String, Vec<AskedCall>) {
+    // It was written by us.
+    let message: Value = serde_json::from_str(&said.message).unwrap_or_default();
     match said.provider {
-        ModelProvider::Openai => openai::answer::told(&said.message),
-        ModelProvider::Anthropic => anthropic::answer::told(&said.message),
+        ModelProvider::Openai => openai::answer::told(&message),
+        ModelProvider::Anthropic => anthropic::answer::told(&message),
     }
 }
 

@@ -122,7 +122,8 @@ impl Conversation {
         self.too_long = None;
         if let Some(Turn::ToolResult { text, .. }) = self.turns.get_mut(at) {
             self.budget.put_aside(text.len().saturating_sub(excerpt.len()));
-            excerpt.clone_into(text);
+            // A new text: the old one would keep its room.
+            *text = excerpt.to_owned();
         }
     }
 

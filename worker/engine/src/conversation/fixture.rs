@@ -207,7 +207,7 @@ impl World {
             Step::Offload(results) => {
                 let offloaded = |result: Offload<'_>| {
                     let handle = Digest::of_bytes(result.text.as_bytes());
-                    let excerpt = offload::excerpt(result.text, &handle);
+                    let excerpt = offload::reminder(result.text, &handle);
                     Event::ResultOffloaded {
                         call: result.call.clone(),
                         handle,

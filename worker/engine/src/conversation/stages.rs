@@ -31,11 +31,7 @@ impl Conversation {
     }
 
     fn planned(&mut self, seq: u64, answer: &Answer) {
-        self.say(Turn::Assistant(Said {
-            message: answer.message.clone(),
-            provider: answer.provider,
-            model: answer.model.clone(),
-        }));
+        self.say(Turn::Assistant(Said::of(answer)));
         if answer.calls.is_empty() {
             self.finalizing.drafted(Draft { text: answer.text.clone(), cut: answer.cut });
         } else {

@@ -20,7 +20,7 @@ use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, Stage, Verdict};
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const ALL_WELL: Tools = |_, _| Reply::Completed("ok");
 
@@ -54,7 +54,8 @@ fn assert_history_is_well_formed(conversation: &Conversation) {
         match turn {
             Turn::Assistant(said) => {
                 assert_eq!(open, 0);
-                open = said.message["tool_calls"].as_array().map_or(0, Vec::len);
+                let message: Value = serde_json::from_str(&said.message).unwrap();
+                open = message["tool_calls"].as_array().map_or(0, Vec::len);
             }
             Turn::ToolResult { .. } => open = open.checked_sub(1).unwrap(),
             Turn::User(_) => assert_eq!(open, 0),

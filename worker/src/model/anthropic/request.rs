@@ -88,7 +88,8 @@ impl Writer for Messages {
             }
             Piece::Own(message) => {
                 self.assistant(bytes);
-                serde_json::to_writer(bytes, message)
+                bytes.extend_from_slice(message.as_bytes());
+                Ok(())
             }
             Piece::Told { text, calls } => {
                 self.assistant(bytes);

@@ -47,7 +47,10 @@ impl Writer for Messages {
         bytes.push(b',');
         match piece {
             Piece::User(content) => serde_json::to_writer(bytes, &Message::User { content }),
-            Piece::Own(message) => serde_json::to_writer(bytes, message),
+            Piece::Own(message) => {
+                bytes.extend_from_slice(message.as_bytes());
+                Ok(())
+            }
             Piece::Told { text, calls } => {
                 // Beside calls, null is the one form of no words that all servers take.
                 let content = (calls.is_empty() || !text.is_empty()).then_some(text.as_str());
