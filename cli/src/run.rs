@@ -20,6 +20,7 @@ mod work;
 use crate::args::RunArgs;
 use crate::exit::{Exit, Trouble};
 use bloomery_worker::redact::Redactor;
+use bloomery_worker::trace::Trace;
 use document::Document;
 use memory::{Slag, told};
 use model::Models;
@@ -49,23 +50,23 @@ struct Job<'a> {
 /// If it cannot begin or cannot go on.
 pub fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let screen = Screen::of_stderr();
-    let redactor = Redactor::default();
-    diagnostics(&screen, &redactor);
+    let (redactor, trace) = (Redactor::default(), Trace::default());
+    diagnostics(&screen, &trace, &redactor);
     // It fails where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let done = match &args.resume {
         Some(key) => begin::again(args, key),
         None => begin::anew(args),
     };
-    let exit = done.and_then(|job| work::work(&job, &screen, redactor));
+    let exit = done.and_then(|job| work::work(&job, &screen, &trace, redactor));
     screen.close();
     exit
 }
 
 /// What the worker has to say of its surroundings.
-fn diagnostics(screen: &Screen, redactor: &Redactor) {
-    let (screen, redactor) = (screen.clone(), redactor.clone());
-    let out = move || redactor.writer(screen.clone());
+fn diagnostics(screen: &Screen, trace: &Trace, redactor: &Redactor) {
+    let (screen, trace, redactor) = (screen.clone(), trace.clone(), redactor.clone());
+    let out = move || redactor.writer(trace.tee(screen.clone()));
     let lines = fmt::layer().with_writer(out).without_time().with_target(false).with_ansi(false).compact();
     // rmcp calls every connection that is refused an error; what matters of it we say ourselves.
     let levels = Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::OFF);

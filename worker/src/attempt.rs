@@ -120,7 +120,13 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
         return Err(Error::Report("the Job's part names no endpoint for reports".to_owned()));
     };
     let client = report::Client::new(endpoint, args.token.clone(), inputs.redactor.clone()).map_err(Error::Report)?;
-    let ground = Ground { memory: &args.memory, writer: &args.pod_uid, focus_cache_bytes: args.focus_cache_bytes };
+    let ground = Ground {
+        memory: &args.memory,
+        writer: &args.pod_uid,
+        focus_cache_bytes: args.focus_cache_bytes,
+        // No Job may bind the claim that it lies on.
+        hidden: None,
+    };
     let epoch = Epoch::claim(files, inputs, ground, patience.outside).await?;
     let number = epoch.number();
     if number == 1 {

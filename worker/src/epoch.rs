@@ -28,6 +28,8 @@ pub struct Ground<'a> {
     pub writer: &'a str,
     /// How many bytes the focus cache may take.
     pub focus_cache_bytes: u64,
+    /// The memory of all Skills, where the Job may bind what holds it: on a person's own disk. File tools do not reach it.
+    pub hidden: Option<&'a Path>,
 }
 
 /// Who an epoch deals with.
@@ -111,7 +113,11 @@ impl<'a, F: Files> Epoch<'a, F> {
         let Self { inputs, ground, conversation, claimed } = self;
         let Company { model, tools, people, audience, stop, printer, patience } = company;
         let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
-        let core = CoreTools::new(&inputs.part.resources, focus);
+        let mut core = CoreTools::new(&inputs.part.resources, focus);
+        if let Some(hidden) = ground.hidden {
+            // The Skill's own may be a link in it.
+            core = core.hiding(&[hidden, ground.memory]).map_err(|error| log::Error::of("open", hidden, error))?;
+        }
         let recent = Recent::new(ground.memory, ground.writer);
         let world = World { model, tools, people, core: &core, recent: &recent, audience, stop, patience };
         let journal = Journal::new(claimed, printer, conversation.calls(), inputs.redactor.clone());

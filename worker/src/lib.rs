@@ -13,6 +13,7 @@ pub mod log;
 pub mod mcp;
 pub mod model;
 pub mod printer;
+pub mod progress;
 pub mod recent;
 pub mod record;
 pub mod redact;

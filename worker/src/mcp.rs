@@ -20,6 +20,7 @@ pub use outcome::{CallOutcome, Called, ListError};
 
 use crate::backoff::Backoff;
 use crate::http;
+use crate::progress::{Onlooker, Progress};
 use crate::recent::Recent;
 use crate::redact::Redactor;
 use bloomery_crds::run::{BoundResource, McpEndpoint};
@@ -69,6 +70,7 @@ pub struct Client {
     /// What the Job binds, as tools are told of it.
     resources: Vec<Value>,
     kept: Option<Kept>,
+    onlooker: Onlooker,
     /// The tools come from the cache, and no session has begun since.
     from_cache: AtomicBool,
     has_called: AtomicBool,
@@ -96,6 +98,7 @@ impl Client {
             session: Mutex::default(),
             resources: Vec::new(),
             kept: None,
+            onlooker: Onlooker::default(),
             from_cache: AtomicBool::default(),
             has_called: AtomicBool::default(),
             unsent_patience: UNSENT_PATIENCE,
@@ -114,6 +117,12 @@ impl Client {
     pub fn keeping(self, recent: Recent, server: &impl Serialize) -> Self {
         let kept = Kept::new(recent, &self.url, server);
         Self { kept: Some(kept), ..self }
+    }
+
+    /// Lets somebody look on while tools are called.
+    #[must_use]
+    pub fn seen_by(self, onlooker: &Onlooker) -> Self {
+        Self { onlooker: onlooker.clone(), ..self }
     }
 
     /// Lists all tools, once; or reads them from the cache, where a worker has listed them lately.
@@ -147,6 +156,7 @@ impl Client {
     ///
     /// While the server cannot even be reached the call waits a little, since nothing of it has left us.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration) -> Called {
+        let _under_way = UnderWay::new(&self.onlooker, call.tool);
         let began = Instant::now();
         let until = began + within.min(self.timeout(call));
         let patient_until = until.min(began + self.unsent_patience);
@@ -223,7 +233,7 @@ impl Client {
         }
         let listing =
             if self.from_cache.swap(false, Ordering::Relaxed) { Listing::known() } else { Listing::default() };
-        let session = Arc::new(Session::begin(&self.server, until, listing).await?);
+        let session = Arc::new(Session::begin(&self.server, until, listing, &self.onlooker).await?);
         *slot = Some(session.clone());
         Ok(session)
     }
@@ -242,6 +252,25 @@ impl Client {
 
     fn indeterminate(&self, why: &str) -> CallOutcome {
         CallOutcome::Indeterminate { text: format!("the MCP server at {} was asked, and {why}", self.url) }
+    }
+}
+
+/// A call that an onlooker sees until this is dropped.
+struct UnderWay<'a> {
+    onlooker: &'a Onlooker,
+    tool: &'a str,
+}
+
+impl<'a> UnderWay<'a> {
+    fn new(onlooker: &'a Onlooker, tool: &'a str) -> Self {
+        onlooker.sees(|| Progress::Called(tool.to_owned()));
+        Self { onlooker, tool }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.onlooker.sees(|| Progress::Over(self.tool.to_owned()));
     }
 }
 

@@ -27,6 +27,7 @@ pub use key::SecretMissing;
 pub use patience::Patience;
 
 use crate::http;
+use crate::progress::{Onlooker, Progress};
 use crate::redact::Redactor;
 use crate::sentence::sentence;
 use crate::waits::Waits;
@@ -113,6 +114,7 @@ struct Client {
     history: Mutex<History>,
     /// What the server does not take in a request.
     refused: Mutex<Refused>,
+    onlooker: Onlooker,
 }
 
 impl Client {
@@ -138,6 +140,7 @@ impl Client {
             redactor,
             history: Mutex::default(),
             refused: Mutex::default(),
+            onlooker: Onlooker::default(),
         })
     }
 
@@ -201,6 +204,7 @@ impl Client {
     async fn attempt(&self, request: &ModelRequest<'_>, remaining: Duration) -> Result<Answer, Trouble> {
         let key = Key::read(self.endpoint.api_key.as_ref())?;
         self.redactor.learn(&self.endpoint.name, key.secret().as_bytes());
+        self.onlooker.sees(|| Progress::Asked(request.stage));
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let body = self.body(request, &refused).map_err(|error| Trouble::Refused {
             message: format!("cannot be asked: the request cannot be written: {error}"),
@@ -239,7 +243,7 @@ impl Client {
     async fn read(&self, response: reqwest::Response, silence: Duration) -> Result<Answer, Trouble> {
         let provider = self.endpoint.provider;
         if stream::is_one(&response) {
-            return stream::read(response, wire::fold(provider), silence, &self.redactor).await;
+            return stream::read(response, wire::fold(provider), silence, (&self.redactor, &self.onlooker)).await;
         }
         let body = timeout(silence, http::read_bounded(response, MAX_ANSWER)).await;
         let body = body.map_err(|_| trouble::silent(silence))?.map_err(|error| trouble::body(&error))?;

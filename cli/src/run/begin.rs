@@ -22,6 +22,7 @@ const MAX_GOAL: usize = 8192;
 pub fn anew(args: &RunArgs) -> Result<Job<'_>, Trouble> {
     let goal = goal(args)?;
     let limits = limits(&args.limits)?;
+    model::check(&args.model, &env)?;
     let writer = writer();
     let (slag, loaded) = load(args, &writer)?;
     let declared = &loaded.spec.resources;

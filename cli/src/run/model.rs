@@ -36,6 +36,14 @@ pub fn models(args: &ModelArgs, names: &[&str], env: Env<'_>) -> Result<Models, 
     with_keys(endpoints, args, env, &mut held).map(|endpoints| Models { endpoints, _held: held })
 }
 
+/// Finds out whether there is a model at all, before anything is made for a run.
+///
+/// # Errors
+/// If none can be found, or its key cannot. What stands in a file of models is looked at later: it needs the Skill.
+pub fn check(args: &ModelArgs, env: Env<'_>) -> Result<(), Trouble> {
+    if args.model.as_deref().is_some_and(is_file) { Ok(()) } else { models(args, &["default"], env).map(drop) }
+}
+
 /// The same models as before, with the keys as they are now.
 ///
 /// # Errors

@@ -6,7 +6,8 @@ use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::text::line_fault;
 use bloomery_crds::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 /// The resource that `--project-path` binds, as the seeds' older requests do (seed 000, "Backward Compatibility").
 const CODEBASE: &str = "codebase";
@@ -51,23 +52,22 @@ pub fn bound(
     if faults.is_empty() { Ok(bound) } else { Err(Trouble::usage(faults.join("\n"))) }
 }
 
-/// Sees that no path that is bound leads to the memory: an agent that could change its own log could make it say that
-/// something was allowed.
+/// Sees that nothing that is bound lies in the memory: an agent that could change its own log could make it say that
+/// something was allowed. What holds the memory may be bound; file tools do not reach it there.
 ///
 /// # Errors
-/// If one does.
+/// If something does.
 pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
     let memory = memory.canonicalize().map_err(|error| Trouble::usage(format!("{}: {error}", memory.display())))?;
-    let leads_there = |resource: &&BoundResource| match &resource.source {
-        ResourceSource::Mount { path, .. } => memory.starts_with(path) || Path::new(path).starts_with(&memory),
-        ResourceSource::Value(_) | ResourceSource::Secret(_) => false,
-    };
-    match bound.iter().find(leads_there) {
+    let within = bound.iter().find_map(|resource| match &resource.source {
+        ResourceSource::Mount { path, .. } if Path::new(path).starts_with(&memory) => Some((&resource.name, path)),
+        _ => None,
+    });
+    match within {
         None => Ok(()),
-        Some(resource) => Err(Trouble::usage(format!(
-            "{}: the memory {} is in what is bound, and an agent must not reach its own log: name one outside with \
-             --memory, such as --memory ../memory",
-            resource.name,
+        Some((name, path)) => Err(Trouble::usage(format!(
+            "{name}: {path} is in the memory {}, and an agent must not reach its own log: bind another, or name another \
+             memory with --memory",
             memory.display()
         ))),
     }
@@ -99,12 +99,36 @@ fn filesystem(value: &str) -> Result<ResourceSource, String> {
         Some(path) => (path, true),
         None => (value, false),
     };
-    let real = Path::new(path).canonicalize().map_err(|error| format!("the path {path} cannot be used: {error}."))?;
+    let real = readable(path)?;
     let real = real.to_str().ok_or_else(|| format!("the path {path} is no text in UTF-8."))?;
     match line_fault(real, bloomery_crds::persona::MAX_VALUE) {
         Some(fault) => Err(format!("the path {fault}.")),
         None => Ok(ResourceSource::Mount { path: real.to_owned(), read_only }),
     }
+}
+
+/// The path as it really is, of what can be read.
+fn readable(path: &str) -> Result<PathBuf, String> {
+    let unusable = |error: std::io::Error| format!("the path {path} cannot be used: {error}.");
+    let real = Path::new(path).canonicalize().map_err(unusable)?;
+    if real.is_dir() { real.read_dir().map(drop) } else { File::open(&real).map(drop) }.map_err(unusable)?;
+    Ok(real)
+}
+
+/// Sees that what a Job has bound is still there, before it goes on: what is not would end it.
+///
+/// # Errors
+/// Everything that is not, at once.
+pub fn still_there(bound: &[BoundResource]) -> Result<(), Trouble> {
+    let fault = |resource: &BoundResource| match &resource.source {
+        ResourceSource::Mount { path, .. } => readable(path).err(),
+        ResourceSource::Secret(file) => secret_file(Path::new(&file.path), "the file").err(),
+        ResourceSource::Value(_) => None,
+    };
+    let faults = bound.iter().filter_map(|resource| Some(format!("{}: {}", resource.name, fault(resource)?)));
+    let faults: Vec<String> = faults.collect();
+    let put_back = "Put it back, and the Job can go on.";
+    if faults.is_empty() { Ok(()) } else { Err(Trouble::usage(format!("{}\n{put_back}", faults.join("\n")))) }
 }
 
 fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
@@ -202,19 +226,23 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_in_nothing_that_is_bound() {
+    fn nothing_that_is_bound_is_in_the_memory() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["memory", "project"] {
-            fs::create_dir(dir.path().join(name)).unwrap();
+        for name in ["memory/slag", "project"] {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
         }
+        std::os::unix::fs::symlink("../memory/slag", dir.path().join("project/link")).unwrap();
         let bound = |path: &Path| {
             let given = given(path.to_str().unwrap());
             bound(&declared(ResourceType::Filesystem, true), &given, None).unwrap()
         };
         let memory = dir.path().join("memory");
-        assert_eq!(apart(&bound(&dir.path().join("project")), &memory), Ok(()));
-        for reaching in [dir.path(), &memory] {
-            assert!(apart(&bound(reaching), &memory).unwrap_err().message.contains("--memory ../memory"));
+        for beside in [dir.path(), &dir.path().join("project")] {
+            assert_eq!(apart(&bound(beside), &memory), Ok(()));
+        }
+        for within in ["memory", "memory/slag", "project/link", "project/../memory"] {
+            let trouble = apart(&bound(&dir.path().join(within)), &memory).unwrap_err();
+            assert!(trouble.message.contains("must not reach its own log"), "{within}: {trouble}");
         }
     }
 

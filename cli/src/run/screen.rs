@@ -1,8 +1,12 @@
 //! What a person sees while a Job runs: the events as plain lines, and below them, on a terminal, one line that lives.
 
+mod doing;
+
 use anstyle::{AnsiColor, Style};
 use bloomery_crds::report::{Projection, Waiting};
 use bloomery_worker::driver::Audience;
+use bloomery_worker::progress::Onlooker;
+use doing::Doing;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,11 +28,9 @@ struct State {
     /// Whether a person looks on: only then a line is drawn that is taken back.
     live: bool,
     colours: bool,
-    began: Instant,
     ticks: usize,
     last: Last,
-    doing: String,
-    waiting: Option<String>,
+    doing: Doing,
 }
 
 /// Whose the last line of the terminal is.
@@ -51,9 +53,17 @@ impl Screen {
     }
 
     fn new(live: bool, colours: bool) -> Self {
-        let began = Instant::now();
-        let doing = "Starting".to_owned();
-        Self(Arc::new(Mutex::new(State { live, colours, began, ticks: 0, last: Last::Free, doing, waiting: None })))
+        let doing = Doing::new(Instant::now());
+        Self(Arc::new(Mutex::new(State { live, colours, ticks: 0, last: Last::Free, doing })))
+    }
+
+    /// Sees what goes on between events; nobody needs to, where no line lives.
+    pub fn onlooker(&self) -> Onlooker {
+        if !self.state().live {
+            return Onlooker::default();
+        }
+        let screen = self.clone();
+        Onlooker::new(move |progress| screen.state().doing.see(progress, Instant::now()))
     }
 
     /// Keeps the living line alive; never returns.
@@ -73,7 +83,7 @@ impl Screen {
 
     /// Writes a line of somebody else's, dimmed, and without what would steer a terminal.
     pub fn aside(&self, line: &str) {
-        let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let line = on_one_line(line);
         let mut state = self.state();
         let dimmed =
             if state.colours { format!("{0}{line}{0:#}\n", Style::new().dimmed()) } else { format!("{line}\n") };
@@ -121,7 +131,9 @@ impl State {
             return;
         }
         self.last = Last::Ours;
-        let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col));
+        let size = rustix::termios::tcgetwinsize(io::stderr());
+        // A terminal that nobody has told its size says 0.
+        let width = size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(80);
         let line: String = self.line().chars().take(width.saturating_sub(1)).collect();
         let style = if self.colours { AnsiColor::Cyan.on_default() } else { Style::new() };
         let mut out = io::stderr().lock();
@@ -130,29 +142,23 @@ impl State {
 
     fn line(&self) -> String {
         let turning = TURNING.get(self.ticks % TURNING.len()).unwrap_or(&' ');
-        let (doing, seconds) = (self.waiting.as_ref().unwrap_or(&self.doing), self.began.elapsed().as_secs());
-        format!("{turning} {doing}, {seconds} s (^C parks)")
+        on_one_line(&format!("{turning} {}", self.doing.line(Instant::now())))
     }
+}
+
+/// What somebody else says, without what would steer a terminal.
+fn on_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 impl Audience for Screen {
     fn tell(&self, projection: Projection) {
-        self.state().doing = doing(&projection);
+        self.state().doing.tell(&projection, Instant::now());
     }
 
     fn waiting(&self, waiting: Option<Waiting>) {
-        self.state().waiting = waiting.map(|waiting| match waiting {
-            Waiting::SecretMissing { key, .. } => format!("Waiting for the key {key}"),
-            Waiting::McpUnavailable { .. } => "Waiting for the MCP server".to_owned(),
-            Waiting::ModelUnavailable { .. } => "Waiting for the model".to_owned(),
-        });
+        self.state().doing.wait(waiting.as_ref());
     }
-}
-
-fn doing(projection: &Projection) -> String {
-    let usage = &projection.usage;
-    let (steps, tokens) = (usage.llm_calls.plan, usage.input_tokens + usage.output_tokens);
-    format!("{}: step {}, {} tool calls, {tokens} tokens", projection.phase, steps + 1, usage.tool_calls)
 }
 
 /// The lines of events, and those of diagnostics.
@@ -170,41 +176,24 @@ impl Write for Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bloomery_crds::Digest;
-    use bloomery_crds::outcome::Phase;
-    use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
-
-    fn projection() -> Projection {
-        let mut usage = Usage { tool_calls: 2, input_tokens: 100, output_tokens: 20, ..Usage::default() };
-        usage.llm_calls.plan = 3;
-        Projection {
-            phase: Phase::Running,
-            outcome: None,
-            result: None,
-            gates: Gates::default(),
-            workflows: Vec::new(),
-            waiting_for: None,
-            remarks: Vec::new(),
-            usage,
-            log: LogPosition { path: "jobs/k".into(), events: 1, head: Digest::of_bytes(b"") },
-        }
-    }
-
-    #[test]
-    fn the_living_line_says_what_is_done_and_what_is_waited_for() {
-        let screen = Screen::new(false, false);
-        screen.tell(projection());
-        assert_eq!(screen.state().line(), "| Running: step 4, 2 tool calls, 120 tokens, 0 s (^C parks)");
-        screen.waiting(Some(Waiting::McpUnavailable { message: "refused".into() }));
-        assert!(screen.state().line().contains("Waiting for the MCP server"));
-        screen.waiting(None);
-        assert!(screen.state().line().contains("Running"));
-    }
+    use bloomery_engine::event::Told;
+    use bloomery_worker::progress::Progress;
 
     #[test]
     fn where_nobody_looks_on_nothing_is_drawn() {
         let screen = Screen::new(false, true);
         screen.state().draw();
         assert_eq!(screen.state().last, Last::Free);
+    }
+
+    #[test]
+    fn what_a_server_tells_does_not_steer_the_terminal() {
+        let screen = Screen::new(true, false);
+        screen.state().doing.tell(&doing::tests::projection(), Instant::now());
+        let onlooker = screen.onlooker();
+        onlooker.sees(|| Progress::Called("act".into()));
+        let message = Some("one\u{1b}[2J\ntwo".to_owned());
+        onlooker.sees(|| Progress::Told(Told { message, ..Told::default() }));
+        assert!(screen.state().line().starts_with("| act: one [2J two, 0 s"), "{}", screen.state().line());
     }
 }

@@ -5,7 +5,7 @@ use super::memory::Slag;
 use super::people::Terminal;
 use super::screen::Screen;
 use super::standing::{self, Standing};
-use super::{Job, told};
+use super::{Job, resources, told};
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::report::Projection;
 use bloomery_engine::event::WholeResult;
@@ -17,6 +17,7 @@ use bloomery_worker::printer::{Format, Printer};
 use bloomery_worker::recent::Recent;
 use bloomery_worker::redact::Redactor;
 use bloomery_worker::stop::{Stop, Why};
+use bloomery_worker::trace::{self, Trace};
 use bloomery_worker::{driver, focus, mcp, model};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -31,7 +32,7 @@ const GOODBYE: Duration = Duration::from_secs(3);
 const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
 /// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
-pub fn work(job: &Job<'_>, screen: &Screen, redactor: Redactor) -> Result<Exit, Trouble> {
+pub fn work(job: &Job<'_>, screen: &Screen, trace: &Trace, redactor: Redactor) -> Result<Exit, Trouble> {
     let mut inputs = inputs(job, redactor)?;
     let Standing { conversation, projection } = standing::of(&job.slag, &inputs)?;
     if conversation.outcome().is_some() {
@@ -42,12 +43,16 @@ pub fn work(job: &Job<'_>, screen: &Screen, redactor: Redactor) -> Result<Exit, 
     }
     // An attempt is an epoch of the log here.
     inputs.part.attempt = u32::try_from(conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
+    resources::still_there(&inputs.part.resources)?;
+    if let Err(error) = trace.open(&job.slag.dir, &inputs.part.run_key) {
+        screen.say(&format!("There will be no trace in the memory's {}: {error}", trace::DIR));
+    }
     let terminal = Terminal::open(screen);
     inputs.people = terminal.is_some();
     let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
     let failed = |error: io::Error| Trouble::failed(format!("nothing can be run: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, screen)));
+    let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace))));
     // A name that is still being looked up must not hold the process up. Programs end with what is dropped here.
     runtime.shutdown_background();
     exit
@@ -66,12 +71,17 @@ fn unfinished(job: &Job<'_>) -> Trouble {
     Trouble::usage(format!("the Job {key} was begun and has not ended: it may be running. {go_on}"))
 }
 
-async fn drive(job: &Job<'_>, inputs: &Inputs, people: &dyn People, screen: &Screen) -> Result<Exit, Trouble> {
+async fn drive(
+    job: &Job<'_>,
+    inputs: &Inputs,
+    people: &dyn People,
+    (screen, trace): (&Screen, &Trace),
+) -> Result<Exit, Trouble> {
     let stop = Stop::default();
     let signals = Signals::new().map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
     let key = &inputs.part.run_key;
     tokio::select! {
-        exit = epoch(job, inputs, people, (screen, &stop)) => exit,
+        exit = epoch(job, inputs, people, (screen, trace, &stop)) => exit,
         () = signals.twice(&stop, screen) => {
             screen.say(&format!("Ended at once. {}", ending::go_on(&job.args.memory, &job.slag, key)));
             Ok(Exit::Interrupted)
@@ -84,22 +94,27 @@ async fn epoch(
     job: &Job<'_>,
     inputs: &Inputs,
     people: &dyn People,
-    (screen, stop): (&Screen, &Stop),
+    (screen, trace, stop): (&Screen, &Trace, &Stop),
 ) -> Result<Exit, Trouble> {
     let unusable = |error: bloomery_worker::http::Error| Trouble::usage(error.to_string());
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
     let redactor = &inputs.redactor;
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(patience), redactor);
-    let models = models.map_err(unusable)?;
-    let tools = tools(job, screen, redactor).map_err(unusable)?;
-    let ground = Ground { memory: &job.slag.dir, writer: &job.writer, focus_cache_bytes: focus::BUDGET };
+    let models = models.map_err(unusable)?.seen_by(&screen.onlooker());
+    let tools = tools(job, screen, redactor).map_err(unusable)?.map(|tools| tools.seen_by(&screen.onlooker()));
+    let ground = Ground {
+        memory: &job.slag.dir,
+        writer: &job.writer,
+        focus_cache_bytes: focus::BUDGET,
+        hidden: Some(&job.args.memory),
+    };
     let claimed = Epoch::claim(Disk, inputs, ground, patience).await.map_err(|error| told(&error))?;
     screen.say(&format!("Job {} of the Skill {}, in {}", part.run_key, job.slag.name, shown(&job.slag, &part.run_key)));
     let printer = if job.args.json {
-        Printer::new(Format::Json, Box::new(redactor.writer(io::stdout())))
+        Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(io::stdout()))))
     } else {
-        Printer::new(Format::Text, Box::new(redactor.writer(screen.clone())))
+        Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone()))))
     };
     let patience = Patience::of(patience);
     let company = Company { model: &models, tools: &tools, people, audience: screen, stop, printer, patience };

@@ -57,7 +57,9 @@ async fn what_is_asked_is_checked_first() {
         .run(&["--goal", "x"])
         .await
         .assert(2, "codebase: the Skill requires this filesystem: --resource codebase=PATH");
-    let none = stand.command(&["run", "--skill", "./skill.yaml", "--goal", "x"]).output().await.unwrap();
+    // A Skill of its own, which is not begun for a run that cannot be.
+    let none = stand.command(&["run", "--skill", "own", "--bootstrap", "--goal", "x"]).output().await.unwrap();
+    assert!(!stand.path("memory/own").exists());
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8(none.stderr).unwrap().contains("there is no model: set OPENAI_API_KEY"));
     let mut keyless = stand.command(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "gpt-5-mini"]);

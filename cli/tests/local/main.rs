@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod codebase;
+#[cfg(test)]
 mod docs;
 #[cfg(test)]
 mod logs;
@@ -10,6 +12,8 @@ mod logs;
 mod migrating;
 #[cfg(test)]
 mod people;
+#[cfg(test)]
+mod places;
 #[cfg(test)]
 mod resuming;
 #[cfg(test)]

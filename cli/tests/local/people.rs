@@ -142,6 +142,51 @@ async fn a_held_call_is_decided_at_the_terminal_and_what_was_typed_before_decide
     assert!(log.contains(r#""type":"user.message","data":{"text":"yes","by":"jane"}"#), "{log}");
 }
 
+/// A long answer that comes slowly.
+const SLOW: &str = "
+conversations:
+  - name: slow
+    turns:
+      - {calls: [{name: act}]}
+      - {faults: [{slow: 150}], say: Hello to everybody who is here today and looks on while this is said.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello to everybody who is here today and looks on while this is said.}]
+";
+
+/// Tells how far its call is, and goes on once a file is there.
+const TELLS: &str = r#"
+token=$(printf '%s' "$line" | sed -n 's/.*"progressToken":\([0-9]*\).*/\1/p')
+printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"total":3,"message":"picking"}}\n' "$token"
+while [ ! -e go ]; do sleep 0.05; done
+answer '{"content":[{"type":"text","text":"done"}]}'
+"#;
+
+#[tokio::test]
+async fn one_line_says_what_is_being_done_while_it_is_done() {
+    let stand = Stand::new(SLOW).await;
+    stand.write("server.sh", super::tools::SERVER);
+    stand.write("tells.sh", TELLS);
+    let mut seat = Seat::new(&stand, &format!("{RUN} --mcp-command sh server.sh \". ./tells.sh\""));
+    seat.until("act: 1 of 3, picking, ").await;
+    stand.write("go", "");
+    seat.until("The model answers: ").await;
+    let ended = seat.ended().await;
+    ended.assert(0, "Succeeded");
+    // It is taken back, and stands in no line that stays.
+    let lines = ended.out.lines().map(|line| line.rsplit('\r').next().unwrap_or_default());
+    assert!(lines.into_iter().all(|line| !line.contains("^C parks")), "{ended:#?}");
+}
+
+#[tokio::test]
+async fn who_interrupts_an_answer_on_its_way_parks_the_job() {
+    let stand = Stand::new(&SLOW.replace("{calls: [{name: act}]}\n      - ", "")).await;
+    let mut seat = Seat::new(&stand, RUN);
+    seat.until("The model answers: ").await;
+    seat.types("\u{3}").await;
+    seat.ended().await.assert(7, "Go on with: bloomery run --skill greeter --resume k-1");
+    Seat::new(&stand, "--resume k-1").ended().await.assert(0, "Succeeded");
+}
+
 #[tokio::test]
 async fn where_there_is_no_terminal_a_held_call_parks_and_questions_are_not_offered() {
     let stand = Stand::new(ASKS).await;

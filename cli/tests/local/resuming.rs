@@ -1,6 +1,7 @@
 //! Runs that are stopped, and go on.
 
 use super::stand::{Ran, Stand};
+use rstest::rstest;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
@@ -15,8 +16,12 @@ conversations:
 const RUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
 
 fn interrupt(child: &Child) {
+    signal(child, "INT");
+}
+
+fn signal(child: &Child, name: &str) {
     let id = child.id().unwrap().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert!(std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
 }
 
 async fn ended(child: Child) -> Ran {
@@ -43,6 +48,21 @@ async fn an_interrupted_run_parks_and_says_how_it_goes_on_and_goes_on() {
     let after = stand.log("greeter/jobs/k-1");
     assert_eq!(after[..before.len()], before);
     assert!(after[before.len()].contains("\"epoch\":2,\"attempt\":2"), "{}", after[before.len()]);
+}
+
+/// As a system says it that shuts down, or a terminal that is closed.
+#[rstest]
+#[case("TERM")]
+#[case("HUP")]
+#[tokio::test]
+async fn a_run_that_is_told_to_end_parks_too(#[case] name: &str) {
+    let stand = Stand::new(HOLDS).await;
+    let child = stand.start(&RUN);
+    stand.until_held(1).await;
+    signal(&child, name);
+    ended(child).await.assert(7, "Go on with: bloomery run --skill greeter --resume k-1");
+    stand.release("gate").await;
+    stand.run(&["--resume", "k-1"]).await.assert(0, "Succeeded");
 }
 
 #[tokio::test]
@@ -93,6 +113,27 @@ async fn of_two_that_go_on_at_once_one_is_fenced() {
     let log = stand.log("greeter/jobs/k-1");
     let finished = log.iter().filter(|line| line.contains("\"finished\"")).count();
     assert_eq!(finished, 1, "{log:#?}");
+}
+
+/// It would end the Job otherwise.
+#[tokio::test]
+async fn what_was_bound_and_is_gone_is_asked_for_before_the_job_goes_on() {
+    let stand = Stand::new(HOLDS).await;
+    stand.write("project/a", "");
+    let child = stand.start(&["--goal", "Greet", "--resource", "codebase=project", "--run-key", "k-1"]);
+    stand.until_held(1).await;
+    interrupt(&child);
+    ended(child).await.assert(7, "Parked");
+    stand.release("gate").await;
+    std::fs::rename(stand.path("project"), stand.path("moved")).unwrap();
+    let before = stand.log("sw-dev-agent/jobs/k-1");
+    stand.run(&["--resume", "k-1"]).await.assert(2, "Put it back, and the Job can go on.");
+    assert_eq!(stand.log("sw-dev-agent/jobs/k-1"), before);
+    std::fs::rename(stand.path("moved"), stand.path("project")).unwrap();
+    stand.run(&["--resume", "k-1"]).await.assert(0, "Succeeded");
+    // One that has ended needs nothing any more.
+    std::fs::remove_dir_all(stand.path("project")).unwrap();
+    stand.run(&["--resume", "k-1"]).await.assert(0, "Succeeded");
 }
 
 #[tokio::test]

@@ -28,6 +28,9 @@ async fn the_answer_goes_to_stdout_and_what_became_of_it_to_the_memory() {
     assert_eq!(ran.out, "Refunded.\n\namount: 49.9\norder_id: A-17\n");
     assert!(ran.err.contains("conversation.opened") && ran.err.contains("goal: Refund A-17"), "{ran:#?}");
     assert!(!ran.err.contains('\u{1b}'), "nobody looks on: {ran:#?}");
+    // Nothing else is on the screen but how the run began and ended.
+    let trace = stand.read("memory/greeter/logs/k-1.log");
+    assert!(trace.lines().count() > 5 && ran.err.contains(&trace), "{trace}");
     let record: serde_json::Value = serde_json::from_str(&stand.read("memory/greeter/jobs/k-1.json")).unwrap();
     assert_eq!(record["outcome"]["code"], "Succeeded");
     assert!(stand.log("greeter/jobs/k-1").last().unwrap().contains("\"finished\""));
@@ -96,6 +99,7 @@ async fn json_is_the_log_and_nothing_else() {
     let ran = stand.run(&["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1", "--json"]).await;
     ran.assert(0, "");
     assert_eq!(ran.out.lines().collect::<Vec<_>>(), stand.log("greeter/jobs/k-1"));
+    assert_eq!(ran.out, stand.read("memory/greeter/logs/k-1.log"));
 }
 
 #[tokio::test]

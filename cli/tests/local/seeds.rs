@@ -1,7 +1,9 @@
 //! The Skills of seed 000, as they stand there.
 
-use super::stand::{SAYS_HELLO, Stand};
+use super::stand::{Ran, SAYS_HELLO, Stand};
+use super::tools::{ANSWERS, SERVER};
 use bloomery_e2e::orders;
+use rstest::rstest;
 use std::fs;
 use std::path::Path;
 
@@ -55,4 +57,131 @@ async fn the_seeds_job_request_is_a_command() {
     let opened =
         stand.log("sw-dev-senior/jobs/k-1").into_iter().find(|line| line.contains("conversation.opened")).unwrap();
     assert!(opened.contains("/myapp") && opened.contains("Its tests are at"), "{opened}");
+}
+
+/// "Tool Merging Rules": core tools are always there, the server's are added, of one name the server's counts, and
+/// `policy.tools` says which are seen.
+#[tokio::test]
+async fn the_tools_of_a_job_are_the_core_tools_and_its_servers_and_the_policy_takes_away() {
+    let script = "
+conversations:
+  - name: merged
+    turns:
+      - expect: {toolsOffered: [read_file, list_files, check_order_status], toolsNotOffered: [delete_customer, search_files, other]}
+        calls: [{name: read_file, arguments: {}}]
+      - {expect: {lastToolResultContains: done}, say: Done.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Done.}]
+";
+    let stand = Stand::new(script).await;
+    fs::create_dir(stand.path("project")).unwrap();
+    stand.write(
+        "shop.yaml",
+        "id: shop\nresources: [{name: codebase, type: filesystem}]\npolicy:\n  tools:\n    \
+         allowed: [check_order_status, read_file, delete_customer]\n    blocked: [delete_customer, search_files]\n",
+    );
+    let tool = |name: &str| format!(r#"{{"name":"{name}","description":"x","inputSchema":{{"type":"object"}}}}"#);
+    let tools = ["read_file", "check_order_status", "delete_customer", "other"].map(tool).join(",");
+    let run = ["--skill", "./shop.yaml", "--goal", "Look", "--resource", "codebase=project"];
+    let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS, &tools];
+    stand.run(&[&run[..], &server].concat()).await.assert(0, "Succeeded");
+}
+
+/// "Parallel skills within a tenant": each has its own jobs, logs and cache.
+#[tokio::test]
+async fn skills_of_one_memory_run_at_once_and_keep_apart() {
+    let stand =
+        Stand::new(&SAYS_HELLO.replace("{say: Hello.}]\n    fin", "{faults: [{hold: gate}], say: Hello.}]\n    fin"))
+            .await;
+    let one = stand.start(&["--skill", "one", "--bootstrap", "--goal", "Greet", "--run-key", "job-1"]);
+    let other = stand.start(&["--skill", "other", "--bootstrap", "--goal", "Greet", "--run-key", "job-2"]);
+    stand.until_held(2).await;
+    stand.release("gate").await;
+    for child in [one, other] {
+        Ran::of(child.wait_with_output().await.unwrap()).assert(0, "Succeeded");
+    }
+    let there = |file: &str| stand.path("memory").join(file).exists();
+    for (slag, key, other) in [("one", "job-1", "job-2"), ("other", "job-2", "job-1")] {
+        assert!(there(&format!("{slag}/skill.yaml")) && there(&format!("{slag}/focus-cache")));
+        assert!(there(&format!("{slag}/jobs/{key}.json")) && there(&format!("{slag}/logs/{key}.log")));
+        assert!(!there(&format!("{slag}/jobs/{other}.json")) && !there(&format!("{slag}/logs/{other}.log")));
+    }
+}
+
+/// "Bootstrap Validation": everything that is wrong with what is bound is said at once, and nothing is begun.
+#[tokio::test]
+async fn what_is_bound_is_validated_before_anything_happens() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let bound = ["--resource", "tests=/no/such", "--resource", "ci_api=ftp://x", "--resource", "docs=."];
+    let ran = stand.run(&[&["--skill", "sw-dev-senior", "--goal", "Greet"], &bound[..]].concat()).await;
+    ran.assert(2, "codebase: the Skill requires this filesystem");
+    for fault in ["tests: the path /no/such cannot be used: No such file", "ci_api: ", "docs: the Skill declares no"] {
+        assert!(ran.err.contains(fault), "{fault}: {ran:#?}");
+    }
+    assert!(!stand.path("memory/sw-dev-senior/jobs").read_dir().unwrap().any(|_| true));
+}
+
+/// "Custom skill (user-created in /memory/): loads directly, no template needed"; without resources, none are asked for.
+#[tokio::test]
+async fn a_skill_that_somebody_put_into_the_memory_runs() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let skill = "id: data-analyst\nname: Data Analyst\nrole: {persona: Careful.}\n";
+    stand.write("memory/data-analyst/skill.yaml", skill);
+    stand.run(&["--skill", "data-analyst", "--goal", "Greet"]).await.assert(0, "Succeeded");
+    assert_eq!(stand.read("memory/data-analyst/skill.yaml"), skill);
+}
+
+/// `context` of "SW Dev: Senior Engineer", as the seed has it and as the template has.
+#[rstest]
+#[case::as_the_seed_has_it(concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/tests/seeds/000-sw-dev-senior.yaml"))]
+#[case::of_the_template("sw-dev-senior")]
+#[case::without_a_name("sw-dev-agent")]
+#[tokio::test]
+async fn the_first_prompt_knows_the_project(#[case] skill: &str) {
+    let script = "
+conversations:
+  - name: knows
+    turns: [{expect: {systemContains: \"src/main.rs  13 bytes\"}, say: Hello.}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Hello.}]
+";
+    let stand = Stand::new(script).await;
+    stand.write("project/src/main.rs", "fn main() {}\n");
+    stand.write("project/.git/HEAD", "ref: refs/heads/login\n");
+    let run = ["--skill", skill, "--goal", "Greet", "--resource", "codebase=project", "--run-key", "k-1"];
+    let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
+    stand.run(&[&run[..], &server].concat()).await.assert(0, "Succeeded");
+    let slag = if skill.contains("agent") { "sw-dev-agent" } else { "sw-dev-senior" };
+    let log = stand.log(&format!("{slag}/jobs/k-1"));
+    let gathered = log.iter().find(|line| line.contains("context.gathered")).unwrap();
+    assert!(gathered.contains("src/main.rs") && gathered.contains("git, on login"), "{gathered}");
+}
+
+/// "Job Request with Resource Binding" and "System Prompt Injection": the first Skill of the seed, with its persona
+/// template. What is optional is in the prompt where it is bound, and a secret is nowhere.
+#[rstest]
+#[case::all_bound(&["--resource", "docs=myproject/docs", "--resource", "database=@database"], true)]
+#[case::what_is_required(&[], false)]
+#[tokio::test]
+async fn what_is_bound_is_in_the_prompt_and_what_is_not_is_left_out(#[case] more: &[&str], #[case] has_docs: bool) {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("myproject/docs/index.md", "# Docs\n");
+    stand.write("database", "postgres://me:hunter2hunter2@localhost/db\n");
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds/tests/seeds");
+    let seed = |name: &str| fs::read_to_string(seeds.join(name)).unwrap();
+    let skill = seed("000-sw-dev-tier-1.yaml");
+    let skill =
+        skill.replace("role:\n  persona: \"Senior software developer...\"\n", &seed("000-persona-template.yaml"));
+    assert!(skill.contains("{{#if resources.docs}}"), "{skill}");
+    stand.write("sw-dev-tier-1.yaml", &skill);
+    let goal = "Fix the authentication bug in user service";
+    let run = ["--skill", "sw-dev-tier-1.yaml", "--goal", goal, "--resource", "codebase=myproject", "--run-key", "k-1"];
+    let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
+    let ran = stand.run(&[&run[..], more, &server].concat()).await;
+    ran.assert(0, "Succeeded");
+    let log = stand.log("sw-dev-tier-1/jobs/k-1").join("\n");
+    assert!(log.contains("You are a senior software developer working on the codebase at /"), "{log}");
+    assert_eq!(log.contains("Documentation is available at /"), has_docs, "{log}");
+    fs::remove_file(stand.path("database")).unwrap();
+    assert!(!format!("{ran:?}{}", stand.everything()).contains("hunter2"));
 }

@@ -3,15 +3,17 @@
 use super::stand::{SKILL, Stand};
 use bloomery_e2e::orders;
 
-/// Answers what a session begins with and lists the tool `act`; `$1` is done where that is called.
+/// Answers what a session begins with and lists the tool `act`, or those that `$2` has; `$1` is done where one is called.
 pub const SERVER: &str = r#"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+tools=$2
+[ -n "$tools" ] || tools='{"name":"act","description":"Acts","inputSchema":{"type":"object"}}'
 echo "the server speaks: $SECRET$NAMED" >&2
 while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case $line in
     *'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
-    *'"method":"tools/list"'*) answer '{"tools":[{"name":"act","description":"Acts","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/list"'*) answer "{\"tools\":[$tools]}" ;;
     *'"method":"tools/call"'*) eval "$1" ;;
     *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id" ;;
   esac
@@ -73,6 +75,24 @@ conversations:
     stand.write("skill.yaml", &format!("{SKILL}  mcpServer: {{service: {{name: orders, port: 80, path: /mcp}}}}\n"));
     stand.run(&RUN[..4]).await.assert(2, "name it with --mcp URL or --mcp-command PROGRAM");
     stand.run(&[&RUN[..4], &["--mcp", &url]].concat()).await.assert(0, "Succeeded");
+}
+
+#[tokio::test]
+async fn a_tool_of_a_server_at_an_address_is_called() {
+    let script = "
+conversations:
+  - name: looks
+    turns:
+      - calls: [{name: check_eligibility, arguments: {order_id: B-4}}]
+      - {expect: {lastToolResultContains: the return window is over}, say: It is too late.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: It is too late.}]
+";
+    let stand = Stand::new(script).await;
+    let orders = orders::start("127.0.0.1:0".parse().unwrap(), orders::Options::default()).await.unwrap();
+    let url = format!("{}/mcp", orders.url());
+    let ran = stand.run(&["--skill", "cs-tier-1", "--goal", "Refund B-4", "--mcp", &url]).await;
+    assert_eq!((ran.code, ran.out.as_str()), (0, "It is too late.\n"), "{ran:#?}");
 }
 
 #[tokio::test]

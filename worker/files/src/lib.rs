@@ -4,9 +4,11 @@
 //! whatever links say and whoever changes them meanwhile; and what is opened is looked at once it is open. Everything
 //! blocks, and nothing takes long: the caller decides on which thread.
 
+mod at;
 mod edit;
 mod fault;
 mod glob;
+mod hidden;
 mod list;
 mod overview;
 mod patch;
@@ -17,14 +19,19 @@ mod root;
 mod search;
 mod text;
 mod walk;
+mod way;
 mod write;
 
 pub use list::DEFAULT_DEPTH;
 pub use overview::{Overview, OverviewKind, Wanted};
 pub use root::Binding;
 
+use hidden::Hidden;
 use root::Root;
 use serde::de::DeserializeOwned;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long one call may take.
@@ -51,6 +58,7 @@ pub enum Tool {
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
     bindings: Vec<Binding>,
+    hidden: Option<Arc<Hidden>>,
 }
 
 /// What a call says of itself, whatever its tool.
@@ -62,7 +70,16 @@ trait Call: DeserializeOwned {
 impl Workspace {
     /// The file systems that a Job binds, in the order of the Skill. Nothing is opened before a call.
     pub fn new(bindings: Vec<Binding>) -> Self {
-        Self { bindings }
+        Self { bindings, hidden: None }
+    }
+
+    /// Keeps directories from all calls, with everything in them: by no path, link or other name are they listed, read
+    /// or changed. They are those that are there now, whatever they are called later.
+    ///
+    /// # Errors
+    /// If one cannot be opened.
+    pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
+        Ok(Self { hidden: Some(Arc::new(Hidden::open(dirs)?)), ..self })
     }
 
     /// Answers a call. Arguments are those of the tool, as JSON.
@@ -88,7 +105,7 @@ impl Workspace {
     ) -> Result<String, String> {
         let call: C = parsed(arguments)?;
         let binding = self.binding(call.resource(), |_| true)?;
-        answer(&Root::open(binding)?, &call)
+        answer(&self.open(binding)?, &call)
     }
 
     fn writing<C: Call>(
@@ -101,7 +118,11 @@ impl Workspace {
         if binding.read_only {
             return Err(format!("The resource `{}` is bound read-only; nothing was done.", binding.name));
         }
-        answer(&Root::open(binding)?, &call)
+        answer(&self.open(binding)?, &call)
+    }
+
+    fn open(&self, binding: &Binding) -> Result<Root, String> {
+        Root::open(binding, self.hidden.as_ref())
     }
 
     /// The binding that a call names; where it names none, the only one that serves.

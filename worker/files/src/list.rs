@@ -5,8 +5,10 @@ use crate::place::{Place, escaped};
 use crate::root::{Root, kind};
 use crate::walk::{Bounds, Found, walk};
 use crate::{Clock, fault};
+use cap_fs_ext::FollowSymlinks;
 use serde::Deserialize;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// The most entries of one answer.
 const MAX_LISTED: usize = 400;
@@ -52,8 +54,7 @@ pub(crate) fn overview(root: &Root, clock: &Clock) -> Result<String, String> {
 }
 
 fn listed(root: &Root, start: &Place, depth: usize, mut listing: Listing<'_>, clock: &Clock) -> Result<String, String> {
-    let metadata =
-        root.dir.metadata(start.path()).map_err(|error| fault::sentence("listed", &start.shown(), &error))?;
+    let metadata = root.metadata(start.path()).map_err(|error| fault::sentence("listed", &start.shown(), &error))?;
     if metadata.is_file() {
         let path = escaped(&start.path().to_string_lossy());
         return Ok(format!("{path}  {} bytes\n[it is one file]", metadata.len()));
@@ -143,7 +144,7 @@ fn line(root: &Root, found: &Found<'_>) -> String {
         return format!("{place}/\n");
     }
     if found.kind.is_symlink() {
-        let target = root.dir.read_link_contents(found.place);
+        let target = root.at(Path::new(found.place), FollowSymlinks::No).and_then(|at| at.link());
         let target = target.map_or_else(|_| "?".to_owned(), |target| escaped(&target.to_string_lossy()));
         return format!("{place} -> {target}\n");
     }

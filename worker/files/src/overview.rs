@@ -4,7 +4,6 @@ mod changes;
 mod history;
 
 use crate::list;
-use crate::root::Root;
 use crate::{Binding, Clock, Workspace};
 
 /// The most that is told of all file systems together, in bytes.
@@ -45,7 +44,7 @@ impl Workspace {
         let clock = Clock::start(crate::PATIENCE);
         let mut room = MAX_BYTES;
         self.each(wanted, |binding, kind| {
-            let text = Root::open(binding).and_then(|root| match kind {
+            let text = self.open(binding).and_then(|root| match kind {
                 OverviewKind::Structure => list::overview(&root, &clock),
                 OverviewKind::Changes => changes::overview(&root, &clock),
             })?;

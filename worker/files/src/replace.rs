@@ -77,9 +77,9 @@ impl Target {
             return Err("Say which file is meant: path is the resource itself; nothing was done.".to_owned());
         };
         if makes_directories && !parent.is_root() {
-            root.dir.create_dir_all(parent.path()).map_err(|error| fault::sentence("made", &parent.shown(), &error))?;
+            root.make_dirs(parent.path()).map_err(|error| fault::sentence("made", &parent.shown(), &error))?;
         }
-        let dir = root.dir.open_dir(parent.path()).map_err(|error| match error.kind() {
+        let dir = root.open_dir(parent.path()).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 format!("There is no directory {}: set createDirectories to make it; nothing was done.", parent.shown())
             }
@@ -95,6 +95,7 @@ impl Target {
                 ));
             }
             Ok(metadata) => {
+                root.shows(&metadata).map_err(|error| fault::sentence("written", &shown, &error))?;
                 return Err(format!("{shown} is {}, no file that can be written; nothing was done.", kind(&metadata)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

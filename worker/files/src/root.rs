@@ -1,13 +1,15 @@
 //! A bound file system as a capability: everything is opened below one handle, and looked at once it is open.
 
 use crate::fault;
+use crate::hidden::{self, Hidden};
 use crate::place::{self, Place};
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileTypeExt, Metadata, OpenOptions};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file system that a Job binds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,10 +25,13 @@ pub struct Binding {
 /// An open binding.
 #[derive(Debug)]
 pub(crate) struct Root {
-    /// The directory, or the one that the file is in.
+    /// The directory, or the one that the file is in. What is below it is opened by the functions of `at`, or what is hidden
+    /// would not be.
     pub(crate) dir: Dir,
     /// The name of the file, where the resource is one. Nothing beside it is reached.
     pub(crate) file: Option<OsString>,
+    /// A directory that is not reached, wherever it is.
+    pub(crate) hidden: Option<Arc<Hidden>>,
     /// Where it is bound: the persona may say so, and then calls do.
     bound: String,
 }
@@ -43,23 +48,33 @@ impl Root {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(crate) fn open(binding: &Binding) -> Result<Self, String> {
-        Self::try_open(&binding.path)
+    pub(crate) fn open(binding: &Binding, hidden: Option<&Arc<Hidden>>) -> Result<Self, String> {
+        Self::try_open(&binding.path, hidden)
             .map_err(|error| fault::sentence("opened", &format!("resource `{}`", binding.name), &error))
     }
 
-    fn try_open(bound: &Path) -> io::Result<Self> {
+    fn try_open(bound: &Path, hidden: Option<&Arc<Hidden>>) -> io::Result<Self> {
         // What is bound is its owner's choice, links included; what is below is not.
         let path = bound.canonicalize()?;
-        let bound = bound.to_string_lossy().trim_end_matches('/').to_owned();
-        if path.is_dir() {
-            return Ok(Self { dir: Dir::open_ambient_dir(&path, ambient_authority())?, file: None, bound });
+        if let Some(hidden) = hidden
+            && hidden.holds(&path)?
+        {
+            return Err(hidden::refused());
         }
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::Error::from(io::ErrorKind::NotFound));
+        let bound = bound.to_string_lossy().trim_end_matches('/').to_owned();
+        let (dir, file) = if path.is_dir() {
+            (path.as_path(), None)
+        } else {
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+                return Err(io::Error::from(io::ErrorKind::NotFound));
+            };
+            (parent, Some(name.to_owned()))
         };
-        let dir = Dir::open_ambient_dir(parent, ambient_authority())?;
-        Ok(Self { dir, file: Some(name.to_owned()), bound })
+        let dir = Dir::open_ambient_dir(dir, ambient_authority())?;
+        let root = Self { dir, file, hidden: hidden.cloned(), bound };
+        // It may have been swapped in since.
+        root.shows(&root.dir.dir_metadata()?)?;
+        Ok(root)
     }
 
     /// The place that a call means; its path may begin with where the resource is bound. Of a resource that is a file: the file, by its name or by none.
@@ -97,16 +112,14 @@ impl Root {
         place: &Place,
         follow: FollowSymlinks,
     ) -> io::Result<Result<Opened, &'static str>> {
-        let found = match follow {
-            FollowSymlinks::Yes => self.dir.metadata(place.path())?,
-            FollowSymlinks::No => self.dir.symlink_metadata(place.path())?,
-        };
+        let at = self.at(place.path(), follow)?;
+        let found = at.metadata()?;
         if !found.is_file() {
             return Ok(Err(kind(&found)));
         }
         let mut options = OpenOptions::new();
-        options.read(true).follow(follow).nonblock(true);
-        let file = self.dir.open_with(place.path(), &options)?;
+        options.read(true).nonblock(true);
+        let file = at.open(&mut options)?;
         let metadata = file.metadata()?;
         Ok(if metadata.is_file() { Ok(Opened { file, metadata }) } else { Err(kind(&metadata)) })
     }

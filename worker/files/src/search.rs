@@ -49,8 +49,7 @@ pub(crate) struct Arguments {
 pub(crate) fn search(root: &Root, arguments: &Arguments, clock: &Clock) -> Result<String, String> {
     let start = root.place(arguments.path.as_deref())?;
     let mut search = Search::new(arguments, clock)?;
-    let metadata =
-        root.dir.metadata(start.path()).map_err(|error| fault::sentence("searched", &start.shown(), &error))?;
+    let metadata = root.metadata(start.path()).map_err(|error| fault::sentence("searched", &start.shown(), &error))?;
     if metadata.is_file() {
         let opened = root.open_file(&start)?;
         let path = start.path().to_string_lossy().into_owned();

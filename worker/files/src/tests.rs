@@ -1,6 +1,7 @@
 //! The tools on real directories.
 
 mod escapes;
+mod hiding;
 mod overviews;
 mod patching;
 mod racing;
@@ -67,14 +68,26 @@ impl Stand {
         self.workspace().call(tool, &arguments.to_string())
     }
 
+    /// The same, where a directory elsewhere is hidden: all ways are gone step by step.
+    fn step_by_step(&self) -> Workspace {
+        self.workspace().hiding(&[Path::new("/dev")]).unwrap()
+    }
+
     fn does(&self, tool: Tool, arguments: Value) -> String {
-        self.call(tool, arguments).unwrap()
+        let reads = matches!(tool, Tool::Read | Tool::List | Tool::Search);
+        let step_by_step = reads.then(|| self.step_by_step().call(tool, &arguments.to_string()).unwrap());
+        let answer = self.call(tool, arguments).unwrap();
+        assert_eq!(step_by_step.as_ref().unwrap_or(&answer), &answer);
+        answer
     }
 
     /// Calls, and gives the error, which leaves nothing behind.
     fn refuses(&self, tool: Tool, arguments: Value) -> String {
         let before = tree(self.dir.path());
+        let step_by_step = self.step_by_step().call(tool, &arguments.to_string()).unwrap_err();
         let error = self.call(tool, arguments).unwrap_err();
+        // The kernel finds out that a link leads out after something that is not made is there.
+        assert!(step_by_step == error || step_by_step.contains("it leads out"), "{step_by_step}: {error}");
         assert_eq!(tree(self.dir.path()), before, "{error}");
         error
     }

@@ -5,6 +5,7 @@ use crate::root::Root;
 use cap_std::fs::{DirEntry, FileType};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Instant;
 
 /// The most entries of one directory that are looked at.
@@ -87,6 +88,9 @@ pub(crate) fn walk(
                 return left_out;
             }
             let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && root.hides(entry) {
+                continue;
+            }
             let path = format!("{dir}{name}");
             let place = format!("{base}{path}");
             let found = Found { path: &path, place: &place, name, kind, entry };
@@ -108,7 +112,7 @@ pub(crate) fn walk(
 
 /// The entries of a directory by name, and whether these are all; none where it cannot be read.
 fn entries(root: &Root, dir: &str) -> Option<(Vec<(String, DirEntry)>, bool)> {
-    let mut listed = root.dir.read_dir(if dir.is_empty() { "." } else { dir }).ok()?;
+    let mut listed = root.entries(Path::new(if dir.is_empty() { "." } else { dir })).ok()?;
     let named = |entry: DirEntry| (entry.file_name().to_string_lossy().into_owned(), entry);
     let mut entries: Vec<(String, DirEntry)> = listed.by_ref().take(MAX_ENTRIES).flatten().map(named).collect();
     entries.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -181,7 +181,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             outcome = outcome(call, patience.tool, self.world, self.journal.files()) => outcome,
             () = grace_over => Called::from(Event::ToolIndeterminate {
                 call: call.id.clone(),
-                text: format!("the pod was asked to end, and no answer came within {} s", patience.grace.as_secs()),
+                text: format!("the worker was asked to end, and no answer came within {} s", patience.grace.as_secs()),
             }),
         };
         let outcome = vec![self.redacted(outcome)?];

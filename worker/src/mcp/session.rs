@@ -4,6 +4,7 @@ use super::listing::Listing;
 use super::stdio::{Program, Stdio};
 use super::transport::Transport;
 use super::wire::{Fate, Wire};
+use crate::progress::Onlooker;
 use crate::redact::Redactor;
 use bloomery_engine::event::Told;
 use rmcp::ClientHandler;
@@ -93,16 +94,21 @@ pub(super) struct Session {
 
 impl Session {
     /// Begins a session, of the newer era where the server speaks it.
-    pub(super) async fn begin(server: &Server, until: Instant, listing: Listing) -> Result<Self, String> {
+    pub(super) async fn begin(
+        server: &Server,
+        until: Instant,
+        listing: Listing,
+        onlooker: &Onlooker,
+    ) -> Result<Self, String> {
         let until = until.min(Instant::now() + BEGIN_TIMEOUT);
         let newer = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
-        match Self::begin_as(newer, server, until).await {
+        match Self::begin_as(newer, server, until, onlooker).await {
             // rmcp falls back on the older era only where a server does not know the question, not where it
             // answers it with older versions.
-            Err(Unbegun::OlderOnly) => Self::begin_as(ClientLifecycleMode::Initialize, server, until).await,
+            Err(Unbegun::OlderOnly) => Self::begin_as(ClientLifecycleMode::Initialize, server, until, onlooker).await,
             begun => begun,
         }
         .map(|begun| Self { listing: Mutex::new(listing), ..begun })
@@ -112,8 +118,13 @@ impl Session {
         })
     }
 
-    async fn begin_as(lifecycle: ClientLifecycleMode, server: &Server, until: Instant) -> Result<Self, Unbegun> {
-        let wire = Wire::default();
+    async fn begin_as(
+        lifecycle: ClientLifecycleMode,
+        server: &Server,
+        until: Instant,
+        onlooker: &Onlooker,
+    ) -> Result<Self, Unbegun> {
+        let wire = Wire::seen_by(onlooker);
         // No capabilities: a server has nothing to ask of us, and is declined where it does all the same.
         let info = Implementation::new("bloomery-worker", env!("CARGO_PKG_VERSION"));
         let us = Us(ClientConfig::new(ClientCapabilities::default(), info)

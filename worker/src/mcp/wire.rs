@@ -6,6 +6,7 @@
 //! that it is sent later.
 
 use super::news::News;
+use crate::progress::{Onlooker, Progress};
 use bloomery_engine::event::Told;
 use rmcp::model::{ClientJsonRpcMessage, GetMeta, JsonRpcMessage, ProgressToken, RequestId};
 use std::collections::{HashMap, HashSet};
@@ -62,6 +63,7 @@ pub(super) struct Wire(Arc<Shared>);
 struct Shared {
     notes: Mutex<Notes>,
     cancelled: Notify,
+    onlooker: Onlooker,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +76,11 @@ struct Notes {
 }
 
 impl Wire {
+    /// Notes of a session that somebody looks on at.
+    pub(super) fn seen_by(onlooker: &Onlooker) -> Self {
+        Self(Arc::new(Shared { onlooker: onlooker.clone(), ..Shared::default() }))
+    }
+
     /// Notes that a request is about to be sent; false where it was given up before, and must not be.
     pub(super) fn begin(&self, id: &RequestId, token: Option<ProgressToken>) -> bool {
         self.with(|notes| {
@@ -100,6 +107,9 @@ impl Wire {
 
     /// Notes what came on the stream of a request's answer, or on one of which that is not known.
     pub(super) fn hear(&self, on: Option<&RequestId>, news: News) {
+        if let News::Progress(_, told) | News::Logged(told) = &news {
+            self.0.onlooker.sees(|| Progress::Told(told.clone()));
+        }
         let is_cancelled = self.with(|notes| notes.hear(on, news));
         if is_cancelled {
             self.0.cancelled.notify_waiters();

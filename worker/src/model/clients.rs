@@ -5,6 +5,7 @@ mod turns;
 use super::transports::Transports;
 use super::{Client, Failure, Patience};
 use crate::http;
+use crate::progress::Onlooker;
 use crate::redact::Redactor;
 use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
@@ -48,6 +49,15 @@ impl Clients {
         };
         let models = endpoints.iter().map(client).collect::<Result<_, _>>()?;
         Ok(Self { models, patience: patience.whole, silent: Mutex::default() })
+    }
+
+    /// Lets somebody look on while Models are asked.
+    #[must_use]
+    pub fn seen_by(mut self, onlooker: &Onlooker) -> Self {
+        for client in self.models.values_mut() {
+            client.onlooker = onlooker.clone();
+        }
+        self
     }
 
     /// Says which key of a Model is not in its Secret yet, where none of its fallbacks could be asked instead.

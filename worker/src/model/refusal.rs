@@ -48,7 +48,7 @@ impl Refusal {
         let slow = asked.map_or(Pace::Slow, Pace::Asked);
         let passing = |pace, message| Trouble::Passing { pace, message };
         match status {
-            401 | 403 => passing(slow, format!("{told}. Check the key in its Secret")),
+            401 | 403 => passing(slow, format!("{told}. Check its key")),
             402 => passing(slow, format!("{told}. Check the account that pays for it")),
             404 => passing(slow, format!("{told}. Check the Model's baseUrl and its model's name")),
             429 => passing(brisk, format!("limits the rate of requests: it {told}")),

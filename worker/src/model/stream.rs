@@ -5,6 +5,7 @@ use super::sse::Events;
 use super::trouble::{self, Trouble};
 use super::wire::Fold;
 use crate::http::cause;
+use crate::progress::{Onlooker, Progress};
 use crate::redact::Redactor;
 use bloomery_engine::event::Answer;
 use futures::StreamExt;
@@ -23,12 +24,13 @@ pub(super) fn is_one(response: &Response) -> bool {
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }
 
-/// Reads a stream to the event that ends it. One that ends before that is no answer, whatever came of it.
+/// Reads a stream to the event that ends it, under the eyes of an onlooker. One that ends before that is no answer,
+/// whatever came of it.
 pub(super) async fn read(
     response: Response,
     mut fold: Box<dyn Fold>,
     silence: Duration,
-    redactor: &Redactor,
+    (redactor, onlooker): (&Redactor, &Onlooker),
 ) -> Result<Answer, Trouble> {
     let mut events = Events::new(MAX_ANSWER);
     let mut chunks = response.bytes_stream();
@@ -45,6 +47,7 @@ pub(super) async fn read(
             if fold.held() > MAX_ANSWER {
                 return Err(trouble::too_large(MAX_ANSWER));
             }
+            onlooker.sees(|| Progress::Answering(fold.held()));
         }
     }
     // Some servers leave out the empty line after their last event.

@@ -234,7 +234,7 @@ async fn a_key_that_is_mended_heals_without_a_restart() {
     assert_eq!(keys, ["Bearer sk-wrong", "Bearer sk-right"]);
     let told = told.into_inner().unwrap();
     let [Waiting::ModelUnavailable { message }] = &told[..] else { panic!("{told:?}") };
-    let told = "answered HTTP 401: Incorrect API key provided: [redacted: default]. Check the key in its Secret";
+    let told = "answered HTTP 401: Incorrect API key provided: [redacted: default]. Check its key";
     assert!(message.ends_with(told), "{message}");
     assert!(!message.contains("sk-wrong"), "{message}");
 }

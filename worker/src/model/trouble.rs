@@ -81,7 +81,7 @@ pub(super) fn transport(error: &reqwest::Error, timeout: Duration) -> Trouble {
     }
     let message = if error.is_connect() {
         format!(
-            "cannot be reached: {}. Check its baseUrl, and whether the network lets this pod through",
+            "cannot be reached: {}. Check its address (baseUrl), and whether the network lets requests to it through",
             http::cause(error)
         )
     } else {

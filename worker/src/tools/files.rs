@@ -1,6 +1,6 @@
 //! The file tools: each call on a thread of its own, because file systems block.
 
-use super::Fault;
+use super::{CoreTools, Fault};
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{Context, ResourceType};
 use bloomery_engine::event::{ContextKind, ContextPart};
@@ -8,8 +8,21 @@ use bloomery_engine::gate::core_tools::files::{
     APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE,
 };
 use bloomery_files::{Binding, Overview, OverviewKind, Tool, Wanted, Workspace};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+impl CoreTools {
+    /// Keeps directories from the file tools, wherever they are in what the Job binds.
+    ///
+    /// # Errors
+    /// If one cannot be opened.
+    pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
+        let workspace = Arc::unwrap_or_clone(self.workspace).hiding(dirs)?;
+        Ok(Self { workspace: Arc::new(workspace), ..self })
+    }
+}
 
 /// The file systems among what a Job binds.
 pub(super) fn workspace(resources: &[BoundResource]) -> Workspace {

@@ -5,10 +5,10 @@ use rstest::rstest;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-const ALL: [Tool; 6] = [Tool::Read, Tool::List, Tool::Search, Tool::Write, Tool::Edit, Tool::Patch];
+pub(super) const ALL: [Tool; 6] = [Tool::Read, Tool::List, Tool::Search, Tool::Write, Tool::Edit, Tool::Patch];
 
 /// A call of a tool that has to do with a path.
-fn about(tool: Tool, path: &str) -> Value {
+pub(super) fn about(tool: Tool, path: &str) -> Value {
     match tool {
         Tool::Read | Tool::List => json!({"path": path}),
         Tool::Search => json!({"path": path, "pattern": "outside"}),
@@ -137,7 +137,7 @@ fn what_is_no_file_is_neither_read_nor_written_nor_waited_for(#[case] kind: &str
 fn a_pipe_that_was_swapped_in_is_found_out_when_it_is_open() {
     let stand = Stand::new();
     assert!(make("fifo", &stand.at("it")));
-    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }).unwrap();
+    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }, None).unwrap();
     let mut options = cap_std::fs::OpenOptions::new();
     cap_fs_ext::OpenOptionsSyncExt::nonblock(options.read(true), true);
     let opened = root.dir.open_with("it", &options).unwrap();

@@ -117,7 +117,7 @@ fn a_patch_that_changes_nothing_says_so() {
 #[test]
 fn a_patch_that_is_stopped_midway_says_what_it_has_done() {
     let stand = Stand::of(&[("a", "1\n"), ("b", "1\n")]);
-    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }).unwrap();
+    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }, None).unwrap();
     let mut ready = Vec::new();
     for path in ["a", "b"] {
         let target = replace::Target::find(&root, &root.place(Some(path)).unwrap(), false).unwrap();

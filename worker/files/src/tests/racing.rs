@@ -4,7 +4,7 @@ use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Calls again and again while another thread swaps `name` between two things by renaming.
-fn racing(stand: &Stand, name: &str, swaps: [&str; 2], mut call: impl FnMut()) {
+pub(super) fn racing(stand: &Stand, name: &str, swaps: [&str; 2], mut call: impl FnMut()) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -86,7 +86,7 @@ fn a_pipe_that_is_swapped_in_for_a_file() {
 #[test]
 fn what_somebody_else_has_changed_meanwhile_is_not_overwritten() {
     let stand = Stand::of(&[("a", "one\n")]);
-    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }).unwrap();
+    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }, None).unwrap();
     let target = replace::Target::find(&root, &root.place(Some("a")).unwrap(), false).unwrap();
     let staged = target.stage(b"two\n").unwrap();
     stand.put("a", "three, of another\n");

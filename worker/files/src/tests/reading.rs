@@ -233,7 +233,7 @@ fn a_pattern_that_is_refused(#[case] pattern: &str, #[case] why: &str) {
 #[test]
 fn a_call_whose_time_is_over_says_what_it_has() {
     let stand = project();
-    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }).unwrap();
+    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }, None).unwrap();
     let over = Clock::start(Duration::ZERO);
     let listed = list::list(&root, &serde_json::from_value(json!({})).unwrap(), &over).unwrap();
     assert_eq!(listed, "[0 entries; the end; the walk was cut short: it takes too long]");

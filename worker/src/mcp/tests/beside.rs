@@ -65,6 +65,20 @@ async fn progress_and_log_of_a_call_are_told_and_those_of_others_are_not() {
 }
 
 #[tokio::test]
+async fn an_onlooker_sees_a_call_from_its_begin_to_its_end() {
+    let server = Rude::calls(|call| {
+        events([progress(call, json!({"progress": 1, "total": 2, "message": "picking"})), event(&done(call))])
+    });
+    let (onlooker, seen) = crate::progress::seen::by_all();
+    let client = client(&server.start().await).seen_by(&onlooker);
+    assert_eq!(call(&client, "refund", "{}").await, completed("done"));
+    let refund = || "refund".to_owned();
+    let expected =
+        [Progress::Called(refund()), Progress::Told(progressed(1.0, 2.0, "picking")), Progress::Over(refund())];
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+#[tokio::test]
 async fn progress_without_an_end_takes_no_room_and_no_time() {
     let server = Rude::calls(|call| {
         let message = "x".repeat(2000);

@@ -1,5 +1,6 @@
 use super::*;
-use crate::model::fixture::{Server, claude, completion, endpoint, patience, request, say};
+use crate::model::fixture::{Act, Server, claude, completion, endpoint, patience, request, say};
+use crate::progress::Progress;
 use crate::redact::Redactor;
 use bloomery_crds::run::KeyFile;
 use bloomery_crds::v1alpha1::ModelProvider;
@@ -24,6 +25,25 @@ async fn ask(clients: &Clients, turns: &[Turn]) -> Result<Answer, Failure> {
 
 fn goal() -> Vec<Turn> {
     vec![Turn::User("Refund A-17".into())]
+}
+
+#[tokio::test]
+async fn an_onlooker_sees_how_much_of_an_answer_is_there() {
+    let delta = |content: &str| {
+        let delta = json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": content}}]});
+        format!("data: {delta}\n\n")
+    };
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let body = format!("{}{}data: {end}\n\ndata: [DONE]\n\n", delta("Hello "), delta("Jane"));
+    let kind = vec![("content-type", "text/event-stream".to_owned())];
+    let (_server, url) = Server::start([Act::Say(200, kind, body)]).await;
+    let (onlooker, seen) = crate::progress::seen::by_all();
+    let clients = clients(&[named("default", &url, &[])], Duration::ZERO).seen_by(&onlooker);
+    assert_eq!(ask(&clients, &goal()).await.unwrap().text, "Hello Jane");
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen[0], Progress::Asked(bloomery_crds::v1alpha1::Stage::Plan));
+    let bytes = |progress: &Progress| if let Progress::Answering(bytes) = progress { *bytes } else { 0 };
+    assert!(seen.len() > 2 && bytes(&seen[1]) > 0 && bytes(&seen[2]) > bytes(&seen[1]), "{seen:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,118 @@
+//! Places that no memory can be: each is refused at the start, with the reason. Mounts are made in a mount namespace of
+//! their own, which needs root; file systems that lack what a log stands on are made by a library that is loaded first.
+
+use super::stand::{Ran, SAYS_HELLO, Stand};
+use std::process::Command;
+
+const RUN: &str = "run --skill ./skill.yaml --goal Greet --run-key k-1 --model scripted";
+
+/// Whether this machine lets us mount; says so where not.
+fn can_mount() -> bool {
+    let can = Command::new("unshare").args(["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).output();
+    let can = can.is_ok_and(|output| output.status.success());
+    if !can {
+        eprintln!("not tested: mounting needs root");
+    }
+    can
+}
+
+/// Runs a Skill after `mounts`, a script of its own.
+async fn after(stand: &Stand, mounts: &str) -> Ran {
+    let (program, url) = (env!("CARGO_BIN_EXE_bloomery"), stand.url());
+    let script = format!("set -e; {mounts}\nexec {program} {RUN} --model-url {url}");
+    let mut command = tokio::process::Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).current_dir(stand.dir.path());
+    Ran::of(command.output().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_memory_that_is_mounted_read_only() {
+    if !can_mount() {
+        return;
+    }
+    let stand = Stand::new(SAYS_HELLO).await;
+    let empty = after(&stand, "mkdir memory; mount -t tmpfs -o ro none memory").await;
+    empty.assert(2, "is read-only");
+    // One that was used before, too.
+    stand
+        .bloomery(&[&RUN.split(' ').collect::<Vec<_>>()[..], &["--model-url", &stand.url()]].concat())
+        .await
+        .assert(0, "");
+    let before = stand.everything();
+    let used = after(&stand, "mount --bind memory memory; mount -o remount,bind,ro memory").await;
+    used.assert(2, "Name another with --memory");
+    assert_eq!(stand.everything(), before);
+}
+
+#[tokio::test]
+async fn a_memory_that_is_full() {
+    if !can_mount() {
+        return;
+    }
+    let stand = Stand::new(SAYS_HELLO).await;
+    let fill = "mkdir memory; mount -t tmpfs -o size=64k none memory; head -c 64k /dev/zero >memory/filled";
+    after(&stand, fill).await.assert(2, "there is no room left for the memory");
+    // No names are left, where blocks are.
+    let names = "mount -t tmpfs -o nr_inodes=2 none memory; : >memory/filled";
+    after(&stand, names).await.assert(2, "there is no room left for the memory");
+}
+
+/// A log that runs into the end of the room is whole as far as it goes, and goes on once there is room.
+#[tokio::test]
+async fn a_memory_that_becomes_full() {
+    if !can_mount() {
+        return;
+    }
+    let stand = Stand::new(SAYS_HELLO).await;
+    let (program, url) = (env!("CARGO_BIN_EXE_bloomery"), stand.url());
+    // Room for the start, and not for much more.
+    let script = format!(
+        "set -e; mkdir memory; mount -t tmpfs -o size=20k none memory
+        {program} {RUN} --model-url {url} && exit 9 || [ $? -eq 2 ]
+        mount -o remount,size=1m memory
+        exec {program} run --resume k-1 --model scripted --model-url {url}"
+    );
+    let mut command = tokio::process::Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).current_dir(stand.dir.path());
+    let ran = Ran::of(command.output().await.unwrap());
+    ran.assert(0, "there is no room left for the memory");
+    assert!(ran.err.contains("epoch 1, attempt 1") && ran.err.contains("epoch 2, attempt 2"), "{ran:#?}");
+    assert_eq!(ran.out, "Hello.\n", "{ran:#?}");
+}
+
+/// What a file system does that is none for a log, instead of what it should.
+const NO_LINKS: &str = "int linkat(int a, const char *b, int c, const char *d, int e) { errno = EPERM; return -1; }";
+const LINKS_REPLACE: &str = "int linkat(int a, const char *b, int c, const char *d, int e) {
+    unlinkat(c, d, 0);
+    return syscall(SYS_linkat, a, b, c, d, e);
+}";
+const NOT_EXCLUSIVE: &str = "int open64(const char *path, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    return syscall(SYS_openat, AT_FDCWD, path, flags & ~O_EXCL, va_arg(rest, int));
+}";
+
+#[tokio::test]
+async fn a_file_system_that_cannot_keep_a_log_from_forking() {
+    for (name, does, lacks) in [
+        ("no-links", NO_LINKS, "has no hard links"),
+        ("links-replace", LINKS_REPLACE, "has no exclusive hard links"),
+        ("not-exclusive", NOT_EXCLUSIVE, "has no exclusive creation of files"),
+    ] {
+        let stand = Stand::new(SAYS_HELLO).await;
+        let source = format!(
+            "#define _GNU_SOURCE\n#include <errno.h>\n#include <fcntl.h>\n#include <stdarg.h>\n#include <sys/syscall.h>\n\
+             #include <unistd.h>\n{does}\n"
+        );
+        stand.write("lacks.c", &source);
+        let library = stand.path(&format!("{name}.so"));
+        let made =
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(stand.path("lacks.c")).status();
+        assert!(made.unwrap().success(), "{name}");
+        let mut run = stand.run_command(&["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"]);
+        let ran = Ran::of(run.env("LD_PRELOAD", &library).output().await.unwrap());
+        ran.assert(2, lacks);
+        assert!(ran.err.contains("two processes could write one log: name a directory on a local disk"), "{ran:#?}");
+        assert!(!stand.path("memory/greeter/jobs").exists(), "{name}");
+    }
+}
