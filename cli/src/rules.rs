@@ -75,6 +75,22 @@ mod tests {
         json!({"intents": {"supported": [{"entities": [{"type": "object"}]}]}}),
         "spec.intents.supported[0].entities[0].type"
     )]
+    #[case::auth_of_a_file_system(
+        json!({"resources": [
+            {"name": "a", "type": "filesystem", "auth": {"credential": "b"}}, {"name": "b", "type": "credential"}
+        ]}),
+        "spec.resources[0].auth"
+    )]
+    #[case::rules_of_a_secret(json!({"resources": [{"name": "a", "type": "credential", "rules": []}]}), "spec.resources[0].rules")]
+    #[case::no_such_credential(
+        json!({"resources": [{"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}}]}), "spec.resources"
+    )]
+    #[case::no_credential(
+        json!({"resources": [
+            {"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}}, {"name": "b", "type": "connection_string"}
+        ]}),
+        "spec.resources"
+    )]
     fn a_rule_that_is_broken_names_its_field(#[case] spec: Value, #[case] path: &str) {
         let paths: Vec<String> =
             broken("Skill", &json!({"spec": spec})).into_iter().map(|broken| broken.path).collect();
@@ -86,6 +102,9 @@ mod tests {
     #[case(json!({"tools": [{"policy": {"allowed": "conditional", "condition": "amount > 5"}}]}))]
     #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]
     #[case(json!({"intents": {"supported": [{"entities": [{"type": "string"}]}]}}))]
+    #[case(json!({"resources": [
+        {"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}, "rules": []}, {"name": "b", "type": "credential"}
+    ]}))]
     fn what_holds_is_not_named(#[case] spec: Value) {
         assert_eq!(broken("Skill", &json!({"spec": spec})), []);
     }

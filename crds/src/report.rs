@@ -4,7 +4,7 @@ use crate::canonical::Digest;
 use crate::outcome::{Outcome, Phase};
 use crate::run::JobIdentity;
 use crate::text::bounded;
-use crate::v1alpha1::{Gates, JobResult, LogPosition, Usage, WaitingFor, WorkflowProgress};
+use crate::v1alpha1::{Gates, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress};
 use serde::{Deserialize, Serialize};
 
 /// The path of the report endpoint.
@@ -53,6 +53,9 @@ pub struct Projection {
     /// How far the Skill's workflows are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workflows: Vec<WorkflowProgress>,
+    /// Tools whose names the providers do not take; at most [`MAX_TOOL_NAMES`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_names: Vec<ToolName>,
     /// What a person has to do before the conversation can go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
@@ -67,6 +70,12 @@ pub struct Projection {
 
 /// How many remarks a projection holds.
 pub const MAX_REMARKS: usize = 8;
+
+/// How many names of tools a projection holds.
+pub const MAX_TOOL_NAMES: usize = 16;
+
+/// The longest name of a tool, in bytes.
+pub const MAX_TOOL_NAME: usize = 128;
 
 /// The longest remark, in bytes.
 pub const MAX_REMARK: usize = 256;

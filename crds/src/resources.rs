@@ -31,7 +31,28 @@ pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding
         };
         faults.into_iter().map(move |fault| format!("spec.resources.{}: {fault}", crate::text::bounded(name, 64)))
     });
-    missing.chain(wrong).collect()
+    let unproven = without_credential(declared, |name| bound.contains_key(name));
+    missing.chain(wrong).chain(unproven.map(|fault| format!("spec.resources.{fault}"))).collect()
+}
+
+/// The credentials that are needed for what is bound, and are not bound themselves: each a sentence that begins with the
+/// name of the resource to bind.
+pub fn without_credential<'d>(
+    declared: &'d [ResourceDeclaration],
+    is_bound: impl Fn(&str) -> bool + Copy + 'd,
+) -> impl Iterator<Item = String> + 'd {
+    let endpoints = declared.iter().filter(move |resource| is_bound(&resource.name));
+    endpoints.filter_map(move |endpoint| {
+        let credential = &endpoint.auth.as_ref()?.credential;
+        // A required one that is not bound is told already.
+        let is_told = declared.iter().any(|other| other.name == *credential && other.required == Some(true));
+        (!is_bound(credential) && !is_told).then(|| {
+            format!(
+                "{credential}: is what `{}`, which is bound, is called with: bind it too, or leave out `{}`.",
+                endpoint.name, endpoint.name
+            )
+        })
+    })
 }
 
 /// Why a name is no resource of a Skill, as a sentence that goes on from the name.

@@ -10,13 +10,14 @@ pub use definitions::{definitions, schema_of, spec_schema_of};
 pub use job::{
     Attempt, Binding, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode,
     FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition,
-    PreTool, Ruling, SuggestedAction, Usage, Verdict, WaitingFor, WorkflowProgress,
+    PreTool, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, seconds};
 pub use skill::{
-    ApprovalAction, ApprovalRule, CallPolicy, Context, Engine, Entity, FinalizationGate, Guardrails, Intent,
-    IntentDetection, Intents, McpContainer, McpServer, McpService, OutOfDomain, OutOfDomainAction, OutputContract,
-    Policy, Problem, ReplyPolisher, ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec,
-    SkillStatus, Stage, ToolDeclaration, ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow,
+    ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallPolicy, Context, EndpointAuth, EndpointRule, Engine,
+    Entity, FinalizationGate, Guardrails, Intent, IntentDetection, Intents, McpContainer, McpServer, McpService,
+    Memory, Method, OutOfDomain, OutOfDomainAction, OutputContract, Policy, Problem, ReplyPolisher,
+    ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage, ToolDeclaration,
+    ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow, is_reserved_header,
 };

@@ -37,6 +37,7 @@ pub fn run() -> Run {
         resources: Vec::new(),
         context_window: 16_000,
         people: true,
+        has_notes: true,
         max_output: 4_096,
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use std::net::SocketAddr;
@@ -101,6 +102,10 @@ pub struct WorkerSettings {
         value_parser = clap::value_parser!(i64).range(1..)
     )]
     pub fs_group: i64,
+    /// Addresses that endpoints which Jobs bind may be at, beside public ones and Services of the Job's namespace: ranges
+    /// in CIDR notation, with commas between.
+    #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
+    pub endpoint_ranges: Vec<IpNet>,
     /// How long finished worker pods are kept for `kubectl logs`, as `10m`.
     #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = duration)]
     pub pod_retention: Duration,
@@ -237,6 +242,7 @@ mod tests {
     #[case("--memory-size=1Gb", "BLOOMERY_MEMORY_SIZE")]
     #[case("--memory-access-mode=Any", "BLOOMERY_MEMORY_ACCESS_MODE")]
     #[case("--run-as-user=0", "BLOOMERY_RUN_AS_USER")]
+    #[case("--worker-endpoint-ranges=10.0.0.0/8,10.0.0.1", "BLOOMERY_WORKER_ENDPOINT_RANGES")]
     #[case("--pod-retention=soon", "BLOOMERY_POD_RETENTION")]
     #[case("--pod-retention=-5m", "BLOOMERY_POD_RETENTION")]
     #[case("--log=a=b=c", "BLOOMERY_LOG")]

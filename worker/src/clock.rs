@@ -27,7 +27,7 @@ impl Clock {
 }
 
 /// Now, RFC 3339 in UTC, to the millisecond.
-fn wall_time() -> String {
+pub(crate) fn wall_time() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 

@@ -7,15 +7,17 @@ use crate::inputs::Inputs;
 use crate::log::files::Files;
 use crate::log::{self, Claimed, Store, claim};
 use crate::printer::Printer;
+use crate::reach::Reach;
 use crate::recent::Recent;
 use crate::record::Record;
 use crate::stop::Stop;
-use crate::tools::CoreTools;
+use crate::tools::{CoreTools, Notes};
 use bloomery_crds::report::Projection;
 use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
+use bloomery_engine::run::Run;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,6 +30,8 @@ pub struct Ground<'a> {
     pub writer: &'a str,
     /// How many bytes the focus cache may take.
     pub focus_cache_bytes: u64,
+    /// Where the endpoints that the Job binds may be.
+    pub reach: &'a Reach,
     /// The memory of all Skills, where the Job may bind what holds it: on a person's own disk. File tools do not reach it.
     pub hidden: Option<&'a Path>,
 }
@@ -84,7 +88,8 @@ impl<'a, F: Files> Epoch<'a, F> {
     ) -> Result<Self, log::Error> {
         let part = &inputs.part;
         let store = Store::open(files, ground.memory, &part.run_key, ground.writer)?;
-        let mut conversation = Conversation::new(inputs.run());
+        let notes = notes(inputs, ground);
+        let mut conversation = Conversation::new(Run { has_notes: notes.are_there(), ..inputs.run() });
         let chain = Chain::new(inputs.source()).knowing(part.log.as_ref());
         let claimed = claim(store, chain, &mut conversation, part.attempt, patience).await?;
         Ok(Self { inputs, ground, conversation, claimed })
@@ -113,7 +118,10 @@ impl<'a, F: Files> Epoch<'a, F> {
         let Self { inputs, ground, conversation, claimed } = self;
         let Company { model, tools, people, audience, stop, printer, patience } = company;
         let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
-        let mut core = CoreTools::new(&inputs.part.resources, focus);
+        let resources = &inputs.part.resources;
+        let declared = &inputs.revision.spec.resources;
+        let core = CoreTools::new(resources, focus).with_notes(notes(inputs, ground));
+        let mut core = core.calling(declared, resources, ground.reach.clone(), inputs.redactor.clone());
         if let Some(hidden) = ground.hidden {
             // The Skill's own may be a link in it.
             core = core.hiding(&[hidden, ground.memory]).map_err(|error| log::Error::of("open", hidden, error))?;
@@ -134,4 +142,9 @@ impl<'a, F: Files> Epoch<'a, F> {
         let result = driver.conversation().result().cloned();
         Ok(Ended { exit, projection, result })
     }
+}
+
+/// The memory bank, as this Job may use it.
+fn notes(inputs: &Inputs, ground: Ground<'_>) -> Notes {
+    Notes::new(ground.memory, ground.writer, &inputs.part, inputs.revision.spec.bank())
 }

@@ -82,7 +82,7 @@ impl FocusCache {
     }
 
     /// What is behind a handle; none where it is not there (any more), or is not what was kept.
-    pub fn get(&self, files: &impl Files, handle: &Digest) -> Option<Vec<u8>> {
+    pub fn get(&self, files: &(impl Files + ?Sized), handle: &Digest) -> Option<Vec<u8>> {
         let file = self.dir.join(name(handle));
         let content = files.read(&file).ok()?;
         if Digest::of_bytes(&content) != *handle {

@@ -1,5 +1,6 @@
 //! What every outgoing connection of ours has in common.
 
+use crate::reach::Reach;
 use futures::StreamExt;
 use reqwest::Response;
 use std::error::Error as _;
@@ -46,6 +47,8 @@ pub struct Route {
     pub certificates: Option<Vec<reqwest::Certificate>>,
     /// The proxy that requests go through; what the environment says of proxies never counts.
     pub proxy: Option<String>,
+    /// The addresses that names may be at. A host that is an address is asked nothing here.
+    pub reach: Option<Reach>,
 }
 
 /// Checks what [`client`] needs of a URL, and says whether it is one of https.
@@ -61,7 +64,7 @@ pub fn is_https(url: &str) -> Result<bool, Error> {
 
 /// Builds a client as [`client`] does, for a route.
 pub fn routed(url: &str, idle: Duration, route: Route) -> Result<reqwest::Client, Error> {
-    let Route { certificates, proxy } = route;
+    let Route { certificates, proxy, reach } = route;
     let encrypts = is_https(url)? || proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"));
     let failed = |error: reqwest::Error| Error::Client { url: url.to_owned(), message: cause(&error) };
     let builder = reqwest::Client::builder()
@@ -78,6 +81,10 @@ pub fn routed(url: &str, idle: Duration, route: Route) -> Result<reqwest::Client
         None if encrypts => builder,
         // Nothing leads from here to https, since redirects are not followed.
         None => builder.tls_certs_only([]),
+    };
+    let builder = match reach {
+        Some(reach) => builder.dns_resolver(std::sync::Arc::new(reach)),
+        None => builder,
     };
     let builder = match proxy {
         Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy).map_err(failed)?),

@@ -24,6 +24,9 @@ pub enum Error {
     /// A stage of the Skill has no model, or a model not the fallback that it names.
     #[error("the Job's part has no Model `{0}`, which the Skill or another Model names")]
     Model(String),
+    /// The secrets of the Job cannot be kept out of texts.
+    #[error("the secrets of the Job are too large together to be kept out of texts: make them smaller")]
+    Secrets,
     /// The two parts do not belong together.
     #[error("the Job's part is for the revision {expected}, and the revision is {found}")]
     Revision {
@@ -68,7 +71,7 @@ impl Inputs {
     /// Puts both parts together, however they came here; from here on, `redactor` watches the secrets that they name.
     ///
     /// # Errors
-    /// If a stage of the Skill has no model.
+    /// If a stage of the Skill has no model, or the secrets cannot be kept out of texts.
     pub fn new(revision: Revision, part: JobPart, redactor: Redactor) -> Result<Self, Error> {
         let model = |name: &str| {
             part.models.iter().find(|model| model.name == name).ok_or_else(|| Error::Model(name.to_owned()))
@@ -80,6 +83,9 @@ impl Inputs {
             }
         }
         redactor.watch_job(&part);
+        if redactor.is_blind() {
+            return Err(Error::Secrets);
+        }
         let max_output = part.models.iter().map(ModelEndpoint::max_output).max().unwrap_or_default();
         Ok(Self { revision, part, redactor, context_window, people: false, max_output })
     }
@@ -96,6 +102,8 @@ impl Inputs {
             resources: self.part.resources.clone(),
             context_window: self.context_window,
             people: self.people,
+            // Who claims an epoch looks for them.
+            has_notes: false,
             max_output: self.max_output,
         }
     }
@@ -117,6 +125,13 @@ mod tests {
     use crate::fixture::shop::Refund;
     use crate::fixture::stand::Stand;
     use bloomery_crds::v1alpha1::FinalizationGate;
+
+    #[tokio::test]
+    async fn nothing_is_begun_where_secrets_cannot_be_looked_for() {
+        let stand = Stand::new(Vec::new(), Refund::Answers).await;
+        let error = Inputs::read(&stand.args(1), Redactor::blind()).unwrap_err().to_string();
+        assert!(error.contains("too large together"), "{error}");
+    }
 
     #[tokio::test]
     async fn a_stage_without_its_model_is_refused_before_anything_begins() {

@@ -14,6 +14,7 @@ pub mod mcp;
 pub mod model;
 pub mod printer;
 pub mod progress;
+pub mod reach;
 pub mod recent;
 pub mod record;
 pub mod redact;

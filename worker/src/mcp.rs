@@ -166,11 +166,12 @@ impl Client {
             let why = match self.try_call(call, until, &mut seen).await {
                 answer::Sent::Answered(outcome) => break outcome,
                 answer::Sent::Unsent(why) => why,
+                answer::Sent::Refused(text) => break self.unsent(call, text),
                 answer::Sent::Unknown(why) => break self.indeterminate(&why),
             };
             let pause = backoff.pause();
             if Instant::now() + pause >= patient_until {
-                break CallOutcome::failed(format!("The call was not sent to {}: {why}.", self.url));
+                break self.unsent(call, format!("The call was not sent to {}: {why}.", self.url));
             }
             tokio::time::sleep(pause).await;
         };
@@ -192,7 +193,7 @@ impl Client {
     async fn try_call(&self, call: &ToolCall<'_>, until: Instant, seen: &mut Seen) -> answer::Sent {
         let (request, meta) = match answer::request(call, &self.resources) {
             Ok(parts) => parts,
-            Err(text) => return answer::Sent::Answered(CallOutcome::failed(text)),
+            Err(text) => return answer::Sent::Refused(text),
         };
         if Instant::now() >= until {
             return answer::Sent::Unsent("no time is left for it".to_owned());
@@ -205,7 +206,7 @@ impl Client {
             Ok(look) => {
                 seen.listed = look.listed.or(seen.listed.take());
                 if let Some(objection) = look.objection {
-                    return answer::Sent::Answered(CallOutcome::failed(objection));
+                    return answer::Sent::Refused(objection);
                 }
             }
             Err(listing::Error::Unavailable(why)) => {
@@ -218,8 +219,9 @@ impl Client {
         }
         let (reply, told) = session.ask(request, meta, until).await;
         seen.told = told;
+        let is_doubtful = session.is_doubtful_after(&reply);
         let sent = answer::sort(reply);
-        if !matches!(sent, answer::Sent::Answered(_)) {
+        if is_doubtful || !matches!(sent, answer::Sent::Answered(_)) {
             self.forget(&session).await;
         }
         sent
@@ -248,6 +250,14 @@ impl Client {
 
     fn unavailable(&self, message: String) -> ListError {
         ListError::Unavailable { url: self.url.to_string(), message }
+    }
+
+    /// What came of a call that was not sent: it has failed, unless it was sent before.
+    fn unsent(&self, call: &ToolCall<'_>, text: String) -> CallOutcome {
+        if call.sent_before {
+            return self.indeterminate(&format!("its answer was lost; it could not be repeated: {text}"));
+        }
+        CallOutcome::failed(text)
     }
 
     fn indeterminate(&self, why: &str) -> CallOutcome {

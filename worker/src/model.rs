@@ -10,7 +10,7 @@ mod extra;
 #[cfg(test)]
 mod fixture;
 mod history;
-mod key;
+pub(crate) mod key;
 mod no_answer;
 mod openai;
 mod patience;

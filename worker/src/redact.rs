@@ -17,6 +17,8 @@ mod patterns;
 mod source;
 mod writer;
 
+pub use event::Fault;
+pub use forms::MAX_VALUE;
 pub use writer::Writer;
 
 use bloomery_crds::run::{JobPart, ResourceSource};
@@ -38,6 +40,8 @@ struct Known {
     sources: Vec<Source>,
     values: Vec<(String, Vec<u8>)>,
     patterns: Arc<Patterns>,
+    /// The first secret whose value is larger than what is looked for.
+    oversized: Option<String>,
 }
 
 /// Without the values.
@@ -128,6 +132,20 @@ impl Redactor {
         }
     }
 
+    /// Whether nothing can be looked for, though there are values: every text then counts as one that holds them.
+    pub fn is_blind(&self) -> bool {
+        self.patterns().are_blind()
+    }
+
+    /// Why texts cannot be kept free of the values that are known now: a sentence for people.
+    fn fault(&self) -> Option<Fault> {
+        self.with(|known| match &known.oversized {
+            _ if known.patterns.are_blind() => Some(Fault::Blind),
+            Some(name) => Some(Fault::Oversized(name.clone())),
+            None => None,
+        })
+    }
+
     /// The names of the secrets that a text holds.
     pub fn names_in(&self, text: &str) -> Vec<String> {
         self.patterns().names_in(text).into_iter().map(str::to_owned).collect()
@@ -152,6 +170,9 @@ impl Known {
     fn learn(&mut self, read: impl IntoIterator<Item = (String, Vec<u8>)>) {
         let before = self.values.len();
         for (name, value) in read {
+            if value.len() > MAX_VALUE {
+                self.oversized.get_or_insert(name.clone());
+            }
             if !value.is_empty() && self.values.iter().all(|(_, known)| *known != value) {
                 self.values.push((name, value));
             }

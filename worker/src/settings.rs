@@ -58,4 +58,8 @@ pub struct RunArgs {
     /// How many bytes the focus cache of the Skill's memory may take; the least recently used results go first.
     #[arg(long, default_value_t = crate::focus::BUDGET)]
     pub focus_cache_bytes: u64,
+    /// Addresses that the endpoints of a Job may be at beside public ones and Services of its namespace, in CIDR
+    /// notation; any number of times.
+    #[arg(long)]
+    pub endpoint_range: Vec<ipnet::IpNet>,
 }

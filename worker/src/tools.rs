@@ -2,11 +2,17 @@
 //! of them, is the engine's [`core_tools`](bloomery_engine::gate::core_tools), by the same names.
 
 mod files;
+mod http;
+mod memory;
+
+pub use memory::Notes;
 
 use crate::focus::FocusCache;
 use crate::log::files::Files;
+use crate::reach::Reach;
+use crate::redact::Redactor;
 use bloomery_crds::run::BoundResource;
-use bloomery_crds::v1alpha1::Context;
+use bloomery_crds::v1alpha1::{Context, ResourceDeclaration};
 use bloomery_engine::Event;
 use bloomery_engine::event::ContextPart;
 use bloomery_engine::gate::core_tools::FOCUS_READ;
@@ -20,6 +26,8 @@ use std::time::Duration;
 pub struct CoreTools {
     focus: FocusCache,
     workspace: Arc<Workspace>,
+    http: http::Http,
+    notes: Option<Notes>,
 }
 
 /// Why a call of a core tool has no answer: text for the model.
@@ -40,7 +48,25 @@ impl From<String> for Fault {
 impl CoreTools {
     /// The core tools of a Job that binds `resources`, with the slag's focus cache.
     pub fn new(resources: &[BoundResource], focus: FocusCache) -> Self {
-        Self { focus, workspace: Arc::new(files::workspace(resources)) }
+        Self { focus, workspace: Arc::new(files::workspace(resources)), http: http::Http::default(), notes: None }
+    }
+
+    /// The same, which calls the endpoints among `resources` as the Skill declares them: those within `reach`.
+    #[must_use]
+    pub fn calling(
+        self,
+        declared: &[ResourceDeclaration],
+        resources: &[BoundResource],
+        reach: Reach,
+        redactor: Redactor,
+    ) -> Self {
+        Self { http: http::Http::new(declared, resources, reach, redactor), ..self }
+    }
+
+    /// With the slag's memory bank.
+    #[must_use]
+    pub fn with_notes(self, notes: Notes) -> Self {
+        Self { notes: Some(notes), ..self }
     }
 
     /// Where large results are kept.
@@ -52,7 +78,7 @@ impl CoreTools {
     /// [`Event::ToolIndeterminate`] where that is not known when `within` is over. `files` is the layer below the
     /// slag's memory.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Event {
-        let answer = tokio::time::timeout(within, self.answer(call, files))
+        let answer = tokio::time::timeout(within, self.answer(call, within, files))
             .await
             .unwrap_or_else(|_| Err(Fault::Indeterminate(format!("{} did not end within {within:?}.", call.tool))));
         let call = call.id.clone();
@@ -63,19 +89,41 @@ impl CoreTools {
         }
     }
 
-    /// Gathers what a Skill wants to know of the bound file systems before its conversation opens. What cannot be
-    /// gathered `within` the time is told as a fault.
+    /// Gathers what a Skill wants to know of the bound file systems before its conversation opens, and the notes of the
+    /// memory bank. What cannot be gathered `within` the time is told as a fault.
     pub async fn gather(&self, wanted: &Context, within: Duration) -> Vec<ContextPart> {
-        files::gather(&self.workspace, wanted, within).await
+        let mut parts = files::gather(&self.workspace, wanted, within).await;
+        if let Some(notes) = &self.notes {
+            parts.extend(notes.gather(within).await);
+        }
+        parts
     }
 
-    async fn answer(&self, call: &ToolCall<'_>, files: &impl Files) -> Result<String, Fault> {
+    async fn answer(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Result<String, Fault> {
         if let Some(tool) = files::tool(call.tool) {
             return files::answer(&self.workspace, tool, call.arguments).await;
         }
+        if http::is_one(call.tool) {
+            return self.http.answer(call, within).await;
+        }
+        if let (Some(tool), Some(notes)) = (memory::tool(call.tool), &self.notes) {
+            return notes.answer(tool, call.id, call.arguments).await;
+        }
         match call.tool {
-            FOCUS_READ => Ok(self.focus.read(files, call.arguments)?),
+            FOCUS_READ => self.read_on(call.arguments, files).await,
             other => Err(Fault::Failed(format!("This worker has no tool {other}; nothing was done."))),
+        }
+    }
+}
+
+impl CoreTools {
+    /// Reads on in a result that was put aside: where the file system may block, on a thread of its own.
+    async fn read_on(&self, arguments: &str, files: &impl Files) -> Result<String, Fault> {
+        let Some(files) = files.elsewhere() else { return Ok(self.focus.read(files, arguments)?) };
+        let (focus, arguments) = (self.focus.clone(), arguments.to_owned());
+        match tokio::task::spawn_blocking(move || focus.read(files.as_ref(), &arguments)).await {
+            Ok(answer) => Ok(answer?),
+            Err(error) => Err(Fault::Indeterminate(format!("{FOCUS_READ} ended without an answer: {error}."))),
         }
     }
 }

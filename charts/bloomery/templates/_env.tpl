@@ -32,6 +32,10 @@
   value: {{ int64 .Values.worker.runAsGroup | quote }}
 - name: BLOOMERY_FS_GROUP
   value: {{ int64 .Values.worker.fsGroup | quote }}
+{{- with .Values.worker.endpointRanges }}
+- name: BLOOMERY_WORKER_ENDPOINT_RANGES
+  value: {{ join "," . | quote }}
+{{- end }}
 - name: BLOOMERY_POD_RETENTION
   value: {{ .Values.worker.podRetention }}
 - name: BLOOMERY_MEMORY_SIZE

@@ -49,6 +49,7 @@ pub fn bound(
             None => {}
         }
     }
+    faults.extend(resources::without_credential(declared, |name| values.contains_key(name)));
     if faults.is_empty() { Ok(bound) } else { Err(Trouble::usage(faults.join("\n"))) }
 }
 

@@ -14,6 +14,7 @@ use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::log::files::Disk;
 use bloomery_worker::printer::{Format, Printer};
+use bloomery_worker::reach::Reach;
 use bloomery_worker::recent::Recent;
 use bloomery_worker::redact::Redactor;
 use bloomery_worker::stop::{Stop, Why};
@@ -103,10 +104,12 @@ async fn epoch(
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(patience), redactor);
     let models = models.map_err(unusable)?.seen_by(&screen.onlooker());
     let tools = tools(job, screen, redactor).map_err(unusable)?.map(|tools| tools.seen_by(&screen.onlooker()));
+    let reach = Reach::local();
     let ground = Ground {
         memory: &job.slag.dir,
         writer: &job.writer,
         focus_cache_bytes: focus::BUDGET,
+        reach: &reach,
         hidden: Some(&job.args.memory),
     };
     let claimed = Epoch::claim(Disk, inputs, ground, patience).await.map_err(|error| told(&error))?;

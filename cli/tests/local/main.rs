@@ -15,6 +15,8 @@ mod people;
 #[cfg(test)]
 mod places;
 #[cfg(test)]
+mod remembering;
+#[cfg(test)]
 mod resuming;
 #[cfg(test)]
 mod runs;

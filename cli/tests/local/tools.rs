@@ -104,3 +104,30 @@ async fn a_server_that_is_not_there_is_waited_for_in_vain() {
     ran.assert(3, "McpUnavailable");
     assert!(ran.err.contains("it cannot be started"), "{ran:#?}");
 }
+
+/// An API on this machine, with a credential out of a file: here what the model's own server tells of itself.
+#[tokio::test]
+async fn an_api_is_called_as_its_rules_allow() {
+    let script = "
+conversations:
+  - name: calls
+    turns:
+      - {calls: [{name: http_get, arguments: {path: /control/held}}]}
+      - {expect: {lastToolResultContains: HTTP 200 OK}, calls: [{name: http_get, arguments: {path: /control/requests}}]}
+      - {expect: {lastToolResultContains: allow no GET of /control/requests}, say: Done.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Done.}]
+";
+    let stand = Stand::new(script).await;
+    let resources = "  resources:
+  - {name: api, type: api_endpoint, auth: {credential: key}, rules: [{methods: [GET], paths: [/control/held]}]}
+  - {name: key, type: credential}
+";
+    stand.write("skill.yaml", &format!("{SKILL}{resources}"));
+    stand.write("key", "sk-of-the-api-0123\n");
+    let api = format!("api={}", stand.model.url());
+    let run = async |more: &[&str]| stand.run(&[&RUN[..], &["--resource", &api], more].concat()).await;
+    run(&[]).await.assert(2, "key: is what `api`, which is bound, is called with");
+    run(&["--resource", "key=@key"]).await.assert(0, "Succeeded");
+    assert_eq!(stand.everything().matches("sk-of-the-api-0123").count(), 1, "in its own file only");
+}

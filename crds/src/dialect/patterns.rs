@@ -20,6 +20,10 @@ pub(super) fn words(pattern: &str) -> String {
         r"^/[^?#\s]*$" => "a path that begins with '/', without '?', '#' and blanks",
         r"^([1-9][0-9]{0,5}(h|m|s))+$" => "a duration such as 30s, 10m or 1h30m",
         r"^[-._a-zA-Z0-9]+$" => "letters, digits, '-', '_' and '.'",
+        r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" => "the name of a header: letters, digits and !#$%&'*+.^_`|~-",
+        r"^(/(\*\*|(\*?[^*/?#%\\\s])*\*?))+$" => {
+            "a path that begins with '/', without '?', '#', '%', '\\' and blanks, and with '**' as a whole segment only"
+        }
         other => return format!("something that matches {other}"),
     };
     words.to_owned()

@@ -82,6 +82,25 @@ fn all_faults_are_told_at_once() {
     assert_eq!(faults(&[], &one), ["spec.resources.x: the Skill declares no resources: leave it out."]);
 }
 
+/// An endpoint that is called with a credential, which the Skill may require by itself.
+#[rstest]
+#[case::bound(false, json!({"shop": {"value": "https://x"}, "key": {"secretKeyRef": {"name": "ci", "key": "k"}}}), &[])]
+#[case::not_bound(false, json!({"shop": {"value": "https://x"}}), &[
+    "spec.resources.key: is what `shop`, which is bound, is called with: bind it too, or leave out `shop`."
+])]
+#[case::not_bound_and_required(true, json!({"shop": {"value": "https://x"}}), &[
+    "spec.resources.key: the Skill requires this credential: bind a secretKeyRef."
+])]
+#[case::not_needed(false, json!({}), &[])]
+fn an_endpoint_is_bound_with_its_credential(#[case] required: bool, #[case] bound: Value, #[case] expected: &[&str]) {
+    let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
+        {"name": "shop", "type": "api_endpoint", "auth": {"credential": "key"}},
+        {"name": "key", "type": "credential", "required": required},
+    ]))
+    .unwrap();
+    assert_eq!(faults(&declared, &serde_json::from_value(bound).unwrap()), expected);
+}
+
 proptest! {
     #[test]
     fn no_binding_panics(name in ".{0,80}", value in ".{0,600}") {

@@ -10,7 +10,9 @@ pub use gates::{
     DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
     PreTool, Ruling, SuggestedAction, Verdict,
 };
-pub use status::{Attempt, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, Usage, WaitingFor, WorkflowProgress};
+pub use status::{
+    Attempt, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress,
+};
 
 use super::shared::Limits;
 use kube::{CustomResource, KubeSchema};

@@ -1,17 +1,21 @@
 //! The kind `Skill`: what an agent may do.
 
 mod context;
+mod endpoint;
 mod engine;
 mod intents;
 mod mcp;
+mod memory;
 mod policy;
 mod resource;
 mod tool;
 
 pub use context::Context;
+pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
 pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
+pub use memory::{BankUse, Memory};
 pub use policy::{ApprovalAction, ApprovalRule, Guardrails, Policy, ToolPolicy, Workflow};
 pub use resource::{ResourceDeclaration, ResourceType};
 pub use tool::{CallPolicy, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
@@ -72,6 +76,7 @@ pub struct SkillSpec {
     /// What Jobs bind from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[x_kube(validation = kube::core::Rule::new("self.all(endpoint, !has(endpoint.auth) || self.exists(other, other.name == endpoint.auth.credential && other.type == 'credential'))").message("auth.credential must be the name of a resource of the type credential"))]
     pub resources: Vec<ResourceDeclaration>,
     /// The MCP server that brings the Skill's tools. Without one the agent answers without tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,6 +101,9 @@ pub struct SkillSpec {
     /// What of the file systems that a Job binds is summed up in the first prompt. Nothing, where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
+    /// What the Skill's Jobs leave for one another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// How the engine runs the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
@@ -148,6 +156,11 @@ impl SkillSpec {
             Stage::Plan => None,
         };
         own.or_else(|| engine.and_then(|engine| engine.model.as_deref())).unwrap_or("default")
+    }
+
+    /// What its Jobs do with the memory bank.
+    pub fn bank(&self) -> BankUse {
+        self.memory.as_ref().and_then(|memory| memory.bank).unwrap_or_default()
     }
 
     /// Every Model that the Skill runs with, that of the main loop first.

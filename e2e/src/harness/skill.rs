@@ -84,6 +84,7 @@ pub fn refunds() -> SkillSpec {
         }),
         acceptance_criteria: Vec::new(),
         context: None,
+        memory: None,
         engine: None,
     }
 }

@@ -16,6 +16,7 @@ mod budget;
 mod conversations;
 mod crds;
 mod deletion;
+mod endpoints;
 mod faults;
 mod gates;
 mod healing;

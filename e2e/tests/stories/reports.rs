@@ -23,6 +23,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
             gates: status.gates.clone().unwrap_or_default(),
             workflows: Vec::new(),
             waiting_for: None,
+            tool_names: Vec::new(),
             remarks: Vec::new(),
             usage: status.usage.clone().unwrap_or_default(),
             log,

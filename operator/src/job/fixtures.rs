@@ -158,6 +158,7 @@ pub(crate) fn worker_settings() -> WorkerSettings {
         run_as_user: 1001,
         run_as_group: 1002,
         fs_group: 1003,
+        endpoint_ranges: Vec::new(),
         pod_retention: std::time::Duration::from_mins(10),
     }
 }
@@ -262,6 +263,7 @@ pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Rep
             gates: Gates::default(),
             workflows: Vec::new(),
             waiting_for: None,
+            tool_names: Vec::new(),
             remarks: Vec::new(),
             usage: Usage { tool_calls: u32::try_from(events).unwrap(), ..Usage::default() },
             log: log(events),

@@ -73,7 +73,8 @@ async fn ask(root: &Path, plan: Plan, asked: Arc<Questions>) -> Vec<Duration> {
             for question in &asked.each {
                 floor::write(&path, question.first, question.text.as_bytes()).unwrap();
                 let request = asked.request(question);
-                clients.complete(&request, Duration::from_secs(60), &Waits::new(&|_| {})).await.unwrap();
+                let waits = Waits::new(&|_| {});
+                Box::pin(clients.complete(&request, Duration::from_mins(1), &waits)).await.unwrap();
             }
         });
     };

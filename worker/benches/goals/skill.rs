@@ -95,6 +95,7 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         resources: Vec::new(),
         context_window: WINDOW,
         people: false,
+        has_notes: false,
         max_output: 4_096,
     }
 }

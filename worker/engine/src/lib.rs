@@ -13,6 +13,7 @@ pub mod bindings;
 pub mod bootstrap;
 pub mod condition;
 pub mod conversation;
+pub mod endpoint;
 pub mod event;
 pub mod gate;
 pub mod intent;

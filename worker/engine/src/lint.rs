@@ -4,6 +4,7 @@
 //! otherwise: a name that only the MCP server could know, a rule that reads as if it were enforced.
 
 mod conditions;
+mod endpoints;
 mod guardrails;
 mod names;
 mod reading;
@@ -72,6 +73,7 @@ impl Finding {
 pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     let mut findings = persona(spec);
     findings.extend(names::findings(spec));
+    findings.extend(endpoints::findings(spec));
     findings.extend(conditions::findings(spec));
     let rules = guardrails::compiled(spec);
     findings.extend(workflows::findings(spec, &rules));

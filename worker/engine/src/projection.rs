@@ -2,9 +2,9 @@
 
 use crate::conversation::Conversation;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, Projection};
+use bloomery_crds::report::{MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAME, MAX_TOOL_NAMES, Projection};
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{DetectedIntent, Gates, LogPosition, Usage, WaitingFor};
+use bloomery_crds::v1alpha1::{DetectedIntent, Gates, LogPosition, ToolName, Usage, WaitingFor};
 
 /// Projects a conversation whose log stands at `log`.
 pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
@@ -18,6 +18,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
             finalization: conversation.finalization().projection(),
         },
         workflows: conversation.rules().workflows.projection(),
+        tool_names: tool_names(conversation),
         waiting_for: waiting_for(conversation),
         remarks: remarks(conversation),
         usage: usage(conversation),
@@ -29,6 +30,13 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
 fn remarks(conversation: &Conversation) -> Vec<String> {
     let remarks = conversation.drift_remarks().chain(conversation.rules().remarks.iter().cloned());
     remarks.take(MAX_REMARKS).map(|remark| bounded(&remark, MAX_REMARK)).collect()
+}
+
+/// What the model sees under another name than its server's.
+fn tool_names(conversation: &Conversation) -> Vec<ToolName> {
+    let renamed = conversation.visible().iter().filter(|tool| tool.alias != tool.name);
+    let shown = renamed.map(|tool| ToolName { tool: bounded(&tool.name, MAX_TOOL_NAME), alias: tool.alias.clone() });
+    shown.take(MAX_TOOL_NAMES).collect()
 }
 
 fn phase(conversation: &Conversation) -> Phase {

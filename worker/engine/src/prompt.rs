@@ -80,7 +80,7 @@ fn resource(bound: &BoundResource, run: &Run) -> Option<String> {
     ))
 }
 
-/// What was gathered, as data: names of files are anybody's.
+/// What was gathered, as data: names of files are anybody's, and notes those of other Jobs.
 fn context(conversation: &Conversation) -> Option<String> {
     let parts = conversation.context()?.iter().filter(|part| part.fault.is_none());
     let told: Vec<String> =

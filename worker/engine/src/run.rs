@@ -26,6 +26,8 @@ pub struct Run {
     pub context_window: u64,
     /// Whether there are people who answer questions. Where there are none, what only they know ends the conversation.
     pub people: bool,
+    /// Whether the slag's memory bank holds notes, as the worker has found it.
+    pub has_notes: bool,
     /// How many tokens an answer of any of its models may have.
     pub max_output: u64,
 }

@@ -28,8 +28,8 @@ pub enum Step<'a> {
     /// List the MCP server's tools (none where the Skill has no server), then record
     /// [`fix_catalogue`](crate::conversation::fix_catalogue) of them.
     ListTools,
-    /// Gather what the Skill's `context` wants of each bound file system; record [`Event::ContextGathered`] of it. What
-    /// cannot be gathered is recorded as a fault, and is no failure.
+    /// Gather what the Skill's `context` wants of each bound file system, and the notes of the memory bank; record
+    /// [`Event::ContextGathered`] of it. What cannot be gathered is recorded as a fault, and is no failure.
     GatherContext,
     /// Record [`Event::ModelRequested`] with this reserve, make everything durable, ask the model, record
     /// [`Event::ModelAnswered`] or [`Event::ModelFailed`].
@@ -86,6 +86,9 @@ pub struct ToolCall<'a> {
     pub idempotent: bool,
     /// Whether the call changes nothing.
     pub read_only: bool,
+    /// Whether it was sent before, or may have been, and nobody knows what came of that: then it has not failed where it
+    /// is not sent now.
+    pub sent_before: bool,
     /// Who answers it.
     pub source: ToolSource,
     /// What its server said of the tool when it was fixed: one that differs is not called.

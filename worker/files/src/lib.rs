@@ -1,10 +1,12 @@
-//! The file systems that a Job binds, as core tools read and change them (`design.md`, section 6).
+//! The file systems that a Job binds, as core tools read and change them (`design.md`, section 6), and the memory bank of a
+//! slag ([`bank`]).
 //!
 //! Nothing outside a binding is reached: paths are plain names below one open handle, which `cap-std` keeps them to
 //! whatever links say and whoever changes them meanwhile; and what is opened is looked at once it is open. Everything
 //! blocks, and nothing takes long: the caller decides on which thread.
 
 mod at;
+pub mod bank;
 mod edit;
 mod fault;
 mod glob;
@@ -150,7 +152,7 @@ impl Workspace {
     }
 }
 
-fn parsed<C: Call>(arguments: &str) -> Result<C, String> {
+fn parsed<C: DeserializeOwned>(arguments: &str) -> Result<C, String> {
     serde_json::from_str(arguments).map_err(|error| format!("The arguments cannot be used: {error}."))
 }
 

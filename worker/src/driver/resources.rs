@@ -4,6 +4,7 @@
 
 use super::World;
 use super::wait::{self, Waited};
+use crate::redact::MAX_VALUE;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
@@ -17,8 +18,8 @@ use std::time::Duration;
 /// Waits until everything that is bound is there. Gives the end of the conversation where that is not to be, and
 /// how long was waited.
 pub(super) async fn there<M, T>(bound: &[BoundResource], world: &World<'_, M, T>) -> (Option<Event>, Duration) {
-    if let Some(message) = bound.iter().find_map(unreadable) {
-        return (Some(step::unavailable(OutcomeCode::UserNeeded, message)), Duration::ZERO);
+    if let Some(event) = unusable(bound) {
+        return (Some(event), Duration::ZERO);
     }
     let mut absent = Vec::new();
     let look = || {
@@ -27,12 +28,19 @@ pub(super) async fn there<M, T>(bound: &[BoundResource], world: &World<'_, M, T>
     };
     let (waited, time) = wait::until(look, world).await;
     let event = match waited {
+        Waited::Over(()) => unusable(bound),
         // Where the run is to stop, the loop finds out.
-        Waited::Over(()) | Waited::Stopped => None,
+        Waited::Stopped => None,
         // The sentence of the wait names the first only.
         Waited::GivenUp(_) => Some(given_up(&absent, time)),
     };
     (event, time)
+}
+
+/// The end of a conversation that binds what cannot be used.
+fn unusable(bound: &[BoundResource]) -> Option<Event> {
+    let message = bound.iter().find_map(|resource| unreadable(resource).or_else(|| oversized(resource)))?;
+    Some(step::unavailable(OutcomeCode::UserNeeded, message))
 }
 
 fn given_up(absent: &[(&str, Waiting)], after: Duration) -> Event {
@@ -51,6 +59,20 @@ fn missing(resource: &BoundResource) -> Option<Waiting> {
     // Secrets are small files in memory. White space alone is nothing.
     let is_there = fs::read(path).is_ok_and(|value| value.iter().any(|byte| !byte.is_ascii_whitespace()));
     (!is_there).then(|| Waiting::SecretMissing { name: secret.clone(), key: key.clone() })
+}
+
+/// Why a bound secret cannot be used: what a worker cannot keep out of texts, it does not begin with.
+fn oversized(resource: &BoundResource) -> Option<String> {
+    let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
+    let bytes = fs::read(path).ok()?.trim_ascii().len();
+    (bytes > MAX_VALUE).then(|| {
+        format!(
+            "What the Job binds as {}, the key {key} of the Secret {secret}, has {bytes} bytes. Of a value with more than \
+             {MAX_VALUE} it cannot be made sure that it stays out of prompts and logs: make it smaller, and make the Job \
+             anew.",
+            resource.name
+        )
+    })
 }
 
 /// Why a bound directory or file cannot be read, for people. It is mounted before the worker starts, so waiting
@@ -119,5 +141,20 @@ mod tests {
         assert_eq!(unreadable(&mount(&dir.path().join("file"))), None);
         let message = unreadable(&mount(&dir.path().join("absent"))).unwrap();
         assert!(message.contains("`it`") && message.contains("absent") && message.contains("subPath"), "{message}");
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_kept_out_of_texts_ends_the_job() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bundle");
+        let file = KeyFile { path: path.to_str().unwrap().to_owned(), secret: "ca".into(), key: "bundle".into() };
+        let resource = bound(ResourceType::Credential, ResourceSource::Secret(file));
+        assert!(unusable(std::slice::from_ref(&resource)).is_none());
+        fs::write(&path, format!("  {}\n", "x".repeat(MAX_VALUE))).unwrap();
+        assert!(unusable(std::slice::from_ref(&resource)).is_none());
+        fs::write(&path, "x".repeat(MAX_VALUE + 1)).unwrap();
+        let Some(Event::Finished { outcome, .. }) = unusable(&[resource]) else { panic!("it is taken") };
+        assert_eq!(outcome.code, OutcomeCode::UserNeeded);
+        assert!(outcome.message.contains("the key bundle of the Secret ca, has 16385 bytes"), "{}", outcome.message);
     }
 }

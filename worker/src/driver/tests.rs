@@ -15,10 +15,12 @@ use std::fs;
 
 mod crashed;
 mod drifted;
+mod endpoints;
 mod files;
 mod frozen;
 mod killed;
 mod people;
+mod remembered;
 mod replayed;
 mod secrets;
 mod selected;

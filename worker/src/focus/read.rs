@@ -23,7 +23,7 @@ impl FocusCache {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub fn read(&self, files: &impl Files, arguments: &str) -> Result<String, String> {
+    pub fn read(&self, files: &(impl Files + ?Sized), arguments: &str) -> Result<String, String> {
         let Arguments { handle, offset, bytes } = serde_json::from_str(arguments)
             .map_err(|error| format!("The arguments of focus_read cannot be used: {error}."))?;
         let digest: Digest = handle.trim().parse().map_err(|_| {

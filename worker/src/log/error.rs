@@ -98,15 +98,12 @@ pub enum Error {
         source: io::Error,
     },
     /// An event cannot be told without a secret value.
-    #[error(
-        "the event {event} means nothing without the value of a secret ({source}): a secret of the Job is a word that \
-         events are made of. Choose another value"
-    )]
+    #[error("the event {event} cannot be told: {source}")]
     Secret {
         /// Its name.
         event: &'static str,
-        /// What the reader said of the event without it.
-        source: serde_json::Error,
+        /// Why not.
+        source: crate::redact::Fault,
     },
     /// An event could not be written as JSON.
     #[error("an event cannot be written as JSON: {0}")]

@@ -49,6 +49,12 @@ pub trait Files {
     /// Lists the names in a directory. On a network file system the list may be older than what [`Files::read`]
     /// of a name finds.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+
+    /// The same layer for another thread, where whoever waits for a file must not keep others waiting. A layer that is
+    /// bound to its thread has none, and is used there.
+    fn elsewhere(&self) -> Option<Box<dyn Files + Send>> {
+        None
+    }
 }
 
 /// How large a file is, and when it was used last.
@@ -100,6 +106,10 @@ impl Files for Disk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    fn elsewhere(&self) -> Option<Box<dyn Files + Send>> {
+        Some(Box::new(*self))
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) enum Sent {
     Answered(CallOutcome),
     /// No byte of it has left us.
     Unsent(String),
+    /// It is not to be sent: a sentence for the model.
+    Refused(String),
     /// It was sent, or may have been.
     Unknown(String),
 }

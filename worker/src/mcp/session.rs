@@ -9,8 +9,8 @@ use crate::redact::Redactor;
 use bloomery_engine::event::Told;
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, ErrorData, Implementation, ProtocolVersion, RequestMetaObject,
-    ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, ErrorData, Implementation, ProtocolVersion,
+    RequestMetaObject, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions, RequestContext, RoleClient,
@@ -32,6 +32,16 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a stream is resumed in a row without success.
 const MAX_RESUMES: usize = 5;
+
+/// The codes by which servers refuse a request whose form they do not know.
+const OF_THE_PROTOCOL: [ErrorCode; 6] = [
+    ErrorCode::INVALID_REQUEST,
+    ErrorCode::METHOD_NOT_FOUND,
+    ErrorCode::INVALID_PARAMS,
+    ErrorCode::HEADER_MISMATCH,
+    ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+];
 
 /// Where a session is begun.
 #[derive(Debug)]
@@ -190,6 +200,13 @@ impl Session {
     /// schema only from a list in the same session.
     pub(super) fn is_newer(&self) -> bool {
         self.service.peer_info().is_some_and(|server| !server.protocol_version.has_initialize())
+    }
+
+    /// Whether a reply may mean that the server does not speak as it did when the session began: started anew, it may be
+    /// of another era. Where it keeps nothing of a session, another one costs little.
+    pub(super) fn is_doubtful_after(&self, reply: &Reply) -> bool {
+        let Reply::Error(error) = reply else { return false };
+        OF_THE_PROTOCOL.contains(&error.code) && !self.wire.keeps_state()
     }
 
     /// Ends the session at the server, where it keeps one.

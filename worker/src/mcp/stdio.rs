@@ -85,6 +85,7 @@ impl Stdio {
         if let Some(errors) = child.stderr.take() {
             tokio::spawn(listen(errors, program.listener.clone(), redactor.clone()));
         }
+        wire.note_state();
         Ok(Self {
             input: Arc::new(Mutex::new(Some(input))),
             output: BufReader::new(output),
@@ -124,7 +125,13 @@ impl Stdio {
                 Ok(None) => return Err(self.ended().await),
                 Err(error) => return Err(error.to_string()),
             };
-            let text = self.redactor.json_bytes(&line);
+            // As over HTTP: of what is no UTF-8, nobody can say that it is this answer.
+            let read = match std::str::from_utf8(&line) {
+                Ok(text) => text,
+                Err(_) if is_beside(&line) => continue,
+                Err(error) => return Err(format!("it wrote what cannot be read: {error}")),
+            };
+            let text = self.redactor.json_text(read);
             match serde_json::from_str(&text) {
                 Ok(message) => {
                     if let Some(news) = news::read(&text) {
@@ -132,8 +139,7 @@ impl Stdio {
                     }
                     return Ok(message);
                 }
-                // Not part of the protocol, and in wide use: programs that greet on their standard output.
-                Err(_) if line.trim_ascii_start().first() != Some(&b'{') => {}
+                Err(_) if is_beside(&line) => {}
                 Err(error) => return Err(format!("it wrote what is no message of MCP: {error}")),
             }
         }
@@ -189,6 +195,11 @@ impl Transport<RoleClient> for Stdio {
         self.group.end().await;
         Ok(())
     }
+}
+
+/// Whether a line is no message. Not part of the protocol, and in wide use: programs that greet on their standard output.
+fn is_beside(line: &[u8]) -> bool {
+    line.trim_ascii_start().first() != Some(&b'{')
 }
 
 /// Writes a line; on an error, tells how many bytes of it have left us.

@@ -2,6 +2,7 @@
 
 mod beside;
 mod drift;
+mod eras;
 mod genuine;
 mod hostile;
 mod listing;
@@ -52,6 +53,11 @@ async fn call_within(client: &Client, tool: &str, arguments: &str, within: Durat
 }
 
 async fn called(client: &Client, tool: &str, arguments: &str, within: Duration) -> Called {
+    called_as(client, tool, arguments, within, false).await
+}
+
+/// A call that was sent before, or was not.
+async fn called_as(client: &Client, tool: &str, arguments: &str, within: Duration, sent_before: bool) -> Called {
     let (id, definition) = (CallId::new(7, 0), fixed(tool).digest());
     let call = ToolCall {
         id: &id,
@@ -60,6 +66,7 @@ async fn called(client: &Client, tool: &str, arguments: &str, within: Duration) 
         key: Digest::of_bytes(b"the key"),
         idempotent: false,
         read_only: false,
+        sent_before,
         source: ToolSource::Server,
         definition: &definition,
         timeout_seconds: None,

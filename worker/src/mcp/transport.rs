@@ -150,10 +150,11 @@ impl Transport {
             return Err(StreamableHttpError::SessionExpired);
         }
         let body = http::read_bounded(response, MAX_REFUSAL).await.unwrap_or_default();
+        let is_text = std::str::from_utf8(&body).is_ok();
         let body = self.redactor.json_bytes(&body);
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if status.is_client_error() && !unauthorized {
-            let answer = serde_json::from_str::<ServerJsonRpcMessage>(&body).ok();
+            let answer = serde_json::from_str::<ServerJsonRpcMessage>(&body).ok().filter(|_| is_text);
             if !in_session && matches!(asked.request, ClientRequest::DiscoverRequest(_)) {
                 return Ok(StreamableHttpPostResponse::Json(older(answer, asked, status), None));
             }
@@ -190,6 +191,9 @@ impl StreamableHttpClient for Transport {
             return Err(StreamableHttpError::Client(Error::Unsent("it was given up".to_owned())));
         }
         let in_session = session_id.is_some();
+        if in_session {
+            self.wire.note_state();
+        }
         let request = with_headers(self.http.post(uri.as_ref()), session_id.as_deref(), custom_headers);
         // On the heap: the future of a request is large, and rmcp wraps it several times.
         let outcome = self.post(request, &message, in_session).boxed().await;

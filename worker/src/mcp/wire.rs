@@ -73,6 +73,7 @@ struct Notes {
     /// What the server has asked of us: it numbers its requests as it likes, as we do.
     asked: HashSet<RequestId>,
     tools_changed: bool,
+    keeps_state: bool,
 }
 
 impl Wire {
@@ -103,6 +104,16 @@ impl Wire {
                 known.fate = fate;
             }
         });
+    }
+
+    /// Notes that the server keeps something of the session, which would end with it.
+    pub(super) fn note_state(&self) {
+        self.with(|notes| notes.keeps_state = true);
+    }
+
+    /// Whether the server keeps something of the session.
+    pub(super) fn keeps_state(&self) -> bool {
+        self.with(|notes| notes.keeps_state)
     }
 
     /// Notes what came on the stream of a request's answer, or on one of which that is not known.

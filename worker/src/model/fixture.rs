@@ -179,7 +179,7 @@ pub(crate) fn tool() -> CatalogueTool {
 }
 
 /// What the Model `name` said.
-pub(crate) fn said(provider: ModelProvider, name: &str, message: Value) -> Turn {
+pub(crate) fn said(provider: ModelProvider, name: &str, message: &Value) -> Turn {
     Turn::Assistant(Said { message: message.to_string(), provider, model: Some(name.to_owned()) })
 }
 

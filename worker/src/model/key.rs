@@ -23,7 +23,7 @@ impl From<SecretMissing> for Waiting {
 
 /// Why there is no key to send.
 #[derive(Debug)]
-pub(super) enum Error {
+pub(crate) enum Error {
     /// It is not there.
     Missing(SecretMissing),
     /// It is there and of no use.
@@ -34,13 +34,13 @@ pub(super) enum Error {
 }
 
 /// A key, or the knowledge that none is asked for. Has no `Debug`: it must not be printed.
-pub(super) struct Key {
+pub(crate) struct Key {
     secret: String,
 }
 
 impl Key {
     /// Reads the file; what editors leave round a key is trimmed away.
-    pub(super) fn read(file: Option<&KeyFile>) -> Result<Self, Error> {
+    pub(crate) fn read(file: Option<&KeyFile>) -> Result<Self, Error> {
         let Some(file) = file else { return Ok(Self { secret: String::new() }) };
         let missing = || Error::Missing(SecretMissing { name: file.secret.clone(), key: file.key.clone() });
         // A read of a small file in memory (a Secret is mounted from tmpfs) is not worth a thread.
@@ -61,7 +61,7 @@ impl Key {
     }
 
     /// The key as the value of a header; none where none is asked for.
-    pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
+    pub(crate) fn header(&self, prefix: &str) -> Option<HeaderValue> {
         if self.secret.is_empty() {
             return None;
         }
@@ -71,7 +71,7 @@ impl Key {
     }
 
     /// The key itself; empty where none is asked for.
-    pub(super) fn secret(&self) -> &str {
+    pub(crate) fn secret(&self) -> &str {
         &self.secret
     }
 }

@@ -44,7 +44,7 @@ impl Transports {
             return Ok(made.client.clone());
         }
         let trusted = endpoint.ca.as_ref().zip(pem).map(|(ca, pem)| parsed(ca, &pem)).transpose()?;
-        let route = Route { certificates: trusted, proxy: endpoint.proxy.clone() };
+        let route = Route { certificates: trusted, proxy: endpoint.proxy.clone(), reach: None };
         let client = http::routed(url, IDLE, route).map_err(refused)?;
         made.insert(way, Made { certificates, client: client.clone() });
         Ok(client)

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub(super) const MIN: usize = 8;
 
 /// The most of a value that is looked for, in bytes: what is made ready for it takes some thirty times as much memory.
-pub(super) const MAX_VALUE: usize = 16 * 1024;
+pub const MAX_VALUE: usize = 16 * 1024;
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

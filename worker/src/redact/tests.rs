@@ -1,4 +1,7 @@
 use super::*;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_engine::Event;
+use bloomery_engine::event::CallId;
 use serde_json::json;
 use std::io::Write;
 
@@ -64,4 +67,41 @@ fn what_is_written_is_redacted_first() {
 #[test]
 fn it_shows_nothing_of_itself() {
     assert_eq!(format!("{:?}", of(&[("word", "hunter22")])), "Redactor");
+}
+
+impl Redactor {
+    /// One that has values and cannot look for them.
+    pub(crate) fn blind() -> Self {
+        let redactor = Self::default();
+        redactor.with(|known| known.patterns = Arc::new(Patterns::built([("word", &b"hunter22"[..])], |_| None)));
+        redactor
+    }
+}
+
+/// What cannot be looked through is not let through.
+#[test]
+fn without_what_finds_values_no_text_is_free_of_them() {
+    let redactor = Redactor::blind();
+    assert!(redactor.is_blind() && !Redactor::default().is_blind() && !of(&[("short", "x")]).is_blind());
+    assert_eq!(redactor.text("anything at all"), "***");
+    assert_eq!(redactor.json_text(r#"{"a": "b"}"#), r#"{"***":"***"}"#);
+    assert_eq!((redactor.names_in("x"), redactor.text("")), (vec!["word".to_owned()], Cow::Borrowed("")));
+    let event = Event::ToolFailed { call: CallId::new(1, 0), text: "x".into() };
+    assert!(matches!(redactor.event(event), Err(Fault::Blind)));
+    // A value that is learned anew may be what it takes.
+    redactor.learn("word", b"hunter22");
+    assert_eq!(redactor.text("a hunter22"), "a [redacted: word]");
+}
+
+#[test]
+fn a_value_that_is_too_large_ends_what_would_be_told_beside_it() {
+    let fits = "x1".repeat(MAX_VALUE / 2);
+    let redactor = of(&[("fits", fits.as_str())]);
+    let event = || Event::ToolFailed { call: CallId::new(1, 0), text: fits.clone() };
+    assert!(matches!(redactor.event(event()), Ok(Event::ToolFailed { text, .. }) if text == "[redacted: fits]"));
+    let redactor = of(&[("large", &format!("{fits}!"))]);
+    let fault = redactor.event(event()).unwrap_err();
+    assert!(matches!(&fault, Fault::Oversized(name) if name == "large") && fault.to_string().contains("16384 bytes"));
+    let end = Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, "It is too large."), result: None };
+    assert_eq!(redactor.event(end.clone()).unwrap(), end);
 }

@@ -65,6 +65,7 @@ mod tests {
             gates: Gates::default(),
             workflows: Vec::new(),
             waiting_for: None,
+            tool_names: Vec::new(),
             remarks: Vec::new(),
             usage: Usage::default(),
             log,

@@ -23,6 +23,7 @@ fn projection(events: u64) -> Projection {
         gates: Gates::default(),
         workflows: Vec::new(),
         waiting_for: None,
+        tool_names: Vec::new(),
         remarks: Vec::new(),
         usage: Usage::default(),
         log: LogPosition { path: "jobs/k-1".into(), events, head: Digest::of_bytes(b"") },

@@ -8,7 +8,9 @@ use bloomery_engine::event::CallId;
 use bloomery_engine::gate::core_tools::files::{
     APPLY_PATCH, DEFAULT_DEPTH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE,
 };
+use bloomery_engine::gate::core_tools::{MEMORY_READ, MEMORY_WRITE};
 use bloomery_engine::tool::ToolSource;
+use rstest::rstest;
 
 const PLENTY: Duration = Duration::from_mins(1);
 
@@ -17,6 +19,11 @@ fn id() -> CallId {
 }
 
 async fn asked(core: &CoreTools, tool: &str, arguments: &str) -> Event {
+    call(core, tool, arguments, PLENTY, &Disk).await
+}
+
+/// Makes a call of a core tool.
+pub(super) async fn call(core: &CoreTools, tool: &str, arguments: &str, within: Duration, files: &impl Files) -> Event {
     let (id, key) = (id(), Digest::of_bytes(b""));
     let source = ToolSource::Core;
     let call = ToolCall {
@@ -27,10 +34,11 @@ async fn asked(core: &CoreTools, tool: &str, arguments: &str) -> Event {
         key,
         idempotent: true,
         read_only: true,
+        sent_before: false,
         source,
         timeout_seconds: None,
     };
-    core.call(&call, PLENTY, &Disk).await
+    core.call(&call, within, files).await
 }
 
 #[tokio::test]
@@ -78,11 +86,19 @@ fn each_file_tool_is_known() {
         assert!(files::tool(name).is_some(), "{name}");
     }
     assert_eq!(bloomery_files::DEFAULT_DEPTH as u64, DEFAULT_DEPTH);
+    for name in [MEMORY_READ, MEMORY_WRITE] {
+        assert!(memory::tool(name).is_some(), "{name}");
+    }
 }
 
 /// A file system that does not answer: the call is over when its time is, and nobody knows whether it happened.
-#[test]
-fn a_call_that_does_not_end_in_time_is_indeterminate() {
+#[rstest]
+#[case::of_files(LIST_FILES, "{}")]
+#[case::of_a_result(
+    FOCUS_READ,
+    "{\"handle\":\"sha256:0000000000000000000000000000000000000000000000000000000000000000\"}"
+)]
+fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case] arguments: &str) {
     let memory = tempfile::tempdir().unwrap();
     let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
@@ -93,17 +109,18 @@ fn a_call_that_does_not_end_in_time_is_indeterminate() {
         let source = ToolSource::Core;
         let call = ToolCall {
             id: &id,
-            tool: LIST_FILES,
-            arguments: "{}",
+            tool,
+            arguments,
             definition: &key.clone(),
             key,
             idempotent: true,
             read_only: true,
+            sent_before: false,
             source,
             timeout_seconds: None,
         };
         let over = core.call(&call, Duration::from_millis(1), &Disk).await;
-        let text = "list_files did not end within 1ms.".to_owned();
+        let text = format!("{tool} did not end within 1ms.");
         assert_eq!(over, Event::ToolIndeterminate { call: id.clone(), text });
         drop(let_go);
         holds.await.unwrap().unwrap_err();

@@ -56,6 +56,7 @@ mod tests {
                 key: Digest::of_bytes(b"the key"),
                 idempotent: false,
                 read_only: false,
+                sent_before: false,
                 source: ToolSource::Server,
                 definition: &definition,
                 timeout_seconds: None,

@@ -162,6 +162,7 @@ pub(super) mod tests {
             gates: Gates::default(),
             workflows: Vec::new(),
             waiting_for: None,
+            tool_names: Vec::new(),
             remarks: Vec::new(),
             usage,
             log: LogPosition { path: "jobs/k".into(), events: 1, head: Digest::of_bytes(b"") },

@@ -144,5 +144,7 @@ fn bindable(name: &str) -> ResourceDeclaration {
         kind: ResourceType::Filesystem,
         required: Some(true),
         description: None,
+        auth: None,
+        rules: None,
     }
 }

@@ -100,6 +100,8 @@ pub enum GateReason {
     Guardrail,
     /// An earlier step of a required workflow is not done.
     Workflow,
+    /// The call of an API is none that the rules of its endpoint allow, or would leave it.
+    Endpoint,
     /// The arguments have no canonical form, or do not fit the tool's schema.
     Schema,
     /// `policy.approvals` wants the call approved.

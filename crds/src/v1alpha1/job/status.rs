@@ -39,6 +39,11 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub workflows: Vec<WorkflowProgress>,
+    /// Tools whose names the providers of models do not take, with the names that stand for them in prompts, in the log and
+    /// in `gates`; the first of them where there are many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub tool_names: Vec<ToolName>,
     /// What the Job waits for a person to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
@@ -175,6 +180,18 @@ pub struct WorkflowProgress {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 64)))]
     pub open: Vec<String>,
+}
+
+/// A tool whose name the providers of models do not take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolName {
+    /// Its name, as its server has it; cut at 128 bytes.
+    #[schemars(length(max = 128))]
+    pub tool: String,
+    /// The name that stands for it.
+    #[schemars(length(max = 64))]
+    pub alias: String,
 }
 
 /// What a Job waits for a person to do.

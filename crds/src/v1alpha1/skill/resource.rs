@@ -1,5 +1,6 @@
 //! What a Skill needs from outside (seed 000, "Resource-Based Design").
 
+use super::endpoint::{EndpointAuth, EndpointRule};
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Something from outside that Jobs of the Skill bind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.auth) || self.type == 'api_endpoint'").message("is for an api_endpoint").field_path(".auth"))]
+#[x_kube(validation = Rule::new("!has(self.rules) || self.type == 'api_endpoint'").message("is for an api_endpoint").field_path(".rules"))]
 pub struct ResourceDeclaration {
     /// Its name, by which a Job binds it and the persona refers to it.
     #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z][a-z0-9_]*$"))]
@@ -21,6 +24,14 @@ pub struct ResourceDeclaration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,
+    /// What an `api_endpoint` is sent with each call, so that it knows who calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<EndpointAuth>,
+    /// Which calls an `api_endpoint` may be sent by the tools `http_get` and `http_request`; any other is denied. Default:
+    /// GET and HEAD of every path below the URL that the Job binds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 8))]
+    pub rules: Option<Vec<EndpointRule>>,
 }
 
 /// What kind of thing a resource is.

@@ -124,6 +124,80 @@ async fn a_skill_with_bad_resources_or_tools_is_refused_with_the_path_of_the_fie
     .await;
 }
 
+/// A Skill that declares a resource of a type, and a credential.
+fn declares(kind: &str, more: &Value) -> Value {
+    let resource = but(json!({"name": "shop", "type": kind}), more);
+    json!({"resources": [resource, {"name": "key", "type": "credential"}]})
+}
+
+#[tokio::test]
+async fn an_endpoint_with_bad_rules_is_refused_with_the_path_of_the_field() {
+    let rule = |more: Value| {
+        let rule = but(json!({"methods": ["GET"], "paths": ["/orders/*"]}), &more);
+        declares("api_endpoint", &json!({"rules": [rule]}))
+    };
+    let methods = |methods: Value| rule(json!({"methods": methods}));
+    let paths = |paths: Value| rule(json!({"paths": paths}));
+    let whole = rule(json!({"methods": ["GET", "POST"], "paths": ["/", "/a/*", "/a/**/z", "/v*/x*y", "/a/"]}));
+    let many: Vec<String> = (0..17).map(|n| format!("/{n}")).collect();
+    let of_a_file_system = declares("filesystem", &json!({"rules": [{"methods": ["GET"], "paths": ["/"]}]}));
+    story(async |tenant| {
+        let rules = "spec.resources[0].rules";
+        let [of_methods, first_method, second_method] = ["", "[0]", "[1]"].map(|at| format!("{rules}[0].methods{at}"));
+        let [of_paths, first_path, second_path] = ["", "[0]", "[1]"].map(|at| format!("{rules}[0].paths{at}"));
+        let mut cases = vec![
+            (rules, "is for an api_endpoint", of_a_file_system),
+            (rules, "at least 1", declares("api_endpoint", &json!({"rules": []}))),
+            (&first_method, "Unsupported value", methods(json!(["get"]))),
+            (&first_method, "Unsupported value", methods(json!(["CONNECT"]))),
+            (&of_methods, "at least 1", methods(json!([]))),
+            (&second_method, "Duplicate value", methods(json!(["GET", "GET"]))),
+            (&of_paths, "at least 1", paths(json!([]))),
+            (&of_paths, "16", paths(json!(many))),
+            (&second_path, "Duplicate value", paths(json!(["/a", "/a"]))),
+            (&first_path, "256", paths(json!([format!("/{}", "a".repeat(256))]))),
+        ];
+        for path in ["orders", "/a?b", "/a#b", "/a%2fb", "/a b", "/a\\b", "/a**", "/***"] {
+            cases.push((&first_path, "should match", paths(json!([path]))));
+        }
+        refuses_each(&tenant.skills(), &but(skill(), &whole), cases).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_endpoint_with_bad_auth_is_refused_with_the_path_of_the_field() {
+    let auth = |more: Value| {
+        let auth = but(json!({"credential": "key"}), &more);
+        declares("api_endpoint", &json!({"auth": auth}))
+    };
+    let header = |header: &str| auth(json!({"header": header}));
+    let credential = |credential: &str| auth(json!({"credential": credential}));
+    let of_a_file_system = declares("filesystem", &json!({"auth": {"credential": "key"}}));
+    let nobodys = "must be the name of a resource of the type credential";
+    story(async |tenant| {
+        let path = "spec.resources[0].auth.header";
+        let mut cases = vec![
+            ("spec.resources[0].auth", "is for an api_endpoint", of_a_file_system),
+            ("spec.resources", nobodys, credential("other")),
+            ("spec.resources", nobodys, credential("shop")),
+            ("spec.resources[0].auth.credential", "Required value", declares("api_endpoint", &json!({"auth": {}}))),
+            ("spec.resources[0].auth.scheme", "should match", auth(json!({"scheme": "Bearer "}))),
+            (path, "should match", header("X Key")),
+            (path, "should match", header("X-Key\r\nHost")),
+            (path, "at least 1", header("")),
+        ];
+        let long = "x".repeat(65);
+        cases.push((path, "64", header(&long)));
+        for reserved in ["Host", "TRANSFER-ENCODING", "Content-Type", "idempotency-key"] {
+            cases.push((path, "the request itself needs", header(reserved)));
+        }
+        let whole = auth(json!({"header": "X-Api-Key", "scheme": "Token"}));
+        refuses_each(&tenant.skills(), &but(skill(), &whole), cases).await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_skill_with_a_bad_policy_is_refused_with_the_path_of_the_field() {
     let policy = |policy: Value| json!({"policy": policy});
@@ -324,6 +398,8 @@ async fn explain_says_what_each_field_is_for() {
             ("skill.spec.mcpServer", "brings the Skill's tools"),
             ("skill.spec.policy.tools", "Which tools may be seen and called"),
             ("skill.spec.intents", "What people may want of the Skill"),
+            ("skill.spec.resources.rules", "any other is denied"),
+            ("skill.spec.resources.auth.credential", "read anew for each call"),
             ("skill.spec.policy.guardrails", "Rules in words"),
             ("sj", "one conversation with a Skill"),
             ("sj.spec.resources", "What the Skill's resources are for this Job"),

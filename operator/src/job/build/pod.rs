@@ -88,7 +88,7 @@ fn container(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Conta
         name: WORKER.to_owned(),
         image: Some(settings.image.clone()),
         image_pull_policy: Some(settings.pull_policy.to_string()),
-        args: Some(args(inputs, part)),
+        args: Some(args(inputs, settings, part)),
         env: Some(vec![EnvVar {
             name: "POD_UID".to_owned(),
             value_from: Some(EnvVarSource {
@@ -115,8 +115,8 @@ fn container(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Conta
     }
 }
 
-fn args(inputs: &Inputs, part: &Sealed) -> Vec<String> {
-    vec![
+fn args(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Vec<String> {
+    let mut args = vec![
         "run".to_owned(),
         format!("--revision={}", paths::revision()),
         format!("{REVISION_DIGEST}{}", inputs.revision.digest),
@@ -125,7 +125,9 @@ fn args(inputs: &Inputs, part: &Sealed) -> Vec<String> {
         format!("--memory={}", paths::memory(&inputs.skill)),
         format!("--token={}/{}", paths::TOKEN_DIR, paths::TOKEN_FILE),
         "--pod-uid=$(POD_UID)".to_owned(),
-    ]
+    ];
+    args.extend(settings.endpoint_ranges.iter().map(|range| format!("--endpoint-range={range}")));
+    args
 }
 
 /// The revision that a pod of ours was made with.
@@ -181,6 +183,16 @@ mod tests {
         let inputs = inputs();
         assert_eq!(revision_of(&built(&inputs)), Some(inputs.revision));
         assert_eq!(revision_of(&Pod::default()), None);
+    }
+
+    #[test]
+    fn a_worker_is_told_where_endpoints_may_be() {
+        let inputs = inputs();
+        let endpoint_ranges = vec!["10.1.0.0/16".parse().unwrap(), "fd12::/16".parse().unwrap()];
+        let settings = WorkerSettings { endpoint_ranges, ..worker_settings() };
+        let spec = pod(&inputs, &settings, &job_part(&inputs).unwrap()).spec.unwrap();
+        let args = spec.containers[0].args.as_deref().unwrap();
+        assert_eq!(args[args.len() - 2..], ["--endpoint-range=10.1.0.0/16", "--endpoint-range=fd12::/16"]);
     }
 
     #[test]

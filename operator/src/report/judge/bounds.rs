@@ -4,8 +4,8 @@
 //! bounded only here. A report that would be refused by the API server is refused before it costs a write.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};
-use bloomery_crds::report::{MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, Projection};
-use bloomery_crds::v1alpha1::{HeldCall, WorkflowProgress};
+use bloomery_crds::report::{MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAMES, Projection};
+use bloomery_crds::v1alpha1::{HeldCall, ToolName, WorkflowProgress};
 use serde_json::{Map, Value};
 
 /// How many workflows a status shows, and how many steps of each.
@@ -22,13 +22,15 @@ const MAX_REASON: usize = 1024;
 
 /// The first thing that does not fit, for the worker's log; none where all does.
 pub(super) fn fault(projection: &Projection) -> Option<String> {
-    let Projection { result, gates, workflows, waiting_for, remarks, .. } = projection;
+    let Projection { result, gates, workflows, tool_names, waiting_for, remarks, .. } = projection;
     let intent = gates.intent.as_ref();
     let call = waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     items("remarks", remarks.len(), MAX_REMARKS)
         .or_else(|| remarks.iter().find_map(|remark| over("a remark", remark.len(), MAX_REMARK, "bytes")))
         .or_else(|| items("workflows", workflows.len(), MAX_WORKFLOWS))
         .or_else(|| workflows.iter().find_map(of_workflow))
+        .or_else(|| items("toolNames", tool_names.len(), MAX_TOOL_NAMES))
+        .or_else(|| tool_names.iter().find_map(of_tool_name))
         .or_else(|| call.and_then(of_call))
         .or_else(|| text("gates.intent.id", intent?.id.as_ref()?, MAX_NAME))
         .or_else(|| object("gates.intent.entities", &intent?.entities, MAX_ENTITIES))
@@ -41,6 +43,11 @@ fn of_workflow(workflow: &WorkflowProgress) -> Option<String> {
     text("a workflow's name", name, MAX_NAME)
         .or_else(|| items("a workflow's steps", steps().count(), MAX_STEPS))
         .or_else(|| steps().find_map(|step| text("a workflow's step", step, MAX_NAME)))
+}
+
+fn of_tool_name(name: &ToolName) -> Option<String> {
+    let ToolName { tool, alias } = name;
+    text("the name of a tool", tool, MAX_TOOL).or_else(|| text("the alias of a tool", alias, MAX_NAME))
 }
 
 fn of_call(call: &HeldCall) -> Option<String> {
@@ -89,6 +96,8 @@ mod tests {
         whole["waitingFor"] = json!({ "call": held });
         let steps = vec!["s".repeat(MAX_NAME); MAX_STEPS];
         whole["workflows"] = json!(vec![json!({ "name": "w", "required": true, "open": steps }); MAX_WORKFLOWS]);
+        let name = json!({ "tool": "ä".repeat(MAX_TOOL), "alias": "a".repeat(MAX_NAME) });
+        whole["toolNames"] = json!(vec![name; MAX_TOOL_NAMES]);
         whole["gates"]["intent"] = json!({ "id": "refund", "entities": of_size(MAX_ENTITIES), "outOfDomain": false });
         whole["result"] = json!({ "fields": of_size(MAX_FIELDS), "verified": false });
         whole
@@ -114,6 +123,9 @@ mod tests {
     #[case::workflow("/workflows/7/name", json!("w".repeat(65)), "a workflow's name: 65 characters")]
     #[case::steps("/workflows/7/open", json!(vec!["s"; 17]), "a workflow's steps: 17 items")]
     #[case::step("/workflows/7/open/15", json!("s".repeat(65)), "a workflow's step: 65")]
+    #[case::tool_names("/toolNames", json!(vec![json!({ "tool": "t", "alias": "a" }); 17]), "toolNames: 17 items")]
+    #[case::tool_name("/toolNames/15/tool", json!("t".repeat(129)), "the name of a tool: 129")]
+    #[case::alias("/toolNames/15/alias", json!("a".repeat(65)), "the alias of a tool: 65")]
     #[case::call("/waitingFor/call/id", json!("i".repeat(65)), "waitingFor.call.id: 65")]
     #[case::tool("/waitingFor/call/tool", json!("t".repeat(129)), "waitingFor.call.tool: 129")]
     #[case::digest("/waitingFor/call/digest", json!("sha256:zz"), "\"sha256:zz\" is not a digest")]

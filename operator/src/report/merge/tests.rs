@@ -1,6 +1,6 @@
 use super::*;
 use crate::job::fixtures::{held_call, report, stamp, status};
-use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, WaitingFor, WorkflowProgress};
+use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
 
 fn apply(standing: &JobStatus, report: &Report) -> JobStatus {
@@ -105,6 +105,8 @@ fn all_of_a_projection_stands_in_the_status() {
         out_of_domain: false,
     });
     full.projection.gates.pre_tool.held = 1;
+    full.projection.tool_names =
+        vec![ToolName { tool: "orders.refund".into(), alias: "orders_refund-0a1b2c3d".into() }];
     full.projection.workflows = vec![WorkflowProgress {
         name: "refund".into(),
         required: true,

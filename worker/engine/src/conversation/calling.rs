@@ -69,7 +69,8 @@ impl Conversation {
     pub(super) fn completed(&mut self, seq: u64, id: &CallId, text: &str) {
         let Some(tool) = self.tool_of(id) else { return };
         let (shows_something, name) = (core_tools::shows_something(tool), tool.name.clone());
-        if shows_something {
+        // A step that is named like a tool is that tool, whatever it shows.
+        if shows_something || self.rules.workflows.has_step(&name) {
             self.rules.workflows.completed(&name, seq);
         }
         if shows_something
@@ -122,8 +123,9 @@ impl Conversation {
         self.too_long = None;
         if let Some(Turn::ToolResult { text, .. }) = self.turns.get_mut(at) {
             self.budget.put_aside(text.len().saturating_sub(excerpt.len()));
-            // A new text: the old one would keep its room.
-            *text = excerpt.to_owned();
+            excerpt.clone_into(text);
+            // The whole would keep its room.
+            text.shrink_to_fit();
         }
     }
 

@@ -48,6 +48,7 @@ pub(crate) fn run() -> Run {
         resources: Vec::new(),
         context_window: 128_000,
         people: false,
+        has_notes: false,
         max_output: 4_096,
     }
 }

@@ -15,10 +15,12 @@ use crate::line::Chain;
 use crate::projection::project;
 use crate::run::Run;
 use crate::step::{Step, next};
+use crate::tool::ListedTool;
 use crate::turn::Turn;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, Stage, Verdict};
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, ResourceType, Stage, ToolName, Verdict};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -132,6 +134,39 @@ fn an_idempotent_call_is_sent_again_with_the_same_key() {
 }
 
 #[test]
+fn a_retry_knows_that_the_call_was_sent_before() {
+    let mut world = World::new(run(), vec![asks(&[("note", order())])], |_, _| Reply::Lost);
+    world.play_until(|conversation| matches!(next(conversation), Step::RunEffect(_)));
+    let sent_before = |world: &World| match next(&world.conversation) {
+        Step::RunEffect(call) => Some(call.sent_before),
+        _ => None,
+    };
+    assert_eq!(sent_before(&world), Some(false));
+    world.play(world.log.len() + 2);
+    assert_eq!(sent_before(&world), Some(true));
+}
+
+/// Names are told as they are asked for: what stands in the log can be found at the server.
+#[test]
+fn the_status_has_the_names_that_providers_do_not_take() {
+    let mut world = World::new(run(), Vec::new(), ALL_WELL);
+    let odd = (0..20).map(|number| format!("orders.get/{number}"));
+    let one = world.listed[0].clone();
+    world.listed.splice(0..0, odd.map(|name| ListedTool { name, ..one.clone() }));
+    world.play_until(|conversation| conversation.system().is_some());
+    let names = project(&world.conversation, Chain::new("/test").position("p")).tool_names;
+    assert_eq!(names.len(), 16);
+    for ToolName { tool, alias } in &names {
+        assert!(tool.len() <= 128 && world.conversation.tool(alias).unwrap().name == *tool, "{alias} is {tool}");
+    }
+    let mut world = World::new(run(), Vec::new(), ALL_WELL);
+    world.listed = vec![one.clone(), ListedTool { name: "x".repeat(200), ..one }];
+    world.play_until(|conversation| conversation.system().is_some());
+    let names = project(&world.conversation, Chain::new("/test").position("p")).tool_names;
+    assert!(names.len() == 1 && names[0].tool.len() <= 128 && names[0].alias.len() <= 64, "{names:?}");
+}
+
+#[test]
 fn a_lost_read_is_repeated_and_never_escalates() {
     let world = ended(run(), vec![asks(&[("verify_identity", order())])], |_, _| Reply::Lost);
     assert_eq!(code(&world), OutcomeCode::Succeeded);
@@ -181,6 +216,55 @@ fn what_the_gate_denies_is_told_and_never_sent(
             .iter()
             .any(|turn| matches!(turn, Turn::ToolResult { text, .. } if text.starts_with("Denied:")))
     );
+}
+
+/// A Job that binds an API, of which the Skill lets orders be read and notes be made; one call needs approval.
+fn with_endpoint() -> Run {
+    let mut run = run();
+    run.skill.resources = serde_json::from_value(json!([{"name": "shop", "type": "api_endpoint", "rules": [
+        {"methods": ["GET"], "paths": ["/orders/*"]}, {"methods": ["POST"], "paths": ["/notes", "/refunds"]},
+    ]}]))
+    .unwrap();
+    let approval = json!({"toolId": "http_request", "when": "path == '/refunds'", "action": "require_approval"});
+    run.skill.policy.get_or_insert_default().approvals = vec![serde_json::from_value(approval).unwrap()];
+    let source = ResourceSource::Value("https://shop.example/v1".into());
+    run.resources = vec![BoundResource { name: "shop".into(), kind: ResourceType::ApiEndpoint, source }];
+    run
+}
+
+#[rstest]
+#[case::another_method("http_request", json!({"method": "DELETE", "path": "/orders/7"}), GateReason::Endpoint)]
+#[case::another_path("http_get", json!({"path": "/customers/7"}), GateReason::Endpoint)]
+#[case::out_of_it("http_get", json!({"path": "/orders/../../admin"}), GateReason::Endpoint)]
+#[case::a_header_of_ours("http_get", json!({"path": "/orders/7", "headers": {"Authorization": "x"}}), GateReason::Endpoint)]
+#[case::a_change_by_a_tool_that_reads("http_get", json!({"method": "POST", "path": "/notes"}), GateReason::Endpoint)]
+fn a_call_of_an_api_that_its_rules_do_not_allow_is_denied_and_told_why(
+    #[case] tool: &str,
+    #[case] arguments: serde_json::Value,
+    #[case] layer: GateReason,
+) {
+    let world = ended(with_endpoint(), vec![asks(&[(tool, arguments)])], ALL_WELL);
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
+    let last = &world.conversation.pre_tool().last[0];
+    assert_eq!((last.verdict, last.rule), (Verdict::Deny, Some(layer)), "{last:?}");
+}
+
+#[test]
+fn a_call_of_an_api_that_is_allowed_goes_the_way_of_every_call() {
+    let reads = ("http_get", json!({"path": "/orders/7"}));
+    let notes = ("http_request", json!({"method": "POST", "path": "/notes", "json": {"text": "x"}}));
+    let world = ended(with_endpoint(), vec![asks(&[reads, notes.clone()])], ALL_WELL);
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+    let made: Vec<&str> = world.effects.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(made, ["http_request"]);
+
+    let lost = ended(with_endpoint(), vec![asks(&[notes])], |_, _| Reply::Lost);
+    assert_eq!((code(&lost), lost.effects.len()), (OutcomeCode::ToolIndeterminate, 1));
+
+    let refunds = ("http_request", json!({"method": "POST", "path": "/refunds", "json": {}}));
+    let mut held = World::new(with_endpoint(), vec![asks(&[refunds])], ALL_WELL);
+    held.play_out();
+    assert_eq!((held.conversation.pre_tool().held, held.effects.len()), (1, 0));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct ContextPart {
     /// What it is.
     pub kind: ContextKind,
-    /// Of what: the name of a resource.
+    /// Of what: the name of a resource, or of a note.
     pub of: String,
     /// The text for the model, which is data; empty where there is a fault.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -27,6 +27,8 @@ pub enum ContextKind {
     ProjectStructure,
     /// What has changed in it lately.
     RecentChanges,
+    /// A note of the memory bank, or the list of them.
+    MemoryBank,
 }
 
 impl ContextKind {

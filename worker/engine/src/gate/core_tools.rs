@@ -5,10 +5,13 @@
 
 pub mod files;
 pub mod focus;
+pub mod http;
+pub mod memory;
 pub mod people;
 pub mod workflow;
 
 pub use focus::FOCUS_READ;
+pub use memory::{MEMORY_READ, MEMORY_WRITE};
 pub use people::ASK_USER;
 pub use workflow::SUBGOAL_DONE;
 
@@ -22,15 +25,14 @@ use super::catalogue::core_refusal;
 const RESERVED: [&str; 4] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE];
 
 /// Core tools whose results show nothing new: what the agent notes, and what it reads again.
-const NOTES: [&str; 2] = [FOCUS_READ, SUBGOAL_DONE];
+const NOTES: [&str; 4] = [FOCUS_READ, MEMORY_READ, MEMORY_WRITE, SUBGOAL_DONE];
 
 /// Whether a name is never a server's.
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// Whether a completed call of the tool shows something that was not known: it counts as evidence, and as a step of
-/// a workflow (`engine.md`, section 3).
+/// Whether a completed call of the tool shows something that was not known, and so is evidence (`engine.md`, section 3).
 pub fn shows_something(tool: &CatalogueTool) -> bool {
     tool.source == ToolSource::Server || !NOTES.contains(&tool.name.as_str())
 }
@@ -42,6 +44,8 @@ pub fn shows_something(tool: &CatalogueTool) -> bool {
 pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     let mut tools = workflow::offered(run);
     tools.extend(files::offered(run));
+    tools.extend(http::offered(run));
+    tools.extend(memory::offered(run));
     tools.extend(focus::offered(run, &tools));
     tools.extend(people::offered(run));
     let blocked = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
@@ -52,7 +56,12 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
 
 /// Every name that a core tool may have, for those who look at a Skill before any Job binds anything.
 pub fn names() -> Vec<&'static str> {
-    [SUBGOAL_DONE, FOCUS_READ, ASK_USER].into_iter().chain(files::NAMES).collect()
+    [SUBGOAL_DONE, FOCUS_READ, ASK_USER]
+        .into_iter()
+        .chain(files::NAMES)
+        .chain(http::NAMES)
+        .chain(memory::NAMES)
+        .collect()
 }
 
 /// What a call of a core tool changes.

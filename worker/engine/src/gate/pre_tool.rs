@@ -5,6 +5,7 @@ use crate::condition::Arguments as Checked;
 use crate::conversation::{Call, Conversation};
 use crate::event::{Arguments, RulingReason};
 use crate::gate::catalogue::{core_refusal, policy_refusal};
+use crate::gate::core_tools;
 use crate::gate::objection::Objection;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::text::bounded;
@@ -23,7 +24,7 @@ pub struct Ruling {
 }
 
 /// Rules on a call: catalogue -> secrets in its arguments -> `policy.tools` -> the tool's own policy -> compiled
-/// guardrails -> workflows -> argument schema -> approvals -> limits. What people have approved holds the call no longer;
+/// guardrails -> workflows -> rules of endpoints -> argument schema -> approvals -> limits. What people have approved holds the call no longer;
 /// nothing else changes by it.
 pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
     let Some(tool) = conversation.tool(&call.tool) else {
@@ -40,6 +41,8 @@ pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
         objections.extend(rules.guardrails(tool, arguments));
     }
     objections.extend(rules.order(tool));
+    let of_endpoint = |&arguments: &_| core_tools::http::objection(tool, arguments, conversation.run());
+    objections.extend(arguments.as_ref().ok().and_then(of_endpoint));
     let fault = match &arguments {
         Ok(arguments) => conversation.schema(&call.tool).and_then(|schema| schema.fault(arguments)),
         Err(why) => Some(why.clone()),

@@ -407,3 +407,17 @@ fn a_summary_of_what_no_job_can_bind(#[case] changed: Value, #[case] is_told: bo
     let findings = skill(&with(changed));
     assert_eq!(findings.iter().any(|finding| finding.path == "spec.context"), is_told, "{findings:?}");
 }
+
+#[rstest]
+#[case::a_header_of_the_request(json!({"auth": {"credential": "key", "header": "Content-Type"}}), Some("spec.resources[0].auth.header"))]
+#[case::a_step_up(json!({"rules": [{"methods": ["GET"], "paths": ["/a", "/a/../b"]}]}), Some("spec.resources[0].rules[0].paths[1]"))]
+#[case::an_empty_segment(json!({"rules": [{"methods": ["GET"], "paths": ["/a//b"]}]}), Some("spec.resources[0].rules[0].paths[0]"))]
+#[case::a_slash_at_the_end(json!({"rules": [{"methods": ["GET"], "paths": ["/", "/a/", "/**"]}]}), None)]
+#[case::a_header_of_its_own(json!({"auth": {"credential": "key", "header": "X-Key"}}), None)]
+fn what_no_call_of_an_endpoint_meets(#[case] declared: Value, #[case] path: Option<&str>) {
+    let mut endpoint = json!({"name": "shop", "type": "api_endpoint"});
+    endpoint.as_object_mut().unwrap().extend(declared.as_object().unwrap().clone());
+    let findings = skill(&with(json!({"resources": [endpoint, {"name": "key", "type": "credential"}]})));
+    let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+    assert_eq!(paths, path.into_iter().collect::<Vec<_>>(), "{findings:?}");
+}

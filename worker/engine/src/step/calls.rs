@@ -157,6 +157,7 @@ fn tool_call<'a>(call: &'a Call, conversation: &'a Conversation) -> Option<ToolC
         key: Digest::of_bytes(format!("{}\n{}", conversation.run().run_key, call.id).as_bytes()),
         idempotent: tool.idempotent,
         read_only: tool.read_only,
+        sent_before: !tool.read_only && call.tries > 0,
         source: tool.source,
         definition: &tool.digest,
         timeout_seconds: timeout(conversation, &tool.name),

@@ -7,7 +7,7 @@ use crate::run::Run;
 use crate::{intent, people, prompt};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::run::{BoundResource, ResourceSource};
-use bloomery_crds::v1alpha1::{DetectedIntent, Intents, OutOfDomainAction, Stage};
+use bloomery_crds::v1alpha1::{BankUse, DetectedIntent, Intents, OutOfDomainAction, Stage};
 
 /// The next step before the main loop, or nothing once it may begin.
 pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
@@ -35,12 +35,13 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
 
 /// Whether there is anything to gather.
 fn wants_context(run: &Run) -> bool {
+    let has_notes = run.has_notes && run.skill.bank() != BankUse::Off;
     let is_wanted = run
         .skill
         .context
         .as_ref()
         .is_some_and(|context| context.project_structure == Some(true) || context.recent_changes == Some(true));
-    is_wanted && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
+    has_notes || is_wanted && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
 }
 
 fn bound_name(resource: &BoundResource) -> BoundName {

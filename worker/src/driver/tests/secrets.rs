@@ -2,6 +2,7 @@
 //! comes from outside, and everything that a run leaves behind is searched for them.
 
 use super::*;
+use crate::fixture::stand::Printed;
 use crate::redact::Redactor;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{GateReason, ResourceType, Verdict};
@@ -96,11 +97,24 @@ fn file(stand: &Stand, name: &str, value: &str) -> (PathBuf, KeyFile) {
     (path, file)
 }
 
+/// What this thread says to whoever reads its log, as `main` has it; the driver says what it has to beside it.
+fn listening(stand: &Stand, out: &Printed) -> tracing::subscriber::DefaultGuard {
+    let (redactor, trace, out) = (stand.redactor.clone(), stand.trace.clone(), out.clone());
+    let out = move || redactor.writer(trace.tee(out.clone()));
+    let lines = tracing_subscriber::fmt().with_writer(out).with_ansi(false).finish();
+    tracing::subscriber::set_default(lines)
+}
+
 fn script() -> Vec<Answer> {
     vec![
         Answer::Calls(vec![("lookup", json!({ "order": "A-17" })), ("verify", json!({ "order": "A-17" }))]),
         Answer::Calls(vec![("refund", json!({ "amount": 20, "note": { "password": CREDENTIAL } }))]),
         Answer::Calls(vec![("refund", json!({ "note": "Basic dXNlcjpzay1tb2RlbC0wMTIzNDU2Nzg5" }))]),
+        Answer::Calls(vec![(
+            "memory_write",
+            json!({ "file": "activeContext.md", "content": format!("It is {KEY}."), "expect": "none" }),
+        )]),
+        Answer::Calls(vec![("memory_read", json!({ "file": "progress.md" }))]),
         Answer::Calls(vec![("refund", json!({ "amount": 20 }))]),
         Answer::Calls(vec![("notify", json!({ "order": "A-17" }))]),
     ]
@@ -122,21 +136,38 @@ async fn no_secret_is_in_anything_that_a_run_leaves() {
         ];
         stand.goal = format!("Refund order A-17 with {KEY}");
         stand.redactor.watch("report token", &stand.dir.path().join("token"));
+        stand.trace.open(&stand.memory(), "k-1").unwrap();
+        let diagnostics = Printed::default();
+        let _listening = listening(&stand, &diagnostics);
+        // What another Job has noted, or a person.
+        stand.skill.memory = serde_json::from_value(json!({ "bank": "write" })).unwrap();
+        let note = fs::create_dir(stand.memory().join("memory-bank"))
+            .and_then(|()| fs::write(stand.memory().join("memory-bank/progress.md"), planted()));
+        note.unwrap();
         let tools = Leaky { credential, given: Mutex::default() };
         let exit = stand.run_on(1, Disk, Stop::default(), &tools).await.unwrap();
         assert_eq!(exit, Exit::Finished);
         assert_eq!(outcome(&stand, 1), OutcomeCode::ToolIndeterminate);
+        tracing::warn!("a diagnostic of {KEY}");
 
         let given = tools.given.lock().unwrap();
         let made: Vec<&str> = given.iter().map(|call| call.split_once(' ').unwrap().0).collect();
         assert_eq!(made, ["lookup", "verify", "refund", "notify"], "a call with a secret was made");
         let denials = denials(&stand);
-        assert_eq!(denials.len(), 2);
+        assert_eq!(denials.len(), 3);
         assert!(denials[0].contains("the value of password") && denials[1].contains("the value of default"));
 
+        // The note is where the secret is planted, and no sink; nothing was written beside it.
         let mut sinks = files_in(&stand.memory());
-        assert!(sinks.iter().any(|(path, _)| path.contains("focus-cache")), "nothing was put aside");
+        sinks.retain(|(path, _)| !path.ends_with("memory-bank/progress.md"));
+        for sink in ["/focus-cache/", "/logs/k-1.log", "/jobs/k-1.json", "/jobs/k-1/"] {
+            assert!(sinks.iter().any(|(path, text)| path.contains(sink) && !text.is_empty()), "nothing in {sink}");
+        }
+        assert!(!sinks.iter().any(|(path, _)| path.contains("memory-bank")), "a secret was noted");
         sinks.push(("stdout".into(), stand.printed.text()));
+        let told = diagnostics.text();
+        assert!(told.contains("a diagnostic of [redacted: default]"), "{told}");
+        sinks.push(("stderr".into(), told));
         sinks.push(("the termination message".into(), stand.failure(1)));
         for taken in stand.reports() {
             sinks.push(("a report".into(), serde_json::to_string(&taken.report).unwrap()));

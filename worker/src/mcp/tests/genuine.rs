@@ -18,20 +18,20 @@ use tokio::net::TcpListener;
 
 /// How a server speaks.
 #[derive(Debug, Clone, Copy)]
-enum Era {
+pub(super) enum Era {
     Newer,
     Sessions,
     Stateless,
 }
 
 #[derive(Clone)]
-struct Shop {
+pub(super) struct Shop {
     era: Era,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
 impl Shop {
-    async fn start(era: Era) -> (Self, String) {
+    pub(super) async fn start(era: Era) -> (Self, String) {
         let shop = Self { era, seen: Arc::default() };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -47,7 +47,7 @@ impl Shop {
         (shop, url)
     }
 
-    fn saw(&self, what: &str) -> usize {
+    pub(super) fn saw(&self, what: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|seen| *seen == what).count()
     }
 }

@@ -28,6 +28,18 @@ fn no_utf8(call: &Value, frame: fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     |call: &Value| raw("text/event-stream", no_utf8(call, |body| [b"data: ".to_vec(), body, b"\n\n".to_vec()].concat())),
     "its answer ended before the result"
 )]
+#[case::a_refusal_in_no_utf8(
+    |call: &Value| {
+        let refusal = json!({"jsonrpc": "2.0", "id": call["id"], "error": {"code": 1, "message": "done"}});
+        let mut body = refusal.to_string().into_bytes();
+        let at = body.windows(4).position(|part| part == b"done").unwrap();
+        body[at] = 0xff;
+        let mut response = raw("application/json", body);
+        *response.status_mut() = axum::http::StatusCode::BAD_REQUEST;
+        response
+    },
+    "it answered HTTP 400"
+)]
 #[case::compressed(
     |call: &Value| {
         let mut response = json(&done(call));

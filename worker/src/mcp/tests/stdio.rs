@@ -42,7 +42,7 @@ fn server(act: &str) -> Client {
 #[tokio::test]
 async fn a_program_lists_and_answers_and_what_it_says_beside_that_is_heard() {
     let said = Said::default();
-    let client = program(&["sh", "-c", &format!("echo Welcome\n{SERVER}"), "sh", ANSWERS], &said);
+    let client = program(&["sh", "-c", &format!("printf 'Bienvenue \\340 tous\\n'\n{SERVER}"), "sh", ANSWERS], &said);
     let tools = client.list(PLENTY).await.unwrap();
     assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["act"]);
     assert_eq!(call(&client, "act", "{}").await, completed("done"));
@@ -54,6 +54,10 @@ async fn a_program_lists_and_answers_and_what_it_says_beside_that_is_heard() {
 #[case::ends("exit 3", "exit status: 3")]
 #[case::cut("printf '{\"jsonrpc\"'; exit 0", "the program ended")]
 #[case::no_message("echo '{\"no\": \"message\"}'", "it wrote what is no message of MCP")]
+#[case::no_utf8(
+    r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"d\377ne"}]}}\n' "$id""#,
+    "it wrote what cannot be read"
+)]
 #[case::endless("while :; do printf '%1000s' x; done", "it wrote a line of more than")]
 #[tokio::test]
 async fn a_call_that_was_written_and_not_answered_is_indeterminate(#[case] act: &str, #[case] why: &str) {

@@ -237,3 +237,23 @@ async fn input_that_a_tool_asks_for_is_not_given() {
     assert!(text.starts_with("The tool asks for input"), "{text}");
     assert_eq!(server.times("tools/call"), 1);
 }
+
+/// What was sent before, and lost, may have happened: that it cannot be sent again does not make it fail.
+#[tokio::test]
+async fn a_retry_that_is_not_sent_leaves_the_call_indeterminate() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let gone = format!("http://{}/mcp", listener.local_addr().unwrap());
+    drop(listener);
+    let changed = Rude::lists(|request| json(&answer(request, &json!({"tools": []}))));
+    for (client, why) in [(client(&gone), "it cannot be reached"), (client(&changed.start().await), "does not list it")]
+    {
+        for (sent_before, is_lost) in [(false, false), (true, true)] {
+            match called_as(&client, "refund", "{}", PLENTY, sent_before).await.outcome {
+                CallOutcome::Failed { text, .. } => assert!(!is_lost && text.contains(why), "{text}"),
+                CallOutcome::Indeterminate { text } => assert!(is_lost && text.contains(why), "{text}"),
+                completed @ CallOutcome::Completed { .. } => panic!("{completed:?}"),
+            }
+        }
+    }
+    assert_eq!(changed.times("tools/call"), 0);
+}

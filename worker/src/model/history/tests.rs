@@ -24,13 +24,13 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
             let call = |n| json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": "f", "input": {"n": n}});
             let text = json!({"type": "text", "text": "I look."});
             let content: Vec<Value> = std::iter::once(text).chain((0..calls).map(call)).collect();
-            said(ModelProvider::Anthropic, "claude", json!({"role": "assistant", "content": content}))
+            said(ModelProvider::Anthropic, "claude", &json!({"role": "assistant", "content": content}))
         } else {
             let function = json!({"name": "f", "arguments": "{}"});
             let call = |n| json!({"id": format!("toolu_{n}"), "type": "function", "function": function});
             let message =
                 json!({"role": "assistant", "content": "x", "tool_calls": (0..calls).map(call).collect::<Vec<_>>()});
-            said(ModelProvider::Openai, "default", message)
+            said(ModelProvider::Openai, "default", &message)
         };
         let results = (0..calls).map(|n| Turn::ToolResult { id: format!("toolu_{n}"), text: "paid".into() });
         let word = (word || calls == 0).then(|| Turn::User("Go on.".into()));

@@ -3,13 +3,26 @@ use crate::conversation::fixture;
 use crate::gate::catalogue;
 use crate::gate::schema::Schema;
 use bloomery_crds::run::{BoundResource, ResourceSource};
-use bloomery_crds::v1alpha1::ResourceType;
+use bloomery_crds::v1alpha1::{GateReason, ResourceType};
 use rstest::rstest;
 use serde_json::json;
 
 fn mount(name: &str, read_only: bool) -> BoundResource {
     let source = ResourceSource::Mount { path: format!("/resources/{name}"), read_only };
     BoundResource { name: name.into(), kind: ResourceType::Filesystem, source }
+}
+
+fn endpoint(name: &str) -> BoundResource {
+    let source = ResourceSource::Value(format!("https://{name}.example"));
+    BoundResource { name: name.into(), kind: ResourceType::ApiEndpoint, source }
+}
+
+/// A Job that binds these endpoints, each of which the Skill declares with its rules.
+fn calling(rules: &[(&str, Value)]) -> Run {
+    let mut run = binding(rules.iter().map(|(name, _)| endpoint(name)).collect());
+    let declared = rules.iter().map(|(name, rules)| json!({"name": name, "type": "api_endpoint", "rules": rules}));
+    run.skill.resources = serde_json::from_value(declared.collect()).unwrap();
+    run
 }
 
 fn binding(resources: Vec<BoundResource>) -> Run {
@@ -47,10 +60,7 @@ fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
 
 #[rstest]
 #[case::nothing_bound(vec![], &[])]
-#[case::no_file_system(
-    vec![BoundResource { name: "shop".into(), kind: ResourceType::ApiEndpoint, source: ResourceSource::Value("https://shop.example".into()) }],
-    &[],
-)]
+#[case::no_file_system(vec![endpoint("shop")], &[])]
 #[case::to_read(vec![mount("docs", true)], &[files::READ_FILE, files::LIST_FILES, files::SEARCH_FILES, FOCUS_READ])]
 #[case::one_to_change(
     vec![mount("docs", true), mount("code", false)],
@@ -61,6 +71,24 @@ fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
 )]
 fn file_tools_are_offered_where_a_file_system_is_bound(#[case] bound: Vec<BoundResource>, #[case] tools: &[&str]) {
     assert_eq!(visible(&binding(bound)), tools);
+}
+
+#[rstest]
+#[case::nothing_said(None, false, &[])]
+#[case::nothing_said_and_notes(None, true, &[MEMORY_READ, FOCUS_READ])]
+#[case::read(Some("read"), true, &[MEMORY_READ, FOCUS_READ])]
+#[case::write(Some("write"), false, &[MEMORY_READ, MEMORY_WRITE, FOCUS_READ])]
+#[case::off(Some("off"), true, &[])]
+fn the_memory_bank_is_offered_as_the_skill_lets_its_jobs_use_it(
+    #[case] bank: Option<&str>,
+    #[case] has_notes: bool,
+    #[case] tools: &[&str],
+) {
+    let mut run = Run { has_notes, ..binding(Vec::new()) };
+    run.skill.memory = bank.map(|bank| serde_json::from_value(json!({ "bank": bank })).unwrap());
+    assert_eq!(visible(&run), tools);
+    run.skill.policy = serde_json::from_value(json!({"tools": {"blocked": ["memory_write"]}})).unwrap();
+    assert!(!visible(&run).contains(&MEMORY_WRITE.to_owned()));
 }
 
 #[test]
@@ -79,7 +107,9 @@ fn a_tool_names_the_resources_that_it_may_have_to_do_with() {
 
 #[test]
 fn what_changes_something_is_no_read_and_is_repeated_only_where_that_changes_nothing_more() {
-    let tools = offered(&binding(vec![mount("code", false)]), &[]);
+    let mut run = binding(vec![mount("code", false)]);
+    run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
+    let tools = offered(&run, &[]);
     let effects: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.read_only, tool.idempotent)).collect();
     assert_eq!(
         effects,
@@ -90,9 +120,50 @@ fn what_changes_something_is_no_read_and_is_repeated_only_where_that_changes_not
             (files::WRITE_FILE, false, true),
             (files::EDIT_FILE, false, false),
             (files::APPLY_PATCH, false, false),
+            (MEMORY_READ, true, true),
+            (MEMORY_WRITE, false, true),
             (FOCUS_READ, true, true),
         ]
     );
+}
+
+#[rstest]
+#[case::no_rules(json!(null), &[http::HTTP_GET, FOCUS_READ])]
+#[case::to_read(json!([{"methods": ["HEAD"], "paths": ["/a"]}]), &[http::HTTP_GET, FOCUS_READ])]
+#[case::to_change(json!([{"methods": ["POST"], "paths": ["/a"]}]), &[http::HTTP_REQUEST, FOCUS_READ])]
+#[case::both(
+    json!([{"methods": ["GET"], "paths": ["/a"]}, {"methods": ["PUT"], "paths": ["/a"]}]),
+    &[http::HTTP_GET, http::HTTP_REQUEST, FOCUS_READ],
+)]
+#[case::nothing(json!([]), &[])]
+fn calls_of_an_endpoint_are_offered_as_its_rules_allow_them(#[case] rules: Value, #[case] tools: &[&str]) {
+    assert_eq!(visible(&calling(&[("shop", rules)])), tools);
+}
+
+#[test]
+fn a_call_of_an_endpoint_names_those_that_it_may_be_of_and_their_methods() {
+    let run = calling(&[("docs", json!(null)), ("shop", json!([{"methods": ["POST", "GET"], "paths": ["/orders"]}]))]);
+    let tools = offered(&run, &[]);
+    let [get, request, _] = tools.as_slice() else { panic!("{tools:?}") };
+    let said = |tool: &CatalogueTool, name: &str| tool.input_schema["properties"][name]["enum"].clone();
+    assert_eq!((said(get, "resource"), said(get, "method")), (json!(["docs", "shop"]), json!(["GET", "HEAD"])));
+    assert_eq!((said(request, "resource"), said(request, "method")), (json!(["shop"]), json!(["GET", "POST"])));
+    assert_eq!((get.read_only, get.idempotent), (true, true));
+    assert_eq!((request.read_only, request.idempotent), (false, false));
+    let allowed = "Allowed are:\ndocs: GET and HEAD of every path\nshop: POST|GET /orders";
+    assert!(get.description.ends_with(allowed), "{}", get.description);
+    assert_eq!(get.input_schema["required"], json!(["resource"]));
+    assert_eq!(request.input_schema["required"], json!(["method"]));
+}
+
+#[test]
+fn a_tool_of_the_server_is_not_held_to_rules_of_endpoints() {
+    let run = calling(&[("shop", json!(null))]);
+    let of = |tools: Vec<CatalogueTool>| tools.into_iter().find(|tool| tool.name == http::HTTP_GET).unwrap();
+    let wrong = json!({"path": ".."});
+    let objection = http::objection(&of(offered(&run, &[])), &wrong, &run).unwrap();
+    assert_eq!(objection.reason.layer, GateReason::Endpoint);
+    assert_eq!(http::objection(&of(catalogue::fix(&run, vec![listed(http::HTTP_GET)])), &wrong, &run), None);
 }
 
 #[test]
@@ -116,9 +187,11 @@ fn a_name_that_the_server_lists_twice_is_nobodys() {
 
 #[test]
 fn every_core_tool_is_known_by_name_and_has_a_schema_that_compiles() {
-    let mut run = binding(vec![mount("code", false)]);
+    let mut run = calling(&[("shop", json!([{"methods": ["GET", "POST"], "paths": ["/**"]}]))]);
+    run.resources.push(mount("code", false));
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
     run.people = true;
+    run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
     let tools = offered(&run, &[]);
     let mut known: Vec<&str> = names();
     let mut given: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -25,9 +25,9 @@ fn every_turn_is_written_by_the_fixed_rule() {
         {"id": "functions.g:1", "type": "function", "function": {"name": "g", "arguments": ""}}]});
     let turns = [
         Turn::User("Refund A-17".into()),
-        said(ModelProvider::Anthropic, "claude", own),
+        said(ModelProvider::Anthropic, "claude", &own),
         Turn::ToolResult { id: "toolu_1".into(), text: "paid".into() },
-        said(ModelProvider::Openai, "default", theirs),
+        said(ModelProvider::Openai, "default", &theirs),
         Turn::ToolResult { id: "functions.f:0".into(), text: "first".into() },
         Turn::ToolResult { id: "functions.g:1".into(), text: String::new() },
         Turn::User(" ".into()),

@@ -25,12 +25,12 @@ fn every_turn_is_written_by_the_fixed_rule() {
         {"id": "c2", "type": "function", "function": {"name": "g", "arguments": ""}}]});
     let turns = [
         Turn::User("Refund A-17".into()),
-        said(ModelProvider::Openai, "default", own),
+        said(ModelProvider::Openai, "default", &own),
         Turn::ToolResult { id: "c1".into(), text: "paid".into() },
-        said(ModelProvider::Openai, "fast", theirs),
+        said(ModelProvider::Openai, "fast", &theirs),
         Turn::ToolResult { id: "c2".into(), text: "second".into() },
         Turn::ToolResult { id: "c1".into(), text: "first".into() },
-        said(ModelProvider::Openai, "fast", json!({"role": "assistant", "content": ""})),
+        said(ModelProvider::Openai, "fast", &json!({"role": "assistant", "content": ""})),
     ];
     let tools = [tool()];
     assert_eq!(

@@ -33,6 +33,8 @@ pub(super) fn all() -> Vec<Event> {
         gathered(),
         watched(),
         other_models(),
+        endpoints(),
+        remembered(),
     ]
     .concat()
 }
@@ -401,10 +403,33 @@ fn watched() -> Vec<Event> {
     ]
 }
 
+fn endpoints() -> Vec<Event> {
+    let detail = "the Skill's rules for `shop` allow no DELETE of /orders/7; they allow GET /orders/*".into();
+    let denied = RulingReason { layer: GateReason::Endpoint, detail, approver: None };
+    vec![Event::ToolRuled { call: call(), verdict: Verdict::Deny, reasons: vec![denied] }]
+}
+
 fn call() -> CallId {
     CallId::new(11, 1)
 }
 
 fn object(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
+}
+
+/// What a conversation begins with of what other Jobs have left.
+fn remembered() -> Vec<Event> {
+    let note = ContextPart {
+        kind: ContextKind::MemoryBank,
+        of: "activeContext.md".into(),
+        text: "Orders of 2025 are in the archive.\n".into(),
+        fault: None,
+    };
+    let broken = ContextPart {
+        of: "progress.md".into(),
+        text: String::new(),
+        fault: Some("progress.md is a directory, no note.".into()),
+        ..note.clone()
+    };
+    vec![Event::ContextGathered { parts: vec![note, broken] }]
 }

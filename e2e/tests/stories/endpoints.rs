@@ -1,0 +1,61 @@
+//! APIs that a Job binds: a Service of its tenant is called as the Skill's rules say, and what is not the tenant's is not.
+
+use bloomery_crds::v1alpha1::{GateReason, SkillSpec};
+use bloomery_e2e::harness::{Turn, call, conversation, story};
+use serde_json::json;
+
+/// A Skill without a server of its own, which keeps the ledger.
+fn declares(spec: &mut SkillSpec) {
+    spec.mcp_server = None;
+    spec.tools = Vec::new();
+    spec.resources = serde_json::from_value(json!([
+        {"name": "ledger", "type": "api_endpoint", "required": true, "auth": {"credential": "token", "scheme": "Bearer"}, "rules": [
+            {"methods": ["GET"], "paths": ["/effects/**"]}, {"methods": ["POST"], "paths": ["/effects"]},
+        ]},
+        {"name": "cluster", "type": "api_endpoint"},
+        {"name": "token", "type": "credential"},
+    ]))
+    .expect("resources");
+}
+
+const SECRET: &str = "a-token-that-nobody-may-read";
+
+#[tokio::test]
+async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not() {
+    let effect = json!({"callKey": "by-hand", "tool": "http_request", "order": "A-17", "amount": 5});
+    let keeps = conversation(
+        "A-17",
+        [
+            call("http_get", json!({"resource": "ledger", "path": "/effects/summary"}))
+                .offered(&["http_get", "http_request"]),
+            call("http_request", json!({"method": "POST", "path": "/effects", "json": effect}))
+                .after_result("HTTP 200 OK"),
+            call("http_request", json!({"method": "POST", "path": "/holds/A-17/release"})).after_result("HTTP 200 OK"),
+            call("http_get", json!({"resource": "cluster", "path": "/version"}))
+                .after_result("allow no POST of /holds"),
+            Turn::answer("A-17").after_result("which is no endpoint"),
+        ],
+    );
+    story(async |tenant| {
+        let shop = tenant.shop(&[keeps]).await;
+        tenant.secret("ci", "token", SECRET).await;
+        tenant.skill("cs-tier-1").with(declares).await;
+        let token = json!({"secretKeyRef": {"name": "ci", "key": "token"}});
+        let unproven = tenant.job("unproven").binding("ledger", json!({"value": shop.ledger.url})).await;
+        unproven.waits_for("ResourcesInvalid", &["token", "is what `ledger`, which is bound, is called with"]).await;
+        let job = tenant
+            .job("bound")
+            .binding("ledger", json!({"value": shop.ledger.url}))
+            .binding("cluster", json!({"value": "http://kubernetes.default.svc:443"}))
+            .binding("token", token)
+            .await;
+        let status = job.succeeded().await;
+        let gate = status.gates.as_ref().expect("gates have an outcome").pre_tool.clone();
+        let denied: Vec<_> = gate.last.iter().filter_map(|ruling| ruling.rule).collect();
+        assert_eq!(denied, [GateReason::Endpoint], "{gate:#?}");
+        shop.refunded_once("A-17").await;
+        let told = format!("{status:?}\n{}", job.logs(1).await);
+        assert!(!told.contains(SECRET), "a secret is never told: {told}");
+    })
+    .await;
+}

@@ -1,0 +1,163 @@
+//! Which calls the rules of an endpoint allow.
+
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{EndpointRule, Method};
+
+/// How much of the rules is told, in bytes.
+const MAX_TOLD: usize = 1024;
+
+/// Whether a method on any path is allowed. Without rules those that read are.
+pub(super) fn any(rules: Option<&[EndpointRule]>, method: Method) -> bool {
+    match rules {
+        None => method.is_read(),
+        Some(rules) => rules.iter().any(|rule| rule.methods.contains(&method) && !rule.paths.is_empty()),
+    }
+}
+
+/// Whether a call is allowed.
+pub(super) fn allows(rules: Option<&[EndpointRule]>, method: Method, segments: &[String]) -> bool {
+    match rules {
+        None => method.is_read(),
+        Some(rules) => rules
+            .iter()
+            .any(|rule| rule.methods.contains(&method) && rule.paths.iter().any(|path| matches(path, segments))),
+    }
+}
+
+/// The rules in a line, such as `GET /orders/*; POST /orders`.
+pub fn summary(rules: Option<&[EndpointRule]>) -> String {
+    let Some(rules) = rules else { return "GET and HEAD of every path".to_owned() };
+    let told: Vec<String> = rules
+        .iter()
+        .map(|rule| {
+            let methods: Vec<&str> = rule.methods.iter().map(Into::into).collect();
+            format!("{} {}", methods.join("|"), rule.paths.join(" "))
+        })
+        .collect();
+    if told.is_empty() { "nothing".to_owned() } else { bounded(&told.join("; "), MAX_TOLD) }
+}
+
+/// Whether a path is one that a pattern means. A pattern that cannot be read means none.
+fn matches(pattern: &str, segments: &[String]) -> bool {
+    let Some(pattern) = pattern.strip_prefix('/') else { return false };
+    // `/` is the base itself, which has no segments.
+    let parts = if pattern.is_empty() { Vec::new() } else { pattern.split('/').collect() };
+    // How many segments may be behind us.
+    let mut behind = vec![false; segments.len() + 1];
+    if let Some(first) = behind.first_mut() {
+        *first = true;
+    }
+    for part in parts {
+        let mut next = vec![false; behind.len()];
+        let mut reached = false;
+        for (at, place) in next.iter_mut().enumerate() {
+            if part == "**" {
+                reached |= behind.get(at) == Some(&true);
+                *place = reached;
+            } else if let Some(before) = at.checked_sub(1) {
+                let fits = segments.get(before).is_some_and(|segment| matches_segment(part, segment));
+                *place = behind.get(before) == Some(&true) && fits;
+            }
+        }
+        behind = next;
+    }
+    behind.last() == Some(&true)
+}
+
+fn matches_segment(pattern: &str, segment: &str) -> bool {
+    if pattern.contains("**") {
+        return false;
+    }
+    let Some((beginning, rest)) = pattern.split_once('*') else { return pattern == segment };
+    if pattern == "*" {
+        return !segment.is_empty();
+    }
+    let Some(mut left) = segment.strip_prefix(beginning) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let end = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some((_, after)) = left.split_once(part) else { return false };
+        left = after;
+    }
+    left.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    fn segments(path: &str) -> Vec<String> {
+        let below = path.strip_prefix('/').unwrap();
+        if below.is_empty() { Vec::new() } else { below.split('/').map(str::to_owned).collect() }
+    }
+
+    #[rstest]
+    #[case::itself("/orders", &["/orders"], &["/orders/", "/order", "/orders/7", "/Orders", "/"])]
+    #[case::the_base("/", &["/"], &["/orders", "//"])]
+    #[case::one_segment("/orders/*", &["/orders/7", "/orders/a b"], &["/orders", "/orders/", "/orders/7/items"])]
+    #[case::within("/orders/v*-*.json", &["/orders/v1-a.json", "/orders/v-.json"], &["/orders/v1.json", "/orders/v1-a.jso"])]
+    #[case::a_tail("/v*", &["/v", "/v2"], &["/w", "/v/2"])]
+    #[case::across("/orders/**", &["/orders", "/orders/", "/orders/7", "/orders/7/items"], &["/order", "/orders7"])]
+    #[case::in_between("/a/**/z", &["/a/z", "/a/b/z", "/a/b/c/z"], &["/a", "/z", "/a/b/z/y"])]
+    #[case::everything("/**", &["/", "/a", "/a/b/"], &[])]
+    #[case::no_pattern("orders", &[], &["/orders", "/"])]
+    #[case::stars_within("/a**", &[], &["/a", "/ab", "/a**"])]
+    fn a_pattern_means_these_paths_and_not_those(
+        #[case] pattern: &str,
+        #[case] these: &[&str],
+        #[case] those: &[&str],
+    ) {
+        for path in these {
+            assert!(matches(pattern, &segments(path)), "{pattern} {path}");
+        }
+        for path in those {
+            assert!(!matches(pattern, &segments(path)), "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn without_rules_everything_may_be_read_and_with_none_nothing() {
+        assert!(allows(None, Method::Head, &segments("/a/b")) && !allows(None, Method::Post, &segments("/a")));
+        assert!(!allows(Some(&[]), Method::Get, &[]));
+        assert_eq!((summary(None).as_str(), summary(Some(&[])).as_str()), ("GET and HEAD of every path", "nothing"));
+    }
+
+    #[test]
+    fn each_rule_is_for_its_own_methods() {
+        let rules = [
+            EndpointRule { methods: vec![Method::Get], paths: vec!["/orders/*".into()] },
+            EndpointRule { methods: vec![Method::Post, Method::Put], paths: vec!["/orders".into(), "/notes".into()] },
+        ];
+        let allowed = |method, path| allows(Some(&rules), method, &segments(path));
+        assert!(allowed(Method::Get, "/orders/7") && allowed(Method::Put, "/notes"));
+        assert!(
+            !allowed(Method::Get, "/notes") && !allowed(Method::Post, "/orders/7") && !allowed(Method::Head, "/notes")
+        );
+        assert_eq!(summary(Some(&rules)), "GET /orders/*; POST|PUT /orders /notes");
+    }
+
+    proptest! {
+        /// Of patterns without `**`, as a regular expression has it.
+        #[test]
+        fn a_segment_matches_as_a_backtracking_reader_says(pattern in "[ab*]{0,8}", segment in "[ab]{0,8}") {
+            prop_assume!(!pattern.contains("**") && pattern != "*");
+            prop_assert_eq!(matches_segment(&pattern, &segment), slowly(pattern.as_bytes(), segment.as_bytes()));
+        }
+
+        #[test]
+        fn no_pattern_panics(pattern in "\\PC{0,40}", path in "\\PC{0,40}") {
+            let segments: Vec<String> = path.split('/').map(str::to_owned).collect();
+            let _ = matches(&pattern, &segments);
+        }
+    }
+
+    fn slowly(pattern: &[u8], segment: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => segment.is_empty(),
+            Some((b'*', rest)) => (0..=segment.len()).any(|n| slowly(rest, &segment[n..])),
+            Some((first, rest)) => segment.first() == Some(first) && slowly(rest, &segment[1..]),
+        }
+    }
+}

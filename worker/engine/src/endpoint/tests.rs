@@ -1,0 +1,304 @@
+use super::address::Path;
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::json;
+
+fn file() -> KeyFile {
+    KeyFile { path: "/etc/bloomery/secrets/shop/key".into(), secret: "shop".into(), key: "key".into() }
+}
+
+fn bound(name: &str, kind: ResourceType, source: ResourceSource) -> BoundResource {
+    BoundResource { name: name.into(), kind, source }
+}
+
+/// One endpoint of the name `shop` at a URL, as a Skill declares it.
+fn shop(url: &str, more: &Value) -> Vec<Endpoint> {
+    let mut declared = json!({"name": "shop", "type": "api_endpoint"});
+    declared.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let declared: Vec<ResourceDeclaration> =
+        serde_json::from_value(json!([declared, {"name": "key", "type": "credential"}])).unwrap();
+    let resources = [
+        bound("shop", ResourceType::ApiEndpoint, ResourceSource::Value(url.into())),
+        bound("key", ResourceType::Credential, ResourceSource::Secret(file())),
+    ];
+    endpoints(&declared, &resources)
+}
+
+fn url_of(base: &str, path: &str) -> Result<String, String> {
+    plan(&shop(base, &json!({})), &json!({"path": path}), true).map(|planned| planned.url)
+}
+
+#[rstest]
+#[case::below("https://x.example/v1", "/orders/7", "https://x.example/v1/orders/7")]
+#[case::a_slash_at_the_end("https://x.example", "/orders/", "https://x.example/orders/")]
+#[case::a_slash_at_the_end_of_the_base("https://x.example/v1/", "/orders", "https://x.example/v1/orders")]
+#[case::no_path("https://x.example/v1", "/", "https://x.example/v1")]
+#[case::a_port("http://[::1]:8080/a", "/b", "http://[::1]:8080/a/b")]
+#[case::spaces_and_letters("https://x.example", "/a%20b/%C3%A4", "https://x.example/a%20b/%C3%A4")]
+#[case::an_at_sign("https://x.example", "/@evil.example/x", "https://x.example/@evil.example/x")]
+#[case::no_path_and_a_slash("https://x.example/v1/", "/", "https://x.example/v1/")]
+#[case::no_path_at_all("https://x.example", "/", "https://x.example/")]
+#[case::a_percent_sign("https://x.example", "/100%25", "https://x.example/100%25")]
+#[case::methods_of_google("https://x.example", "/v1/things:batchGet", "https://x.example/v1/things:batchGet")]
+#[case::dots_in_names("https://x.example", "/a..b/...", "https://x.example/a..b/...")]
+fn a_path_goes_below_the_base(#[case] base: &str, #[case] path: &str, #[case] url: &str) {
+    assert_eq!(url_of(base, path).as_deref(), Ok(url));
+}
+
+/// Else a condition such as `path == '/orders'` could be got round.
+#[rstest]
+#[case::no_slash("orders", "/orders")]
+#[case::nothing("", "/")]
+#[case::an_escape_too_many("/%6frders", "/orders")]
+#[case::small_digits("/a%2cb", "/a%2Cb")]
+#[case::a_space("/a b", "/a%20b")]
+#[case::letters("/ä", "/%C3%A4")]
+#[case::an_at_sign("@evil.example/x", "/@evil.example/x")]
+fn a_path_has_one_spelling(#[case] path: &str, #[case] spelling: &str) {
+    let fault = url_of("https://x.example/v1", path).unwrap_err();
+    assert_eq!(fault, format!("a path has one spelling only: write this one as {spelling}"));
+    assert_eq!(url_of("https://x.example", spelling), Ok(format!("https://x.example{spelling}")));
+}
+
+#[rstest]
+#[case::up("..")]
+#[case::up_within("/a/../../b")]
+#[case::here("/./a")]
+#[case::up_encoded("/%2e%2e/a")]
+#[case::up_half_encoded("/.%2E/a")]
+#[case::up_encoded_twice("/%252e%252e/a")]
+#[case::up_encoded_thrice("/%25252e./a")]
+#[case::up_with_parameters("/..;x=1/a")]
+#[case::up_with_a_space("/..%20/a")]
+#[case::a_slash("/a%2f..%2fb")]
+#[case::a_slash_encoded_twice("/a%252Fb")]
+#[case::an_overlong_slash("/a%c0%afb")]
+#[case::an_overlong_slash_encoded_twice("/a%25c0%25afb")]
+#[case::a_backslash("/a\\..\\b")]
+#[case::an_encoded_backslash("/a%5cb")]
+#[case::two_slashes("//evil.example/a")]
+#[case::two_slashes_within("/a//b")]
+#[case::a_url("https://evil.example/")]
+#[case::a_url_within("/https://evil.example/")]
+#[case::a_fragment("/a#b")]
+#[case::a_query("/a?b=c")]
+#[case::a_line_break("/a\r\nHost: evil.example")]
+#[case::an_encoded_line_break("/a%0d%0aHost:%20evil")]
+#[case::a_nul("/a%00.json")]
+#[case::a_line_break_encoded_twice("/a%250Ab")]
+#[case::another_control("/a\u{85}b")]
+#[case::a_bare_percent_sign("/100%")]
+#[case::half_an_escape("/a%2")]
+#[case::no_text("/%ff%fe")]
+fn a_path_that_may_leave_the_base_is_refused(#[case] path: &str) {
+    let fault = url_of("https://x.example/v1", path).unwrap_err();
+    assert!(fault.contains("path"), "{fault}");
+}
+
+#[test]
+fn a_path_and_a_url_have_a_longest() {
+    let of_length = |length: usize| url_of("https://x.example", &format!("/{}", "a".repeat(length - 1)));
+    assert!(of_length(2048).is_ok() && of_length(2049).is_err());
+    let query = json!({"query": {"q": "ä".repeat(4096)}});
+    assert!(plan(&shop("https://x.example", &json!({})), &query, true).unwrap_err().contains("at most 8192"));
+}
+
+#[rstest]
+#[case::a_query("https://x.example/v1?key=1")]
+#[case::a_fragment("https://x.example/v1#a")]
+#[case::a_user("https://user@x.example")]
+#[case::a_step_up("https://x.example/a/../b")]
+#[case::empty_segments("https://x.example//a")]
+#[case::only_slashes("https://x.example//")]
+#[case::another_scheme("ftp://x.example")]
+#[case::no_host("https:///v1")]
+#[case::a_backslash("https://x.example\\@evil.example")]
+#[case::no_url("x.example")]
+fn a_url_that_nothing_can_be_put_below_is_no_endpoint(#[case] url: &str) {
+    assert_eq!(shop(url, &json!({})), []);
+    let fault = plan(&[], &json!({"path": "/a"}), true).unwrap_err();
+    assert_eq!(fault, "the Job binds no endpoint that this tool may call");
+}
+
+#[test]
+fn rules_compare_what_a_path_means() {
+    let shop = shop("https://x.example/v1", &json!({"rules": [{"methods": ["GET", "POST"], "paths": ["/a b/*"]}]}));
+    let planned = |path: &str| plan(&shop, &json!({"method": "POST", "path": path}), false);
+    assert_eq!(planned("/a%20b/c%2B").unwrap().url, "https://x.example/v1/a%20b/c%2B");
+    assert_eq!(
+        planned("/A%20b/c").unwrap_err(),
+        "the Skill's rules for `shop` allow no POST of /A%20b/c; they allow GET|POST /a b/*"
+    );
+    let deleted = plan(&shop, &json!({"method": "DELETE", "path": "/a%20b/c"}), false).unwrap_err();
+    assert!(deleted.contains("allow no DELETE of"), "{deleted}");
+    assert_eq!(shop[0].methods(), [Method::Get, Method::Post]);
+}
+
+#[test]
+fn without_rules_an_endpoint_is_read_and_not_changed() {
+    let shop = shop("https://x.example", &json!({}));
+    assert_eq!(plan(&shop, &json!({}), true).unwrap().method, Method::Get);
+    assert_eq!(plan(&shop, &json!({"method": "HEAD"}), true).unwrap().method, Method::Head);
+    let posted = plan(&shop, &json!({"method": "POST", "path": "/a"}), false).unwrap_err();
+    assert_eq!(posted, "the Job binds no endpoint that this tool may call");
+    assert!(plan(&shop, &json!({"method": "POST"}), true).unwrap_err().contains("this tool only reads"));
+}
+
+#[test]
+fn a_tool_need_not_be_told_which_endpoint_where_it_is_for_one_only() {
+    let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
+        {"name": "docs", "type": "api_endpoint"},
+        {"name": "shop", "type": "api_endpoint", "rules": [{"methods": ["POST"], "paths": ["/**"]}]},
+    ]))
+    .unwrap();
+    let at =
+        |name: &str| bound(name, ResourceType::ApiEndpoint, ResourceSource::Value(format!("https://{name}.example")));
+    let endpoints = endpoints(&declared, &[at("docs"), at("shop")]);
+    let url = |arguments, reads_only| plan(&endpoints, &arguments, reads_only).map(|planned| planned.url);
+    assert_eq!(url(json!({}), true).unwrap(), "https://docs.example/");
+    assert_eq!(url(json!({"method": "POST"}), false).unwrap(), "https://shop.example/");
+    assert_eq!(url(json!({}), false).unwrap_err(), "method is missing");
+    let fault = "there is no such endpoint for this tool; there are shop";
+    assert_eq!(url(json!({"method": "POST", "resource": "docs"}), false).unwrap_err(), fault);
+}
+
+#[test]
+fn a_query_is_escaped_whatever_is_in_it() {
+    let query = json!({"query": {"q": "a&b=c#d ä", "page": 2, "all": true, "tag": ["x", 1.5], "none": []}});
+    let planned = plan(&shop("https://x.example", &json!({})), &query, true).unwrap();
+    assert_eq!(planned.url, "https://x.example/?all=true&page=2&q=a%26b%3Dc%23d%20%C3%A4&tag=x&tag=1.5");
+    for value in [json!(null), json!({}), json!([[]])] {
+        let fault = plan(&shop("https://x.example", &json!({})), &json!({"query": {"q": value}}), true).unwrap_err();
+        assert!(fault.contains("a value of query"), "{fault}");
+    }
+}
+
+/// Calls of an endpoint that takes everything, and a credential.
+fn posted(more: &Value) -> Result<Planned, String> {
+    let everything = json!({
+        "rules": [{"methods": ["GET", "POST"], "paths": ["/**"]}],
+        "auth": {"credential": "key", "header": "X-Api-Key", "scheme": "Token"},
+    });
+    let mut arguments = json!({"method": "POST", "path": "/a"});
+    arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    plan(&shop("https://x.example", &everything), &arguments, false)
+}
+
+#[test]
+fn a_body_says_what_it_is_and_a_read_has_none() {
+    let sent = |more: Value| posted(&more).map(|planned| (planned.headers, planned.body.unwrap_or_default()));
+    let header = |value: &str| vec![("content-type".to_owned(), value.to_owned())];
+    assert_eq!(
+        sent(json!({"json": {"b": 1, "a": [null]}})),
+        Ok((header("application/json"), r#"{"a":[null],"b":1}"#.into()))
+    );
+    assert_eq!(sent(json!({"body": "x=1"})), Ok((header("text/plain; charset=utf-8"), "x=1".into())));
+    let form = json!({"body": "x=1", "headers": {"Content-Type": "application/x-www-form-urlencoded"}});
+    assert_eq!(sent(form), Ok((header("application/x-www-form-urlencoded"), "x=1".into())));
+    assert_eq!(sent(json!({})), Ok((vec![], String::new())));
+    assert!(sent(json!({"json": 1, "body": "x"})).unwrap_err().contains("not both"));
+    assert_eq!(sent(json!({"method": "GET", "json": 1})).unwrap_err(), "a GET has no body");
+}
+
+#[rstest]
+#[case::host(json!({"Host": "evil.example"}))]
+#[case::the_proof(json!({"x-api-key": "mine"}))]
+#[case::authorization(json!({"Authorization": "Bearer x"}))]
+#[case::a_cookie(json!({"Cookie": "a=b"}))]
+#[case::another_method(json!({"X-HTTP-Method-Override": "DELETE"}))]
+#[case::a_length(json!({"Content-Length": "0"}))]
+#[case::no_name(json!({"": "x"}))]
+#[case::two_lines(json!({"Accept": "a\r\nX: y"}))]
+#[case::letters(json!({"Accept": "ä"}))]
+#[case::twice(json!({"Accept": "a", "accept": "b"}))]
+#[case::too_long(json!({"Accept": "a".repeat(1025)}))]
+#[case::no_text(json!({"Accept": 1}))]
+fn headers_that_a_call_may_not_set_are_refused(#[case] headers: Value) {
+    posted(&json!({"headers": headers})).unwrap_err();
+}
+
+#[test]
+fn a_call_is_proven_by_the_credential_that_the_job_binds() {
+    let (auth, value) = posted(&json!({"headers": {"If-Match": "\"1\""}})).unwrap().auth.unwrap();
+    assert_eq!((auth.header.as_str(), auth.prefix.as_str(), auth.credential.as_str()), ("X-Api-Key", "Token ", "key"));
+    assert_eq!(value, file());
+
+    let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
+        {"name": "shop", "type": "api_endpoint", "auth": {"credential": "key"}},
+        {"name": "wiki", "type": "api_endpoint", "auth": {"credential": "dsn", "header": "CONNECTION"}},
+    ]))
+    .unwrap();
+    let at = |name| bound(name, ResourceType::ApiEndpoint, ResourceSource::Value("https://x.example".into()));
+    // A secret of another type is no credential.
+    let other = bound("key", ResourceType::ConnectionString, ResourceSource::Secret(file()));
+    let endpoints = endpoints(&declared, &[at("shop"), at("wiki"), other]);
+    let fault = |name: &str| plan(&endpoints, &json!({"resource": name}), true).unwrap_err();
+    assert_eq!(fault("shop"), "`shop` is called with the credential `key`, which this Job does not bind");
+    assert!(fault("wiki").contains("names the header CONNECTION"), "{}", fault("wiki"));
+    assert_eq!(fault("docs"), "there is no such endpoint for this tool; there are shop, wiki");
+    assert_eq!(plan(&endpoints, &json!({}), true).unwrap_err(), "resource says which endpoint is meant: shop, wiki");
+}
+
+#[test]
+fn only_what_the_skill_declares_is_an_endpoint() {
+    let resources = [bound("shop", ResourceType::ApiEndpoint, ResourceSource::Value("https://x.example".into()))];
+    assert_eq!(endpoints(&[], &resources), []);
+}
+
+fn is_below(url: &str, base: &str) -> bool {
+    let Some(below) = url.strip_prefix(base) else { return false };
+    let path = below.split('?').next().unwrap();
+    let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+    (path.is_empty() || path.starts_with('/'))
+        && segments.iter().rev().skip(1).all(|segment| !segment.is_empty())
+        && segments.iter().all(|segment| !matches!(*segment, "." | ".."))
+        && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#\"<>^`{|}".contains(&byte))
+}
+
+/// The URL of a call, in the spelling that is taken.
+fn called(path: &str, query: &Value) -> Option<String> {
+    let shop = shop("https://x.example/v1", &json!({}));
+    let url = |path: &str| plan(&shop, &json!({"path": path, "query": query}), true).map(|planned| planned.url);
+    match url(path) {
+        Ok(url) => Some(url),
+        Err(fault) => {
+            fault.strip_prefix("a path has one spelling only: write this one as ").map(|path| url(path).unwrap())
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_call_leaves_its_base(path in "\\PC{0,60}", name in "\\PC{0,8}", value in "\\PC{0,8}") {
+        if let Some(url) = called(&path, &json!({name: value})) {
+            prop_assert!(is_below(&url, "https://x.example/v1"), "{}", url);
+        }
+    }
+
+    /// The same of what is likely to.
+    #[test]
+    fn no_call_leaves_its_base_by_dots_and_slashes(path in "/?((\\.\\.|\\.|a|%2e|%25|%25|%5c|;|@|:|%0a| |2e){1,3}/){0,3}(\\.\\.|%2F|\\\\|\\?|#)?") {
+        if let Some(url) = called(&path, &json!({})) {
+            prop_assert!(is_below(&url, "https://x.example/v1"), "{}", url);
+            let lower = url.to_lowercase();
+            prop_assert!(!["%2e", "%2f", "%5c", "%0a"].iter().any(|escape| lower.contains(escape)), "{}", url);
+        }
+    }
+
+    /// What is sent is read as what was ruled on.
+    #[test]
+    fn what_is_sent_means_what_was_compared(path in "\\PC{0,40}") {
+        if let Ok(read) = Path::parse(&path) {
+            let again = Path::parse(&read.to_string()).unwrap();
+            prop_assert_eq!(again.segments(), read.segments());
+            prop_assert_eq!(again.to_string(), read.to_string());
+        }
+    }
+
+    #[test]
+    fn no_arguments_panic(text in "\\PC{0,80}", key in "(resource|path|method|query|headers|json|body|x)") {
+        let _ = plan(&shop("https://x.example", &json!({})), &json!({key: text}), false);
+        let _ = plan(&shop(&text, &json!({})), &json!({"path": "/a"}), true);
+    }
+}

@@ -1,0 +1,168 @@
+//! The memory bank of a slag: notes that a Skill's Jobs leave for one another (seed 003, "Memory Bank"; `design.md`,
+//! section 5). Six core notes, and `details/` for what is too long for them.
+//!
+//! Several workers may write at once, on one machine or on a network file system, and any of them may freeze or die at
+//! any point. So there is no lock: like the log, each write claims a number by an exclusive hard link (`ledger`), and
+//! the claim says what it replaces. What is read is data of others: links are not followed, nothing large is held.
+
+mod cabinet;
+mod consult;
+mod held;
+mod ledger;
+mod name;
+mod write;
+
+pub use consult::{INDEX, Note};
+pub use name::{CORE, MAX_NAME};
+
+use crate::text;
+use cabinet::Cabinet;
+use held::Held;
+use name::Name;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The directory in a slag's memory.
+pub const DIR: &str = "memory-bank";
+
+/// The directory in it for what is too long for the core notes.
+pub const DETAILS: &str = "details";
+
+/// How many words a core note should have at most (seed 003).
+pub const CORE_WORDS: usize = 300;
+
+/// The largest note that is written, in bytes.
+pub const MAX_NOTE: usize = 16 * 1024;
+
+/// The most notes in [`DETAILS`].
+pub const MAX_DETAILS: usize = 64;
+
+/// The most that all notes take together, in bytes, for one of them to be written.
+pub const MAX_BANK: u64 = 512 * 1024;
+
+/// What stands for the hash of a note that is not there.
+pub const NONE: &str = "none";
+
+/// The memory bank, as one worker uses it. Everything blocks: the caller decides on which thread.
+#[derive(Debug, Clone)]
+pub struct Bank {
+    memory: PathBuf,
+    writer: String,
+}
+
+/// Who writes a note, recorded beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Author {
+    /// The Job, as `namespace/name`.
+    pub job: String,
+    /// Names the Job's log.
+    pub run_key: String,
+    /// The call, which begins with the number of the line in that log that asked for it.
+    pub call: String,
+    /// When, as people and logs write it.
+    pub time: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadArguments {
+    file: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteArguments {
+    file: String,
+    content: String,
+    expect: String,
+}
+
+impl Bank {
+    /// The bank of the slag whose memory is at `memory`. `writer` is unique to this worker.
+    pub fn new(memory: &Path, writer: &str) -> Self {
+        Self { memory: memory.to_owned(), writer: writer.to_owned() }
+    }
+
+    /// Whether there is anything in it that could be a note, or is in its way.
+    pub fn holds_notes(&self) -> bool {
+        match Cabinet::find(&self.memory) {
+            Ok(cabinet) => cabinet.is_some_and(|cabinet| cabinet.holds_notes()),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+
+    /// Answers a call of `memory_read`: a note, and its hash.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub fn read(&self, arguments: &str) -> Result<String, String> {
+        let ReadArguments { file } = crate::parsed(arguments)?;
+        let name = Name::parse(&file)?;
+        let cabinet = Cabinet::find(&self.memory).map_err(|error| unusable(&error))?;
+        let held = match &cabinet {
+            Some(cabinet) => cabinet.held(&name)?,
+            None => None,
+        };
+        let (Some(cabinet), Some(held)) = (&cabinet, held) else {
+            return Err(format!("There is no note {name} yet: its hash, for memory_write, is {NONE}."));
+        };
+        Ok(told(&name, &held, cabinet))
+    }
+
+    /// Answers a call of `memory_write`: replaces a note, if it is still what the caller has read.
+    ///
+    /// The same content once more changes nothing, whatever was expected: so a call whose answer was lost can be made again.
+    ///
+    /// # Errors
+    /// A sentence for the model; nothing was written.
+    pub fn write(&self, arguments: &str, author: &Author) -> Result<String, String> {
+        let WriteArguments { file, content, expect } = crate::parsed(arguments)?;
+        let name = Name::parse(&file)?;
+        if content.len() > MAX_NOTE {
+            return Err(format!(
+                "The content has {} bytes, more than the {MAX_NOTE} that a note may have; nothing was written. Keep what \
+                 later Jobs need, and put parts of it into {DETAILS}/.",
+                content.len()
+            ));
+        }
+        if text::has_nul(content.as_bytes()) {
+            return Err("The content holds a NUL byte: a note is text; nothing was written.".to_owned());
+        }
+        let cabinet = Cabinet::make(&self.memory).map_err(|error| unusable(&error))?;
+        let wish = write::Wish { name: &name, content: content.as_bytes(), expect: expect.trim(), author };
+        cabinet.write(&wish, &self.writer)
+    }
+}
+
+/// A note as the model reads it.
+fn told(name: &Name, held: &Held, cabinet: &Cabinet) -> String {
+    let text::Decoded { text, notes } = text::decoded(&held.bytes);
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let author = cabinet.author(name, &held.digest).map_or_else(String::new, |author| format!(", {author}"));
+    let advice = advice(name, &text);
+    format!("{text}{gap}[{name}: {} bytes, hash {}{author}{notes}]{advice}", held.bytes.len(), held.hash())
+}
+
+/// What is asked of whoever keeps a core note that has become long.
+fn advice(name: &Name, text: &str) -> String {
+    let words = words(text);
+    if !name.is_core() || words <= CORE_WORDS {
+        return String::new();
+    }
+    format!(
+        "\n[{name} has {words} words. Every Job begins by reading it: keep it to about {CORE_WORDS}, move the rest to \
+         notes in {DETAILS}/, and name them here.]"
+    )
+}
+
+fn words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+fn unusable(error: &std::io::Error) -> String {
+    format!("The memory bank cannot be used: {error}; nothing was done.")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! The order of all writes of a bank, without a lock: compare-and-swap by exclusive hard links, as the log has it.
+//!
+//! A write is staged as two files of its own: the content, and a record that says which note it is of and what it
+//! replaces. Linking the record to the next number **is** the write: the link is exclusive and atomic, so of all who
+//! have read the same state one gets the number. Then the content takes the note's name, by a rename that uses it up:
+//! whoever does it, it happens once, so one that was frozen meanwhile cannot bring an old content back. Nobody claims
+//! a number before the claim before it has taken its name; so a worker that died in between is finished by the next.
+//!
+//! Old claims are removed, and staged files for their numbers before them: a worker that was frozen all along finds its
+//! own file gone, and nothing to link.
+
+use super::Author;
+use super::cabinet::{Cabinet, sync};
+use super::held::{self, Held};
+use super::name::Name;
+use bloomery_crds::Digest;
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::fs::{Dir, OpenOptions};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The largest record that is read, in bytes.
+const MAX_RECORD: u64 = 16 * 1024;
+
+/// How many claims there may be before old ones go, and how many of the newest stay in any case.
+const MAX_CLAIMS: usize = 512;
+const KEPT_CLAIMS: usize = 256;
+
+/// How much older than the newest claim one must be to go, by the clock of the file system: no worker is in the middle
+/// of a write for as long, and no list of names is as old.
+const KEPT_FOR: Duration = Duration::from_hours(1);
+
+/// How many names are tried for a staged file: those of workers that died may still be there.
+const MAX_NAMES: u32 = 1000;
+
+static STAGED: AtomicU32 = AtomicU32::new(0);
+
+/// What is recorded of a write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    /// The note.
+    pub(super) file: String,
+    /// The digest of its new content.
+    pub(super) digest: Digest,
+    /// The digest of what was replaced; none where there was nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replaced: Option<Digest>,
+    /// Who has written it.
+    #[serde(flatten)]
+    pub(super) author: Author,
+    /// Names the staged content.
+    pub(super) staged: String,
+}
+
+impl Record {
+    /// Whether this is what was replaced.
+    pub(super) fn replaces(&self, held: Option<&Held>) -> bool {
+        self.replaced.as_ref() == held.map(|held| &held.digest)
+    }
+}
+
+/// The claims of a bank, and what is staged.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    dir: Dir,
+}
+
+/// A write that has not happened yet. Dropped, it is gone.
+#[derive(Debug)]
+pub(super) struct Staged<'a> {
+    ledger: &'a Ledger,
+    number: u64,
+    pub(super) record: Record,
+    is_claimed: bool,
+}
+
+/// What stood in the way of a content that is to take its note's name.
+#[derive(Debug)]
+pub(super) enum Overtaken {
+    /// Somebody has changed the note by hand after it was claimed.
+    ByHand,
+    /// It cannot be done now: a sentence for the model.
+    Fault(String),
+}
+
+impl Ledger {
+    pub(super) fn new(dir: Dir) -> Self {
+        Self { dir }
+    }
+
+    /// The number of the latest claim, 0 where there is none. A list of names may be old, a name that is asked for is not.
+    pub(super) fn latest(&self) -> io::Result<u64> {
+        let mut latest = self.names()?.iter().filter_map(|name| claimed(name)).max().unwrap_or_default();
+        while let Some(next) = latest.checked_add(1)
+            && self.dir.symlink_metadata(claim(next)).is_ok()
+        {
+            latest = next;
+        }
+        Ok(latest)
+    }
+
+    /// What a claim says; nothing where it is gone, or no claim of ours.
+    pub(super) fn record(&self, number: u64) -> Option<Record> {
+        let record: Record = serde_json::from_slice(&self.read(&claim(number)).ok()?).ok()?;
+        (!record.staged.contains('/')).then_some(record)
+    }
+
+    /// The latest claim of a note.
+    pub(super) fn latest_of(&self, name: &Name) -> Option<Record> {
+        self.latest_record(|record| record.file == name.to_string())
+    }
+
+    /// The latest claim that is meant.
+    pub(super) fn latest_record(&self, is_meant: impl Fn(&Record) -> bool) -> Option<Record> {
+        let mut numbers: Vec<u64> = self.names().ok()?.iter().filter_map(|name| claimed(name)).collect();
+        numbers.sort_unstable();
+        numbers.into_iter().rev().filter_map(|number| self.record(number)).find(is_meant)
+    }
+
+    /// The content that was claimed, as long as it has not taken its note's name.
+    pub(super) fn content(&self, number: u64, record: &Record, name: &Name) -> Result<Option<Held>, String> {
+        let read = held::read(&self.dir, Path::new(&content(number, &record.staged)), name)?;
+        Ok(read.filter(|held| held.digest == record.digest))
+    }
+
+    /// Writes a content and what is said of it beside the claims, durably, to claim `number` with it.
+    pub(super) fn stage(&self, number: u64, mut record: Record, bytes: &[u8], writer: &str) -> io::Result<Staged<'_>> {
+        for _ in 0..MAX_NAMES {
+            let count = STAGED.fetch_add(1, Ordering::Relaxed);
+            record.staged = format!("{writer}-{}-{count}", std::process::id());
+            match self.create(&content(number, &record.staged), bytes) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                created => created?,
+            }
+            let staged = Staged { ledger: self, number, record, is_claimed: false };
+            self.create(&staged.draft(), &serde_json::to_vec(&staged.record)?)?;
+            return Ok(staged);
+        }
+        Err(io::Error::other("too many files of workers that died lie in it"))
+    }
+
+    /// Lets a content that was claimed take its note's name, as far as that has not happened.
+    pub(super) fn publish(&self, number: u64, record: &Record, cabinet: &Cabinet) -> Result<(), Overtaken> {
+        // What we have not written is not ours to finish.
+        let Ok(name) = Name::parse(&record.file) else { return Ok(()) };
+        let from = content(number, &record.staged);
+        let fault = |error: &io::Error| Overtaken::Fault(format!("{name} cannot be written: {error}."));
+        let now = cabinet.published(&name).map_err(Overtaken::Fault)?;
+        match self.dir.symlink_metadata(&from) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            found => found.map_err(|error| fault(&error))?,
+        };
+        // Asked after the content, which others may have used up: then this is not what was replaced either.
+        if !record.replaces(now.as_ref()) && now.is_none_or(|now| now.digest != record.digest) {
+            return match self.dir.remove_file(&from) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                _ => Err(Overtaken::ByHand),
+            };
+        }
+        let Some(to) = cabinet.place(&name) else { return Ok(()) };
+        match self.dir.rename(&from, to, name.file()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            renamed => renamed.map_err(|error| fault(&error))?,
+        }
+        sync(to).and_then(|()| sync(&self.dir)).map_err(|error| fault(&error))
+    }
+
+    /// Removes old claims, where there are many, but for the last of each note that there is.
+    pub(super) fn prune(&self, cabinet: &Cabinet) -> io::Result<()> {
+        let names = self.names()?;
+        let mut claims: Vec<u64> = names.iter().filter_map(|name| claimed(name)).collect();
+        if claims.len() <= MAX_CLAIMS {
+            return Ok(());
+        }
+        claims.sort_unstable();
+        let aged = |number: u64| self.dir.symlink_metadata(claim(number)).and_then(|found| found.modified());
+        let newest = aged(claims.last().copied().unwrap_or_default())?;
+        let mut later = BTreeSet::new();
+        let mut old = Vec::new();
+        for (at, number) in claims.into_iter().rev().enumerate() {
+            let file = self.record(number).map(|record| record.file);
+            let is_last = file.as_ref().is_some_and(|file| later.insert(file.clone()) && is_there(cabinet, file));
+            let is_old = || aged(number).is_ok_and(|at| newest.duration_since(at).is_ok_and(|age| age > KEPT_FOR));
+            if at >= KEPT_CLAIMS && !is_last && is_old() {
+                old.push(number);
+            }
+        }
+        let Some(youngest) = old.first().copied() else { return Ok(()) };
+        for name in names.iter().filter(|name| staged(name).is_some_and(|number| number <= youngest)) {
+            let _ = self.dir.remove_file(name);
+        }
+        sync(&self.dir)?;
+        old.into_iter().rev().try_for_each(|number| self.dir.remove_file(claim(number)))
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let names = self.dir.entries()?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        names.collect()
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = self.dir.open_with(name, options.write(true).create_new(true).follow(FollowSymlinks::No))?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut options = OpenOptions::new();
+        let file = self.dir.open_with(name, options.read(true).follow(FollowSymlinks::No).nonblock(true))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_RECORD).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl Staged<'_> {
+    /// Claims the number. Whoever has the number before it has to have taken its name.
+    ///
+    /// Gives false where another has claimed it.
+    pub(super) fn claim(&mut self) -> io::Result<bool> {
+        let dir = &self.ledger.dir;
+        match dir.hard_link(self.draft(), dir, claim(self.number)) {
+            Ok(()) => self.is_claimed = true,
+            // A link whose reply was lost: the name exists, and is ours.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.is_claimed = self.ledger.record(self.number).as_ref() == Some(&self.record);
+            }
+            // It was removed, with the claims of long ago.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        if self.is_claimed {
+            sync(dir)?;
+        }
+        Ok(self.is_claimed)
+    }
+
+    /// Lets the content that was claimed take its note's name.
+    pub(super) fn publish(&self, cabinet: &Cabinet) -> Result<(), Overtaken> {
+        self.ledger.publish(self.number, &self.record, cabinet)
+    }
+
+    fn draft(&self) -> String {
+        format!("{:020}.{}.json", self.number, self.record.staged)
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        // Nothing can be done about one that stays; it goes with the claims of its time.
+        let _ = self.ledger.dir.remove_file(self.draft());
+        if !self.is_claimed {
+            let _ = self.ledger.dir.remove_file(content(self.number, &self.record.staged));
+        }
+    }
+}
+
+fn claim(number: u64) -> String {
+    format!("{number:020}.json")
+}
+
+fn content(number: u64, staged: &str) -> String {
+    format!("{number:020}.{staged}.md")
+}
+
+/// The number of a claim, by its name.
+fn claimed(name: &str) -> Option<u64> {
+    numbered(name.strip_suffix(".json")?)
+}
+
+/// The number that a staged file is for, by its name.
+fn staged(name: &str) -> Option<u64> {
+    let (number, rest) = name.split_once('.')?;
+    if rest == "json" { None } else { numbered(number) }
+}
+
+fn numbered(digits: &str) -> Option<u64> {
+    if digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
+}
+
+fn is_there(cabinet: &Cabinet, file: &str) -> bool {
+    Name::parse(file).is_ok_and(|name| cabinet.size(&name).is_some())
+}

@@ -1,0 +1,194 @@
+//! The bank on real directories.
+
+mod consulting;
+mod hostile;
+mod interleaved;
+mod racing;
+
+use super::*;
+use serde_json::{Value, json};
+use std::fs;
+
+/// A slag's memory.
+struct Stand {
+    dir: tempfile::TempDir,
+}
+
+impl Stand {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// With these notes, written by hand.
+    fn of(notes: &[(&str, &str)]) -> Self {
+        let stand = Self::new();
+        for (name, content) in notes {
+            stand.put(name, content);
+        }
+        stand
+    }
+
+    fn bank(&self) -> Bank {
+        Bank::new(self.dir.path(), "uid-1")
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(DIR).join(name)
+    }
+
+    fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.at(name).parent().unwrap()).unwrap();
+        fs::write(self.at(name), content).unwrap();
+    }
+
+    fn get(&self, name: &str) -> String {
+        fs::read_to_string(self.at(name)).unwrap()
+    }
+
+    fn read(&self, file: &str) -> Result<String, String> {
+        self.bank().read(&json!({ "file": file }).to_string())
+    }
+
+    fn write(&self, file: &str, content: &str, expect: &str) -> Result<String, String> {
+        self.bank().write(&wish(file, content, expect).to_string(), &author("7-0"))
+    }
+
+    /// The names in the ledger, those of claims or all others.
+    fn ledger(&self, claims: bool) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.at(".ledger")) else { return Vec::new() };
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| (name.len() == 25) == claims).collect();
+        names.sort();
+        names
+    }
+}
+
+fn wish(file: &str, content: &str, expect: &str) -> Value {
+    json!({"file": file, "content": content, "expect": expect})
+}
+
+fn author(call: &str) -> Author {
+    Author {
+        job: "acme/refund".into(),
+        run_key: "k-1".into(),
+        call: call.into(),
+        time: "2026-01-01T00:00:00.000Z".into(),
+    }
+}
+
+/// The hash that an answer tells.
+fn hash_in(answer: &str) -> String {
+    let (_, rest) = answer.rsplit_once("hash ").or_else(|| answer.rsplit_once("hash is ")).unwrap();
+    rest.trim_start_matches("is ").chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+#[test]
+fn a_note_is_written_and_read_with_its_hash_and_its_author() {
+    let stand = Stand::new();
+    let absent = stand.read("progress.md").unwrap_err();
+    assert!(absent.contains("no note progress.md yet") && absent.contains("is none"), "{absent}");
+    let wrote = stand.write("progress.md", "One.\n", NONE).unwrap();
+    assert!(wrote.starts_with("Wrote progress.md: a new note of 5 bytes; its hash is "), "{wrote}");
+    let read = stand.read("progress.md").unwrap();
+    let expected = format!(
+        "One.\n[progress.md: 5 bytes, hash {}, written by Job `acme/refund` at `2026-01-01T00:00:00.000Z`]",
+        hash_in(&wrote)
+    );
+    assert_eq!(read, expected);
+    let wrote = stand.write("progress.md", "Two.\n", &hash_in(&read)).unwrap();
+    assert!(wrote.starts_with("Wrote progress.md: 5 bytes in place of 5"), "{wrote}");
+    assert_eq!(stand.get("progress.md"), "Two.\n");
+    stand.write("details/api-v2.md", "Slow.\n", NONE).unwrap();
+    assert_eq!(stand.get("details/api-v2.md"), "Slow.\n");
+    assert_eq!((stand.ledger(true).len(), stand.ledger(false)), (3, Vec::new()));
+    let record: Value = serde_json::from_str(&stand.get(".ledger/00000000000000000002.json")).unwrap();
+    assert_eq!(
+        (&record["file"], &record["job"], &record["call"]),
+        (&json!("progress.md"), &json!("acme/refund"), &json!("7-0"))
+    );
+}
+
+#[test]
+fn the_same_content_again_changes_nothing_whatever_was_expected() {
+    let stand = Stand::new();
+    stand.write("progress.md", "One.\n", NONE).unwrap();
+    let again = stand.write("progress.md", "One.\n", NONE).unwrap();
+    assert!(again.contains("nothing was changed"), "{again}");
+    assert_eq!(stand.ledger(true).len(), 1);
+}
+
+#[test]
+fn who_has_not_read_what_is_there_replaces_nothing_and_learns_what_it_is() {
+    let stand = Stand::of(&[("activeContext.md", "By hand.\n")]);
+    for expect in [NONE, "0123456789abcdef", ""] {
+        let conflict = stand.write("activeContext.md", "Mine.\n", expect).unwrap_err();
+        assert!(conflict.contains("Read it again") && conflict.contains("Nothing was written"), "{conflict}");
+        let now = hash_in(&conflict);
+        assert_eq!(now, hash_in(&stand.read("activeContext.md").unwrap()));
+    }
+    let gone = stand.write("progress.md", "Mine.\n", "0123456789abcdef").unwrap_err();
+    assert!(gone.contains("expect has to be none"), "{gone}");
+    assert_eq!(stand.get("activeContext.md"), "By hand.\n");
+    let hash = hash_in(&stand.read("activeContext.md").unwrap());
+    stand.write("activeContext.md", "Mine.\n", &hash).unwrap();
+    // A person has changed it since; it has no author that is known.
+    stand.put("activeContext.md", "By hand again.\n");
+    assert!(!stand.read("activeContext.md").unwrap().contains("written by"));
+    let mine = wish("activeContext.md", "Mine, too.\n", Held::of("Mine.\n".into()).hash());
+    let conflict = stand.bank().write(&mine.to_string(), &author("9-0")).unwrap_err();
+    assert!(conflict.contains("is not what you have read"), "{conflict}");
+    assert_eq!(stand.get("activeContext.md"), "By hand again.\n");
+}
+
+/// A call whose answer was lost is made again: its own write is not a conflict, though another has followed it.
+#[test]
+fn a_write_that_another_has_followed_did_happen() {
+    let stand = Stand::new();
+    stand.write("progress.md", "One.\n", NONE).unwrap();
+    let hash = hash_in(&stand.read("progress.md").unwrap());
+    stand.bank().write(&wish("progress.md", "Two.\n", &hash).to_string(), &author("9-0")).unwrap();
+    let again = stand.write("progress.md", "One.\n", NONE).unwrap();
+    assert!(again.contains("has been changed since then"), "{again}");
+    assert_eq!(stand.get("progress.md"), "Two.\n");
+}
+
+#[test]
+fn a_long_core_note_is_to_be_moved_to_the_details_and_a_long_detail_is_not() {
+    let stand = Stand::new();
+    let long = "word ".repeat(CORE_WORDS + 1);
+    let wrote = stand.write("techContext.md", &long, NONE).unwrap();
+    assert!(wrote.contains("has 301 words") && wrote.contains("details/"), "{wrote}");
+    assert!(stand.read("techContext.md").unwrap().contains("has 301 words"));
+    assert!(!stand.write("details/long.md", &long, NONE).unwrap().contains("words"));
+}
+
+#[test]
+fn what_is_too_much_is_refused() {
+    let stand = Stand::new();
+    let too_large = stand.write("progress.md", &"x".repeat(MAX_NOTE + 1), NONE).unwrap_err();
+    assert!(too_large.contains("16385 bytes") && too_large.contains("nothing was written"), "{too_large}");
+    let nul = stand.write("progress.md", "a\0b", NONE).unwrap_err();
+    assert!(nul.contains("NUL"), "{nul}");
+    for number in 0..MAX_DETAILS {
+        stand.put(&format!("details/{number}.md"), "x");
+    }
+    let many = stand.write("details/more.md", "x", NONE).unwrap_err();
+    assert!(many.contains("has 64 notes"), "{many}");
+    // One that is there may change.
+    stand.write("details/0.md", "y", &hash_in(&stand.read("details/0.md").unwrap())).unwrap();
+    for number in 0..3 {
+        stand.put(&format!("details/{number}.md"), "x".repeat(200 * 1024));
+    }
+    let full = stand.write("progress.md", "x", NONE).unwrap_err();
+    assert!(full.contains("may have 524288"), "{full}");
+    assert!(!stand.at("progress.md").exists() && stand.ledger(false).is_empty());
+}
+
+#[test]
+fn arguments_that_are_none_are_refused() {
+    let bank = Stand::new().bank();
+    for arguments in ["", "[]", "{}", "{\"file\":1}", "{\"file\":\"progress.md\",\"path\":\"x\"}"] {
+        assert!(bank.read(arguments).unwrap_err().contains("cannot be used"), "{arguments}");
+        assert!(bank.write(arguments, &author("1-0")).unwrap_err().contains("cannot be used"), "{arguments}");
+    }
+}

@@ -1,0 +1,52 @@
+//! What a conversation begins with.
+
+use super::*;
+
+fn consulted(stand: &Stand) -> Vec<(String, String)> {
+    stand.bank().consult().into_iter().map(|note| (note.file, note.text.unwrap())).collect()
+}
+
+#[test]
+fn an_empty_bank_has_nothing_to_say() {
+    let stand = Stand::new();
+    assert!(!stand.bank().holds_notes() && stand.bank().consult().is_empty());
+    assert!(!Bank::new(&stand.dir.path().join("absent"), "uid-1").holds_notes());
+    // Looking makes nothing.
+    assert!(!stand.at("").exists());
+    fs::create_dir_all(stand.at("details")).unwrap();
+    stand.put("details/no note.txt", "x");
+    assert!(!stand.bank().holds_notes() && stand.bank().consult().is_empty());
+}
+
+#[test]
+fn core_notes_are_told_in_their_order_and_the_others_by_name() {
+    let stand = Stand::of(&[("progress.md", "Half done.\n"), ("details/b.md", "xx"), ("details/a.md", "x")]);
+    stand.write("projectbrief.md", "Orders.\n", NONE).unwrap();
+    assert!(stand.bank().holds_notes());
+    let told = consulted(&stand);
+    let names: Vec<&str> = told.iter().map(|(file, _)| file.as_str()).collect();
+    assert_eq!(names, ["projectbrief.md", "progress.md", INDEX]);
+    assert_eq!(told[0].1, "Orders.\n");
+    let (brief, progress) = (Held::of("Orders.\n".into()), Held::of("Half done.\n".into()));
+    let expected = format!(
+        "projectbrief.md  1 words, 8 bytes, hash {}, written by Job `acme/refund` at `2026-01-01T00:00:00.000Z`\n\
+         progress.md  2 words, 11 bytes, hash {}\ndetails/a.md  1 bytes\ndetails/b.md  2 bytes\n",
+        brief.hash(),
+        progress.hash()
+    );
+    assert_eq!(told[2].1, expected);
+}
+
+#[test]
+fn all_of_it_together_is_bounded_and_says_what_was_cut_off() {
+    let stand = Stand::of(&[("projectbrief.md", &"ä".repeat(100_000)), ("activeContext.md", "short\n")]);
+    for number in 0..200 {
+        stand.put(&format!("details/{number:0>60}.md"), "x");
+    }
+    let told = consulted(&stand);
+    assert!(told.iter().map(|(_, text)| text.len()).sum::<usize>() <= 12 * 1024 + 200);
+    let (long, short, index) = (&told[0].1, &told[1].1, &told[2].1);
+    assert!(long.ends_with("bytes; memory_read gives all of it]") && long.len() > 8000, "{}", long.len());
+    assert_eq!(short, "short\n");
+    assert!(index.ends_with("[there are more notes than are listed]\n"), "{index}");
+}

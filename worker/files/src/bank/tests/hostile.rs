@@ -1,0 +1,93 @@
+//! What others may have put into the bank.
+
+use super::*;
+use rstest::rstest;
+use std::os::unix::fs as unix;
+
+/// Makes a named pipe.
+fn pipe(at: &Path) {
+    assert!(std::process::Command::new("mkfifo").arg(at).status().unwrap().success());
+}
+
+#[rstest]
+#[case::large(|at: &Path| fs::write(at, "x".repeat(10 << 20)).unwrap(), "10485760 bytes")]
+#[case::binary(|at: &Path| fs::write(at, "a\0b").unwrap(), "NUL")]
+#[case::pipe(pipe, "a named pipe")]
+#[case::directory(|at: &Path| fs::create_dir(at).unwrap(), "a directory")]
+#[case::link_out(|at: &Path| unix::symlink("../secret", at).unwrap(), "a symbolic link")]
+#[case::link_within(|at: &Path| unix::symlink("projectbrief.md", at).unwrap(), "a symbolic link")]
+#[case::link_to_nothing(|at: &Path| unix::symlink("nothing", at).unwrap(), "a symbolic link")]
+fn what_is_no_note_is_told_and_left_alone(#[case] make: impl Fn(&Path), #[case] why: &str) {
+    let stand = Stand::of(&[("projectbrief.md", "Orders.\n")]);
+    fs::write(stand.dir.path().join("secret"), "outside").unwrap();
+    make(&stand.at("progress.md"));
+    for error in [stand.read("progress.md").unwrap_err(), stand.write("progress.md", "x", NONE).unwrap_err()] {
+        assert!(error.contains(why) && !error.contains("outside"), "{error}");
+    }
+    let notes = stand.bank().consult();
+    assert_eq!(notes[0].text.as_deref(), Ok("Orders.\n"));
+    assert!(notes[1].file == "progress.md" && notes[1].text.as_ref().is_err_and(|error| error.contains(why)));
+    // Other notes can be written, whatever lies beside them.
+    stand.write("techContext.md", "Rust.\n", NONE).unwrap();
+    assert_eq!(fs::read_to_string(stand.dir.path().join("secret")).unwrap(), "outside");
+}
+
+#[test]
+fn what_is_no_utf_8_is_shown_as_far_as_that_goes() {
+    let stand = Stand::new();
+    stand.put("progress.md", b"caf\xe9\n");
+    let read = stand.read("progress.md").unwrap();
+    assert!(read.starts_with("caf\u{fffd}\n") && read.contains("it is not UTF-8"), "{read}");
+    stand.write("progress.md", "café\n", &hash_in(&read)).unwrap();
+}
+
+#[rstest]
+#[case::the_bank(DIR)]
+#[case::the_details("memory-bank/details")]
+#[case::the_ledger("memory-bank/.ledger")]
+fn a_link_in_place_of_a_directory_is_not_followed(#[case] place: &str) {
+    let stand = Stand::new();
+    let elsewhere = stand.dir.path().join("jobs");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("progress.md"), "a log\n").unwrap();
+    fs::create_dir_all(stand.dir.path().join(place).parent().unwrap()).unwrap();
+    unix::symlink(&elsewhere, stand.dir.path().join(place)).unwrap();
+    let write = stand.write("details/a.md", "x", NONE).unwrap_err();
+    let read = stand.read("details/progress.md").unwrap_err();
+    assert!(write.contains("cannot be used") && read.contains("cannot be used"), "{write} {read}");
+    assert!(stand.bank().holds_notes());
+    assert!(stand.bank().consult()[0].text.as_ref().is_err_and(|error| error.contains("cannot be used")));
+    assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 1);
+}
+
+#[rstest]
+#[case::no_json("00000000000000000001.json", "no json")]
+#[case::of_no_note("00000000000000000001.json", r#"{"file":"../../jobs/x","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","job":"j","runKey":"k","call":"1-0","time":"t","staged":"../../secret"}"#)]
+#[case::staged_elsewhere("00000000000000000001.json", r#"{"file":"progress.md","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","job":"j","runKey":"k","call":"1-0","time":"t","staged":"../../secret"}"#)]
+#[case::another_name("notes.txt", "x")]
+#[case::a_number_that_is_none("99999999999999999999.json", "{}")]
+fn a_ledger_that_somebody_has_written_to(#[case] name: &str, #[case] content: &str) {
+    let stand = Stand::of(&[("progress.md", "One.\n")]);
+    stand.put(&format!(".ledger/{name}"), content);
+    fs::write(stand.dir.path().join("secret"), "outside").unwrap();
+    let hash = hash_in(&stand.read("progress.md").unwrap());
+    stand.write("progress.md", "Two.\n", &hash).unwrap();
+    assert_eq!(stand.get("progress.md"), "Two.\n");
+    assert_eq!(fs::read_to_string(stand.dir.path().join("secret")).unwrap(), "outside");
+}
+
+#[test]
+fn a_ledger_without_a_number_left_is_told() {
+    let stand = Stand::new();
+    stand.put(&format!(".ledger/{}.json", u64::MAX), "{}");
+    let error = stand.write("progress.md", "x", NONE).unwrap_err();
+    assert!(error.contains("no numbers left"), "{error}");
+}
+
+#[test]
+fn a_file_in_place_of_a_directory_is_told() {
+    let stand = Stand::of(&[("progress.md", "One.\n")]);
+    fs::write(stand.at("details"), "no directory").unwrap();
+    let error = stand.write("progress.md", "x", NONE).unwrap_err();
+    assert!(error.contains("cannot be used"), "{error}");
+}

@@ -1,0 +1,156 @@
+//! Replacing a note: compare-and-swap on what it holds.
+
+use super::cabinet::Cabinet;
+use super::held::{self, Held};
+use super::ledger::{Ledger, Overtaken, Record, Staged};
+use super::name::{CORE, Name};
+use super::{Author, DETAILS, MAX_BANK, MAX_DETAILS, NONE};
+use bloomery_crds::Digest;
+
+/// How often the next number is claimed: each time that it is another's, that one has written.
+const MAX_TRIES: usize = 64;
+
+/// A note as it is to be.
+#[derive(Debug)]
+pub(super) struct Wish<'a> {
+    pub(super) name: &'a Name,
+    pub(super) content: &'a [u8],
+    /// The hash of what is to be replaced.
+    pub(super) expect: &'a str,
+    pub(super) author: &'a Author,
+}
+
+/// What one look at the bank has come to.
+#[derive(Debug)]
+pub(super) enum Look<'a> {
+    /// There is nothing to be done (any more).
+    Done(String),
+    /// The write is staged; to be claimed.
+    Staged(Box<Staged<'a>>, Option<Held>),
+    /// Others are writing: to be looked at anew.
+    Again,
+}
+
+impl Cabinet {
+    /// Replaces a note, if it is what was expected.
+    ///
+    /// # Errors
+    /// A sentence for the model; nothing was written.
+    pub(super) fn write(&self, wish: &Wish<'_>, writer: &str) -> Result<String, String> {
+        for _ in 0..MAX_TRIES {
+            match self.look(wish, writer)? {
+                Look::Done(text) => return Ok(text),
+                Look::Again => {}
+                Look::Staged(mut staged, before) => {
+                    if staged.claim().map_err(|error| cannot(wish.name, &error))? {
+                        return self.finish(&staged, wish, before.as_ref());
+                    }
+                }
+            }
+        }
+        Err(format!("Other Jobs write to the memory bank all the time; {} was not written. Try again.", wish.name))
+    }
+
+    /// Compares, and stages what is to be written.
+    pub(super) fn look(&self, wish: &Wish<'_>, writer: &str) -> Result<Look<'_>, String> {
+        let ledger = self.ledger.as_ref().ok_or("The memory bank cannot be used; nothing was written.")?;
+        let latest = ledger.latest().map_err(|error| super::unusable(&error))?;
+        if let Some(record) = ledger.record(latest)
+            && let Err(Overtaken::Fault(why)) = ledger.publish(latest, &record, self)
+        {
+            return Err(format!("What another Job has written could not be finished: {why} Nothing was written."));
+        }
+        let before = self.published(wish.name)?;
+        if before.as_ref().is_some_and(|held| held.bytes == wish.content) {
+            return Ok(Look::Done(format!("{} holds exactly that already: nothing was changed.", wish.name)));
+        }
+        if wish.expect != held::expectation(before.as_ref()) {
+            return conflict(wish, before.as_ref(), ledger).map(Look::Done);
+        }
+        self.has_room(wish, before.as_ref())?;
+        let number = latest.checked_add(1).ok_or("The memory bank has no numbers left; nothing was written.")?;
+        let record = Record {
+            file: wish.name.to_string(),
+            digest: Digest::of_bytes(wish.content),
+            replaced: before.as_ref().map(|held| held.digest.clone()),
+            author: wish.author.clone(),
+            staged: String::new(),
+        };
+        let staged = ledger.stage(number, record, wish.content, writer).map_err(|error| cannot(wish.name, &error))?;
+        // Looked at once more, now that what is staged can be found: claims that are removed from here on take it along.
+        let is_latest = ledger.latest().map_err(|error| super::unusable(&error))? == latest;
+        Ok(if is_latest { Look::Staged(Box::new(staged), before) } else { Look::Again })
+    }
+
+    /// What was claimed is written, whatever comes now.
+    pub(super) fn finish(&self, staged: &Staged<'_>, wish: &Wish<'_>, before: Option<&Held>) -> Result<String, String> {
+        if let Err(Overtaken::ByHand) = staged.publish(self) {
+            return Err(format!(
+                "{} was changed by hand at the same moment, and is left as it is now. Read it again.",
+                wish.name
+            ));
+        }
+        if let Some(ledger) = &self.ledger {
+            // Another write does it.
+            let _ = ledger.prune(self);
+        }
+        let (name, bytes) = (wish.name, wish.content.len());
+        let text = String::from_utf8_lossy(wish.content);
+        let digest = Digest::of_bytes(wish.content);
+        let what = match before {
+            Some(before) => format!("{bytes} bytes in place of {}", before.bytes.len()),
+            None => format!("a new note of {bytes} bytes"),
+        };
+        Ok(format!("Wrote {name}: {what}; its hash is {} now.{}", held::hash(&digest), super::advice(name, &text)))
+    }
+
+    fn has_room(&self, wish: &Wish<'_>, before: Option<&Held>) -> Result<(), String> {
+        let (details, is_cut) = self.details().map_err(|error| super::unusable(&error))?;
+        if before.is_none() && !wish.name.is_core() && (is_cut || details.len() >= MAX_DETAILS) {
+            return Err(format!(
+                "{DETAILS}/ has {} notes, and may have {MAX_DETAILS}: write over one that is not needed any more; nothing \
+                 was written.",
+                details.len()
+            ));
+        }
+        let all = CORE.into_iter().map(Name::Core).chain(details);
+        // What is too large to be read is no note, whoever put it there.
+        let sizes = all.filter(|name| name != wish.name).filter_map(|name| self.size(&name));
+        let others: u64 = sizes.filter(|size| *size <= held::MAX_READ).sum();
+        let total = others.saturating_add(wish.content.len() as u64);
+        if total > MAX_BANK {
+            return Err(format!(
+                "The memory bank would have {total} bytes, and may have {MAX_BANK}: shorten other notes first; nothing was \
+                 written."
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What is told of a note that is not what was expected. A call whose own write has since been replaced did happen.
+fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<String, String> {
+    let (name, now) = (wish.name, held::expectation(before));
+    let own = ledger.latest_record(|record| {
+        record.file == name.to_string()
+            && (&record.author.run_key, &record.author.call) == (&wish.author.run_key, &wish.author.call)
+    });
+    if own.is_some() {
+        return Ok(format!("Wrote {name}. It has been changed since then: its hash is {now} now."));
+    }
+    let expected = crate::place::shown(wish.expect);
+    Err(if now == NONE {
+        format!(
+            "There is no note {name} (any more), so expect has to be {NONE}, and not {expected}; nothing was written."
+        )
+    } else {
+        format!(
+            "{name} is not what you have read: its hash is {now}, and not {expected}. Nothing was written. Read it again, \
+             and write what is to stand there beside what others wrote."
+        )
+    })
+}
+
+fn cannot(name: &Name, error: &std::io::Error) -> String {
+    format!("{name} cannot be written: {error}; nothing was written.")
+}

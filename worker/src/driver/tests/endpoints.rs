@@ -1,0 +1,123 @@
+//! APIs that a Job binds, called by a worker as any tool is: durable before, once, and with no secret in what is left.
+
+use super::*;
+use crate::fixture::faulty::{Fault, Faulty};
+use axum::Router;
+use axum::extract::{Request, State};
+use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
+use bloomery_crds::v1alpha1::ResourceType;
+use serde_json::json;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+
+const SECRET: &str = "sk-of-the-shop-0123";
+
+/// What an API was asked: the method, the credential and the key of each call.
+#[derive(Clone, Default)]
+struct Asked(Arc<Mutex<Vec<[String; 3]>>>);
+
+impl Asked {
+    fn with(&self, method: &str) -> Vec<[String; 3]> {
+        self.0.lock().unwrap().iter().filter(|asked| asked[0] == method).cloned().collect()
+    }
+}
+
+/// An API that says what it was sent, the credential too.
+async fn api() -> (Asked, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = Asked::default();
+    let router = Router::new().fallback(echo).with_state(asked.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (asked, url)
+}
+
+async fn echo(State(asked): State<Asked>, request: Request) -> String {
+    let header = |name: &str| request.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
+    let method = request.method().to_string();
+    asked.0.lock().unwrap().push([method, header("authorization"), header("idempotency-key")]);
+    format!("{} {} with {}", request.method(), request.uri(), header("authorization"))
+}
+
+async fn stand() -> (Asked, Stand) {
+    let mut stand = Stand::new(
+        vec![
+            Answer::Calls(vec![("http_get", json!({"path": "/orders/7"}))]),
+            Answer::Calls(vec![("http_request", json!({"method": "DELETE", "path": "/orders/7"}))]),
+            Answer::Calls(vec![("http_request", json!({"method": "POST", "path": "/notes", "json": {"text": "x"}}))]),
+            Answer::Says("Noted.\n```json\n{\"status\": \"noted\"}\n```\n"),
+        ],
+        Refund::Answers,
+    )
+    .await;
+    let (asked, url) = api().await;
+    stand.skill.resources = serde_json::from_value(json!([
+        {"name": "shop", "type": "api_endpoint", "auth": {"credential": "key", "scheme": "Bearer"}, "rules": [
+            {"methods": ["GET"], "paths": ["/orders/*"]}, {"methods": ["POST"], "paths": ["/notes"]},
+        ]},
+        {"name": "key", "type": "credential"},
+    ]))
+    .unwrap();
+    let path = stand.dir.path().join("key");
+    fs::write(&path, SECRET).unwrap();
+    let file = KeyFile { path: path.to_str().unwrap().into(), secret: "shop".into(), key: "key".into() };
+    let bound = |name: &str, kind, source| BoundResource { name: name.into(), kind, source };
+    stand.resources = vec![
+        bound("shop", ResourceType::ApiEndpoint, ResourceSource::Value(url)),
+        bound("key", ResourceType::Credential, ResourceSource::Secret(file)),
+    ];
+    stand.endpoint_range = vec!["127.0.0.0/8".parse().unwrap()];
+    (asked, stand)
+}
+
+#[tokio::test]
+async fn an_api_is_called_as_its_rules_allow_and_its_credential_is_in_nothing_that_is_left() {
+    let (asked, stand) = stand().await;
+    stand.run(1).await;
+    assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
+    let bearer = format!("Bearer {SECRET}");
+    assert_eq!(asked.with("GET"), [["GET".to_owned(), bearer.clone(), String::new()]]);
+    let [[_, proof, key]] = asked.with("POST").try_into().unwrap();
+    assert!(proof == bearer && key.starts_with("sha256:"), "{key}");
+    assert_eq!(asked.with("DELETE").len(), 0);
+    let log = stand.lines(&Disk).join("\n");
+    assert!(log.contains("GET /v1/orders/7 with Bearer [redacted: key]") && log.contains("allow no DELETE"), "{log}");
+    let told = stand.model.asked().iter().map(ToString::to_string).collect::<String>();
+    for sink in [log, told, stand.printed.text()] {
+        assert!(!sink.contains(SECRET), "{sink}");
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_may_not_reach_an_endpoint_says_so() {
+    let (asked, mut stand) = stand().await;
+    stand.endpoint_range.clear();
+    stand.run(1).await;
+    let log = stand.lines(&Disk).join("\n");
+    assert!(log.contains("127.0.0.1 is at 127.0.0.1, a loopback address"), "{log}");
+    assert_eq!(asked.0.lock().unwrap().len(), 0);
+}
+
+/// Killed anywhere, a call that may change something is made at most once.
+#[tokio::test]
+async fn killed_anywhere_nothing_is_sent_twice() {
+    let files = Rc::new(Faulty::default());
+    let (_, whole) = stand().await;
+    whole.run_with(1, Rc::clone(&files), Stop::default()).await.unwrap();
+    let mut lost = 0;
+    for at in 0..files.operations.get() {
+        let (asked, stand) = stand().await;
+        let _ = stand.run_with(1, Faulty::killed(at, Fault::KillAfter), Stop::default()).await;
+        assert_eq!(stand.run(2).await, Exit::Finished, "{at}");
+        match outcome(&stand, 2) {
+            OutcomeCode::Succeeded => assert_eq!(asked.with("POST").len(), 1, "{at}"),
+            end => {
+                assert_eq!(end, OutcomeCode::ToolIndeterminate, "{at}");
+                assert!(asked.with("POST").len() <= 1, "{at}");
+                lost += 1;
+            }
+        }
+    }
+    assert!(lost > 0, "no call was interrupted");
+}

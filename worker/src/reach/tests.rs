@@ -1,0 +1,115 @@
+use super::*;
+use proptest::prelude::*;
+use rstest::rstest;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+fn kind(address: &str) -> Kind {
+    Kind::of(address.parse().unwrap())
+}
+
+#[rstest]
+#[case::public(&["1.1.1.1", "172.15.0.1", "172.32.0.1", "100.63.0.1", "100.128.0.1", "192.0.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"], Kind::Public)]
+#[case::private(&["10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "fd12::1", "fc00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1"], Kind::Private)]
+#[case::loopback(&["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"], Kind::Loopback)]
+#[case::link_local(&["169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"], Kind::Reserved)]
+#[case::metadata(&["100.100.100.200", "168.63.129.16", "fd00:ec2::254"], Kind::Reserved)]
+#[case::no_host_of_anybody(&["0.0.0.0", "0.1.2.3", "224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255", "::", "ff02::1"], Kind::Reserved)]
+#[case::set_apart(&["192.0.0.170", "192.0.2.1", "198.18.0.1", "198.51.100.7", "203.0.113.7", "192.88.99.1", "2001:db8::1", "3fff::1", "100::1", "fec0::1"], Kind::Reserved)]
+#[case::hiding_another(&["2002:a00:1::", "2001:0:4136:e378::", "64:ff9b:1::a00:1", "::10.0.0.1", "::127.0.0.1"], Kind::Reserved)]
+fn an_address_is_of_a_kind(#[case] addresses: &[&str], #[case] expected: Kind) {
+    for address in addresses {
+        assert_eq!(kind(address), expected, "{address}");
+    }
+}
+
+fn ranges(ranges: &[&str]) -> Vec<IpNet> {
+    ranges.iter().map(|range| range.parse().unwrap()).collect()
+}
+
+fn takes(reach: &Reach, host: &str, address: &str) -> bool {
+    reach.refusal(host, address.parse().unwrap()).is_none()
+}
+
+#[test]
+fn a_pod_calls_public_addresses_and_services_of_its_namespace() {
+    let reach = Reach::of_namespace("acme", Vec::new());
+    assert!(takes(&reach, "api.example.com", "1.1.1.1") && !takes(&reach, "api.example.com", "10.0.0.1"));
+    for service in ["shop", "shop.acme.svc", "SHOP.acme.svc.", "shop.acme.svc.cluster.local"] {
+        assert!(takes(&reach, service, "10.96.0.7"), "{service}");
+        // Whatever a Service points to, it is not the node.
+        for address in ["127.0.0.1", "169.254.169.254", "fe80::1"] {
+            assert!(!takes(&reach, service, address), "{service} {address}");
+        }
+    }
+    for other in ["shop.other.svc", "shop.acme", "shop.acme.svc.evil.com", "acme.svc", "0.shop.acme.svc", "10.96.0.7"] {
+        assert!(!takes(&reach, other, "10.96.0.7"), "{other}");
+    }
+    let refusal = reach.refusal("api.example.com", "10.0.0.1".parse().unwrap()).unwrap();
+    assert!(refusal.starts_with("api.example.com is at 10.0.0.1, a private address: endpoints are at"), "{refusal}");
+}
+
+#[test]
+fn a_range_that_is_listed_may_be_called_and_none_beside_it() {
+    let reach = Reach::of_namespace("acme", ranges(&["10.1.0.0/16", "127.0.0.1/32", "fd12::/16"]));
+    for address in ["10.1.2.3", "127.0.0.1", "fd12::7", "::ffff:10.1.2.3"] {
+        assert!(takes(&reach, "x.example", address), "{address}");
+    }
+    for address in ["10.2.0.1", "127.0.0.2", "fd13::7", "169.254.169.254"] {
+        assert!(!takes(&reach, "x.example", address), "{address}");
+    }
+    assert!(!takes(&Reach::default(), "shop", "10.1.2.3"));
+}
+
+#[test]
+fn the_api_server_is_no_endpoint_whatever_leads_there() {
+    let reach = Reach::of_namespace("default", ranges(&["10.0.0.0/8"]));
+    let apart = reach.clone().without_api_server("10.96.0.1".parse().ok());
+    for host in ["kubernetes", "kubernetes.default.svc", "10.96.0.1", "alias.default.svc"] {
+        assert!(takes(&reach, host, "10.96.0.1") && !takes(&apart, host, "10.96.0.1"), "{host}");
+        assert!(!takes(&apart, host, "::ffff:10.96.0.1") && takes(&apart, host, "10.96.0.2"), "{host}");
+    }
+}
+
+#[test]
+fn a_person_calls_this_machine_and_their_network_and_no_metadata() {
+    let reach = Reach::local();
+    assert!(["127.0.0.1", "::1", "192.168.1.7", "1.1.1.1"].iter().all(|address| takes(&reach, "x", address)));
+    assert!(!["169.254.169.254", "fd00:ec2::254", "0.0.0.0"].iter().any(|address| takes(&reach, "x", address)));
+}
+
+#[rstest]
+#[case::v4("127.0.0.1", true)]
+#[case::v6("[::1]", true)]
+#[case::mapped("[::ffff:a9fe:a9fe]", true)]
+#[case::public("1.1.1.1", false)]
+#[case::a_name("localhost", false)]
+fn an_address_in_a_url_is_looked_at(#[case] host: &str, #[case] is_refused: bool) {
+    assert_eq!(Reach::default().refusal_of_literal(host).is_some(), is_refused);
+}
+
+#[tokio::test]
+async fn a_name_is_looked_at_once_it_is_resolved() {
+    let of = |reach: Reach| async move { reach.resolve("localhost".parse().unwrap()).await };
+    let Err(refusal) = of(Reach::of_namespace("acme", Vec::new())).await else { panic!("not refused") };
+    assert!(refusal.to_string().starts_with("localhost is at "), "{refusal}");
+    assert!(of(Reach::local()).await.unwrap().all(|address| address.ip().is_loopback()));
+}
+
+proptest! {
+    /// What the standard library knows not to be public is not taken for it.
+    #[test]
+    fn nothing_special_is_public(bits in any::<u32>()) {
+        let address = Ipv4Addr::from_bits(bits);
+        let is_special = address.is_private() || address.is_loopback() || address.is_link_local() || address.is_multicast()
+            || address.is_broadcast() || address.is_documentation() || address.is_unspecified();
+        prop_assert!(!is_special || Kind::of(address.into()) != Kind::Public);
+        prop_assert_eq!(Kind::of(address.to_ipv6_mapped().into()), Kind::of(address.into()));
+    }
+
+    #[test]
+    fn nothing_special_is_public_in_ipv6(bits in any::<u128>()) {
+        let address = Ipv6Addr::from_bits(bits);
+        let is_special = address.is_unicast_link_local() || address.is_unique_local() || address.is_multicast();
+        prop_assert!(!is_special || Kind::of(address.into()) != Kind::Public);
+    }
+}

@@ -1,0 +1,431 @@
+use super::super::tests::call;
+use super::super::{CoreTools, Fault};
+use super::answer::MAX_BODY;
+use super::*;
+use crate::focus::{BUDGET, FocusCache};
+use crate::log::files::Disk;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Router, body};
+use bloomery_crds::run::{KeyFile, ResourceSource};
+use bloomery_crds::v1alpha1::ResourceType;
+use bloomery_engine::Event;
+use futures::stream;
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+const PLENTY: Duration = Duration::from_mins(1);
+
+/// A request as an API has got it.
+#[derive(Debug, Clone)]
+struct Got {
+    line: String,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Got {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+type Act = Arc<dyn Fn(&Got) -> Response + Send + Sync>;
+
+/// An API that answers as it is told, and remembers what it was asked.
+#[derive(Clone)]
+struct Api {
+    act: Act,
+    got: Arc<Mutex<Vec<Got>>>,
+}
+
+impl Api {
+    /// It, and where it is.
+    async fn start(act: impl Fn(&Got) -> Response + Send + Sync + 'static) -> (Self, String) {
+        // Another test may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let api = Self { act: Arc::new(act), got: Arc::default() };
+        let router = Router::new().fallback(serve).with_state(api.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        (api, url)
+    }
+
+    fn got(&self) -> Vec<Got> {
+        self.got.lock().unwrap().clone()
+    }
+}
+
+async fn serve(State(api): State<Api>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = body::to_bytes(body, usize::MAX).await.unwrap();
+    let got = Got {
+        line: format!("{} {}", parts.method, parts.uri),
+        headers: parts.headers,
+        body: String::from_utf8(body.to_vec()).unwrap(),
+    };
+    api.got.lock().unwrap().push(got.clone());
+    (api.act)(&got)
+}
+
+/// The tools of a Job that binds an endpoint of the name `shop`, which takes every call.
+fn tools(url: &str, auth: &Value, key: Option<&Path>, reach: Reach, redactor: &Redactor) -> CoreTools {
+    let methods = json!(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
+    let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
+        {"name": "shop", "type": "api_endpoint", "auth": auth, "rules": [{"methods": methods, "paths": ["/**"]}]},
+        {"name": "key", "type": "credential"},
+    ]))
+    .unwrap();
+    let bound = |name: &str, kind, source| BoundResource { name: name.into(), kind, source };
+    let mut resources = vec![bound("shop", ResourceType::ApiEndpoint, ResourceSource::Value(url.into()))];
+    if let Some(path) = key {
+        let file = KeyFile { path: path.to_str().unwrap().into(), secret: "shop".into(), key: "key".into() };
+        resources.push(bound("key", ResourceType::Credential, ResourceSource::Secret(file)));
+    }
+    let focus = FocusCache::new(Path::new("/nonexistent"), "uid-1", BUDGET);
+    CoreTools::new(&resources, focus).calling(&declared, &resources, reach, redactor.clone())
+}
+
+fn local(url: &str) -> CoreTools {
+    tools(url, &json!(null), None, Reach::local(), &Redactor::default())
+}
+
+async fn asked(tools: &CoreTools, tool: &str, arguments: &Value) -> Event {
+    asked_within(tools, tool, arguments, PLENTY).await
+}
+
+async fn asked_within(tools: &CoreTools, tool: &str, arguments: &Value, within: Duration) -> Event {
+    call(tools, tool, &arguments.to_string(), within, &Disk).await
+}
+
+fn text(event: Event) -> Result<String, Fault> {
+    match event {
+        Event::ToolCompleted { text, .. } => Ok(text),
+        Event::ToolFailed { text, .. } => Err(Fault::Failed(text)),
+        Event::ToolIndeterminate { text, .. } => Err(Fault::Indeterminate(text)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn failed(event: Event) -> String {
+    match text(event) {
+        Err(Fault::Failed(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn indeterminate(event: Event) -> String {
+    match text(event) {
+        Err(Fault::Indeterminate(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_api_is_read_and_called_and_each_answer_is_told() {
+    let (api, url) = Api::start(|got| {
+        let headers =
+            [(header::CONTENT_TYPE, "application/json"), (header::ETAG, "\"1\""), (header::SET_COOKIE, "a=b")];
+        let status = if got.line.starts_with("POST") { StatusCode::CREATED } else { StatusCode::OK };
+        (status, headers, format!("{{\"asked\":\"{}\"}}", got.line)).into_response()
+    })
+    .await;
+    let shop = local(&format!("{url}/v1"));
+    let read =
+        asked(&shop, HTTP_GET, &json!({"path": "/orders/7", "query": {"q": "a b"}, "headers": {"Accept": "x/y"}}))
+            .await;
+    let head = "content-type: application/json\ncontent-length: 36\netag: \"1\"\n";
+    assert_eq!(text(read), Ok(format!("HTTP 200 OK\n{head}\n{{\"asked\":\"GET /v1/orders/7?q=a%20b\"}}")));
+    let made = asked(&shop, HTTP_REQUEST, &json!({"method": "POST", "path": "/orders", "json": {"sku": 1}})).await;
+    assert!(text(made).unwrap().starts_with("HTTP 201 Created\n"));
+    let [read, made] = api.got().try_into().unwrap();
+    assert_eq!((read.header("accept"), read.header("idempotency-key"), read.body.as_str()), (Some("x/y"), None, ""));
+    let key = bloomery_crds::Digest::of_bytes(b"").to_string();
+    assert_eq!(
+        (made.header("content-type"), made.header("idempotency-key")),
+        (Some("application/json"), Some(key.as_str()))
+    );
+    assert_eq!((made.line.as_str(), made.body.as_str()), ("POST /v1/orders", r#"{"sku":1}"#));
+
+    let own = json!({"method": "PUT", "path": "/a", "body": "x", "headers": {"Idempotency-Key": "mine"}});
+    asked(&shop, HTTP_REQUEST, &own).await;
+    assert_eq!(api.got()[2].header("idempotency-key"), Some("mine"));
+}
+
+#[tokio::test]
+async fn what_was_not_allowed_is_not_sent_whoever_let_it_through() {
+    let (api, url) = Api::start(|_| "hello".into_response()).await;
+    let shop = local(&url);
+    for (tool, arguments) in [
+        (HTTP_GET, json!({"path": "/../a"})),
+        (HTTP_GET, json!({"method": "POST", "path": "/a"})),
+        (HTTP_REQUEST, json!({"path": "/a"})),
+        (HTTP_GET, json!({"path": "/a", "headers": {"Host": "evil.example"}})),
+        (HTTP_GET, json!({"path": "/a", "resource": "docs"})),
+    ] {
+        let why = failed(asked(&shop, tool, &arguments).await);
+        assert!(why.starts_with("Nothing was sent: "), "{why}");
+    }
+    assert_eq!(api.got().len(), 0);
+}
+
+#[rstest]
+#[case::found(StatusCode::FOUND)]
+#[case::with_the_method(StatusCode::TEMPORARY_REDIRECT)]
+#[case::for_ever(StatusCode::PERMANENT_REDIRECT)]
+#[tokio::test]
+async fn a_redirect_is_told_and_not_followed(#[case] status: StatusCode) {
+    let (api, url) =
+        Api::start(move |_| (status, [(header::LOCATION, "http://169.254.169.254/x")]).into_response()).await;
+    for arguments in [json!({"method": "GET"}), json!({"method": "POST", "json": {}})] {
+        let told = text(asked(&local(&url), HTTP_REQUEST, &arguments).await).unwrap();
+        assert!(told.contains("location: http://169.254.169.254/x\n[Redirects are not followed.]"), "{told}");
+    }
+    assert_eq!(api.got().len(), 2);
+}
+
+#[rstest]
+#[case::bad(400)]
+#[case::not_found(404)]
+#[case::conflict(409)]
+#[case::too_many(429)]
+#[tokio::test]
+async fn a_refusal_is_the_endpoints_own_answer(#[case] status: u16) {
+    let status = StatusCode::from_u16(status).unwrap();
+    let (_, url) = Api::start(move |_| (status, [(header::RETRY_AFTER, "7")], "no such order").into_response()).await;
+    for method in ["GET", "POST"] {
+        let told = failed(asked(&local(&url), HTTP_REQUEST, &json!({"method": method})).await);
+        assert!(told.starts_with(&format!("HTTP {}", status.as_u16())) && told.contains("retry-after: 7\n"), "{told}");
+        assert!(told.ends_with("no such order"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_fault_of_a_server_proves_nothing_of_a_call_that_may_change_something() {
+    let (_, url) = Api::start(|_| (StatusCode::BAD_GATEWAY, "upstream is gone").into_response()).await;
+    let shop = local(&url);
+    let lost = indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "DELETE"})).await);
+    assert!(lost.contains("whether it took effect: it answered HTTP 502 Bad Gateway"), "{lost}");
+    assert!(lost.contains("upstream is gone"), "{lost}");
+    for (tool, method) in [(HTTP_GET, "GET"), (HTTP_GET, "HEAD"), (HTTP_REQUEST, "GET")] {
+        let told = failed(asked(&shop, tool, &json!({"method": method})).await);
+        assert!(told.starts_with("HTTP 502 Bad Gateway"), "{told}");
+    }
+}
+
+/// A server that takes a request and does with the connection what it likes.
+async fn raw(answer: &'static [u8]) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(answer).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    url
+}
+
+#[rstest]
+#[case::closed(b"")]
+#[case::no_http(b"SSH-2.0-OpenSSH_9.6\r\n")]
+#[case::half_a_head(b"HTTP/1.1 200 OK\r\nContent-")]
+#[case::two_lengths(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")]
+#[tokio::test]
+async fn a_connection_that_breaks_leaves_open_what_happened(#[case] answer: &'static [u8]) {
+    let shop = local(&raw(answer).await);
+    let lost = indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
+    assert!(lost.starts_with("the endpoint did not say whether it took effect: "), "{lost}");
+    let told = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    assert!(told.starts_with("There is no answer: ") && told.ends_with("may be made again."), "{told}");
+}
+
+/// The head of an answer says what became of the call, so it is known though its body is lost.
+#[tokio::test]
+async fn a_body_that_is_cut_is_told() {
+    let shop = local(&raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf a sec").await);
+    let told = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await).unwrap();
+    assert!(told.starts_with("HTTP 200 OK\n") && told.contains("[the answer was cut off: "), "{told}");
+    assert!(!told.contains("half a sec"), "{told}");
+    let told = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    assert!(told.contains("[the answer was cut off: "), "{told}");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_not_there_has_done_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let why = failed(asked(&local(&url), HTTP_REQUEST, &json!({"method": "POST"})).await);
+    assert!(why.starts_with("Nothing was sent: ") && why.contains("refused"), "{why}");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_not_waited_for_without_end() {
+    let (_, url) =
+        Api::start(|_| Body::from_stream(stream::pending::<Result<Bytes, Infallible>>()).into_response()).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (slow, silent) = (local(&url), local(&format!("http://{}", silent.local_addr().unwrap())));
+    let within = Duration::from_millis(100);
+    let call =
+        |tools, method| async move { asked_within(tools, HTTP_REQUEST, &json!({"method": method}), within).await };
+    assert!(failed(call(&silent, "GET").await).contains("no answer in time"));
+    assert!(indeterminate(call(&silent, "POST").await).contains("no answer in time"));
+    // Its head has come.
+    assert!(failed(call(&slow, "GET").await).contains("[the answer was cut off: no answer in time]"));
+    assert!(text(call(&slow, "POST").await).unwrap().contains("[the answer was cut off: no answer in time]"));
+}
+
+#[tokio::test]
+async fn a_body_has_a_largest_and_no_more_of_it_is_read() {
+    let (_, url) = Api::start(|got| {
+        let bytes = if got.line.ends_with("/fits") { MAX_BODY } else { 10 * 1024 * 1024 };
+        if got.line.ends_with("/endless") {
+            let chunks = stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 8 * 1024])));
+            return Body::from_stream(chunks).into_response();
+        }
+        "x".repeat(bytes).into_response()
+    })
+    .await;
+    let shop = local(&url);
+    let fits = text(asked(&shop, HTTP_GET, &json!({"path": "/fits"})).await).unwrap();
+    assert!(fits.len() > MAX_BODY && fits.len() < MAX_BODY + 200);
+    let head = text(asked(&shop, HTTP_GET, &json!({"method": "HEAD", "path": "/large"})).await).unwrap();
+    assert!(head.ends_with("content-length: 10485760\n"), "{head}");
+    for path in ["/large", "/endless"] {
+        let told = failed(asked(&shop, HTTP_GET, &json!({"path": path})).await);
+        assert!(told.contains("[the answer is larger than 1048576 bytes: it was not read."), "{told}");
+        let told = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST", "path": path})).await).unwrap();
+        assert!(told.starts_with("HTTP 200 OK\n") && told.len() < 1024, "{told}");
+    }
+}
+
+#[rstest]
+#[case::an_image("image/png", b"\x89PNG\r\n\x1a\n\xff\xff")]
+#[case::zeros("text/plain", b"a\0b")]
+#[case::another_charset("text/plain; charset=iso-8859-1", b"gr\xfc\xdfe")]
+#[tokio::test]
+async fn a_body_that_is_no_text_is_not_shown(#[case] kind: &'static str, #[case] body: &'static [u8]) {
+    let (_, url) = Api::start(move |_| ([(header::CONTENT_TYPE, kind)], body).into_response()).await;
+    let told = text(asked(&local(&url), HTTP_GET, &json!({})).await).unwrap();
+    assert!(
+        told.ends_with(&format!("[A body of {} bytes ({kind}) that is no text: it is not shown.]", body.len())),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_credential_is_sent_as_the_skill_says_and_read_anew_for_each_call() {
+    let (api, url) = Api::start(|got| format!("you are {:?}", got.headers).into_response()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key");
+    let redactor = Redactor::default();
+    let with = |auth: Value| tools(&url, &auth, Some(&key), Reach::local(), &redactor);
+    let shop = with(json!({"credential": "key", "scheme": "Bearer"}));
+    let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    assert!(
+        why.starts_with("Nothing was sent: the credential `key` needs the key `key` of the Secret `shop`"),
+        "{why}"
+    );
+    std::fs::write(&key, "first-secret\n").unwrap();
+    asked(&shop, HTTP_GET, &json!({})).await;
+    std::fs::write(&key, "second-secret").unwrap();
+    let echoed = text(asked(&shop, HTTP_GET, &json!({})).await).unwrap();
+    asked(&with(json!({"credential": "key", "header": "X-Api-Key"})), HTTP_GET, &json!({})).await;
+    let got = api.got();
+    assert_eq!(got[0].header("authorization"), Some("Bearer first-secret"));
+    assert_eq!(got[1].header("authorization"), Some("Bearer second-secret"));
+    assert_eq!((got[2].header("x-api-key"), got[2].header("authorization")), (Some("second-secret"), None));
+    // Both are known, though the file holds only the last: nothing that comes back tells them.
+    for secret in ["first-secret", "second-secret"] {
+        assert_eq!(redactor.text(secret), "[redacted: key]");
+    }
+    assert!(redactor.text(&echoed).contains("Bearer [redacted: key]"), "{echoed}");
+    std::fs::write(&key, "two\nlines-of-it").unwrap();
+    let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    assert!(why.contains("no HTTP header can hold") && !why.contains("lines-of-it"), "{why}");
+}
+
+/// What is cut off is looked through before.
+#[tokio::test]
+async fn no_part_of_a_secret_is_left_where_an_answer_is_cut() {
+    let secret = "a-secret-that-is-long-enough";
+    let long = format!("{}{secret}", "x".repeat(1024 - 40));
+    let (_, url) = Api::start(move |_| (StatusCode::BAD_GATEWAY, [(header::ETAG, long.clone())]).into_response()).await;
+    let redactor = Redactor::default();
+    redactor.learn("token", secret.as_bytes());
+    let shop = tools(&url, &json!(null), None, Reach::local(), &redactor);
+    for told in [
+        failed(asked(&shop, HTTP_GET, &json!({})).await),
+        indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await),
+    ] {
+        assert!(!told.contains("a-sec"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_pod_sends_nothing_to_where_it_may_not() {
+    let (api, url) = Api::start(|_| "hello".into_response()).await;
+    let port = url.rsplit(':').next().unwrap();
+    for host in
+        ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"]
+    {
+        let reach = Reach::of_namespace("acme", vec!["10.0.0.0/8".parse().unwrap()]);
+        let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, reach, &Redactor::default());
+        let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
+        assert!(why.starts_with("Nothing was sent: ") && why.contains("worker.endpointRanges"), "{host}: {why}");
+    }
+    assert_eq!(api.got().len(), 0);
+    let listed = Reach::of_namespace("acme", vec!["127.0.0.0/8".parse().unwrap()]);
+    let told = asked(&tools(&url, &json!(null), None, listed, &Redactor::default()), HTTP_GET, &json!({})).await;
+    assert!(text(told).unwrap().ends_with("hello"));
+}
+
+#[tokio::test]
+async fn reads_run_at_once_over_one_client() {
+    let (api, url) = Api::start(|got| got.line.clone().into_response()).await;
+    let shop = local(&url);
+    let calls = (0..8).map(|n| {
+        let shop = &shop;
+        async move { text(asked(shop, HTTP_GET, &json!({"path": format!("/{n}")})).await).unwrap() }
+    });
+    let told = futures::future::join_all(calls).await;
+    assert!(told.iter().enumerate().all(|(n, told)| told.ends_with(&format!("GET /{n}"))), "{told:?}");
+    assert_eq!(api.got().len(), 8);
+}
+
+proptest! {
+    /// The parser of the client reads a planned URL as it is written: the same origin, and a path below the base.
+    #[test]
+    fn the_client_reads_a_url_as_it_was_planned(path in "(\\PC|\\.|/|%2e|%|;|@|:|\\\\| ){0,16}", value in "\\PC{0,8}") {
+        let declared: Vec<ResourceDeclaration> =
+            serde_json::from_value(json!([{"name": "shop", "type": "api_endpoint"}])).unwrap();
+        let source = ResourceSource::Value("https://x.example:8443/v1".into());
+        let bound = [BoundResource { name: "shop".into(), kind: ResourceType::ApiEndpoint, source }];
+        let endpoints = endpoint::endpoints(&declared, &bound);
+        let plan = |path: &str| endpoint::plan(&endpoints, &json!({"path": path, "query": {"q": value}}), true);
+        let planned = plan(&path).or_else(|fault| plan(fault.rsplit(' ').next().unwrap_or_default()));
+        if let Ok(planned) = planned {
+            let url = reqwest::Url::parse(&planned.url).unwrap();
+            prop_assert_eq!(url.as_str(), planned.url.as_str());
+            prop_assert_eq!((url.host_str(), url.port(), url.username()), (Some("x.example"), Some(8443), ""));
+            prop_assert!(url.path() == "/v1" || url.path().starts_with("/v1/"), "{}", url);
+            prop_assert!(!url.path_segments().unwrap().any(|segment| matches!(segment, "." | "..")));
+        }
+    }
+}

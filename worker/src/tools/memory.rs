@@ -1,0 +1,98 @@
+//! The tools of the memory bank, and what of it a conversation begins with: each on a thread of its own, because file
+//! systems block.
+
+use super::Fault;
+use crate::clock;
+use bloomery_crds::run::JobPart;
+use bloomery_crds::v1alpha1::BankUse;
+use bloomery_engine::event::{CallId, ContextKind, ContextPart};
+use bloomery_engine::gate::core_tools::{MEMORY_READ, MEMORY_WRITE};
+use bloomery_files::bank::{Author, Bank, Note};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The memory bank of the slag, as one Job may use it.
+#[derive(Debug)]
+pub struct Notes {
+    bank: Arc<Bank>,
+    usage: BankUse,
+    job: String,
+    run_key: String,
+}
+
+/// The tools of this family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Read,
+    Write,
+}
+
+/// The tool of this family that has the name.
+pub(super) fn tool(name: &str) -> Option<Tool> {
+    match name {
+        MEMORY_READ => Some(Tool::Read),
+        MEMORY_WRITE => Some(Tool::Write),
+        _ => None,
+    }
+}
+
+impl Notes {
+    /// The bank in `memory`. `writer` is unique to this worker.
+    pub fn new(memory: &Path, writer: &str, part: &JobPart, usage: BankUse) -> Self {
+        let job = format!("{}/{}", part.job.namespace, part.job.name);
+        Self { bank: Arc::new(Bank::new(memory, writer)), usage, job, run_key: part.run_key.clone() }
+    }
+
+    /// Whether there is anything to begin a conversation with.
+    pub fn are_there(&self) -> bool {
+        self.usage != BankUse::Off && self.bank.holds_notes()
+    }
+
+    /// Answers a call. What the gate lets through is looked at once more: the catalogue may be older than the Skill is.
+    pub(super) async fn answer(&self, tool: Tool, id: &CallId, arguments: &str) -> Result<String, Fault> {
+        if self.usage == BankUse::Off || tool == Tool::Write && self.usage != BankUse::Write {
+            return Err(Fault::Failed(
+                "The Skill does not let its Jobs do this (memory.bank); nothing was done.".into(),
+            ));
+        }
+        let (bank, arguments) = (Arc::clone(&self.bank), arguments.to_owned());
+        let author = Author {
+            job: self.job.clone(),
+            run_key: self.run_key.clone(),
+            call: id.to_string(),
+            time: clock::wall_time(),
+        };
+        let answered = tokio::task::spawn_blocking(move || match tool {
+            Tool::Read => bank.read(&arguments),
+            Tool::Write => bank.write(&arguments, &author),
+        });
+        match answered.await {
+            Ok(answer) => Ok(answer?),
+            Err(error) => Err(Fault::Indeterminate(format!("The memory bank gave no answer: {error}."))),
+        }
+    }
+
+    /// What a conversation begins with.
+    pub(super) async fn gather(&self, within: Duration) -> Vec<ContextPart> {
+        if self.usage == BankUse::Off {
+            return Vec::new();
+        }
+        let bank = Arc::clone(&self.bank);
+        let consulted = tokio::time::timeout(within, tokio::task::spawn_blocking(move || bank.consult())).await;
+        let notes = match consulted {
+            Ok(Ok(notes)) => notes,
+            Ok(Err(error)) => Bank::unread(&format!("It could not be read: {error}.")),
+            Err(_) => Bank::unread(&format!("It was not read within {within:?}.")),
+        };
+        notes.into_iter().map(part).collect()
+    }
+}
+
+fn part(note: Note) -> ContextPart {
+    let (text, fault) = match note.text {
+        Ok(text) => (text, None),
+        Err(fault) => (String::new(), Some(fault)),
+    };
+    ContextPart { kind: ContextKind::MemoryBank, of: note.file, text, fault }
+}
