@@ -21,6 +21,9 @@ pub const SKILL: &str = "cs-tier-1";
 /// The resource to which an empty folder is bound, where the Skill declares it.
 pub const FOLDER: &str = "codebase";
 
+/// The resource to which the ledger's API is bound, where the Skill declares it.
+pub const LEDGER: &str = "ledger";
+
 /// Conversations that a place holds and that end as is told.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -45,9 +48,9 @@ impl Case {
         Self { skill, has_orders: true, models, conversations: vec![conversation], goals: vec![goal], limits: None }
     }
 
-    /// Whether its Jobs bind a folder.
-    pub fn has_folder(&self) -> bool {
-        self.skill.resources.iter().any(|resource| resource.name == FOLDER)
+    /// Whether its Jobs bind this resource.
+    pub fn binds(&self, name: &str) -> bool {
+        self.skill.resources.iter().any(|resource| resource.name == name)
     }
 
     /// The Models as a place has them whose scripted model is at this address.
@@ -107,6 +110,8 @@ macro_rules! suite {
             a_workflow_binds_the_order_of_its_steps,
             tools_are_selected_where_there_are_many,
             files_are_written_read_and_changed_in_what_is_bound_only,
+            an_endpoint_is_called_by_its_rules,
+            what_one_job_notes_the_next_begins_with,
             a_job_ends_at_its_steps,
         }
     };

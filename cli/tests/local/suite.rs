@@ -6,7 +6,7 @@ use bloomery_e2e::harness::script_text;
 use bloomery_e2e::ledger::{self, Summary};
 use bloomery_e2e::model_server::Violations;
 use bloomery_e2e::orders;
-use bloomery_e2e::suite::{Case, FOLDER, SKILL, Told};
+use bloomery_e2e::suite::{Case, FOLDER, LEDGER, SKILL, Told};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs;
@@ -30,12 +30,13 @@ async fn held(name: &str, case: Case) {
         let key = format!("job-{at}");
         let mut args =
             vec!["run", "--skill", "./skill.yaml", "--model", "models.yaml", "--run-key", &key, "--goal", goal];
-        let (mcp, folder) = (format!("{}/mcp", orders.url()), format!("{FOLDER}=folder"));
+        let mcp = format!("{}/mcp", orders.url());
+        let resources = [(FOLDER, format!("{FOLDER}=folder")), (LEDGER, format!("{LEDGER}={}", ledger.url()))];
         if case.has_orders {
             args.extend(["--mcp", &mcp]);
         }
-        if case.has_folder() {
-            args.extend(["--resource", &folder]);
+        for (_, bound) in resources.iter().filter(|(name, _)| case.binds(name)) {
+            args.extend(["--resource", bound]);
         }
         let limits: Vec<String> = case.limits.iter().flat_map(named).collect();
         args.extend(limits.iter().flat_map(|limit| ["--limit", limit.as_str()]));

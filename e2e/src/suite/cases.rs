@@ -3,7 +3,7 @@
 use bloomery_crds::v1alpha1::{Limits, ModelProvider, ModelSpec, SkillSpec};
 use serde_json::json;
 
-use super::{Case, FOLDER, model};
+use super::{Case, FOLDER, LEDGER, model};
 use crate::harness::{Conversation, Turn, call, conversation, fails, refund_of, refunds, say, tier_one, typed};
 
 const GOAL: &str = "Refund order A-17, it arrived broken";
@@ -154,6 +154,49 @@ fn coding() -> SkillSpec {
         "resources": [{"name": FOLDER, "type": "filesystem", "required": true}],
         "context": {"projectStructure": true},
     }))
+}
+
+/// What the Skill's rules let through is called; what they do not is denied, and the model goes on.
+pub fn an_endpoint_is_called_by_its_rules() -> Case {
+    let skill: SkillSpec = typed(json!({
+        "problem": {"statement": "Keep the ledger"},
+        "resources": [{"name": LEDGER, "type": "api_endpoint", "required": true, "rules": [
+            {"methods": ["GET"], "paths": ["/effects/**"]}, {"methods": ["POST"], "paths": ["/effects"]},
+        ]}],
+    }));
+    let effect = json!({"callKey": "by-hand", "tool": "http_request", "order": "A-17", "amount": 5});
+    let turns = [
+        call("http_get", json!({"path": "/effects/summary"})).offered(&["http_get", "http_request"]),
+        call("http_request", json!({"method": "POST", "path": "/effects", "json": effect})).after_result("HTTP 200 OK"),
+        call("http_request", json!({"method": "POST", "path": "/holds/A-17/release"})).after_result("HTTP 200 OK"),
+        call("http_get", json!({"path": "/effects/%2e%2e/healthz"})).after_result("allow no POST of /holds"),
+        say("It is in the ledger.").after_result("not"),
+    ];
+    let mut case = Case::of(skill, "Note A-17", conversation("A-17", turns));
+    case.has_orders = false;
+    case
+}
+
+/// The memory bank outlives a Job: the next one of the Skill begins with what is in it.
+pub fn what_one_job_notes_the_next_begins_with() -> Case {
+    let skill: SkillSpec = typed(json!({"problem": {"statement": "Remember"}, "memory": {"bank": "write"}}));
+    let note = |content: &str, expect: &str| {
+        call("memory_write", json!({"file": "activeContext.md", "content": content, "expect": expect}))
+    };
+    let first = [
+        note("Ada likes mornings.", "none").offered(&["memory_read", "memory_write"]),
+        note("Ada likes evenings.", "none").after_result("Wrote"),
+        say("Noted.").after_result("Failed"),
+    ];
+    let second = [
+        call("memory_read", json!({"file": "activeContext.md"})),
+        say("She likes mornings.").after_result("Ada likes mornings."),
+    ];
+    let mut case = Case::of(skill, "Note it", conversation("Note it", first));
+    case.conversations.push(conversation("What does Ada like?", second).told("Ada likes mornings."));
+    case.goals.push("What does Ada like?");
+    case.has_orders = false;
+    case
 }
 
 /// A limit that is too low for the goal.

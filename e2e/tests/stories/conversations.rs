@@ -2,7 +2,7 @@
 
 use bloomery_crds::v1alpha1::JobStatus;
 use bloomery_e2e::harness::story;
-use bloomery_e2e::suite::{Case, FOLDER, SKILL, Told};
+use bloomery_e2e::suite::{Case, FOLDER, LEDGER, SKILL, Told};
 use serde_json::json;
 
 bloomery_e2e::suite!(held);
@@ -15,13 +15,16 @@ async fn held(name: &str, case: Case) {
         }
         let skill = tenant.skill_of(SKILL, case.skill.clone());
         if case.has_orders { skill.with_orders() } else { skill }.await;
-        if case.has_folder() {
+        if case.binds(FOLDER) {
             tenant.claim("folder").await;
         }
         let mut told = Told::default();
         for (at, goal) in case.goals.iter().enumerate() {
             let mut job = tenant.job(&format!("job-{at}")).of(SKILL).goal(goal);
-            if case.has_folder() {
+            if case.binds(LEDGER) {
+                job = job.binding(LEDGER, json!({"value": shop.ledger.url}));
+            }
+            if case.binds(FOLDER) {
                 job = job.binding(FOLDER, json!({"persistentVolumeClaim": {"claimName": "folder", "readOnly": false}}));
             }
             if let Some(limits) = &case.limits {
