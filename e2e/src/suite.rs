@@ -13,7 +13,7 @@ use bloomery_crds::v1alpha1::{Limits, ModelProvider, ModelSpec, SkillSpec};
 
 use crate::harness::Conversation;
 
-pub use self::told::Told;
+pub use self::told::{Told, are_all_told};
 
 /// What the Skill of a case is called.
 pub const SKILL: &str = "cs-tier-1";
@@ -116,6 +116,11 @@ macro_rules! suite {
         }
     };
     ($hold:path: $($case:ident),+ $(,)?) => {
+        #[test]
+        fn what_is_told_of_is_held() {
+            $crate::suite::are_all_told(&[$(stringify!($case)),+]);
+        }
+
         $(
             #[tokio::test]
             async fn $case() {

@@ -1,6 +1,7 @@
 //! The suite of conversations, held without a cluster. The stories of e2e hold the same cases on one.
 
 use super::stand::Stand;
+use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{JobStatus, Limits, Model, Skill};
 use bloomery_e2e::harness::script_text;
 use bloomery_e2e::ledger::{self, Summary};
@@ -43,12 +44,26 @@ async fn held(name: &str, case: Case) {
         let ran = stand.bloomery(&args).await;
         let seen = stand.bloomery(&["get", &key, "-o", "json"]).await;
         let seen: Value = serde_json::from_str(&seen.out).unwrap_or_else(|error| panic!("{error}: {ran:#?} {seen:#?}"));
-        told.add(serde_json::from_value::<JobStatus>(seen["status"].clone()).unwrap());
+        let status: JobStatus = serde_json::from_value(seen["status"].clone()).unwrap();
+        assert_eq!(ran.code, exit_code(&status), "{ran:#?}");
+        let answer = status.result.as_ref().map(|result| result.text.as_str()).unwrap_or_default();
+        assert!(ran.out.starts_with(answer), "{ran:#?}");
+        told.add(status, &stand.bloomery(&["events", &key]).await.out);
     }
     let found: Violations = get(&format!("{}/control/violations", stand.model.url())).await;
     assert_eq!(found.total, 0, "the model server was sent what it does not take: {:#?}", found.violations);
     let summary: Summary = get(&format!("{}/effects/summary", ledger.url())).await;
     told.is_as_told(name, &summary);
+}
+
+fn exit_code(status: &JobStatus) -> i32 {
+    match status.phase.unwrap() {
+        Phase::Succeeded => 0,
+        Phase::Failed => 3,
+        Phase::Refused => 4,
+        Phase::Escalated => 5,
+        _ => 7,
+    }
 }
 
 async fn get<T: serde::de::DeserializeOwned>(url: &str) -> T {

@@ -13,7 +13,7 @@ use kube::api::{ListParams, LogParams};
 
 use super::pods::{typed, write};
 use super::tenant::Tenant;
-use super::wait::{gone, says, until};
+use super::wait::{eventually, gone, says, until};
 
 /// A Job that is not made yet; awaiting it makes it.
 pub struct JobDraft<'t> {
@@ -131,6 +131,15 @@ impl JobHandle<'_> {
         let own = ListParams::default().labels(&format!("{}={}", names::LABEL_JOB, self.name));
         let pods = self.tenant.api::<Pod>().list(&own).await;
         pods.unwrap_or_else(|error| panic!("pods cannot be listed: {error}")).items
+    }
+
+    /// Waits until each of its pods has ended well.
+    pub async fn pods_have_ended(&self) {
+        eventually(&format!("the pods of {} to end", self.name), async || {
+            let phases: Vec<_> = self.pods().await.into_iter().filter_map(|pod| pod.status?.phase).collect();
+            if phases.iter().all(|phase| phase == "Succeeded") { Ok(()) } else { Err(phases) }
+        })
+        .await;
     }
 
     /// What `kubectl logs` shows of an attempt.

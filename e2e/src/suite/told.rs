@@ -1,14 +1,14 @@
 //! How a case ended, told the same way wherever it was held.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use bloomery_crds::outcome::{Outcome, Phase};
-use bloomery_crds::v1alpha1::{Gates, JobResult, JobStatus, LlmCalls, WaitingFor, WorkflowProgress};
+use bloomery_crds::v1alpha1::{Gates, JobResult, JobStatus, LlmCalls, ToolName, WaitingFor, WorkflowProgress};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::ledger::Summary;
+use crate::ledger::{OrderSummary, Summary};
 
 /// Says that what is told is to be written and not compared.
 const WRITE: &str = "SUITE_WRITE";
@@ -19,8 +19,15 @@ const WRITE: &str = "SUITE_WRITE";
 #[serde(rename_all = "camelCase")]
 pub struct Told {
     jobs: Vec<JobTold>,
-    /// How often each order was refunded.
-    refunds: BTreeMap<String, u64>,
+    /// What the ledger has of each order.
+    ledger: BTreeMap<String, Effects>,
+}
+
+/// How often an order was refunded, and by how many calls.
+#[derive(Debug, Serialize)]
+struct Effects {
+    effects: u64,
+    calls: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -36,21 +43,39 @@ struct JobTold {
     workflows: Vec<WorkflowProgress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting_for: Option<WaitingFor>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_names: Vec<ToolName>,
     llm_calls: Option<LlmCalls>,
     tool_calls: Option<u32>,
+    /// The kinds of the log's events, in their order.
+    events: Vec<String>,
 }
 
 impl Told {
-    /// Adds a Job by its status.
-    pub fn add(&mut self, status: JobStatus) {
-        let JobStatus { phase, outcome, result, gates, workflows, waiting_for, usage, .. } = status;
+    /// Adds a Job by its status and by what its worker printed.
+    pub fn add(&mut self, status: JobStatus, printed: &str) {
+        let JobStatus { phase, outcome, result, gates, workflows, waiting_for, tool_names, usage, .. } = status;
         let (llm_calls, tool_calls) = usage.map(|usage| (usage.llm_calls, usage.tool_calls)).unzip();
-        self.jobs.push(JobTold { phase, outcome, result, gates, workflows, waiting_for, llm_calls, tool_calls });
+        let events = printed.lines().filter_map(kind).collect();
+        self.jobs.push(JobTold {
+            phase,
+            outcome,
+            result,
+            gates,
+            workflows,
+            waiting_for,
+            tool_names,
+            llm_calls,
+            tool_calls,
+            events,
+        });
     }
 
     /// Fails unless it is what is told of the case.
     pub fn is_as_told(mut self, case: &str, ledger: &Summary) {
-        self.refunds = ledger.orders.iter().map(|(order, effects)| (order.clone(), effects.effects)).collect();
+        assert_eq!(ledger.without_call_key, 0, "each effect has the key of its call: {ledger:#?}");
+        let effects = |summary: &OrderSummary| Effects { effects: summary.effects, calls: summary.call_keys.len() };
+        self.ledger = ledger.orders.iter().map(|(order, summary)| (order.clone(), effects(summary))).collect();
         let seen = serde_yaml::to_string(&self).expect("it can be written");
         let file = file(case);
         if std::env::var_os(WRITE).is_some() {
@@ -63,6 +88,25 @@ impl Told {
     }
 }
 
+/// Fails unless these cases, and no others, are told of.
+pub fn are_all_told(cases: &[&str]) {
+    let files = std::fs::read_dir(directory()).expect("the directory can be read");
+    let names = files.map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned());
+    let told: BTreeSet<String> = names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect();
+    assert_eq!(told, cases.iter().map(|case| (*case).to_owned()).collect());
+}
+
+/// The kind of the event that a line tells of: a time, its number, its kind.
+fn kind(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace().skip(1);
+    words.next()?.parse::<u64>().ok()?;
+    words.next().map(str::to_owned)
+}
+
 fn file(case: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/suite/told").join(format!("{case}.yaml"))
+    directory().join(format!("{case}.yaml"))
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/suite/told")
 }

@@ -30,7 +30,10 @@ async fn held(name: &str, case: Case) {
             if let Some(limits) = &case.limits {
                 job = job.limits(limits.clone());
             }
-            told.add(job.await.until("an end, or a call that waits", is_at_rest).await);
+            let job = job.await;
+            let status = job.until("an end, or a call that waits", is_at_rest).await;
+            job.pods_have_ended().await;
+            told.add(status, &job.logs(1).await);
         }
         shop.model.found_no_fault().await;
         told.is_as_told(name, &shop.ledger.summary().await);

@@ -2,7 +2,7 @@
 
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, Verdict};
-use bloomery_e2e::harness::{Turn, call, conversation, eventually, fails, refund_of, story};
+use bloomery_e2e::harness::{Turn, call, conversation, fails, refund_of, story};
 use serde_json::json;
 
 #[tokio::test]
@@ -21,11 +21,7 @@ async fn a_call_that_a_person_has_to_approve_ends_the_pod_and_waits() {
         assert!(call.reason.contains("amount > 500"), "{}", call.reason);
         let gate = status.gates.expect("gates have an outcome").pre_tool;
         assert_eq!((gate.allowed, gate.denied, gate.held), (2, 0, 1));
-        eventually("the pod of the Job that waits to end", async || {
-            let phases: Vec<_> = job.pods().await.into_iter().filter_map(|pod| pod.status?.phase).collect();
-            if phases.iter().all(|phase| phase == "Succeeded") { Ok(()) } else { Err(phases) }
-        })
-        .await;
+        job.pods_have_ended().await;
 
         // Meanwhile another Job of the Skill goes all its way; the one that waits stays as it is.
         tenant.job("cheap").goal("Refund order A-1").await.succeeded().await;
