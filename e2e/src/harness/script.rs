@@ -209,6 +209,12 @@ impl Turn {
         self.expect("structured", json!(true))
     }
 
+    /// Is given only if no message holds this text.
+    #[must_use]
+    pub fn never_told(self, part: &str) -> Self {
+        self.expect("noMessageContains", json!([part]))
+    }
+
     fn expect(mut self, what: &str, value: Value) -> Self {
         let turn = self.0.as_object_mut().expect("a turn is an object");
         let expect = turn.entry("expect").or_insert(json!({}));

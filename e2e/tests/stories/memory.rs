@@ -28,6 +28,20 @@ pub(crate) fn log(slag: &Path, key: &str) -> Vec<String> {
     text.collect::<String>().lines().map(str::to_owned).collect()
 }
 
+/// What is in all files below a directory.
+pub(crate) fn everything(dir: &Path) -> String {
+    let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let text = entries.map(|entry| {
+        let path = entry.unwrap_or_else(|error| panic!("{}: {error}", dir.display())).path();
+        if path.is_dir() {
+            everything(&path)
+        } else {
+            String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned()
+        }
+    });
+    text.collect()
+}
+
 /// Fails unless a slag holds the Job whole, and its status is where the log ends.
 pub(crate) fn holds_the_job(slag: &Path, key: &str, status: &JobStatus) {
     let lines = log(slag, key);

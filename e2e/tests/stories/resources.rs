@@ -1,7 +1,10 @@
 //! What a Job binds: paths reach the prompt, secrets do not.
 
-use bloomery_crds::v1alpha1::SkillSpec;
-use bloomery_e2e::harness::{cluster, machine, refund_of, story};
+use bloomery_crds::v1alpha1::{GateReason, Job, SkillSpec};
+use bloomery_e2e::harness::{JobHandle, Tenant, call, cluster, conversation, machine, operator, refund_of, say, story};
+use k8s_openapi::api::core::v1::Event;
+use kube::ResourceExt;
+use kube::api::{ListParams, LogParams};
 use serde_json::json;
 
 use crate::memory;
@@ -54,6 +57,57 @@ async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
         }
     })
     .await;
+}
+
+/// A model that was told a secret elsewhere says it in a call and in its answer.
+#[tokio::test]
+async fn a_secret_that_the_model_says_is_in_no_sink() {
+    let fields = json!({"order_id": "A-17", "status": SECRET, "next_steps": [SECRET]});
+    let turns = [
+        call("track_order", json!({ "order_id": SECRET })),
+        say(&format!("The token is {SECRET}.\n```json\n{fields}\n```")).after_result("Denied").never_told(SECRET),
+    ];
+    story(async |tenant| {
+        tenant.claim("src").await;
+        tenant.secret("ci", "token", SECRET).await;
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").with(declares).await;
+        let job = tenant
+            .job("leaky")
+            .binding("codebase", json!({"persistentVolumeClaim": {"claimName": "src"}}))
+            .binding("token", json!({"secretKeyRef": {"name": "ci", "key": "token"}}))
+            .await;
+        let status = job.succeeded().await;
+        job.pods_have_ended().await;
+        let gate = status.gates.expect("gates have an outcome").pre_tool;
+        assert_eq!(gate.last.first().and_then(|ruling| ruling.rule), Some(GateReason::Secret), "{gate:#?}");
+        shop.model.found_no_fault().await;
+        for (sink, text) in sinks(tenant, &job).await {
+            assert!(!text.is_empty() && !text.contains(SECRET), "a secret is never told, and stands in {sink}: {text}");
+        }
+    })
+    .await;
+}
+
+/// Everything that somebody may read of a Job and that its secrets are kept out of.
+async fn sinks(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<(&'static str, String)> {
+    let all = ListParams::default();
+    let jobs = tenant.api::<Job>().list(&all).await.expect("Jobs can be listed").items;
+    let events = tenant.api::<Event>().list(&all).await.expect("Events can be listed").items;
+    let operator = operator::ready_pod(&tenant.cluster).await.name_any();
+    let log = operator::api(&tenant.cluster).logs(&operator, &LogParams::default()).await;
+    let mut sinks = vec![
+        ("the Job", json!(jobs).to_string()),
+        ("Events", json!(events).to_string()),
+        ("pods", json!(job.pods().await).to_string()),
+        ("kubectl logs", job.logs(1).await),
+        ("the operator's log", log.expect("the operator has a log")),
+        ("metrics", operator::says(&tenant.cluster, "/metrics").await),
+    ];
+    if cluster::is_local_or_says("a look at the volume") {
+        sinks.push(("the memory", memory::everything(&machine::memory(tenant).await)));
+    }
+    sinks
 }
 
 #[tokio::test]
