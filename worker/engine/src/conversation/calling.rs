@@ -123,9 +123,8 @@ impl Conversation {
         self.too_long = None;
         if let Some(Turn::ToolResult { text, .. }) = self.turns.get_mut(at) {
             self.budget.put_aside(text.len().saturating_sub(excerpt.len()));
-            excerpt.clone_into(text);
-            // The whole would keep its room.
-            text.shrink_to_fit();
+            // A text of its own: one that shrinks where it is leaves a hole that the next result does not fit in.
+            drop(std::mem::replace(text, excerpt.to_owned()));
         }
     }
 
