@@ -17,7 +17,8 @@ pub struct Args {
     pub command: Command,
 }
 
-const EXITS: &str = "Exit codes: 0 good, 1 errors were found, 2 wrong usage; those of run are in its own help.";
+const EXITS: &str = "Exit codes: 0 good, 1 something is wrong and was said, 2 what was given cannot be used. What they mean for each command\n\
+                     is in its help; run has more.";
 
 /// What there is to do.
 #[derive(Debug, Subcommand)]

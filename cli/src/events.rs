@@ -25,9 +25,16 @@ const MAX_LINE: u64 = 16 * 1024 * 1024;
 /// If there is no log, or it is broken: what stands before the break is printed.
 pub fn run(args: &EventsArgs) -> Result<Exit, Trouble> {
     let dir = directory(args)?;
-    let format = if args.json { Format::Json } else { Format::Text };
+    print(dir, if args.json { Format::Json } else { Format::Text }, args.follow)
+}
+
+/// Prints the events of the log in a directory; one that is followed, until the Job has ended.
+///
+/// # Errors
+/// If there is no log, or it is broken: what stands before the break is printed.
+pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Trouble> {
     let mut printer = Printer::new(format, Box::new(io::stdout()));
-    let Some(mut chain) = begun(&dir, args.follow)? else {
+    let Some(mut chain) = begun(&dir, follow)? else {
         return Err(Trouble::usage(format!("there are no events in {}", dir.display())));
     };
     let segments = Segments::new(Disk, dir);
@@ -45,7 +52,7 @@ pub fn run(args: &EventsArgs) -> Result<Exit, Trouble> {
             written => written.map_err(|error| Trouble::failed(error.to_string()))?,
         }
         read.map_err(|error| told(&error))?;
-        if is_over || !args.follow {
+        if is_over || !follow {
             return Ok(Exit::Good);
         }
         std::thread::sleep(EVERY);

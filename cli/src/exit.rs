@@ -11,7 +11,7 @@ pub enum Exit {
     Good = 0,
     /// Something is wrong, and it was said.
     Bad = 1,
-    /// What was given cannot be used: nothing was begun.
+    /// What was given cannot be used: nothing was begun, or nothing was done to what had been.
     Usage = 2,
     /// The Job failed.
     Failed = 3,

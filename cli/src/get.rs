@@ -5,14 +5,19 @@ mod table;
 
 use crate::args::{GetArgs, Output};
 use crate::exit::{Exit, Trouble};
+use crate::plain;
 use crate::run::document::Document;
+use crate::run::ending;
 use crate::run::memory::{self, Slag};
-use crate::run::standing;
+use crate::run::standing::{self, Standing};
+use bloomery_crds::nearest;
 use bloomery_crds::report::Projection;
+use bloomery_engine::event::UserQuestion;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::redact::Redactor;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// A Job and how it stands, as its status on a cluster says it.
 #[derive(Debug, Serialize)]
@@ -25,6 +30,27 @@ struct Seen {
     goal: String,
     /// How it stands.
     status: Projection,
+    /// What only a person at this machine wants to know.
+    #[serde(skip)]
+    here: Here,
+}
+
+/// What the status of a cluster does not say.
+#[derive(Debug)]
+struct Here {
+    /// The directory of the log.
+    log: PathBuf,
+    /// How it goes on, where it has not ended.
+    on: Option<String>,
+    /// What is asked and not yet answered.
+    questions: Vec<UserQuestion>,
+}
+
+/// Jobs, as `kubectl get -o json` has objects.
+#[derive(Debug, Serialize)]
+struct List {
+    kind: &'static str,
+    items: Vec<Seen>,
 }
 
 /// Shows a Job, or lists all.
@@ -34,7 +60,8 @@ struct Seen {
 pub fn run(args: &GetArgs) -> Result<Exit, Trouble> {
     let (text, exit) = match &args.key {
         Some(key) => {
-            let seen = seen(&memory::holder(&args.memory, args.skill.as_deref(), key)?, key)?;
+            let slag = memory::holder(&args.memory, args.skill.as_deref(), key)?;
+            let seen = seen(&args.memory, &slag, Document::required(&slag, key)?)?;
             let text = match args.output {
                 Some(output) => written(&seen, output)?,
                 None => page::of(&seen),
@@ -52,23 +79,25 @@ pub fn run(args: &GetArgs) -> Result<Exit, Trouble> {
 /// Every Job of the memory; one that cannot be read is told, and hides no other.
 fn all(args: &GetArgs) -> Result<(String, Exit), Trouble> {
     let (mut jobs, mut exit) = (Vec::new(), Exit::Good);
-    let mut slags = memory::slags(&args.memory)?;
-    slags.retain(|slag| args.skill.as_ref().is_none_or(|skill| *skill == slag.name));
-    for slag in slags {
+    for slag in slags(args)? {
         for key in slag.jobs() {
-            match seen(&slag, &key) {
-                Ok(seen) => jobs.push(seen),
+            let dir = slag.log(&key);
+            let read = Document::read(&slag, &key);
+            match read.and_then(|read| read.map(|document| seen(&args.memory, &slag, document)).transpose()) {
+                Ok(Some(seen)) => jobs.push(seen),
+                Ok(None) => note(&format!("{} is passed over: no Job was begun there on this machine", dir.display())),
                 Err(trouble) => {
-                    anstream::eprintln!("bloomery: {}: {}", slag.log(&key).display(), trouble.message);
+                    note(&format!("{}: {}", dir.display(), trouble.message));
                     exit = Exit::Bad;
                 }
             }
         }
     }
     let text = match args.output {
-        Some(output) => written(&jobs, output)?,
+        Some(output) => written(&List { kind: "List", items: jobs }, output)?,
         None if jobs.is_empty() => {
-            anstream::eprintln!("There are no Jobs in {}.", args.memory.display());
+            let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
+            note(&format!("there are no Jobs{of} in {}", args.memory.display()));
             String::new()
         }
         None => table::of(&jobs),
@@ -76,16 +105,38 @@ fn all(args: &GetArgs) -> Result<(String, Exit), Trouble> {
     Ok((text, exit))
 }
 
-fn seen(slag: &Slag, key: &str) -> Result<Seen, Trouble> {
-    let Some(Document { revision, part, .. }) = Document::read(slag, key)? else {
-        let dir = slag.log(key);
-        return Err(Trouble::usage(format!("{} is not the log of a Job that ran on this machine", dir.display())));
-    };
-    let goal = part.goal.clone();
+/// The slags that are looked at: all, or that of a Skill.
+fn slags(args: &GetArgs) -> Result<Vec<Slag>, Trouble> {
+    let mut slags = memory::slags(&args.memory)?;
+    let Some(skill) = &args.skill else { return Ok(slags) };
+    let near = nearest::did_you_mean(skill, slags.iter().map(|slag| slag.name.as_str()));
+    slags.retain(|slag| slag.name == *skill);
+    if slags.is_empty() {
+        return Err(Trouble::usage(format!("the memory {} has no Skill {skill}.{near}", args.memory.display())));
+    }
+    Ok(slags)
+}
+
+fn note(text: &str) {
+    plain::say(&format!("bloomery: {text}"));
+}
+
+fn seen(memory: &Path, slag: &Slag, Document { revision, part, .. }: Document) -> Result<Seen, Trouble> {
+    let (job, goal) = (part.run_key.clone(), part.goal.clone());
     let inputs =
         Inputs::new(revision, part, Redactor::default()).map_err(|error| Trouble::failed(error.to_string()))?;
-    let status = standing::of(slag, &inputs)?.projection;
-    Ok(Seen { job: key.to_owned(), skill: slag.name.clone(), goal, status })
+    let Standing { conversation, projection: status } = standing::of(slag, &inputs)?;
+    let on = match (conversation.outcome(), conversation.parked()) {
+        (Some(_), _) => None,
+        (None, Some(reason)) => Some(ending::parked(reason, memory, slag, &job)),
+        (None, None) => Some(format!("It may be running. {}", ending::go_on(memory, slag, &job))),
+    };
+    let questions = match on {
+        Some(_) => conversation.questions().open().iter().map(|open| open.question.clone()).collect(),
+        None => Vec::new(),
+    };
+    let here = Here { log: slag.log(&job), on, questions };
+    Ok(Seen { job, skill: slag.name.clone(), goal, status, here })
 }
 
 fn written(what: &impl Serialize, output: Output) -> Result<String, Trouble> {

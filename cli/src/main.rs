@@ -10,6 +10,7 @@ mod import;
 mod lint;
 mod look;
 mod migrate;
+mod plain;
 mod report;
 mod rules;
 mod run;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         }
     };
     let exit = done.unwrap_or_else(|Trouble { exit, message }| {
-        anstream::eprintln!("bloomery: {message}");
+        plain::say(&format!("bloomery: {message}"));
         exit
     });
     exit.into()

@@ -5,6 +5,7 @@ mod plan;
 
 use crate::args::MigrateArgs;
 use crate::exit::{Exit, Trouble};
+use crate::plain;
 use plan::{Move, Stay, plan};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -48,8 +49,7 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
 }
 
 fn say(out: &mut impl Write, line: &str) -> Result<(), Trouble> {
-    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match writeln!(out, "{line}") {
+    match writeln!(out, "{}", plain::line(line)) {
         // Whoever reads has seen enough, and what was begun is finished all the same.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::failed(error.to_string())),
         _ => Ok(()),

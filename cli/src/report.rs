@@ -1,5 +1,6 @@
 //! How findings are shown.
 
+use crate::plain::shown;
 use anstyle::{AnsiColor, Style};
 use bloomery_crds::dialect::{Finding, Severity};
 use serde::Serialize;
@@ -67,11 +68,6 @@ fn more(others: &[Finding]) -> Option<Finding> {
     Some(Finding { line: *line, column: *column, severity, path: String::new(), message, hint })
 }
 
-/// What a document says must not speak to the terminal, or begin a line.
-fn plain(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
-}
-
 /// One line a finding, and one more where there is something to do about it.
 pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
     let bold = Style::new().bold();
@@ -82,11 +78,11 @@ pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
             Severity::Warning => AnsiColor::Yellow.on_default().bold(),
         };
         let Finding { line, column, severity, path, message, hint } = finding;
-        let path = if path.is_empty() { String::new() } else { format!("{}: ", plain(path)) };
-        let (file, message) = (plain(file), plain(message));
+        let path = if path.is_empty() { String::new() } else { format!("{}: ", shown(path)) };
+        let (file, message) = (shown(file), shown(message));
         writeln!(out, "{bold}{file}:{line}:{column}:{bold:#} {colour}{severity}:{colour:#} {path}{message}")?;
         if let Some(hint) = hint {
-            writeln!(out, "    {help}help:{help:#} {}", plain(hint))?;
+            writeln!(out, "    {help}help:{help:#} {}", shown(hint))?;
         }
     }
     Ok(())

@@ -22,9 +22,27 @@ pub fn line_fault(value: &str, max: usize) -> Option<String> {
     value.contains(char::is_control).then(|| "holds a control character".to_owned())
 }
 
+/// Whether a character does something to a terminal or to the text round it, instead of standing there: a control
+/// character, one that turns the direction of what follows, or one that ends a line and is no line feed.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether nobody would see a character, or not as what it is: it steers, or has no shape. Scripts and emoji need some of
+/// those that have none, so only what a person decides about shows them.
+pub fn is_hidden(c: char) -> bool {
+    steers(c)
+        || matches!(
+            c,
+            '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{bounded, line_fault};
+    use super::{bounded, is_hidden, line_fault, steers};
     use proptest::prelude::*;
 
     proptest! {
@@ -34,6 +52,17 @@ mod tests {
             prop_assert!(cut.len() <= max.max(3));
             prop_assert!(cut == text || text.starts_with(cut.trim_end_matches('…')));
         }
+    }
+
+    #[test]
+    fn what_turns_a_text_round_steers_and_what_joins_its_characters_is_only_hidden() {
+        for c in ['\u{1b}', '\u{9b}', '\n', '\u{202e}', '\u{2066}', '\u{200f}', '\u{2028}', '\u{61c}'] {
+            assert!(steers(c) && is_hidden(c), "{c:?}");
+        }
+        for c in ['\u{200d}', '\u{ad}', '\u{feff}', '\u{e0041}'] {
+            assert!(!steers(c) && is_hidden(c), "{c:?}");
+        }
+        assert!(" aä\u{645}語\u{1f600}".chars().all(|c| !steers(c) && !is_hidden(c)));
     }
 
     #[test]

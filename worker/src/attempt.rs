@@ -130,7 +130,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
         focus_cache_bytes: args.focus_cache_bytes,
         reach: &reach,
         // No Job may bind the claim that it lies on.
-        hidden: None,
+        hidden: &[],
     };
     let epoch = Epoch::claim(files, inputs, ground, patience.outside).await?;
     let number = epoch.number();

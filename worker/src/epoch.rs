@@ -18,7 +18,7 @@ use bloomery_engine::event::WholeResult;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
 use bloomery_engine::run::Run;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where an epoch writes.
@@ -32,8 +32,9 @@ pub struct Ground<'a> {
     pub focus_cache_bytes: u64,
     /// Where the endpoints that the Job binds may be.
     pub reach: &'a Reach,
-    /// The memory of all Skills, where the Job may bind what holds it: on a person's own disk. File tools do not reach it.
-    pub hidden: Option<&'a Path>,
+    /// The directories of the memory of all Skills, where the Job may bind what holds it: on a person's own disk. File
+    /// tools do not reach them.
+    pub hidden: &'a [PathBuf],
 }
 
 /// Who an epoch deals with.
@@ -122,9 +123,9 @@ impl<'a, F: Files> Epoch<'a, F> {
         let declared = &inputs.revision.spec.resources;
         let core = CoreTools::new(resources, focus).with_notes(notes(inputs, ground));
         let mut core = core.calling(declared, resources, ground.reach.clone(), inputs.redactor.clone());
-        if let Some(hidden) = ground.hidden {
-            // The Skill's own may be a link in it.
-            core = core.hiding(&[hidden, ground.memory]).map_err(|error| log::Error::of("open", hidden, error))?;
+        if !ground.hidden.is_empty() {
+            let hidden: Vec<&Path> = ground.hidden.iter().map(PathBuf::as_path).chain([ground.memory]).collect();
+            core = core.hiding(&hidden).map_err(|error| log::Error::of("hide", ground.memory, error))?;
         }
         let recent = Recent::new(ground.memory, ground.writer);
         let world = World { model, tools, people, core: &core, recent: &recent, audience, stop, patience };

@@ -50,7 +50,7 @@ pub struct RunArgs {
     /// How many seconds a model or an MCP server that gives no answer is waited for
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub patience: u64,
-    /// Print the lines of the log to stdout, and nothing else
+    /// Print the lines of the log to stdout, and nothing else; of a Job that has ended, too
     #[arg(long)]
     pub json: bool,
 }
@@ -68,7 +68,8 @@ pub struct ModelArgs {
     /// Where the API is, such as http://localhost:11434/v1
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
-    /// The file that holds the key; without it, OPENAI_API_KEY is sent to the provider's own address
+    /// The file that holds the key; without it, OPENAI_API_KEY or ANTHROPIC_API_KEY is sent to
+    /// its provider's own address
     #[arg(long, value_name = "FILE")]
     pub api_key_file: Option<PathBuf>,
 }
@@ -112,10 +113,10 @@ pub struct EventsArgs {
 /// What `get` takes.
 #[derive(Debug, Args)]
 #[command(after_help = "Without a key, all Jobs of the memory are listed.\n\n\
-                        Exit codes: 0 good, 1 a log is broken, 2 there is no such Job.")]
+                        Exit codes: 0 good, 1 a log is broken, 2 there is no such memory, Skill or Job.")]
 pub struct GetArgs {
     /// The key of a Job in the memory
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", value_parser = key)]
     pub key: Option<String>,
     /// The memory
     #[arg(long, value_name = "DIR", default_value = "memory")]

@@ -1,7 +1,8 @@
 //! A Job as a person wants to see it: what was asked, what each gate decided, what came of it.
 
 use super::Seen;
-use crate::run::ending::{quiet, spent};
+use crate::plain;
+use crate::run::ending::{field, spent};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::Projection;
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict};
@@ -12,7 +13,7 @@ const NAMES: usize = 12;
 
 /// The page of a Job.
 pub(super) fn of(seen: &Seen) -> String {
-    let Seen { job, skill, goal, status } = seen;
+    let Seen { job, skill, goal, status, here } = seen;
     let mut page = Page::default();
     page.line("Job", &format!("{job} of the Skill {skill}"));
     page.line("Goal", goal);
@@ -29,17 +30,26 @@ pub(super) fn of(seen: &Seen) -> String {
             &format!("{} to let {} be called: {}", call.approvers.join(" and "), call.tool, call.reason),
         );
     }
+    for question in &here.questions {
+        page.line("Question", &question.text);
+        for (choice, number) in question.choices.iter().zip(1..) {
+            page.line("", &format!("  {number}  {choice}"));
+        }
+    }
     for remark in &status.remarks {
         page.line("Remark", remark);
     }
     page.line("Spent", &spent(&status.usage));
-    page.line("Log", &format!("{} events in {}", status.log.events, status.log.path));
+    page.line("Log", &format!("{} events in {}", status.log.events, here.log.display()));
     if let Some(result) = &status.result {
         let draft = if result.verified { "Answer" } else { "Draft" };
         page.line(draft, &result.text);
         for (name, value) in &result.fields {
-            page.line("", &format!("{name}: {value}"));
+            page.line("", &field(name, value));
         }
+    }
+    if let Some(on) = &here.on {
+        page.line("Unfinished", on);
     }
     page.0
 }
@@ -58,7 +68,7 @@ struct Page(String);
 impl Page {
     /// A name, and a text that may have several lines.
     fn line(&mut self, name: &str, text: &str) {
-        for (at, line) in quiet(text.trim_end()).lines().enumerate() {
+        for (at, line) in plain::lines(text.trim_end()).lines().enumerate() {
             let name = if at == 0 { name } else { "" };
             // Nothing fails that writes to a string.
             let _ = writeln!(self.0, "{}", format!("{name:NAMES$}{line}").trim_end());

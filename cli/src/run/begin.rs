@@ -53,10 +53,7 @@ pub fn again<'a>(args: &'a RunArgs, key: &str) -> Result<Job<'a>, Trouble> {
     let slag = holder(&args.memory, args.skill.as_deref(), key)?;
     let writer = writer();
     slag.open(&writer)?;
-    let Some(mut document) = Document::read(&slag, key)? else {
-        let dir = slag.log(key);
-        return Err(Trouble::usage(format!("{} is not the log of a Job that ran on this machine", dir.display())));
-    };
+    let mut document = Document::required(&slag, key)?;
     if let Some(Server { mcp, program }) = named(&args.mcp)? {
         (document.revision.mcp, document.program) = (mcp, program);
     }

@@ -102,6 +102,17 @@ impl Document {
         }
     }
 
+    /// Reads what a Job was begun with.
+    ///
+    /// # Errors
+    /// If no Job has the key, or it cannot be read, or was changed since.
+    pub fn required(slag: &Slag, key: &str) -> Result<Self, Trouble> {
+        Self::read(slag, key)?.ok_or_else(|| {
+            let dir = slag.log(key);
+            Trouble::usage(format!("{} is not the log of a Job that ran on this machine", dir.display()))
+        })
+    }
+
     /// Reads what a Job was begun with; none where no Job has the key.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The end of a run: the answer, what it cost, and how to go on.
 
 use crate::exit::Exit;
+use crate::plain;
 use crate::run::memory::Slag;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::ParkReason;
@@ -22,7 +23,7 @@ pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
 
 /// Prints an answer, the way people read it: the prose, then each field of the output contract on a line.
 pub fn answer(out: &mut impl Write, result: &WholeResult) -> io::Result<()> {
-    let text = quiet(result.text.trim_end());
+    let text = plain::lines(result.text.trim_end());
     if !text.is_empty() {
         writeln!(out, "{text}")?;
     }
@@ -30,25 +31,25 @@ pub fn answer(out: &mut impl Write, result: &WholeResult) -> io::Result<()> {
         writeln!(out)?;
     }
     for (name, value) in &result.fields {
-        let value = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        writeln!(out, "{}: {}", quiet(name), quiet(&value))?;
+        writeln!(out, "{}", field(name, value))?;
     }
     out.flush()
 }
 
-/// What a model says must not steer a terminal.
-pub fn quiet(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
+/// A field of an answer: a text as it is, anything else as JSON.
+pub fn field(name: &str, value: &Value) -> String {
+    let value = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    format!("{}: {}", plain::lines(name), plain::lines(&value))
 }
 
 /// How a Job ended, in a line or two.
 pub fn outcome(outcome: &Outcome, result: Option<&WholeResult>, usage: &Usage) -> String {
     let draft =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
-    format!("{}: {}{draft}\n{}", outcome.code, quiet(&outcome.message), spent(usage))
+    format!("{}: {}{draft}\n{}", outcome.code, plain::lines(&outcome.message), spent(usage))
 }
 
 /// What a Job has cost so far.
@@ -58,9 +59,14 @@ pub fn spent(usage: &Usage) -> String {
     format!(
         "{asked} requests to the model, {} tool calls, {} tokens, {} s of work",
         usage.tool_calls,
-        usage.input_tokens + usage.output_tokens,
+        tokens(usage),
         usage.seconds
     )
+}
+
+/// The tokens of a Job. A model may claim any number.
+pub fn tokens(usage: &Usage) -> u64 {
+    usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
 /// Why a Job is parked, and how it goes on.
@@ -107,6 +113,7 @@ mod tests {
     fn an_answer_is_prose_and_fields_and_steers_nothing() {
         let both = result("Refunded\u{1b}[2J.\n\n", json!({"order_id": "A-17", "amounts": [1, 2]}));
         assert_eq!(printed(&both), "Refunded[2J.\n\namounts: [1,2]\norder_id: A-17\n");
+        assert_eq!(printed(&result("\u{202e}Done", json!({"a\u{9b}": "\u{2066}b"}))), "Done\n\na: b\n");
         assert_eq!(printed(&result("Done", json!({}))), "Done\n");
         assert_eq!(printed(&result("", json!({"a": true}))), "a: true\n");
     }
@@ -119,6 +126,12 @@ mod tests {
         assert_eq!(exit_of(driver::Exit::Superseded, None), Exit::Superseded);
         let draft = WholeResult { verified: false, ..result("x", json!({})) };
         assert!(outcome(&failed, Some(&draft), &Usage::default()).contains("did not pass its gate"));
+    }
+
+    #[test]
+    fn a_model_may_claim_any_number_of_tokens() {
+        let usage = Usage { input_tokens: u64::MAX, output_tokens: 7, ..Usage::default() };
+        assert!(spent(&usage).contains(&format!(" {} tokens", u64::MAX)));
     }
 
     #[test]

@@ -73,6 +73,16 @@ pub fn slags(memory: &Path) -> Result<Vec<Slag>, Trouble> {
     Ok(names.map(|name| Slag::of(memory, &name)).filter(|slag| slag.dir.join(log::JOBS).is_dir()).collect())
 }
 
+/// The directories that make a memory up: itself, those in it, and those that a link in one of these leads to. Links may
+/// lead out of the memory, to what is bound.
+pub fn directories(memory: &Path) -> Vec<PathBuf> {
+    let within = |dir: &Path| names(dir).unwrap_or_default().into_iter().map(|name| dir.join(name)).collect::<Vec<_>>();
+    let first: Vec<PathBuf> = within(memory).into_iter().filter(|path| path.is_dir()).collect();
+    let linked = first.iter().flat_map(|dir| within(dir)).filter(|path| path.is_symlink() && path.is_dir());
+    let linked: Vec<PathBuf> = linked.collect();
+    [vec![memory.to_owned()], first, linked].concat()
+}
+
 /// What is in a directory, in the order of names.
 fn names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names: Vec<String> =

@@ -58,9 +58,9 @@ impl Terminal {
         }
         self.screen.say(&dialogue::shown(first, asks.len() - 1));
         loop {
-            self.screen.prompt(&dialogue::prompt(first));
+            let prompted = self.screen.prompt(&dialogue::prompt(first));
             let line = lines.recv().await?;
-            self.screen.typed();
+            prompted.typed();
             match dialogue::read(first, line.trim(), &self.by) {
                 Ok(said) => return Some(said),
                 Err(hint) => self.screen.say(&hint),

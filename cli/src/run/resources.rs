@@ -1,5 +1,6 @@
 //! What a run binds to the resources that its Skill declares: paths, URLs and files of secrets of this machine.
 
+use super::memory::directories;
 use crate::exit::Trouble;
 use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
@@ -59,9 +60,13 @@ pub fn bound(
 /// # Errors
 /// If something does.
 pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
-    let memory = memory.canonicalize().map_err(|error| Trouble::usage(format!("{}: {error}", memory.display())))?;
+    let real =
+        |dir: &PathBuf| dir.canonicalize().map_err(|error| Trouble::usage(format!("{}: {error}", dir.display())));
+    let kept: Vec<PathBuf> = directories(memory).iter().map(real).collect::<Result<_, _>>()?;
     let within = bound.iter().find_map(|resource| match &resource.source {
-        ResourceSource::Mount { path, .. } if Path::new(path).starts_with(&memory) => Some((&resource.name, path)),
+        ResourceSource::Mount { path, .. } if kept.iter().any(|dir| Path::new(path).starts_with(dir)) => {
+            Some((&resource.name, path))
+        }
         _ => None,
     });
     match within {
@@ -241,7 +246,14 @@ mod tests {
         for beside in [dir.path(), &dir.path().join("project")] {
             assert_eq!(apart(&bound(beside), &memory), Ok(()));
         }
-        for within in ["memory", "memory/slag", "project/link", "project/../memory"] {
+        // Slags, and what is in them, may be anywhere.
+        for (link, to) in [("memory/other", "slags/other"), ("memory/slag/jobs", "jobs")] {
+            fs::create_dir_all(dir.path().join(to).join("within")).unwrap();
+            std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(link)).unwrap();
+        }
+        let linked = ["slags/other", "slags/other/within", "jobs"];
+        assert_eq!(apart(&bound(&dir.path().join("slags")), &memory), Ok(()));
+        for within in ["memory", "memory/slag", "project/link", "project/../memory"].into_iter().chain(linked) {
             let trouble = apart(&bound(&dir.path().join(within)), &memory).unwrap_err();
             assert!(trouble.message.contains("must not reach its own log"), "{within}: {trouble}");
         }

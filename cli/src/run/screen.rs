@@ -2,6 +2,7 @@
 
 mod doing;
 
+use crate::plain;
 use anstyle::{AnsiColor, Style};
 use bloomery_crds::report::{Projection, Waiting};
 use bloomery_worker::driver::Audience;
@@ -17,6 +18,10 @@ const TICK: Duration = Duration::from_millis(200);
 /// Goes to the line's beginning and clears it.
 const CLEAR: &str = "\r\x1b[2K";
 
+/// A line that is too wide is cut by the terminal, which knows how wide characters are.
+const UNWRAPPED: &str = "\x1b[?7l";
+const WRAPPED: &str = "\x1b[?7h";
+
 const TURNING: [char; 4] = ['|', '/', '-', '\\'];
 
 /// Standard error, shared by all who write to it.
@@ -30,6 +35,8 @@ struct State {
     colours: bool,
     ticks: usize,
     last: Last,
+    /// What stands before the cursor of a person who types.
+    prompt: String,
     doing: Doing,
 }
 
@@ -54,7 +61,7 @@ impl Screen {
 
     fn new(live: bool, colours: bool) -> Self {
         let doing = Doing::new(Instant::now());
-        Self(Arc::new(Mutex::new(State { live, colours, ticks: 0, last: Last::Free, doing })))
+        Self(Arc::new(Mutex::new(State { live, colours, ticks: 0, last: Last::Free, prompt: String::new(), doing })))
     }
 
     /// Sees what goes on between events; nobody needs to, where no line lives.
@@ -78,33 +85,30 @@ impl Screen {
 
     /// Writes lines of ours above the living line.
     pub fn say(&self, line: &str) {
-        self.state().above(format!("{line}\n").as_bytes());
+        self.state().above(format!("{}\n", plain::lines(line)).as_bytes());
     }
 
     /// Writes a line of somebody else's, dimmed, and without what would steer a terminal.
     pub fn aside(&self, line: &str) {
-        let line = on_one_line(line);
+        let line = plain::line(line);
         let mut state = self.state();
         let dimmed =
             if state.colours { format!("{0}{line}{0:#}\n", Style::new().dimmed()) } else { format!("{line}\n") };
         state.above(dimmed.as_bytes());
     }
 
-    /// Leaves the last line to a person, behind a prompt.
-    pub fn prompt(&self, prompt: &str) {
+    /// Leaves the last line to a person, behind a prompt, as long as they are asked.
+    pub fn prompt(&self, prompt: &str) -> Prompted<'_> {
         let mut state = self.state();
         state.above(prompt.as_bytes());
-        state.last = Last::Theirs;
-    }
-
-    /// The person has ended the line.
-    pub fn typed(&self) {
-        self.state().last = Last::Free;
+        (state.last, state.prompt) = (Last::Theirs, prompt.to_owned());
+        Prompted(self)
     }
 
     /// Takes the living line away for good.
     pub fn close(&self) {
         let mut state = self.state();
+        state.leave();
         state.above(b"");
         state.live = false;
     }
@@ -114,16 +118,48 @@ impl Screen {
     }
 }
 
+/// A person is asked, until they have answered or need not any more.
+#[derive(Debug)]
+pub struct Prompted<'a>(&'a Screen);
+
+impl Prompted<'_> {
+    /// The person has ended the line.
+    pub fn typed(self) {
+        self.0.state().last = Last::Free;
+    }
+}
+
+impl Drop for Prompted<'_> {
+    fn drop(&mut self) {
+        self.0.state().leave();
+    }
+}
+
 impl State {
-    /// Writes above the living line. Nobody may be looking, which is no reason to stop.
+    /// Writes above the living line, or above the prompt of a person who is asked.
     fn above(&mut self, lines: &[u8]) {
-        let mut out = io::stderr().lock();
-        let _ = match std::mem::replace(&mut self.last, Last::Free) {
-            Last::Free => Ok(()),
-            Last::Ours => out.write_all(CLEAR.as_bytes()),
-            Last::Theirs => out.write_all(b"\n"),
-        };
-        let _ = out.write_all(lines).and_then(|()| out.flush());
+        write(&self.framed(lines));
+        if self.last == Last::Ours {
+            self.last = Last::Free;
+        }
+    }
+
+    /// Lines, with what makes room for them and what has to stand below them. What a person has typed so far stands
+    /// above; it is not lost, and the terminal still takes it back.
+    fn framed(&self, lines: &[u8]) -> Vec<u8> {
+        match self.last {
+            Last::Free => lines.to_vec(),
+            Last::Ours => [CLEAR.as_bytes(), lines].concat(),
+            Last::Theirs => [b"\n".as_slice(), lines, self.prompt.as_bytes()].concat(),
+        }
+    }
+
+    /// Nobody is asked any more: what comes stands below what they had begun to type.
+    fn leave(&mut self) {
+        if self.last == Last::Theirs {
+            self.last = Last::Free;
+            write(b"\n");
+        }
     }
 
     fn draw(&mut self) {
@@ -136,19 +172,19 @@ impl State {
         let width = size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(80);
         let line: String = self.line().chars().take(width.saturating_sub(1)).collect();
         let style = if self.colours { AnsiColor::Cyan.on_default() } else { Style::new() };
-        let mut out = io::stderr().lock();
-        let _ = write!(out, "{CLEAR}{style}{line}{style:#}").and_then(|()| out.flush());
+        write(format!("{CLEAR}{UNWRAPPED}{style}{line}{style:#}{WRAPPED}").as_bytes());
     }
 
     fn line(&self) -> String {
         let turning = TURNING.get(self.ticks % TURNING.len()).unwrap_or(&' ');
-        on_one_line(&format!("{turning} {}", self.doing.line(Instant::now())))
+        plain::line(&format!("{turning} {}", self.doing.line(Instant::now())))
     }
 }
 
-/// What somebody else says, without what would steer a terminal.
-fn on_one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// Writes to the terminal. Nobody may be looking, which is no reason to stop.
+fn write(bytes: &[u8]) {
+    let mut out = io::stderr().lock();
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
 impl Audience for Screen {
@@ -187,13 +223,27 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_come_while_a_person_types_stand_above_the_prompt() {
+        let screen = Screen::new(true, false);
+        let prompted = screen.prompt("Your answer: ");
+        assert_eq!(screen.state().framed(b"one\n"), b"\none\nYour answer: ");
+        screen.say("one");
+        screen.state().draw();
+        assert_eq!(screen.state().last, Last::Theirs);
+        drop(prompted);
+        assert_eq!(screen.state().last, Last::Free);
+        screen.prompt("Your answer: ").typed();
+        assert_eq!(screen.state().framed(b"two\n"), b"two\n");
+    }
+
+    #[test]
     fn what_a_server_tells_does_not_steer_the_terminal() {
         let screen = Screen::new(true, false);
         screen.state().doing.tell(&doing::tests::projection(), Instant::now());
         let onlooker = screen.onlooker();
         onlooker.sees(|| Progress::Called("act".into()));
-        let message = Some("one\u{1b}[2J\ntwo".to_owned());
+        let message = Some("one\u{1b}[2J\ntwo\u{202e}".to_owned());
         onlooker.sees(|| Progress::Told(Told { message, ..Told::default() }));
-        assert!(screen.state().line().starts_with("| act: one [2J two, 0 s"), "{}", screen.state().line());
+        assert!(screen.state().line().starts_with("| act: one [2J two , 0 s"), "{}", screen.state().line());
     }
 }

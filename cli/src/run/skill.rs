@@ -2,6 +2,7 @@
 
 use crate::exit::Trouble;
 use crate::look::{self, Looked};
+use crate::plain;
 use crate::report::{self, Tally};
 use crate::run::memory::Slag;
 use crate::run::templates;
@@ -48,7 +49,7 @@ pub fn of_slag(slag: &Slag, bootstrap: bool) -> Result<Loaded, Trouble> {
         let text = templates::of(&slag.name, bootstrap).ok_or_else(|| Trouble::usage(unknown(slag)))?;
         std::fs::write(&file, text)
             .map_err(|error| Trouble::failed(format!("{} cannot be written: {error}", file.display())))?;
-        anstream::eprintln!("{} is the Skill from now on: change it as you like", file.display());
+        plain::say(&format!("{} is the Skill from now on: change it as you like", file.display()));
     }
     let loaded = read(&file, Some(&slag.name))?;
     if loaded.name != slag.name {
@@ -74,7 +75,7 @@ pub fn adopt(slag: &Slag, loaded: &Loaded, of: &str) -> Result<(), Trouble> {
     let file = slag.dir.join(FILE);
     if file.try_exists().unwrap_or(true) {
         if loaded.text.as_bytes() != std::fs::read(&file).unwrap_or_default() {
-            anstream::eprintln!("{} is another version of the Skill, and stays as it is: {of} is run", file.display());
+            plain::say(&format!("{} is another version of the Skill, and stays as it is: {of} is run", file.display()));
         }
         return Ok(());
     }
@@ -138,7 +139,7 @@ pub fn read(file: &Path, slag: Option<&str>) -> Result<Loaded, Trouble> {
     let refused = || Trouble::usage(format!("{name}: {}: nothing was run", tally.words()));
     let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
     if tally.warnings > 0 {
-        anstream::eprintln!("{name}: {}: `bloomery lint` says which", tally.words());
+        plain::say(&format!("{name}: {}: `bloomery lint` says which", tally.words()));
     }
     let text = String::from_utf8_lossy(&source.bytes).into_owned();
     Ok(Loaded { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })

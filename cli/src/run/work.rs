@@ -1,11 +1,12 @@
 //! The work on a Job: one epoch of its conversation, with a person who looks on.
 
 use super::ending;
-use super::memory::Slag;
+use super::memory::{self, Slag};
 use super::people::Terminal;
 use super::screen::Screen;
 use super::standing::{self, Standing};
 use super::{Job, resources, told};
+use crate::events;
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::report::Projection;
 use bloomery_engine::event::WholeResult;
@@ -37,6 +38,9 @@ pub fn work(job: &Job<'_>, screen: &Screen, trace: &Trace, redactor: Redactor) -
     let mut inputs = inputs(job, redactor)?;
     let Standing { conversation, projection } = standing::of(&job.slag, &inputs)?;
     if conversation.outcome().is_some() {
+        if job.args.json {
+            events::print(job.slag.log(&inputs.part.run_key), Format::Json, false)?;
+        }
         return tell(job, screen, driver::Exit::Finished, &projection, conversation.result());
     }
     if projection.log.events > 0 && job.args.resume.is_none() {
@@ -45,6 +49,8 @@ pub fn work(job: &Job<'_>, screen: &Screen, trace: &Trace, redactor: Redactor) -
     // An attempt is an epoch of the log here.
     inputs.part.attempt = u32::try_from(conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
     resources::still_there(&inputs.part.resources)?;
+    // Links of the memory may lead elsewhere than when the Job began.
+    resources::apart(&inputs.part.resources, &job.args.memory)?;
     if let Err(error) = trace.open(&job.slag.dir, &inputs.part.run_key) {
         screen.say(&format!("There will be no trace in the memory's {}: {error}", trace::DIR));
     }
@@ -105,12 +111,13 @@ async fn epoch(
     let models = models.map_err(unusable)?.seen_by(&screen.onlooker());
     let tools = tools(job, screen, redactor).map_err(unusable)?.map(|tools| tools.seen_by(&screen.onlooker()));
     let reach = Reach::local();
+    let hidden = memory::directories(&job.args.memory);
     let ground = Ground {
         memory: &job.slag.dir,
         writer: &job.writer,
         focus_cache_bytes: focus::BUDGET,
         reach: &reach,
-        hidden: Some(&job.args.memory),
+        hidden: &hidden,
     };
     let claimed = Epoch::claim(Disk, inputs, ground, patience).await.map_err(|error| told(&error))?;
     screen.say(&format!("Job {} of the Skill {}, in {}", part.run_key, job.slag.name, shown(&job.slag, &part.run_key)));
@@ -126,7 +133,8 @@ async fn epoch(
         // A program gets the time to end by itself.
         let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
     }
-    let Ended { exit, projection, result } = ended.map_err(|error| told(&error))?;
+    // The Job has begun: whatever happens to its log now is a failure.
+    let Ended { exit, projection, result } = ended.map_err(|error| Trouble::failed(told(&error).message))?;
     tell(job, screen, exit, &projection, result.as_ref())
 }
 

@@ -12,6 +12,39 @@ spec:
   context: {projectStructure: true, recentChanges: true}
 ";
 
+/// A Skill whose slag is elsewhere: within what is bound.
+#[tokio::test]
+async fn a_slag_that_is_a_link_is_memory_too() {
+    let script = "
+conversations:
+  - name: looks there
+    turns:
+      - calls: [{name: write_file, arguments: {path: slags/other/skill.yaml, content: mine}}]
+      - calls: [{name: read_file, arguments: {path: slags/jobs/mark}}]
+        expect: {lastToolResultContains: it is in the memory of Jobs}
+      - say: Done.
+        expect: {lastToolResultContains: it is in the memory of Jobs}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: Done.}]
+";
+    let stand = Stand::new(script).await;
+    stand.write("skill.yaml", &CODER.replace("  context: {projectStructure: true, recentChanges: true}\n", ""));
+    for (dir, link, to) in [
+        ("slags/other/jobs", "memory/other", "../slags/other"),
+        ("slags/jobs", "memory/third/jobs", "../../slags/jobs"),
+    ] {
+        stand.write(&format!("{dir}/mark"), "");
+        fs::create_dir_all(stand.path(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, stand.path(link)).unwrap();
+    }
+    let run = |bound| ["--skill", "skill.yaml", "--goal", "Change code", "--resource", bound];
+    for bound in ["codebase=slags/other", "codebase=slags/other/jobs", "codebase=slags/jobs"] {
+        stand.run(&run(bound)).await.assert(2, "an agent must not reach its own log");
+    }
+    stand.run(&run("codebase=.")).await.assert(0, "Succeeded");
+    assert!(!stand.path("slags/other/skill.yaml").exists());
+}
+
 /// Looks for its own log by all file tools, and then does its work.
 const LOOKS_AROUND: &str = "
 conversations:

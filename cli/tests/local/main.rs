@@ -25,6 +25,8 @@ mod seeds;
 #[cfg(test)]
 mod stand;
 #[cfg(test)]
+mod standing;
+#[cfg(test)]
 mod suite;
 #[cfg(test)]
 mod tools;

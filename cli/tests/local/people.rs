@@ -1,6 +1,6 @@
 //! A person at a real terminal: `script` gives one to the run, and passes on what is typed.
 
-use super::stand::{Ran, Stand};
+use super::stand::{PATIENCE, Ran, Stand};
 use std::process::Stdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -47,7 +47,8 @@ impl Seat {
         let from = self.shown.len();
         let mut bytes = [0; 4096];
         while !self.shown[from..].contains(text) {
-            let read = self.screen.read(&mut bytes).await.unwrap();
+            let read = tokio::time::timeout(PATIENCE, self.screen.read(&mut bytes)).await;
+            let read = read.map_or(0, |read| read.unwrap());
             assert!(read > 0, "{text:?} is not shown:\n{}", self.shown);
             self.shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
         }
@@ -101,6 +102,9 @@ async fn who_leaves_the_terminal_parks_the_job() {
     // The end of the input, as a terminal has it.
     seat.types("\u{4}").await;
     seat.ended().await.assert(7, "a question waits until a person has answered");
+    let stands = stand.bloomery(&["get", "k-1"]).await;
+    stands.assert(0, "Question    Whom, [2J please?\n              1  Jane\n              2  Joe\n");
+    stands.assert(0, "Unfinished  Parked: a question waits until a person has answered");
 }
 
 /// Everything that asks for the greeting to be written down is the author's to approve.

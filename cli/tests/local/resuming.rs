@@ -5,7 +5,7 @@ use rstest::rstest;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
-const HOLDS: &str = "
+pub const HOLDS: &str = "
 conversations:
   - name: held
     turns: [{faults: [{hold: gate}], say: Hello.}]
@@ -15,7 +15,7 @@ conversations:
 
 const RUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
 
-fn interrupt(child: &Child) {
+pub fn interrupt(child: &Child) {
     signal(child, "INT");
 }
 
@@ -24,7 +24,7 @@ fn signal(child: &Child, name: &str) {
     assert!(std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
 }
 
-async fn ended(child: Child) -> Ran {
+pub async fn ended(child: Child) -> Ran {
     Ran::of(child.wait_with_output().await.unwrap())
 }
 
@@ -83,9 +83,7 @@ conversations:
     let mcp = ["--mcp-command", "sh", "-c", server, "sh", ": >called; sleep 600"];
     let mut child = stand.start(&[&RUN[..], &mcp].concat());
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    while !stand.path("called").exists() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    stand.until_there_is("called").await;
     interrupt(&child);
     // Until the first is heard, the second is not another.
     while !said.next_line().await.unwrap().unwrap().starts_with("Parking") {}

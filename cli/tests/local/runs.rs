@@ -100,6 +100,22 @@ async fn json_is_the_log_and_nothing_else() {
     ran.assert(0, "");
     assert_eq!(ran.out.lines().collect::<Vec<_>>(), stand.log("greeter/jobs/k-1"));
     assert_eq!(ran.out, stand.read("memory/greeter/logs/k-1.log"));
+    // Told again, it is the same.
+    for again in [
+        &["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1", "--json"][..],
+        &["--resume", "k-1", "--json"],
+    ] {
+        assert_eq!(stand.run(again).await.out, ran.out);
+    }
+}
+
+/// What a model says of itself is no reason to fall over.
+#[tokio::test]
+async fn a_model_may_claim_any_number_of_tokens() {
+    let claims = format!("{{say: Hello., usage: {{promptTokens: {}, completionTokens: 7}}}}", u64::MAX);
+    let stand = Stand::new(&SAYS_HELLO.replacen("{say: Hello.}", &claims, 1)).await;
+    let ran = stand.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await;
+    ran.assert(3, &format!(" {} tokens, ", u64::MAX));
 }
 
 #[tokio::test]

@@ -26,6 +26,9 @@ spec:
   problem: {statement: Greet people}
 ";
 
+/// How long a test waits for something that happens soon.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
 pub struct Stand {
     pub dir: tempfile::TempDir,
     pub model: Running,
@@ -101,13 +104,24 @@ impl Stand {
 
     async fn until(&self, is_so: impl Fn(&str) -> bool) {
         let url = format!("{}/control/held", self.model.url());
-        loop {
-            let held = reqwest::get(&url).await.unwrap().text().await.unwrap();
-            if is_so(&held) {
-                return;
+        let mut held = String::new();
+        let seen = tokio::time::timeout(PATIENCE, async {
+            while !is_so(&held) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                held = reqwest::get(&url).await.unwrap().text().await.unwrap();
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        });
+        assert!(seen.await.is_ok(), "the scripted model holds {held}");
+    }
+
+    /// Waits until there is a file.
+    pub async fn until_there_is(&self, name: &str) {
+        let there = tokio::time::timeout(PATIENCE, async {
+            while !self.path(name).exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        assert!(there.await.is_ok(), "there is no {name}");
     }
 
     pub async fn release(&self, hold: &str) {

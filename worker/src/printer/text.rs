@@ -1,6 +1,6 @@
 //! An event as one line for people.
 
-use bloomery_crds::text::bounded;
+use bloomery_crds::text::{bounded, steers};
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
@@ -23,10 +23,10 @@ pub(super) fn line(entry: &Entry, tools: &Tools) -> String {
     format!("{} {:>4} {:<19} {gist}", entry.stamp.time, entry.seq, entry.event.name()).trim_end().to_owned() + "\n"
 }
 
-/// One line without control characters: what models and servers say must not steer a terminal.
+/// One line without what steers: what models and servers say must not steer a terminal.
 fn plain(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+    for word in text.split(|c: char| c.is_whitespace() || steers(c)).filter(|word| !word.is_empty()) {
         if !line.is_empty() {
             line.push(' ');
         }
@@ -291,10 +291,10 @@ mod tests {
 
     #[test]
     fn what_a_server_says_stays_one_line_and_steers_no_terminal() {
-        let text = format!("a\nb\u{1b}[2J\u{9b}c\r{}", "x".repeat(5000));
+        let text = format!("a\nb\u{1b}[2J\u{9b}c\r\u{202e}{}", "x".repeat(5000));
         let line = printed(Event::ToolFailed { call: CallId::new(1, 0), text });
         assert_eq!(line.matches('\n').count(), 1);
-        assert!(!line.trim_end().contains(char::is_control), "{line:?}");
+        assert!(!line.trim_end().contains(steers), "{line:?}");
         assert!(line.len() < GIST + 100);
     }
 }

@@ -1,5 +1,6 @@
 //! What a person reads who is asked, and what a typed line means.
 
+use crate::plain;
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::Decision;
 use bloomery_engine::people::{Ask, HeldAsk, Said};
@@ -90,24 +91,7 @@ fn decided(held: &HeldAsk<'_>, line: &str, by: &str) -> Result<Said, String> {
 /// A text as it is, but for what steers a terminal and for what nobody would see: that is written out. A person
 /// decides about what stands there.
 fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => shown.push_str("\n    "),
-            c if c.is_control() || is_hidden(c) => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-/// Characters without a shape, and those that turn the direction of what follows.
-fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
-    )
+    text.split('\n').map(plain::shown).collect::<Vec<_>>().join("\n    ")
 }
 
 #[cfg(test)]

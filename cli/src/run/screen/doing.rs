@@ -1,5 +1,6 @@
 //! What is being done, in words that fit one line.
 
+use crate::run::ending;
 use bloomery_crds::report::{Projection, Waiting};
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::event::Told;
@@ -21,7 +22,8 @@ pub struct Doing {
 #[derive(Debug)]
 struct Stands {
     phase: String,
-    step: u32,
+    /// The main loop's requests so far.
+    asked: u32,
     tool_calls: u32,
     tokens: u64,
 }
@@ -47,9 +49,9 @@ impl Doing {
         let usage = &projection.usage;
         self.stands = Some(Stands {
             phase: projection.phase.to_string(),
-            step: usage.llm_calls.plan + 1,
+            asked: usage.llm_calls.plan,
             tool_calls: usage.tool_calls,
-            tokens: usage.input_tokens + usage.output_tokens,
+            tokens: ending::tokens(usage),
         });
         self.turn(Act::Nothing, now);
     }
@@ -98,7 +100,12 @@ impl Doing {
             let doing = self.waiting.as_deref().unwrap_or("Starting");
             return format!("{doing} ({all} s; ^C parks)");
         };
-        let Stands { step, tool_calls, tokens, .. } = stands;
+        let Stands { asked, tool_calls, tokens, .. } = stands;
+        // How it stands is told before the request is counted.
+        let step = match self.act {
+            Act::Asking(Stage::Plan, _) => asked.saturating_add(1),
+            _ => (*asked).max(1),
+        };
         let seconds = now.duration_since(self.since).as_secs();
         format!(
             "{}, {seconds} s (step {step}, {tool_calls} tool calls, {tokens} tokens, {all} s; ^C parks)",
@@ -176,17 +183,24 @@ pub(super) mod tests {
         let mut doing = Doing::new(began);
         assert_eq!(doing.line(after(1)), "Starting (1 s; ^C parks)");
         doing.tell(&projection(), after(2));
-        let rest = "(step 4, 2 tool calls, 120 tokens, 9 s; ^C parks)";
-        let line = |doing: &Doing| doing.line(after(9)).strip_suffix(rest).unwrap().to_owned();
-        assert_eq!(line(&doing), "Running, 7 s ");
+        let line = |doing: &Doing, step: u32| {
+            let rest = format!("(step {step}, 2 tool calls, 120 tokens, 9 s; ^C parks)");
+            let line = doing.line(after(9));
+            line.strip_suffix(&rest).unwrap_or_else(|| panic!("{line}")).to_owned()
+        };
+        assert_eq!(line(&doing, 3), "Running, 7 s ");
         doing.see(Progress::Asked(Stage::Plan), after(3));
-        assert_eq!(line(&doing), "The model is asked, 6 s ");
+        assert_eq!(line(&doing, 4), "The model is asked, 6 s ");
         doing.see(Progress::Answering(999), after(4));
-        assert_eq!(line(&doing), "The model answers: 999 bytes, 6 s ");
+        assert_eq!(line(&doing, 4), "The model answers: 999 bytes, 6 s ");
         doing.see(Progress::Answering(12_345), after(4));
-        assert_eq!(line(&doing), "The model answers: 12.3 kB, 6 s ");
+        assert_eq!(line(&doing, 4), "The model answers: 12.3 kB, 6 s ");
         doing.see(Progress::Asked(Stage::Finalization), after(5));
-        assert_eq!(line(&doing), "The model, as judge, is asked, 4 s ");
+        assert_eq!(line(&doing, 3), "The model, as judge, is asked, 4 s ");
+        let mut first = projection();
+        first.usage.llm_calls.plan = 0;
+        doing.tell(&first, after(5));
+        assert_eq!(line(&doing, 1), "Running, 4 s ");
     }
 
     #[test]

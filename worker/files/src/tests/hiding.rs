@@ -80,6 +80,31 @@ fn what_is_hidden_is_not_listed_found_or_summed_up() {
     }
 }
 
+/// The directories of a link's target are not made, whether something is hidden or not.
+#[rstest]
+#[case::the_link("dangling/file")]
+#[case::below_it("dangling/deep/file")]
+#[case::by_another_link("hop-there/file")]
+fn no_directory_is_made_through_a_link_that_leads_nowhere(#[case] path: &str) {
+    let stand = stand();
+    unix::symlink("src/nowhere/further", stand.at("dangling")).unwrap();
+    unix::symlink("dangling", stand.at("hop-there")).unwrap();
+    let before = tree(stand.dir.path());
+    for workspace in [stand.workspace(), hiding(&stand)] {
+        let write = json!({"path": path, "content": "x", "createDirectories": true}).to_string();
+        workspace.call(Tool::Write, &write).unwrap_err();
+        assert_eq!(tree(stand.dir.path()), before);
+    }
+    // One that leads somewhere is a way like any other.
+    unix::symlink("src", stand.at("leads")).unwrap();
+    for (workspace, name) in [(stand.workspace(), "one"), (hiding(&stand), "other")] {
+        let path = format!("leads/{name}/deep/file");
+        let write = json!({"path": path, "content": "x", "createDirectories": true}).to_string();
+        workspace.call(Tool::Write, &write).unwrap();
+        assert_eq!(fs::read_to_string(stand.at(&format!("src/{name}/deep/file"))).unwrap(), "x");
+    }
+}
+
 /// It is known by what it is: another name does not show it, and another directory of its name is not hidden.
 #[test]
 fn what_is_hidden_may_be_renamed() {

@@ -1,0 +1,40 @@
+//! Texts of others, as a terminal shows them: they must not steer it, nor turn what stands beside them round.
+
+use bloomery_crds::text::{is_hidden, steers};
+
+/// Says something to whoever looks on.
+pub fn say(text: &str) {
+    anstream::eprintln!("{}", lines(text));
+}
+
+/// A text of several lines, without what steers.
+pub fn lines(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !steers(*c)).collect()
+}
+
+/// A text on one line, with blanks for what steers.
+pub fn line(text: &str) -> String {
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+}
+
+/// A text on one line that hides nothing: what steers or has no shape is written out.
+pub fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_steers_a_terminal() {
+        let text = "one\u{1b}[2J\ttwo\u{202e}\r\nthree\u{2028}\u{200d}";
+        assert_eq!(lines(text), "one[2J\ttwo\nthree\u{200d}");
+        assert_eq!(line(text), "one [2J two   three \u{200d}");
+        assert_eq!(shown(text), "one\\u{1b}[2J\\ttwo\\u{202e}\\r\\nthree\\u{2028}\\u{200d}");
+    }
+}
