@@ -6,7 +6,7 @@ use crate::inputs::{self, Inputs};
 use crate::log;
 use crate::log::files::{Disk, Files};
 use crate::printer::Printer;
-use crate::reach::Reach;
+use crate::reach::{ApiServer, Reach};
 use crate::recent::Recent;
 use crate::redact::Redactor;
 use crate::report::{self, Reporter};
@@ -121,8 +121,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
         return Err(Error::Report("the Job's part names no endpoint for reports".to_owned()));
     };
     let client = report::Client::new(endpoint, args.token.clone(), inputs.redactor.clone()).map_err(Error::Report)?;
-    // Every pod is told where it is.
-    let api_server = std::env::var("KUBERNETES_SERVICE_HOST").ok().and_then(|host| host.parse().ok());
+    let api_server = ApiServer::told(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
     let reach = Reach::of_namespace(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
     let ground = Ground {
         memory: &args.memory,

@@ -9,6 +9,10 @@ use std::time::Duration;
 /// How long it may take until a connection stands, TLS included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a connection is kept where a lost call costs much: servers close idle ones after 5 s and later, and of a call
+/// that meets the closing nobody knows whether it took effect.
+pub const IDLE: Duration = Duration::from_secs(4);
+
 /// Why there can be no client for a URL.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

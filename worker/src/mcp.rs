@@ -23,6 +23,7 @@ use crate::http;
 use crate::progress::{Onlooker, Progress};
 use crate::recent::Recent;
 use crate::redact::Redactor;
+use crate::tools::lost_before;
 use bloomery_crds::run::{BoundResource, McpEndpoint};
 use bloomery_engine::bindings;
 use bloomery_engine::event::Told;
@@ -53,10 +54,6 @@ pub const MAX_CALL_TIMEOUT: Duration = Duration::from_mins(4);
 /// How long the first call may take at least: its server may have to start (`design.md`, section 6).
 const FIRST_CALL: Duration = Duration::from_secs(30);
 
-/// How long a connection is kept. Servers close idle ones after 5 s and later, and a call that meets the
-/// closing would be indeterminate.
-const IDLE: Duration = Duration::from_secs(4);
-
 /// How long a call is held back while its server cannot be reached: long enough for a restart.
 const UNSENT_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -81,7 +78,7 @@ impl Client {
     /// Makes a client. The session begins with the first request, and anew where it was lost: beginning one has
     /// no effect. What the server says is read without the secrets that `redactor` knows.
     pub fn new(endpoint: &McpEndpoint, redactor: Redactor) -> Result<Self, http::Error> {
-        let (http, url) = (http::client(&endpoint.url, IDLE)?, Arc::from(endpoint.url.as_str()));
+        let (http, url) = (http::client(&endpoint.url, http::IDLE)?, Arc::from(endpoint.url.as_str()));
         Ok(Self::of(Server::Remote { transport: Transport::new(http, redactor), url: Arc::clone(&url) }, url))
     }
 
@@ -255,7 +252,7 @@ impl Client {
     /// What came of a call that was not sent: it has failed, unless it was sent before.
     fn unsent(&self, call: &ToolCall<'_>, text: String) -> CallOutcome {
         if call.sent_before {
-            return self.indeterminate(&format!("its answer was lost; it could not be repeated: {text}"));
+            return self.indeterminate(&lost_before(&text));
         }
         CallOutcome::failed(text)
     }

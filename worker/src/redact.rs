@@ -18,7 +18,7 @@ mod source;
 mod writer;
 
 pub use event::Fault;
-pub use forms::MAX_VALUE;
+pub use forms::{MAX_VALUE, MIN as SHORTEST};
 pub use writer::Writer;
 
 use bloomery_crds::run::{JobPart, ResourceSource};

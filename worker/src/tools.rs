@@ -39,6 +39,21 @@ pub enum Fault {
     Indeterminate(String),
 }
 
+impl Fault {
+    /// What it means where the call was made before, and its answer lost.
+    fn of_try(self, sent_before: bool) -> Self {
+        match self {
+            Self::Failed(text) if sent_before => Self::Indeterminate(lost_before(&text)),
+            fault => fault,
+        }
+    }
+}
+
+/// What is said of a call that was sent before and cannot be made again.
+pub(crate) fn lost_before(why: &str) -> String {
+    format!("its answer was lost; it could not be repeated: {why}")
+}
+
 impl From<String> for Fault {
     fn from(text: String) -> Self {
         Self::Failed(text)
@@ -75,12 +90,14 @@ impl CoreTools {
     }
 
     /// Makes a call once; gives [`Event::ToolCompleted`], [`Event::ToolFailed`] where it did not happen, and
-    /// [`Event::ToolIndeterminate`] where that is not known when `within` is over. `files` is the layer below the
+    /// [`Event::ToolIndeterminate`] where that is not known when `within` is over: of a call that was made before, whose
+    /// answer was lost, it is not known either. `files` is the layer below the
     /// slag's memory.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Event {
         let answer = tokio::time::timeout(within, self.answer(call, within, files))
             .await
-            .unwrap_or_else(|_| Err(Fault::Indeterminate(format!("{} did not end within {within:?}.", call.tool))));
+            .unwrap_or_else(|_| Err(Fault::Indeterminate(format!("{} did not end within {within:?}.", call.tool))))
+            .map_err(|fault| fault.of_try(call.sent_before));
         let call = call.id.clone();
         match answer {
             Ok(text) => Event::ToolCompleted { call, text },

@@ -31,6 +31,7 @@ pub use questions::{OpenQuestion, Questions, StrayReply};
 pub use selecting::Selecting;
 
 use crate::bootstrap::workflows::Status;
+use crate::endpoint;
 use crate::event::{CallId, ContextPart, Event, ModelFailure, WholeResult};
 use crate::gate::catalogue;
 use crate::gate::rules::Rules;
@@ -210,7 +211,8 @@ impl Conversation {
         let output = |tool: &CatalogueTool| Some((tool.alias.clone(), Schema::compile(tool.output_schema.as_ref()?)));
         self.outputs = tools.iter().filter_map(output).collect();
         self.budget.read(self.visible.iter().map(tool_bytes).sum());
-        self.rules = Rules::compile(&self.run.skill, tools);
+        let unusable = endpoint::remarks(&self.run.skill.resources, &self.run.resources);
+        self.rules = Rules::compile(&self.run.skill, tools).remarking(unusable);
         self.tools = Some(tools.to_vec());
     }
 

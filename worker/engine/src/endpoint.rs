@@ -25,7 +25,8 @@ const MAX_URL: usize = 8 * 1024;
 pub struct Endpoint {
     /// The name that the Skill gives it.
     pub name: String,
-    base: Base,
+    /// Where it is, or why no path can be put at the end of its URL.
+    base: Result<Base, String>,
     auth: Option<Auth>,
     rules: Option<Vec<EndpointRule>>,
 }
@@ -58,8 +59,7 @@ pub struct Planned {
     pub auth: Option<(Auth, KeyFile)>,
 }
 
-/// The endpoints among what a Job binds, in the order of the Skill. One whose URL no path can be put at the end of, and one
-/// that the Skill does not declare, is none.
+/// The endpoints among what a Job binds, in the order in which it does; one that the Skill does not declare is none.
 pub fn endpoints(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<Endpoint> {
     let endpoint = |resource: &BoundResource| {
         let (ResourceType::ApiEndpoint, ResourceSource::Value(url)) = (resource.kind, &resource.source) else {
@@ -68,7 +68,7 @@ pub fn endpoints(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> V
         let declaration = declared.iter().find(|declared| declared.name == resource.name)?;
         Some(Endpoint {
             name: resource.name.clone(),
-            base: Base::parse(url).ok()?,
+            base: Base::parse(url),
             auth: declaration.auth.as_ref().map(|auth| Auth::new(auth, bound)),
             rules: declaration.rules.clone(),
         })
@@ -106,6 +106,16 @@ impl Endpoint {
         self.methods().iter().any(|method| method.is_read() == reads_only)
     }
 
+    /// Why no call of it can be made at all.
+    pub fn fault(&self) -> Option<String> {
+        self.base().err()
+    }
+
+    fn base(&self) -> Result<&Base, String> {
+        let told = |why: &String| format!("the URL of `{}` cannot be called with a path: {why}", self.name);
+        self.base.as_ref().map_err(told)
+    }
+
     /// The rules, for whoever calls it.
     pub fn rules(&self) -> Option<&[EndpointRule]> {
         self.rules.as_deref()
@@ -130,6 +140,12 @@ impl Endpoint {
     }
 }
 
+/// What is bound as an endpoint and cannot be called by these tools, a sentence each.
+pub fn remarks(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<String> {
+    let endpoints = endpoints(declared, bound);
+    endpoints.iter().filter_map(Endpoint::fault).map(|fault| format!("{fault}.")).collect()
+}
+
 /// The endpoints that a tool is for: one that only reads, or one that may change something.
 pub fn serving(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint> {
     endpoints.iter().filter(|endpoint| endpoint.serves(reads_only)).collect()
@@ -142,6 +158,7 @@ pub fn serving(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint> {
 pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<Planned, String> {
     let asked = Asked::read(arguments)?;
     let endpoint = chosen(&serving(endpoints, reads_only), asked.resource.as_deref())?;
+    let base = endpoint.base()?;
     let method = asked.method(reads_only)?;
     let path = asked.path()?;
     if !allowed::allows(endpoint.rules(), method, path.segments()) {
@@ -151,7 +168,7 @@ pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Resu
             summary(endpoint.rules())
         ));
     }
-    let url = format!("{}{}", endpoint.base.join(&path), asked.query()?);
+    let url = format!("{}{}", base.join(&path), asked.query()?);
     if url.len() > MAX_URL {
         return Err(format!("the URL has {} bytes, and at most {MAX_URL} are sent", url.len()));
     }

@@ -64,6 +64,28 @@ pub struct Author {
     pub time: String,
 }
 
+/// Why a note was not written, or may not have been: a sentence for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing was written.
+    Unwritten(String),
+    /// Nobody knows whether it was.
+    Unknown(String),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Unwritten(text) | Self::Unknown(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl From<String> for Fault {
+    fn from(text: String) -> Self {
+        Self::Unwritten(text)
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReadArguments {
@@ -115,19 +137,19 @@ impl Bank {
     /// The same content once more changes nothing, whatever was expected: so a call whose answer was lost can be made again.
     ///
     /// # Errors
-    /// A sentence for the model; nothing was written.
-    pub fn write(&self, arguments: &str, author: &Author) -> Result<String, String> {
+    /// A sentence for the model, and whether it is known that nothing was written.
+    pub fn write(&self, arguments: &str, author: &Author) -> Result<String, Fault> {
         let WriteArguments { file, content, expect } = crate::parsed(arguments)?;
         let name = Name::parse(&file)?;
         if content.len() > MAX_NOTE {
-            return Err(format!(
+            return Err(Fault::Unwritten(format!(
                 "The content has {} bytes, more than the {MAX_NOTE} that a note may have; nothing was written. Keep what \
                  later Jobs need, and put parts of it into {DETAILS}/.",
                 content.len()
-            ));
+            )));
         }
         if text::has_nul(content.as_bytes()) {
-            return Err("The content holds a NUL byte: a note is text; nothing was written.".to_owned());
+            return Err("The content holds a NUL byte: a note is text; nothing was written.".to_owned().into());
         }
         let cabinet = Cabinet::make(&self.memory).map_err(|error| unusable(&error))?;
         let wish = write::Wish { name: &name, content: content.as_bytes(), expect: expect.trim(), author };
@@ -139,7 +161,7 @@ impl Bank {
 fn told(name: &Name, held: &Held, cabinet: &Cabinet) -> String {
     let text::Decoded { text, notes } = text::decoded(&held.bytes);
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let author = cabinet.author(name, &held.digest).map_or_else(String::new, |author| format!(", {author}"));
+    let author = cabinet.authors(std::slice::from_ref(name)).of(name, &held.digest);
     let advice = advice(name, &text);
     format!("{text}{gap}[{name}: {} bytes, hash {}{author}{notes}]{advice}", held.bytes.len(), held.hash())
 }

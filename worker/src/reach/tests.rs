@@ -41,7 +41,7 @@ fn a_pod_calls_public_addresses_and_services_of_its_namespace() {
             assert!(!takes(&reach, service, address), "{service} {address}");
         }
     }
-    for other in ["shop.other.svc", "shop.acme", "shop.acme.svc.evil.com", "acme.svc", "0.shop.acme.svc", "10.96.0.7"] {
+    for other in ["shop.acme", "shop.acme.svc.evil.com", "10.96.0.7"] {
         assert!(!takes(&reach, other, "10.96.0.7"), "{other}");
     }
     let refusal = reach.refusal("api.example.com", "10.0.0.1".parse().unwrap()).unwrap();
@@ -63,11 +63,52 @@ fn a_range_that_is_listed_may_be_called_and_none_beside_it() {
 #[test]
 fn the_api_server_is_no_endpoint_whatever_leads_there() {
     let reach = Reach::of_namespace("default", ranges(&["10.0.0.0/8"]));
-    let apart = reach.clone().without_api_server("10.96.0.1".parse().ok());
-    for host in ["kubernetes", "kubernetes.default.svc", "10.96.0.1", "alias.default.svc"] {
+    let apart = reach.clone().without_api_server(ApiServer::At(vec!["10.96.0.1".parse().unwrap()]));
+    for host in ["10.96.0.1", "alias.default.svc"] {
         assert!(takes(&reach, host, "10.96.0.1") && !takes(&apart, host, "10.96.0.1"), "{host}");
         assert!(!takes(&apart, host, "::ffff:10.96.0.1") && takes(&apart, host, "10.96.0.2"), "{host}");
     }
+    for host in ["kubernetes", "Kubernetes.Default.", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
+    {
+        assert!(reach.refusal_unasked(host).is_some_and(|why| why.contains("which is no endpoint")), "{host}");
+        assert!(!takes(&reach, host, "1.1.1.1") && Reach::local().refusal_unasked(host).is_none(), "{host}");
+    }
+    let unknown = reach.without_api_server(ApiServer::Unknown);
+    assert!(!takes(&unknown, "shop.default.svc", "10.96.0.7") && takes(&unknown, "api.example.com", "1.1.1.1"));
+}
+
+#[tokio::test]
+async fn where_the_api_server_is_is_told_by_address_or_looked_up() {
+    let told = |host| async move { ApiServer::told(host).await };
+    assert_eq!(told(None).await, ApiServer::None);
+    assert_eq!(told(Some("::ffff:10.96.0.1")).await, ApiServer::At(vec!["10.96.0.1".parse().unwrap()]));
+    assert_eq!(told(Some("api server")).await, ApiServer::Unknown);
+}
+
+#[rstest]
+#[case::another_namespace("shop.other.svc")]
+#[case::in_full("SHOP.Other.svc.cluster.local.")]
+#[case::of_a_service("0.shop.acme.svc")]
+#[case::no_service("acme.svc")]
+fn a_name_of_the_cluster_that_is_not_the_tenants_is_refused_wherever_it_leads(#[case] host: &str) {
+    let reach = Reach::of_namespace("acme", ranges(&["10.0.0.0/8"]));
+    for reach in [&reach, &Reach::default()] {
+        assert!(reach.refusal_unasked(host).is_some_and(|why| why.contains("no Service of the Job's namespace")));
+        assert!(!takes(reach, host, "1.1.1.1") && !takes(reach, host, "10.96.0.7"));
+    }
+    assert!(Reach::local().refusal_unasked(host).is_none());
+}
+
+/// A machine of the node's domain may have the name too.
+#[test]
+fn one_label_is_looked_up_as_a_service_and_nothing_else() {
+    let reach = Reach::of_namespace("acme", Vec::new());
+    for (host, name) in
+        [("ip-10-0-0-5", "ip-10-0-0-5.acme.svc"), ("Shop.", "shop.acme.svc"), ("a.example", "a.example")]
+    {
+        assert_eq!(reach.sought(host), name);
+    }
+    assert_eq!(Reach::local().sought("shop"), "shop");
 }
 
 #[test]
@@ -84,13 +125,22 @@ fn a_person_calls_this_machine_and_their_network_and_no_metadata() {
 #[case::public("1.1.1.1", false)]
 #[case::a_name("localhost", false)]
 fn an_address_in_a_url_is_looked_at(#[case] host: &str, #[case] is_refused: bool) {
-    assert_eq!(Reach::default().refusal_of_literal(host).is_some(), is_refused);
+    assert_eq!(Reach::default().refusal_unasked(host).is_some(), is_refused);
+}
+
+/// None of them is a Service, though they have no dot.
+#[test]
+fn a_private_address_in_a_url_is_no_service() {
+    let reach = Reach::of_namespace("acme", Vec::new());
+    for host in ["[fd12::1]", "[::ffff:a00:1]", "[64:ff9b::a00:1]", "10.0.0.1"] {
+        assert!(reach.refusal_unasked(host).is_some_and(|why| why.contains("a private address")), "{host}");
+    }
 }
 
 #[tokio::test]
 async fn a_name_is_looked_at_once_it_is_resolved() {
     let of = |reach: Reach| async move { reach.resolve("localhost".parse().unwrap()).await };
-    let Err(refusal) = of(Reach::of_namespace("acme", Vec::new())).await else { panic!("not refused") };
+    let Err(refusal) = of(Reach::default()).await else { panic!("not refused") };
     assert!(refusal.to_string().starts_with("localhost is at "), "{refusal}");
     assert!(of(Reach::local()).await.unwrap().all(|address| address.ip().is_loopback()));
 }

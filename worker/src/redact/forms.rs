@@ -4,7 +4,7 @@ use super::notation::Notation;
 use std::collections::BTreeSet;
 
 /// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
-pub(super) const MIN: usize = 8;
+pub const MIN: usize = 8;
 
 /// The most of a value that is looked for, in bytes: what is made ready for it takes some thirty times as much memory.
 pub const MAX_VALUE: usize = 16 * 1024;

@@ -3,10 +3,10 @@
 mod answer;
 
 use super::Fault;
-use crate::http::{self, Route, cause};
+use crate::http::{self, IDLE, Route, cause};
 use crate::model::key::{self, Key};
 use crate::reach::Reach;
-use crate::redact::Redactor;
+use crate::redact::{Redactor, SHORTEST};
 use bloomery_crds::run::BoundResource;
 use bloomery_crds::v1alpha1::{Method, ResourceDeclaration};
 use bloomery_engine::endpoint::{self, Endpoint, Planned};
@@ -16,9 +16,6 @@ use reqwest::{Client, RequestBuilder};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-/// How long a connection is kept: servers close idle ones after 5 s and later, and what meets the closing is lost.
-const IDLE: Duration = Duration::from_secs(4);
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
@@ -65,7 +62,7 @@ impl Http {
 
     fn request(&self, planned: &Planned, call: &ToolCall<'_>) -> Result<RequestBuilder, String> {
         let url = reqwest::Url::parse(&planned.url).map_err(|error| error.to_string())?;
-        if let Some(refusal) = url.host_str().and_then(|host| self.reach.refusal_of_literal(host)) {
+        if let Some(refusal) = url.host_str().and_then(|host| self.reach.refusal_unasked(host)) {
             return Err(refusal);
         }
         let method: &'static str = planned.method.into();
@@ -79,6 +76,13 @@ impl Http {
         }
         if let Some((auth, file)) = &planned.auth {
             let key = Key::read(Some(file)).map_err(|error| told(error, &auth.credential))?;
+            if key.secret().len() < SHORTEST {
+                return Err(format!(
+                    "the credential `{}` has fewer than {SHORTEST} bytes, and nobody could keep it out of what is told: it \
+                     takes a longer one",
+                    auth.credential
+                ));
+            }
             // It is in no text that comes back, even where the file holds another by then.
             self.redactor.learn(&auth.credential, key.secret().as_bytes());
             let header = key.header(&auth.prefix);

@@ -7,7 +7,7 @@ use bloomery_crds::run::JobPart;
 use bloomery_crds::v1alpha1::BankUse;
 use bloomery_engine::event::{CallId, ContextKind, ContextPart};
 use bloomery_engine::gate::core_tools::{MEMORY_READ, MEMORY_WRITE};
-use bloomery_files::bank::{Author, Bank, Note};
+use bloomery_files::bank::{self, Author, Bank, Note};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,11 +64,11 @@ impl Notes {
             time: clock::wall_time(),
         };
         let answered = tokio::task::spawn_blocking(move || match tool {
-            Tool::Read => bank.read(&arguments),
-            Tool::Write => bank.write(&arguments, &author),
+            Tool::Read => bank.read(&arguments).map_err(Fault::Failed),
+            Tool::Write => bank.write(&arguments, &author).map_err(told),
         });
         match answered.await {
-            Ok(answer) => Ok(answer?),
+            Ok(answer) => answer,
             Err(error) => Err(Fault::Indeterminate(format!("The memory bank gave no answer: {error}."))),
         }
     }
@@ -86,6 +86,13 @@ impl Notes {
             Err(_) => Bank::unread(&format!("It was not read within {within:?}.")),
         };
         notes.into_iter().map(part).collect()
+    }
+}
+
+fn told(fault: bank::Fault) -> Fault {
+    match fault {
+        bank::Fault::Unwritten(text) => Fault::Failed(text),
+        bank::Fault::Unknown(text) => Fault::Indeterminate(text),
     }
 }
 

@@ -24,6 +24,17 @@ async fn asked(core: &CoreTools, tool: &str, arguments: &str) -> Event {
 
 /// Makes a call of a core tool.
 pub(super) async fn call(core: &CoreTools, tool: &str, arguments: &str, within: Duration, files: &impl Files) -> Event {
+    call_again(core, tool, arguments, (within, false), files).await
+}
+
+/// Makes a call of a core tool, which may have been sent before.
+async fn call_again(
+    core: &CoreTools,
+    tool: &str,
+    arguments: &str,
+    (within, sent_before): (Duration, bool),
+    files: &impl Files,
+) -> Event {
     let (id, key) = (id(), Digest::of_bytes(b""));
     let source = ToolSource::Core;
     let call = ToolCall {
@@ -34,11 +45,23 @@ pub(super) async fn call(core: &CoreTools, tool: &str, arguments: &str, within: 
         key,
         idempotent: true,
         read_only: true,
-        sent_before: false,
+        sent_before,
         source,
         timeout_seconds: None,
     };
     core.call(&call, within, files).await
+}
+
+/// What fails now may have happened then.
+#[tokio::test]
+async fn a_call_that_was_sent_before_does_not_fail_but_is_lost() {
+    let memory = tempfile::tempdir().unwrap();
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let failed = asked(&core, WRITE_FILE, "{}").await;
+    let Event::ToolFailed { text: why, .. } = failed else { panic!("{failed:?}") };
+    let lost = call_again(&core, WRITE_FILE, "{}", (PLENTY, true), &Disk).await;
+    let text = format!("its answer was lost; it could not be repeated: {why}");
+    assert_eq!(lost, Event::ToolIndeterminate { call: id(), text });
 }
 
 #[tokio::test]

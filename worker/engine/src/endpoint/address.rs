@@ -39,11 +39,19 @@ impl Base {
         if authority.is_empty() || !authority.chars().all(is_plain) {
             return Err("its host cannot be read".to_owned());
         }
+        if path.contains(['?', '#']) {
+            return Err("it has a query or a fragment".to_owned());
+        }
         if path.contains("//") {
             return Err("its path has an empty segment (//)".to_owned());
         }
         let (path, has_slash) = path.strip_suffix('/').map_or((path, false), |path| (path, true));
-        Ok(Self { origin: format!("{scheme}://{authority}"), path: Path::parse(path)?, has_slash })
+        let mut base = Path::parse(path)?;
+        if path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)) {
+            // Nobody compares it, so its escapes are those of whoever bound it.
+            path.clone_into(&mut base.sent);
+        }
+        Ok(Self { origin: format!("{scheme}://{authority}"), path: base, has_slash })
     }
 
     /// The URL of a path below it.
@@ -108,7 +116,8 @@ fn read(segment: &str) -> Result<(String, String), String> {
         if byte == b'%' && !is_escaped {
             return Err("a % in the path is followed by two hexadecimal digits; one that is meant is %25".to_owned());
         }
-        push(&mut sent, byte, is_unreserved(byte) || (!is_escaped && b"!$&'()*+,;=:@".contains(&byte)));
+        // By what it means, however it was written: else there were two spellings, and conditions compare one.
+        push(&mut sent, byte, is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte));
         meant.push(byte);
     }
     if let Some(fault) = fault(&meant) {

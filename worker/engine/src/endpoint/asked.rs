@@ -1,8 +1,9 @@
 //! What a call asks for, read and bounded.
 
 use super::address::{Path, component};
+use crate::gate::core_tools::http::HTTP_GET;
 use bloomery_crds::v1alpha1::{CALL_HEADERS, Method};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -22,8 +23,14 @@ pub(super) struct Asked {
     query: Map<String, Value>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "present")]
     json: Option<Value>,
     body: Option<String>,
+}
+
+/// What is there, `null` too, which is a body as well as another.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 type Headers = Vec<(String, String)>;
@@ -42,7 +49,8 @@ impl Asked {
         if *text == spelt { Ok(path) } else { Err(format!("a path has one spelling only: write this one as {spelt}")) }
     }
 
-    /// GET, where a tool that only reads does not say; another has to say.
+    /// GET, where a tool that only reads does not say; another has to say, and does not read: what the Skill says of one
+    /// of the two tools could be got round by the other.
     pub(super) fn method(&self, reads_only: bool) -> Result<Method, String> {
         match self.method {
             None if reads_only => Ok(Method::Get),
@@ -50,6 +58,9 @@ impl Asked {
             Some(method) if reads_only && !method.is_read() => {
                 Err(format!("this tool only reads, and {method} does not"))
             }
+            Some(method) if !reads_only && method.is_read() => Err(format!(
+                "this tool is for what may change something, and a {method} only reads: {HTTP_GET} does that"
+            )),
             Some(method) => Ok(method),
         }
     }

@@ -41,6 +41,8 @@ fn url_of(base: &str, path: &str) -> Result<String, String> {
 #[case::no_path_at_all("https://x.example", "/", "https://x.example/")]
 #[case::a_percent_sign("https://x.example", "/100%25", "https://x.example/100%25")]
 #[case::methods_of_google("https://x.example", "/v1/things:batchGet", "https://x.example/v1/things:batchGet")]
+#[case::escapes_of_the_base("https://x.example/a%2Bb+c/", "/d", "https://x.example/a%2Bb+c/d")]
+#[case::letters_of_the_base("https://x.example/ä", "/d", "https://x.example/%C3%A4/d")]
 #[case::dots_in_names("https://x.example", "/a..b/...", "https://x.example/a..b/...")]
 fn a_path_goes_below_the_base(#[case] base: &str, #[case] path: &str, #[case] url: &str) {
     assert_eq!(url_of(base, path).as_deref(), Ok(url));
@@ -51,7 +53,10 @@ fn a_path_goes_below_the_base(#[case] base: &str, #[case] path: &str, #[case] ur
 #[case::no_slash("orders", "/orders")]
 #[case::nothing("", "/")]
 #[case::an_escape_too_many("/%6frders", "/orders")]
-#[case::small_digits("/a%2cb", "/a%2Cb")]
+#[case::small_digits("/a%c3%A4", "/a%C3%A4")]
+#[case::an_escaped_colon("/orders%3Acancel", "/orders:cancel")]
+#[case::an_escaped_comma("/a%2cb", "/a,b")]
+#[case::an_escaped_plus("/c%2B", "/c+")]
 #[case::a_space("/a b", "/a%20b")]
 #[case::letters("/ä", "/%C3%A4")]
 #[case::an_at_sign("@evil.example/x", "/@evil.example/x")]
@@ -116,16 +121,32 @@ fn a_path_and_a_url_have_a_longest() {
 #[case::a_backslash("https://x.example\\@evil.example")]
 #[case::no_url("x.example")]
 fn a_url_that_nothing_can_be_put_below_is_no_endpoint(#[case] url: &str) {
-    assert_eq!(shop(url, &json!({})), []);
-    let fault = plan(&[], &json!({"path": "/a"}), true).unwrap_err();
-    assert_eq!(fault, "the Job binds no endpoint that this tool may call");
+    let fault = url_of(url, "/a").unwrap_err();
+    assert!(fault.starts_with("the URL of `shop` cannot be called with a path: "), "{fault}");
+    assert_eq!(plan(&[], &json!({}), true).unwrap_err(), "the Job binds no endpoint that this tool may call");
+}
+
+/// Else a call that names none would go to the other one.
+#[test]
+fn an_endpoint_that_cannot_be_called_is_one_still() {
+    let declared: Vec<ResourceDeclaration> = serde_json::from_value(
+        json!([{"name": "docs", "type": "api_endpoint"}, {"name": "wiki", "type": "api_endpoint"}]),
+    )
+    .unwrap();
+    let at = |name, url: &str| bound(name, ResourceType::ApiEndpoint, ResourceSource::Value(url.into()));
+    let bound = [at("docs", "https://docs.example/?lang=en"), at("wiki", "https://wiki.example")];
+    let endpoints = endpoints(&declared, &bound);
+    assert_eq!(plan(&endpoints, &json!({}), true).unwrap_err(), "resource says which endpoint is meant: docs, wiki");
+    let fault = "the URL of `docs` cannot be called with a path: it has a query or a fragment";
+    assert_eq!(plan(&endpoints, &json!({"resource": "docs"}), true).unwrap_err(), fault);
+    assert_eq!(remarks(&declared, &bound), [format!("{fault}.")]);
 }
 
 #[test]
 fn rules_compare_what_a_path_means() {
     let shop = shop("https://x.example/v1", &json!({"rules": [{"methods": ["GET", "POST"], "paths": ["/a b/*"]}]}));
     let planned = |path: &str| plan(&shop, &json!({"method": "POST", "path": path}), false);
-    assert_eq!(planned("/a%20b/c%2B").unwrap().url, "https://x.example/v1/a%20b/c%2B");
+    assert_eq!(planned("/a%20b/c+").unwrap().url, "https://x.example/v1/a%20b/c+");
     assert_eq!(
         planned("/A%20b/c").unwrap_err(),
         "the Skill's rules for `shop` allow no POST of /A%20b/c; they allow GET|POST /a b/*"
@@ -197,8 +218,12 @@ fn a_body_says_what_it_is_and_a_read_has_none() {
     let form = json!({"body": "x=1", "headers": {"Content-Type": "application/x-www-form-urlencoded"}});
     assert_eq!(sent(form), Ok((header("application/x-www-form-urlencoded"), "x=1".into())));
     assert_eq!(sent(json!({})), Ok((vec![], String::new())));
+    assert_eq!(sent(json!({"json": null})), Ok((header("application/json"), "null".into())));
+    assert!(sent(json!({"json": null, "body": "x"})).unwrap_err().contains("not both"));
     assert!(sent(json!({"json": 1, "body": "x"})).unwrap_err().contains("not both"));
-    assert_eq!(sent(json!({"method": "GET", "json": 1})).unwrap_err(), "a GET has no body");
+    let read = plan(&shop("https://x.example", &json!({})), &json!({"json": null}), true);
+    assert_eq!(read.unwrap_err(), "a GET has no body");
+    assert!(sent(json!({"method": "GET"})).unwrap_err().ends_with("a GET only reads: http_get does that"));
 }
 
 #[rstest]
@@ -296,9 +321,26 @@ proptest! {
         }
     }
 
+    /// A condition compares the text, and the endpoint reads what it means.
+    #[test]
+    fn what_means_the_same_is_taken_in_one_spelling(path in "[!-~]{0,8}", escaped in prop::collection::vec(0..3_u8, 8)) {
+        let spelt = |(byte, how): (u8, u8)| match how {
+            1 if byte != b'/' => format!("%{byte:02X}"),
+            2 if byte != b'/' => format!("%{byte:02x}"),
+            _ => char::from(byte).to_string(),
+        };
+        let other: String = path.bytes().zip(escaped).map(spelt).collect();
+        let taken = |text: &str| Path::parse(text).ok().filter(|path| path.to_string() == text);
+        for path in [path, other.clone()].into_iter().filter_map(|text| taken(&text)) {
+            let spelt = Path::parse(&other).ok().filter(|other| other.segments() == path.segments());
+            prop_assert!(spelt.is_none_or(|other| other.to_string() == path.to_string()));
+        }
+    }
+
     #[test]
     fn no_arguments_panic(text in "\\PC{0,80}", key in "(resource|path|method|query|headers|json|body|x)") {
-        let _ = plan(&shop("https://x.example", &json!({})), &json!({key: text}), false);
+        let _ = plan(&shop("https://x.example", &json!({})), &json!({key.as_str(): text.as_str()}), true);
+        let _ = posted(&json!({key: text}));
         let _ = plan(&shop(&text, &json!({})), &json!({"path": "/a"}), true);
     }
 }

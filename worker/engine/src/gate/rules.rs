@@ -57,6 +57,12 @@ impl Rules {
         }
     }
 
+    /// The same, with more to be remarked, which is graver.
+    #[must_use]
+    pub fn remarking(self, more: Vec<String>) -> Self {
+        Self { remarks: more.into_iter().chain(self.remarks).collect(), ..self }
+    }
+
     /// What the tool's own policy says of a call.
     pub fn of_tool(&self, tool: &CatalogueTool, arguments: &Result<Arguments<'_>, Fault>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);

@@ -8,6 +8,7 @@ use bloomery_crds::Digest;
 use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -71,21 +72,20 @@ impl Cabinet {
     fn claimed(&self, name: &Name) -> Result<Option<Held>, String> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
         let latest = ledger.latest().map_err(|error| super::unusable(&error))?;
-        let Some(record) = ledger.record(latest).filter(|record| record.file == name.to_string()) else {
-            return Ok(None);
-        };
+        let record = ledger.record(latest).map_err(|error| super::unusable(&error))?;
+        let Some(record) = record.filter(|record| record.file == name.to_string()) else { return Ok(None) };
         let before = self.published(name)?;
         // Whoever has changed it by hand since then is the later one.
         if !record.replaces(before.as_ref()) {
             return Ok(None);
         }
-        Ok(ledger.content(latest, &record, name).unwrap_or_default())
+        ledger.content(latest, &record, name)
     }
 
-    /// Who has written what a note holds.
-    pub(super) fn author(&self, name: &Name, digest: &Digest) -> Option<String> {
-        let Record { author, .. } = self.ledger.as_ref()?.latest_of(name).filter(|record| record.digest == *digest)?;
-        Some(format!("written by Job {} at {}", shown(&author.job), shown(&author.time)))
+    /// Who has written these notes last, as far as that can be read.
+    pub(super) fn authors(&self, names: &[Name]) -> Authors {
+        let read = self.ledger.as_ref().and_then(|ledger| ledger.latest_of(names).ok());
+        Authors(read.unwrap_or_default())
     }
 
     /// The notes in the details, by name, and whether there is more than was looked at.
@@ -114,9 +114,25 @@ impl Cabinet {
 
     /// Whether a note was claimed that has no name yet: the first one of all, perhaps.
     fn holds_a_claim(&self) -> bool {
-        let latest = self.ledger.as_ref().and_then(|ledger| ledger.record(ledger.latest().ok()?));
+        let Some(ledger) = &self.ledger else { return false };
+        // What cannot be read is told to whoever reads on.
+        let Ok(latest) = ledger.latest().and_then(|latest| ledger.record(latest)) else { return true };
         let name = latest.and_then(|record| Name::parse(&record.file).ok());
-        name.is_some_and(|name| self.claimed(&name).is_ok_and(|held| held.is_some()))
+        name.is_some_and(|name| self.claimed(&name).map_or(true, |held| held.is_some()))
+    }
+}
+
+/// The latest claims of some notes.
+#[derive(Debug)]
+pub(super) struct Authors(BTreeMap<String, Record>);
+
+impl Authors {
+    /// Who has written what a note holds, to be put behind it; nothing where a person has.
+    pub(super) fn of(&self, name: &Name, digest: &Digest) -> String {
+        let record = self.0.get(&name.to_string()).filter(|record| record.digest == *digest);
+        record.map_or_else(String::new, |Record { author, .. }| {
+            format!(", written by Job {} at {}", shown(&author.job), shown(&author.time))
+        })
     }
 }
 

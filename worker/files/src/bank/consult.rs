@@ -1,6 +1,6 @@
 //! What of the bank a conversation begins with.
 
-use super::cabinet::Cabinet;
+use super::cabinet::{Authors, Cabinet};
 use super::held::Held;
 use super::name::CORE;
 use super::{Bank, DETAILS, MAX_DETAILS, Name, words};
@@ -53,11 +53,13 @@ impl Cabinet {
         let found: Vec<(Name, Read)> = CORE.into_iter().filter_map(read).collect();
         let sizes: Vec<usize> = found.iter().filter_map(|(_, held)| Some(held.as_ref().ok()?.0.len())).collect();
         let share = share(&sizes, MAX_NOTES);
+        let names: Vec<Name> = found.iter().map(|(name, _)| name.clone()).collect();
+        let authors = self.authors(&names);
         let mut index = String::new();
         let mut notes: Vec<Note> = Vec::new();
         for (name, held) in found {
             let text = held.map(|(text, held)| {
-                index.push_str(&self.line(&name, &text, &held));
+                index.push_str(&line(&name, &text, &held, &authors));
                 part(text, share)
             });
             notes.push(Note { file: name.to_string(), text });
@@ -67,12 +69,6 @@ impl Cabinet {
             notes.push(Note { file: INDEX.to_owned(), text: Ok(bounded(index)) });
         }
         notes
-    }
-
-    /// A core note in the list.
-    fn line(&self, name: &Name, text: &str, held: &Held) -> String {
-        let author = self.author(name, &held.digest).map_or_else(String::new, |author| format!(", {author}"));
-        format!("{name}  {} words, {} bytes, hash {}{author}\n", words(text), held.bytes.len(), held.hash())
     }
 
     /// The notes in the details, a line each.
@@ -86,6 +82,12 @@ impl Cabinet {
         }
         lines
     }
+}
+
+/// A core note in the list.
+fn line(name: &Name, text: &str, held: &Held, authors: &Authors) -> String {
+    let author = authors.of(name, &held.digest);
+    format!("{name}  {} words, {} bytes, hash {}{author}\n", words(text), held.bytes.len(), held.hash())
 }
 
 /// A core note as far as it has room.

@@ -9,15 +9,19 @@
 //! Old claims are removed, and staged files for their numbers before them: a worker that was frozen all along finds its
 //! own file gone, and nothing to link.
 
+mod staged;
+
+pub(super) use staged::{Staged, Unclaimed};
+
 use super::Author;
 use super::cabinet::{Cabinet, sync};
 use super::held::{self, Held};
 use super::name::Name;
 use bloomery_crds::Digest;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, File, OpenOptions};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -70,15 +74,6 @@ pub(super) struct Ledger {
     dir: Dir,
 }
 
-/// A write that has not happened yet. Dropped, it is gone.
-#[derive(Debug)]
-pub(super) struct Staged<'a> {
-    ledger: &'a Ledger,
-    number: u64,
-    pub(super) record: Record,
-    is_claimed: bool,
-}
-
 /// What stood in the way of a content that is to take its note's name.
 #[derive(Debug)]
 pub(super) enum Overtaken {
@@ -104,22 +99,49 @@ impl Ledger {
         Ok(latest)
     }
 
-    /// What a claim says; nothing where it is gone, or no claim of ours.
-    pub(super) fn record(&self, number: u64) -> Option<Record> {
-        let record: Record = serde_json::from_slice(&self.read(&claim(number)).ok()?).ok()?;
-        (!record.staged.contains('/')).then_some(record)
+    /// What a claim says; nothing where it is gone, or no claim of ours. One that cannot be read is an error: what it
+    /// claims may be a write that nobody has finished.
+    pub(super) fn record(&self, number: u64) -> io::Result<Option<Record>> {
+        let name = claim(number);
+        let bytes = match self.read(&name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{name} cannot be read: {error}"))),
+            Ok(bytes) => bytes,
+        };
+        let record: Option<Record> = serde_json::from_slice(&bytes).ok();
+        Ok(record.filter(|record| !record.staged.contains('/')))
     }
 
-    /// The latest claim of a note.
-    pub(super) fn latest_of(&self, name: &Name) -> Option<Record> {
-        self.latest_record(|record| record.file == name.to_string())
+    /// The latest claim of each of these notes.
+    pub(super) fn latest_of(&self, names: &[Name]) -> io::Result<BTreeMap<String, Record>> {
+        let wanted: BTreeSet<String> = names.iter().map(Name::to_string).collect();
+        let mut latest = BTreeMap::new();
+        for number in self.numbers()?.into_iter().rev() {
+            if latest.len() == wanted.len() {
+                break;
+            }
+            if let Some(record) = self.record(number)?.filter(|record| wanted.contains(&record.file)) {
+                latest.entry(record.file.clone()).or_insert(record);
+            }
+        }
+        Ok(latest)
     }
 
-    /// The latest claim that is meant.
-    pub(super) fn latest_record(&self, is_meant: impl Fn(&Record) -> bool) -> Option<Record> {
-        let mut numbers: Vec<u64> = self.names().ok()?.iter().filter_map(|name| claimed(name)).collect();
+    /// Whether there is a claim that is meant.
+    pub(super) fn holds(&self, is_meant: impl Fn(&Record) -> bool) -> io::Result<bool> {
+        for number in self.numbers()?.into_iter().rev() {
+            if self.record(number)?.is_some_and(|record| is_meant(&record)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The numbers that are claimed, in their order.
+    fn numbers(&self) -> io::Result<Vec<u64>> {
+        let mut numbers: Vec<u64> = self.names()?.iter().filter_map(|name| claimed(name)).collect();
         numbers.sort_unstable();
-        numbers.into_iter().rev().filter_map(|number| self.record(number)).find(is_meant)
+        Ok(numbers)
     }
 
     /// The content that was claimed, as long as it has not taken its note's name.
@@ -133,12 +155,14 @@ impl Ledger {
         for _ in 0..MAX_NAMES {
             let count = STAGED.fetch_add(1, Ordering::Relaxed);
             record.staged = format!("{writer}-{}-{count}", std::process::id());
-            match self.create(&content(number, &record.staged), bytes) {
+            let file = match self.create(&content(number, &record.staged)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 created => created?,
-            }
+            };
+            // From here on, whatever is there of it goes with this.
             let staged = Staged { ledger: self, number, record, is_claimed: false };
-            self.create(&staged.draft(), &serde_json::to_vec(&staged.record)?)?;
+            fill(file, bytes)?;
+            fill(self.create(&staged.draft())?, &serde_json::to_vec(&staged.record)?)?;
             return Ok(staged);
         }
         Err(io::Error::other("too many files of workers that died lie in it"))
@@ -183,7 +207,8 @@ impl Ledger {
         let mut later = BTreeSet::new();
         let mut old = Vec::new();
         for (at, number) in claims.into_iter().rev().enumerate() {
-            let file = self.record(number).map(|record| record.file);
+            let Ok(record) = self.record(number) else { continue };
+            let file = record.map(|record| record.file);
             let is_last = file.as_ref().is_some_and(|file| later.insert(file.clone()) && is_there(cabinet, file));
             let is_old = || aged(number).is_ok_and(|at| newest.duration_since(at).is_ok_and(|age| age > KEPT_FOR));
             if at >= KEPT_CLAIMS && !is_last && is_old() {
@@ -191,7 +216,7 @@ impl Ledger {
             }
         }
         let Some(youngest) = old.first().copied() else { return Ok(()) };
-        for name in names.iter().filter(|name| staged(name).is_some_and(|number| number <= youngest)) {
+        for name in names.iter().filter(|name| staged_for(name).is_some_and(|number| number <= youngest)) {
             let _ = self.dir.remove_file(name);
         }
         sync(&self.dir)?;
@@ -203,11 +228,9 @@ impl Ledger {
         names.collect()
     }
 
-    fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fn create(&self, name: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        let mut file = self.dir.open_with(name, options.write(true).create_new(true).follow(FollowSymlinks::No))?;
-        file.write_all(bytes)?;
-        file.sync_all()
+        self.dir.open_with(name, options.write(true).create_new(true).follow(FollowSymlinks::No))
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
@@ -219,46 +242,10 @@ impl Ledger {
     }
 }
 
-impl Staged<'_> {
-    /// Claims the number. Whoever has the number before it has to have taken its name.
-    ///
-    /// Gives false where another has claimed it.
-    pub(super) fn claim(&mut self) -> io::Result<bool> {
-        let dir = &self.ledger.dir;
-        match dir.hard_link(self.draft(), dir, claim(self.number)) {
-            Ok(()) => self.is_claimed = true,
-            // A link whose reply was lost: the name exists, and is ours.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.is_claimed = self.ledger.record(self.number).as_ref() == Some(&self.record);
-            }
-            // It was removed, with the claims of long ago.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        if self.is_claimed {
-            sync(dir)?;
-        }
-        Ok(self.is_claimed)
-    }
-
-    /// Lets the content that was claimed take its note's name.
-    pub(super) fn publish(&self, cabinet: &Cabinet) -> Result<(), Overtaken> {
-        self.ledger.publish(self.number, &self.record, cabinet)
-    }
-
-    fn draft(&self) -> String {
-        format!("{:020}.{}.json", self.number, self.record.staged)
-    }
-}
-
-impl Drop for Staged<'_> {
-    fn drop(&mut self) {
-        // Nothing can be done about one that stays; it goes with the claims of its time.
-        let _ = self.ledger.dir.remove_file(self.draft());
-        if !self.is_claimed {
-            let _ = self.ledger.dir.remove_file(content(self.number, &self.record.staged));
-        }
-    }
+/// Writes a file, durably.
+fn fill(mut file: File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 fn claim(number: u64) -> String {
@@ -275,7 +262,7 @@ fn claimed(name: &str) -> Option<u64> {
 }
 
 /// The number that a staged file is for, by its name.
-fn staged(name: &str) -> Option<u64> {
+fn staged_for(name: &str) -> Option<u64> {
     let (number, rest) = name.split_once('.')?;
     if rest == "json" { None } else { numbered(number) }
 }

@@ -2,9 +2,9 @@
 
 use super::cabinet::Cabinet;
 use super::held::{self, Held};
-use super::ledger::{Ledger, Overtaken, Record, Staged};
+use super::ledger::{Ledger, Overtaken, Record, Staged, Unclaimed};
 use super::name::{CORE, Name};
-use super::{Author, DETAILS, MAX_BANK, MAX_DETAILS, NONE};
+use super::{Author, DETAILS, Fault, MAX_BANK, MAX_DETAILS, NONE};
 use bloomery_crds::Digest;
 
 /// How often the next number is claimed: each time that it is another's, that one has written.
@@ -35,27 +35,29 @@ impl Cabinet {
     /// Replaces a note, if it is what was expected.
     ///
     /// # Errors
-    /// A sentence for the model; nothing was written.
-    pub(super) fn write(&self, wish: &Wish<'_>, writer: &str) -> Result<String, String> {
+    /// A sentence for the model, and whether it is known that nothing was written.
+    pub(super) fn write(&self, wish: &Wish<'_>, writer: &str) -> Result<String, Fault> {
         for _ in 0..MAX_TRIES {
             match self.look(wish, writer)? {
                 Look::Done(text) => return Ok(text),
                 Look::Again => {}
                 Look::Staged(mut staged, before) => {
-                    if staged.claim().map_err(|error| cannot(wish.name, &error))? {
-                        return self.finish(&staged, wish, before.as_ref());
+                    if staged.claim().map_err(|why| unclaimed(wish.name, &why))? {
+                        return Ok(self.finish(&staged, wish, before.as_ref())?);
                     }
                 }
             }
         }
-        Err(format!("Other Jobs write to the memory bank all the time; {} was not written. Try again.", wish.name))
+        let busy =
+            format!("Other Jobs write to the memory bank all the time; {} was not written. Try again.", wish.name);
+        Err(Fault::Unwritten(busy))
     }
 
     /// Compares, and stages what is to be written.
     pub(super) fn look(&self, wish: &Wish<'_>, writer: &str) -> Result<Look<'_>, String> {
         let ledger = self.ledger.as_ref().ok_or("The memory bank cannot be used; nothing was written.")?;
         let latest = ledger.latest().map_err(|error| super::unusable(&error))?;
-        if let Some(record) = ledger.record(latest)
+        if let Some(record) = ledger.record(latest).map_err(|error| super::unusable(&error))?
             && let Err(Overtaken::Fault(why)) = ledger.publish(latest, &record, self)
         {
             return Err(format!("What another Job has written could not be finished: {why} Nothing was written."));
@@ -113,6 +115,10 @@ impl Cabinet {
                 details.len()
             ));
         }
+        // Else nobody could make a bank smaller that is too large.
+        if before.is_some_and(|before| wish.content.len() <= before.bytes.len()) {
+            return Ok(());
+        }
         let all = CORE.into_iter().map(Name::Core).chain(details);
         // What is too large to be read is no note, whoever put it there.
         let sizes = all.filter(|name| name != wish.name).filter_map(|name| self.size(&name));
@@ -131,11 +137,12 @@ impl Cabinet {
 /// What is told of a note that is not what was expected. A call whose own write has since been replaced did happen.
 fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<String, String> {
     let (name, now) = (wish.name, held::expectation(before));
-    let own = ledger.latest_record(|record| {
-        record.file == name.to_string()
-            && (&record.author.run_key, &record.author.call) == (&wish.author.run_key, &wish.author.call)
-    });
-    if own.is_some() {
+    let digest = Digest::of_bytes(wish.content);
+    let is_own = |record: &Record| {
+        (&record.author.run_key, &record.author.call) == (&wish.author.run_key, &wish.author.call)
+            && (&record.file, &record.digest) == (&name.to_string(), &digest)
+    };
+    if ledger.holds(is_own).map_err(|error| super::unusable(&error))? {
         return Ok(format!("Wrote {name}. It has been changed since then: its hash is {now} now."));
     }
     let expected = crate::place::shown(wish.expect);
@@ -149,6 +156,15 @@ fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<S
              and write what is to stand there beside what others wrote."
         )
     })
+}
+
+fn unclaimed(name: &Name, why: &Unclaimed) -> Fault {
+    match why {
+        Unclaimed::Failed(error) => Fault::Unwritten(cannot(name, error)),
+        Unclaimed::Unknown(error) => {
+            Fault::Unknown(format!("Nobody knows whether {name} was written: {error}. Read it again."))
+        }
+    }
 }
 
 fn cannot(name: &Name, error: &std::io::Error) -> String {

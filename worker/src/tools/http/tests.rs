@@ -170,6 +170,7 @@ async fn what_was_not_allowed_is_not_sent_whoever_let_it_through() {
         (HTTP_GET, json!({"path": "/../a"})),
         (HTTP_GET, json!({"method": "POST", "path": "/a"})),
         (HTTP_REQUEST, json!({"path": "/a"})),
+        (HTTP_REQUEST, json!({"method": "GET", "path": "/a"})),
         (HTTP_GET, json!({"path": "/a", "headers": {"Host": "evil.example"}})),
         (HTTP_GET, json!({"path": "/a", "resource": "docs"})),
     ] {
@@ -187,8 +188,8 @@ async fn what_was_not_allowed_is_not_sent_whoever_let_it_through() {
 async fn a_redirect_is_told_and_not_followed(#[case] status: StatusCode) {
     let (api, url) =
         Api::start(move |_| (status, [(header::LOCATION, "http://169.254.169.254/x")]).into_response()).await;
-    for arguments in [json!({"method": "GET"}), json!({"method": "POST", "json": {}})] {
-        let told = text(asked(&local(&url), HTTP_REQUEST, &arguments).await).unwrap();
+    for (tool, arguments) in [(HTTP_GET, json!({})), (HTTP_REQUEST, json!({"method": "POST", "json": {}}))] {
+        let told = text(asked(&local(&url), tool, &arguments).await).unwrap();
         assert!(told.contains("location: http://169.254.169.254/x\n[Redirects are not followed.]"), "{told}");
     }
     assert_eq!(api.got().len(), 2);
@@ -203,8 +204,8 @@ async fn a_redirect_is_told_and_not_followed(#[case] status: StatusCode) {
 async fn a_refusal_is_the_endpoints_own_answer(#[case] status: u16) {
     let status = StatusCode::from_u16(status).unwrap();
     let (_, url) = Api::start(move |_| (status, [(header::RETRY_AFTER, "7")], "no such order").into_response()).await;
-    for method in ["GET", "POST"] {
-        let told = failed(asked(&local(&url), HTTP_REQUEST, &json!({"method": method})).await);
+    for (tool, method) in [(HTTP_GET, "GET"), (HTTP_REQUEST, "POST")] {
+        let told = failed(asked(&local(&url), tool, &json!({"method": method})).await);
         assert!(told.starts_with(&format!("HTTP {}", status.as_u16())) && told.contains("retry-after: 7\n"), "{told}");
         assert!(told.ends_with("no such order"), "{told}");
     }
@@ -217,8 +218,8 @@ async fn a_fault_of_a_server_proves_nothing_of_a_call_that_may_change_something(
     let lost = indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "DELETE"})).await);
     assert!(lost.contains("whether it took effect: it answered HTTP 502 Bad Gateway"), "{lost}");
     assert!(lost.contains("upstream is gone"), "{lost}");
-    for (tool, method) in [(HTTP_GET, "GET"), (HTTP_GET, "HEAD"), (HTTP_REQUEST, "GET")] {
-        let told = failed(asked(&shop, tool, &json!({"method": method})).await);
+    for method in ["GET", "HEAD"] {
+        let told = failed(asked(&shop, HTTP_GET, &json!({"method": method})).await);
         assert!(told.starts_with("HTTP 502 Bad Gateway"), "{told}");
     }
 }
@@ -282,13 +283,14 @@ async fn an_answer_that_does_not_come_is_not_waited_for_without_end() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (slow, silent) = (local(&url), local(&format!("http://{}", silent.local_addr().unwrap())));
     let within = Duration::from_millis(100);
+    let method_of = |tool| if tool == HTTP_GET { "GET" } else { "POST" };
     let call =
-        |tools, method| async move { asked_within(tools, HTTP_REQUEST, &json!({"method": method}), within).await };
-    assert!(failed(call(&silent, "GET").await).contains("no answer in time"));
-    assert!(indeterminate(call(&silent, "POST").await).contains("no answer in time"));
+        |tools, tool| async move { asked_within(tools, tool, &json!({"method": method_of(tool)}), within).await };
+    assert!(failed(call(&silent, HTTP_GET).await).contains("no answer in time"));
+    assert!(indeterminate(call(&silent, HTTP_REQUEST).await).contains("no answer in time"));
     // Its head has come.
-    assert!(failed(call(&slow, "GET").await).contains("[the answer was cut off: no answer in time]"));
-    assert!(text(call(&slow, "POST").await).unwrap().contains("[the answer was cut off: no answer in time]"));
+    assert!(failed(call(&slow, HTTP_GET).await).contains("[the answer was cut off: no answer in time]"));
+    assert!(text(call(&slow, HTTP_REQUEST).await).unwrap().contains("[the answer was cut off: no answer in time]"));
 }
 
 #[tokio::test]
@@ -356,6 +358,9 @@ async fn a_credential_is_sent_as_the_skill_says_and_read_anew_for_each_call() {
         assert_eq!(redactor.text(secret), "[redacted: key]");
     }
     assert!(redactor.text(&echoed).contains("Bearer [redacted: key]"), "{echoed}");
+    std::fs::write(&key, "1234567\n").unwrap();
+    let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    assert!(why.contains("`key` has fewer than 8 bytes") && !why.contains("1234567"), "{why}");
     std::fs::write(&key, "two\nlines-of-it").unwrap();
     let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
     assert!(why.contains("no HTTP header can hold") && !why.contains("lines-of-it"), "{why}");
@@ -382,13 +387,17 @@ async fn no_part_of_a_secret_is_left_where_an_answer_is_cut() {
 async fn a_pod_sends_nothing_to_where_it_may_not() {
     let (api, url) = Api::start(|_| "hello".into_response()).await;
     let port = url.rsplit(':').next().unwrap();
-    for host in
-        ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"]
-    {
+    for host in ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"] {
         let reach = Reach::of_namespace("acme", vec!["10.0.0.0/8".parse().unwrap()]);
         let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, reach, &Redactor::default());
         let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
         assert!(why.starts_with("Nothing was sent: ") && why.contains("worker.endpointRanges"), "{host}: {why}");
+    }
+    for host in ["localhost", "shop.other.svc", "kubernetes.default"] {
+        let reach = Reach::of_namespace("acme", vec!["127.0.0.0/8".parse().unwrap()]);
+        let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, reach, &Redactor::default());
+        let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
+        assert!(why.starts_with("Nothing was sent: "), "{host}: {why}");
     }
     assert_eq!(api.got().len(), 0);
     let listed = Reach::of_namespace("acme", vec!["127.0.0.0/8".parse().unwrap()]);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// Reads from an API.
 pub const HTTP_GET: &str = "http_get";
 
-/// Calls an API by any method that the rules allow.
+/// Calls an API by a method that may change something, of those that the rules allow.
 pub const HTTP_REQUEST: &str = "http_request";
 
 /// The tools of this family.
@@ -22,10 +22,11 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);
     let (readable, changeable) = (endpoint::serving(&endpoints, true), endpoint::serving(&endpoints, false));
     let mut tools = Vec::new();
-    if !readable.is_empty() {
+    let any_works = |endpoints: &[&Endpoint]| endpoints.iter().any(|endpoint| endpoint.fault().is_none());
+    if any_works(&readable) {
         tools.push(http_get(&readable));
     }
-    if !changeable.is_empty() {
+    if any_works(&changeable) {
         tools.push(http_request(&changeable));
     }
     tools
@@ -47,15 +48,18 @@ fn http_get(endpoints: &[&Endpoint]) -> CatalogueTool {
 }
 
 fn http_request(endpoints: &[&Endpoint]) -> CatalogueTool {
-    let description = "Calls an API, which may change something there. Redirects are not followed. The call has an \
+    let description = "Calls an API by a method that may change something there. Redirects are not followed. The call has an \
                        Idempotency-Key of its own where you give none.";
     core_tool(HTTP_REQUEST, &described(description, endpoints), schema(endpoints, false), Effect::Each)
 }
 
 /// The description, with what may be called.
 fn described(description: &str, endpoints: &[&Endpoint]) -> String {
-    let allowed = endpoints.iter().map(|endpoint| format!("\n{}: {}", endpoint.name, summary(endpoint.rules())));
-    format!("{description} Allowed are:{}", allowed.collect::<String>())
+    let line = |endpoint: &&Endpoint| {
+        let allowed = endpoint.fault().map_or_else(|| summary(endpoint.rules()), |fault| format!("nothing: {fault}"));
+        format!("\n{}: {allowed}", endpoint.name)
+    };
+    format!("{description} Allowed are:{}", endpoints.iter().map(line).collect::<String>())
 }
 
 fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
@@ -63,7 +67,7 @@ fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
     let mut methods: Vec<Method> = endpoints.iter().flat_map(|endpoint| endpoint.methods()).collect();
     methods.sort_unstable();
     methods.dedup();
-    methods.retain(|method| !reads_only || method.is_read());
+    methods.retain(|method| method.is_read() == reads_only);
     let text = |description: &str| json!({"type": "string", "description": description});
     let mut properties = Map::from_iter([
         ("resource".to_owned(), json!({"type": "string", "enum": names, "description": "Which of the bound APIs."})),

@@ -147,13 +147,28 @@ fn a_call_of_an_endpoint_names_those_that_it_may_be_of_and_their_methods() {
     let [get, request, _] = tools.as_slice() else { panic!("{tools:?}") };
     let said = |tool: &CatalogueTool, name: &str| tool.input_schema["properties"][name]["enum"].clone();
     assert_eq!((said(get, "resource"), said(get, "method")), (json!(["docs", "shop"]), json!(["GET", "HEAD"])));
-    assert_eq!((said(request, "resource"), said(request, "method")), (json!(["shop"]), json!(["GET", "POST"])));
+    assert_eq!((said(request, "resource"), said(request, "method")), (json!(["shop"]), json!(["POST"])));
     assert_eq!((get.read_only, get.idempotent), (true, true));
     assert_eq!((request.read_only, request.idempotent), (false, false));
     let allowed = "Allowed are:\ndocs: GET and HEAD of every path\nshop: POST|GET /orders";
     assert!(get.description.ends_with(allowed), "{}", get.description);
     assert_eq!(get.input_schema["required"], json!(["resource"]));
     assert_eq!(request.input_schema["required"], json!(["method"]));
+}
+
+/// Else a call without `resource` would go to the other one.
+#[test]
+fn an_endpoint_that_cannot_be_called_stands_there_with_the_reason() {
+    let mut run = calling(&[("docs", json!(null)), ("wiki", json!(null))]);
+    run.resources[0].source = ResourceSource::Value("https://docs.example/?lang=en".into());
+    let tools = offered(&run, &[]);
+    let get = &tools[0];
+    assert_eq!(get.input_schema["properties"]["resource"]["enum"], json!(["docs", "wiki"]));
+    assert_eq!(get.input_schema["required"], json!(["resource"]));
+    let fault = "the URL of `docs` cannot be called with a path: it has a query or a fragment";
+    assert!(get.description.contains(&format!("docs: nothing: {fault}\nwiki: GET")), "{}", get.description);
+    run.resources.truncate(1);
+    assert_eq!(visible(&run), Vec::<String>::new());
 }
 
 #[test]

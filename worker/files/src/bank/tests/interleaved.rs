@@ -1,7 +1,7 @@
 //! Workers that take turns at any step, freeze, go on and die: whatever the order, each write replaces what its worker
 //! has read, and everybody reads what was written last.
 
-use super::super::ledger::{Overtaken, Staged};
+use super::super::ledger::{Overtaken, Staged, Unclaimed};
 use super::super::write::{Look, Wish};
 use super::*;
 use proptest::prelude::*;
@@ -130,6 +130,63 @@ fn what_a_worker_that_died_had_claimed_is_read_and_finished_by_the_next() {
     assert!(read.starts_with("One.\n"), "{read}");
     stand.write("techContext.md", "Rust.\n", NONE).unwrap();
     assert_eq!(stand.get("progress.md"), "One.\n");
+}
+
+/// Taken for none, its write would be lost.
+#[test]
+fn a_claim_that_cannot_be_read_is_an_error_and_none_is_made_after_it() {
+    let stand = Stand::new();
+    let cabinet = Cabinet::make(stand.dir.path()).unwrap();
+    let mut dying = staged(&cabinet, "One.\n", NONE);
+    assert!(dying.claim().unwrap());
+    std::mem::forget(dying);
+    let (claim, aside) = (stand.at(".ledger/00000000000000000001.json"), stand.dir.path().join("aside"));
+    fs::rename(&claim, &aside).unwrap();
+    fs::create_dir(&claim).unwrap();
+    let write = stand.write("techContext.md", "Rust.\n", NONE).unwrap_err();
+    for error in [write, stand.read("progress.md").unwrap_err()] {
+        assert!(error.contains("cannot be used: 00000000000000000001.json cannot be read"), "{error}");
+    }
+    assert!(stand.bank().holds_notes() && stand.bank().consult()[0].text.is_err());
+    fs::remove_dir(&claim).unwrap();
+    fs::rename(&aside, &claim).unwrap();
+    stand.write("techContext.md", "Rust.\n", NONE).unwrap();
+    assert_eq!(stand.get("progress.md"), "One.\n");
+}
+
+/// Of a link that fails it is not known what it has done, until the claim is looked at.
+#[test]
+fn a_link_that_fails_may_have_claimed() {
+    let stand = Stand::new();
+    let cabinet = Cabinet::make(stand.dir.path()).unwrap();
+    let lost = || Err(std::io::Error::other("no reply"));
+    let claim = stand.at(".ledger/00000000000000000001.json");
+
+    let mut unclaimed = staged(&cabinet, "One.\n", NONE);
+    assert!(matches!(unclaimed.is_after(lost()), Err(Unclaimed::Failed(_))));
+    drop(unclaimed);
+    assert_eq!(stand.ledger(false), [""; 0]);
+
+    let mut unknown = staged(&cabinet, "One.\n", NONE);
+    fs::create_dir(&claim).unwrap();
+    assert!(matches!(unknown.is_after(lost()), Err(Unclaimed::Unknown(_))));
+    drop(unknown);
+    // If it was claimed, its content is to be found.
+    assert_eq!(stand.ledger(false).len(), 1);
+    fs::remove_dir(&claim).unwrap();
+
+    let mut claimed = staged(&cabinet, "One.\n", NONE);
+    fs::write(&claim, serde_json::to_vec(&claimed.record).unwrap()).unwrap();
+    assert!(claimed.is_after(lost()).unwrap());
+    assert!(!staged_again(&mut claimed));
+}
+
+/// Whether a number can be claimed that is another's.
+fn staged_again(other: &mut Staged<'_>) -> bool {
+    other.record.staged.push('x');
+    let is_ours = other.is_after(Err(std::io::ErrorKind::AlreadyExists.into())).unwrap();
+    other.record.staged.pop();
+    is_ours
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn writes(memory: &Path, who: &str) -> Vec<String> {
         match bank.write(&wish(note, &content, &hash).to_string(), &author(&format!("{number}-{who}"))) {
             Ok(_) => written.push(content),
             Err(conflict) => {
+                let conflict = conflict.to_string();
                 assert!(conflict.contains("othing was written") || conflict.contains("was not written"), "{conflict}");
             }
         }
