@@ -44,6 +44,7 @@ impl Slag {
     /// # Errors
     /// If it cannot: not this user's to write, read-only, full, or without what keeps a log from forking.
     pub fn open(&self, writer: &str) -> Result<(), Trouble> {
+        own(&self.dir)?;
         fs::create_dir_all(&self.dir).map_err(|error| refused(&self.dir, &error))?;
         log::check_volume(&Disk, &self.dir, writer).map_err(|error| told(&error))?;
         for name in DIRECTORIES {
@@ -56,6 +57,25 @@ impl Slag {
         }
         Ok(())
     }
+}
+
+/// Refuses the directory of somebody else, though it may be written: root may write all, and a tenant is one user's. What
+/// is not there yet belongs to whoever has the memory.
+fn own(slag: &Path) -> Result<(), Trouble> {
+    let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
+    let me = owner(Path::new("/proc/self"));
+    for dir in [slag.parent().unwrap_or(slag), slag] {
+        if let (Some(owner), Some(me)) = (owner(dir), me)
+            && owner != me
+        {
+            return Err(Trouble::usage(format!(
+                "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of yours with \
+                 --memory",
+                dir.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The slags of a memory that have the log of a Job.

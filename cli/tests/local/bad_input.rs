@@ -106,12 +106,22 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
     fs::create_dir(shared.path().join("memory")).unwrap();
     open(&shared.path().join("memory"), 0o555);
     let url = stand.url();
-    let mut command = std::process::Command::new(&program);
-    command.args(["run", "--skill", "./skill.yaml", "--goal", "x", "--model-url", &url]).current_dir(shared.path());
-    if fs::metadata("/proc/self").map(|of| std::os::unix::fs::MetadataExt::uid(&of)).unwrap() == 0 {
-        command.uid(65534).gid(65534);
+    let is_root = fs::metadata("/proc/self").map(|of| std::os::unix::fs::MetadataExt::uid(&of)).unwrap() == 0;
+    let run = || {
+        let mut command = std::process::Command::new(&program);
+        command.args(["run", "--skill", "./skill.yaml", "--goal", "x", "--model-url", &url]).current_dir(shared.path());
+        if is_root {
+            command.uid(65534).gid(65534);
+        }
+        let ran = super::stand::Ran::of(command.output().unwrap());
+        ran.assert(2, "another tenant's");
+        assert!(ran.err.contains("belongs to the user "), "{ran:#?}");
+    };
+    run();
+    if is_root {
+        // Nor where everybody may write.
+        open(&shared.path().join("memory"), 0o777);
+        run();
+        assert_eq!(fs::read_dir(shared.path().join("memory")).unwrap().count(), 0);
     }
-    let ran = super::stand::Ran::of(command.output().unwrap());
-    ran.assert(2, "may not be written: Permission denied");
-    assert!(ran.err.contains("It belongs to the user ") && ran.err.contains("another tenant's"), "{ran:#?}");
 }
