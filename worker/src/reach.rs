@@ -54,9 +54,9 @@ impl Reach {
 
     /// Why a host may not be called, as far as that is known before anybody is asked where it is.
     pub fn refusal_unasked(&self, host: &str) -> Option<String> {
-        match host.trim_start_matches('[').trim_end_matches(']').parse() {
-            Ok(address) => self.refusal(host, address),
-            Err(_) => self.refusal_of_name(host),
+        match address_in(host) {
+            Some(address) => self.refusal(host, address),
+            None => self.refusal_of_name(host),
         }
     }
 
@@ -125,6 +125,11 @@ fn is_service(host: &str, namespace: &str) -> bool {
         None => !host.contains(':'),
         Some((_, rest)) => rest == format!("{namespace}.svc") || rest == format!("{namespace}.svc.cluster.local"),
     }
+}
+
+/// The address that a host is, where it is none of a name; one of IPv6 stands in brackets in a URL.
+fn address_in(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 /// A name as it is compared.

@@ -18,7 +18,7 @@ mod source;
 mod writer;
 
 pub use event::Fault;
-pub use forms::{MAX_VALUE, MIN as SHORTEST};
+pub use forms::{MAX_VALUE, SHORTEST};
 pub use writer::Writer;
 
 use bloomery_crds::run::{JobPart, ResourceSource};

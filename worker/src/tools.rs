@@ -91,8 +91,7 @@ impl CoreTools {
 
     /// Makes a call once; gives [`Event::ToolCompleted`], [`Event::ToolFailed`] where it did not happen, and
     /// [`Event::ToolIndeterminate`] where that is not known when `within` is over: of a call that was made before, whose
-    /// answer was lost, it is not known either. `files` is the layer below the
-    /// slag's memory.
+    /// answer was lost, it is not known either. `files` is the layer below the slag's memory.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Event {
         let answer = tokio::time::timeout(within, self.answer(call, within, files))
             .await
@@ -131,9 +130,7 @@ impl CoreTools {
             other => Err(Fault::Failed(format!("This worker has no tool {other}; nothing was done."))),
         }
     }
-}
 
-impl CoreTools {
     /// Reads on in a result that was put aside: where the file system may block, on a thread of its own.
     async fn read_on(&self, arguments: &str, files: &impl Files) -> Result<String, Fault> {
         let Some(files) = files.elsewhere() else { return Ok(self.focus.read(files, arguments)?) };

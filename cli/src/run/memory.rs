@@ -80,8 +80,7 @@ fn own(slag: &Path) -> Result<(), Trouble> {
 
 /// The slags of a memory that have the log of a Job.
 pub fn holders(memory: &Path, key: &str) -> Vec<Slag> {
-    let names = names(memory).unwrap_or_default().into_iter();
-    names.map(|name| Slag::of(memory, &name)).filter(|slag| slag.log(key).is_dir()).collect()
+    slags(memory).unwrap_or_default().into_iter().filter(|slag| slag.log(key).is_dir()).collect()
 }
 
 /// All slags of a memory, in the order of their names.

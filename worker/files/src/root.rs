@@ -30,7 +30,7 @@ pub(crate) struct Root {
     pub(crate) dir: Dir,
     /// The name of the file, where the resource is one. Nothing beside it is reached.
     pub(crate) file: Option<OsString>,
-    /// A directory that is not reached, wherever it is.
+    /// The directories that are not reached, wherever they are.
     pub(crate) hidden: Option<Arc<Hidden>>,
     /// Where it is bound: the persona may say so, and then calls do.
     bound: String,

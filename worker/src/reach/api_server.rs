@@ -1,5 +1,6 @@
 //! Where the API server of the cluster is: no endpoint of anybody.
 
+use super::address_in;
 use super::kind::Kind;
 use std::net::IpAddr;
 
@@ -23,7 +24,7 @@ impl ApiServer {
     /// Service as well, which is then somewhere else.
     pub async fn told(host: Option<&str>) -> Self {
         let Some(host) = host else { return Self::None };
-        if let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        if let Some(address) = address_in(host) {
             return Self::At(vec![address.to_canonical()]);
         }
         let mut addresses = Vec::new();

@@ -4,7 +4,7 @@ use super::notation::Notation;
 use std::collections::BTreeSet;
 
 /// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
-pub const MIN: usize = 8;
+pub const SHORTEST: usize = 8;
 
 /// The most of a value that is looked for, in bytes: what is made ready for it takes some thirty times as much memory.
 pub const MAX_VALUE: usize = 16 * 1024;
@@ -16,7 +16,7 @@ const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// that is too short.
 pub(super) fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE).unwrap_or(value);
-    if Notation::Plain.meaning(value).len() < MIN {
+    if Notation::Plain.meaning(value).len() < SHORTEST {
         return BTreeSet::new();
     }
     let plain = Notation::Plain.meaning(value);
@@ -24,7 +24,7 @@ pub(super) fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let with_plus = plain.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect();
     let base64 = (0..3).flat_map(|before| [STANDARD, URL_SAFE].map(|digits| base64(value, before, digits)));
     let forms = [Notation::Json.meaning(value), plain, with_plus].into_iter().chain(base64);
-    forms.filter(|form| form.len() >= MIN).collect()
+    forms.filter(|form| form.len() >= SHORTEST).collect()
 }
 
 /// The digits that are a value's alone in the base64 of a longer text, in which `before` more bytes than a multiple of

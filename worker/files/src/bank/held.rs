@@ -1,14 +1,13 @@
 //! What a note holds at a moment.
 
 use super::{NONE, Name};
+use crate::root::kind;
 use crate::text;
 use bloomery_crds::Digest;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
-
-use crate::root::kind;
 
 /// The largest note that is read, in bytes: people may write larger ones than Jobs do.
 pub(super) const MAX_READ: u64 = 256 * 1024;
@@ -44,6 +43,12 @@ pub(super) fn expectation(held: Option<&Held>) -> &str {
     held.map_or(NONE, Held::hash)
 }
 
+/// Opens what a name in the bank stands for; no link is followed, and nothing is waited for.
+pub(super) fn open(dir: &Dir, file: impl AsRef<Path>) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    dir.open_with(file, options.read(true).follow(FollowSymlinks::No).nonblock(true))
+}
+
 /// Reads a regular file of the bank; nothing where there is none. What it is else is told, not followed or waited for.
 ///
 /// # Errors
@@ -58,9 +63,7 @@ pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, 
     if !found.is_file() {
         return Err(no_file(kind(&found)));
     }
-    let mut options = OpenOptions::new();
-    let opened = dir.open_with(file, options.read(true).follow(FollowSymlinks::No).nonblock(true));
-    let opened = match opened {
+    let opened = match open(dir, file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(|error| cannot(&error))?,
     };

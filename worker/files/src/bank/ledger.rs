@@ -18,7 +18,7 @@ use super::cabinet::{Cabinet, sync};
 use super::held::{self, Held};
 use super::name::Name;
 use bloomery_crds::Digest;
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, File, OpenOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -234,10 +234,8 @@ impl Ledger {
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        let mut options = OpenOptions::new();
-        let file = self.dir.open_with(name, options.read(true).follow(FollowSymlinks::No).nonblock(true))?;
         let mut bytes = Vec::new();
-        file.take(MAX_RECORD).read_to_end(&mut bytes)?;
+        held::open(&self.dir, name)?.take(MAX_RECORD).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }

@@ -98,12 +98,12 @@ impl Cabinet {
         }
         let (name, bytes) = (wish.name, wish.content.len());
         let text = String::from_utf8_lossy(wish.content);
-        let digest = Digest::of_bytes(wish.content);
         let what = match before {
             Some(before) => format!("{bytes} bytes in place of {}", before.bytes.len()),
             None => format!("a new note of {bytes} bytes"),
         };
-        Ok(format!("Wrote {name}: {what}; its hash is {} now.{}", held::hash(&digest), super::advice(name, &text)))
+        let hash = held::hash(&staged.record.digest);
+        Ok(format!("Wrote {name}: {what}; its hash is {hash} now.{}", super::advice(name, &text)))
     }
 
     fn has_room(&self, wish: &Wish<'_>, before: Option<&Held>) -> Result<(), String> {
