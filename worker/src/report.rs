@@ -37,27 +37,31 @@ impl Reporter {
 
     /// Tells how the pod ends, and waits until the operator has acknowledged all of the log; gives whether it has.
     pub async fn end(mut self, projection: Projection, end: End, within: Duration) -> bool {
-        self.change(|news| *news = News { projection, waiting: None, end: Some(end) });
+        self.change(|news| set(news, News { projection, waiting: None, end: Some(end) }));
         let told = tokio::time::timeout(within, self.end_heard.wait_for(|heard| *heard)).await;
         matches!(told, Ok(Ok(_)))
     }
 
-    fn change(&self, change: impl FnOnce(&mut News)) {
-        self.news.send_if_modified(|news| {
-            let before = news.clone();
-            change(news);
-            *news != before
-        });
+    fn change(&self, change: impl FnOnce(&mut News) -> bool) {
+        self.news.send_if_modified(change);
     }
 }
 
 impl Audience for Reporter {
     fn tell(&self, projection: Projection) {
-        self.change(|news| news.projection = projection);
+        self.change(|news| set(&mut news.projection, projection));
     }
 
     fn waiting(&self, waiting: Option<Waiting>) {
-        self.change(|news| news.waiting = waiting);
+        self.change(|news| set(&mut news.waiting, waiting));
+    }
+}
+
+/// Whether it is another value than before.
+fn set<T: PartialEq>(place: &mut T, value: T) -> bool {
+    *place != value && {
+        *place = value;
+        true
     }
 }
 

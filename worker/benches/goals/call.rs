@@ -1,10 +1,11 @@
-//! A call of a tool, through gate and log: what is left of a step of the worker where the question to the model, by the
-//! same client and with its segment, is taken away. The floor is a bare client of rmcp and one segment.
+//! A call of a tool, through gate and log, beside a call by rmcp's own client after one segment. Both stand where a worker
+//! makes its calls, after an answer of the model: a call in a loop of its own finds warm caches that no step has. So all
+//! runs ask the same questions by the same client, each with its segment, and what the questions take is taken away.
 
 use crate::figures::{Figures, us};
 use crate::floor;
 use crate::job::{self, Job};
-use crate::rows::{Act, rows};
+use crate::rows::{Act, Row, rows};
 use crate::script;
 use crate::servers::{Plan, Servers, TOOLS};
 use crate::skill::{self, WINDOW};
@@ -21,7 +22,7 @@ use rmcp::service::ServiceExt;
 use rmcp::transport::StreamableHttpClientTransport;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many steps a run has.
 const STEPS: usize = 50;
@@ -40,16 +41,18 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
         let job = Job::new(root, Servers::start(plan).await, WINDOW).await;
         job.run(1).await;
         worker.push(job.servers.steps());
-        let questions = Arc::new(Questions::new(&job.lines()));
+        let steps = Arc::new(Steps::new(&job.lines()));
         drop(job);
-        asking.push(ask(root, plan, questions).await);
-        bare.push(call(root, plan).await);
+        asking.push(walk(root, plan, steps.clone(), false).await);
+        bare.push(walk(root, plan, steps, true).await);
     }
-    let (worker, asking) = (typical(&worker), typical(&asking));
-    let bare = median(typical(&bare));
-    let calls: Vec<Duration> = worker.iter().zip(&asking).map(|(step, ask)| step.saturating_sub(*ask)).collect();
+    let asking = typical(&asking);
+    let calls = |runs: &[Vec<Duration>]| -> Vec<Duration> {
+        typical(runs).iter().zip(&asking).map(|(step, ask)| step.saturating_sub(*ask)).collect()
+    };
+    let (worker, bare) = (calls(&worker), median(calls(&bare)));
     // The script asks for a tool that reads, and for one that does not, by turns.
-    let of = |first: usize| median(calls.iter().skip(first).step_by(2).copied());
+    let of = |first: usize| median(worker.iter().skip(first).step_by(2).copied());
     let (read, effect) = (of(0), of(1));
     figures.report("call", "a bare call and one segment", us(bare), "us");
     figures.report("call", "a read through gate and log", us(read), "us");
@@ -59,66 +62,80 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     figures.decide("call", "a read, above the bare call", (us(read) - us(bare), "us"), 150.0);
 }
 
-/// Asks the questions alone, with the worker's own client, and says how long each step took.
-async fn ask(root: &Path, plan: Plan, asked: Arc<Questions>) -> Vec<Duration> {
+/// Asks the questions with the worker's own client, and where `calls`, calls the tools of the script with rmcp's own;
+/// says how long each step took.
+async fn walk(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Duration> {
     let servers = Servers::start(plan).await;
     let dir = tempfile::tempdir_in(root).unwrap();
-    let (path, endpoint) = (dir.path().to_owned(), job::model(&servers.base, WINDOW));
-    let asking = move || {
+    let (path, base) = (dir.path().to_owned(), servers.base.clone());
+    let walking = move || {
         // On a thread and a runtime of its own, as a worker has them.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let patience = Patience::of(Duration::ZERO);
-            let clients = Clients::new(&[endpoint], "uid-j", &patience, &Redactor::default()).unwrap();
-            for question in &asked.each {
-                floor::write(&path, question.first, question.text.as_bytes()).unwrap();
-                let request = asked.request(question);
+            let endpoint = job::model(&base, WINDOW);
+            let model = Clients::new(&[endpoint], "uid-j", &patience, &Redactor::default()).unwrap();
+            let tools = ().serve(StreamableHttpClientTransport::from_uri(format!("{base}{TOOLS}"))).await.unwrap();
+            for (n, step) in steps.each.iter().enumerate() {
+                floor::write(&path, step.ask.first, step.ask.text.as_bytes()).unwrap();
+                let request = steps.request(step);
                 let waits = Waits::new(&|_| {});
-                Box::pin(clients.complete(&request, Duration::from_mins(1), &waits)).await.unwrap();
+                Box::pin(model.complete(&request, Duration::from_mins(1), &waits)).await.unwrap();
+                if let (true, Some(row)) = (calls, &step.call) {
+                    floor::write(&path, row.first, row.text.as_bytes()).unwrap();
+                    let (name, arguments) = script::call(n);
+                    let arguments = arguments.as_object().unwrap().clone();
+                    tools.call_tool(CallToolRequestParams::new(name).with_arguments(arguments)).await.unwrap();
+                }
             }
+            tools.cancel().await.unwrap();
         });
     };
-    tokio::task::spawn_blocking(asking).await.unwrap();
+    tokio::task::spawn_blocking(walking).await.unwrap();
     servers.steps()
 }
 
-/// What the main loop of a run asked.
-struct Questions {
+/// What the main loop of a run did.
+struct Steps {
     /// The conversation at its end: each request has a part of its turns.
     conversation: Conversation,
-    each: Vec<Question>,
+    each: Vec<Step>,
 }
 
-/// A question and the segment before it.
-struct Question {
-    first: u64,
-    text: String,
+/// A question and a call, each with the segment before it.
+struct Step {
+    ask: Row,
     turns: usize,
+    call: Option<Row>,
 }
 
-impl Questions {
+impl Steps {
     fn new(lines: &[String]) -> Self {
         let mut conversation = Conversation::new(skill::run(skill::skill()));
         let mut chain = Chain::new(crate::SOURCE);
-        let mut each = Vec::new();
+        let mut each: Vec<Step> = Vec::new();
         for row in rows(lines) {
             for line in row.text.lines() {
                 conversation.apply(&chain.read(line).unwrap());
             }
             let asks = |event: &Event| matches!(event, Event::ModelRequested { stage: Stage::Plan, .. });
-            if row.act == Act::Ask && row.events.last().is_some_and(asks) {
-                each.push(Question { first: row.first, text: row.text, turns: conversation.turns().len() });
+            match row.act {
+                Act::Ask if row.events.last().is_some_and(asks) => {
+                    each.push(Step { ask: row, turns: conversation.turns().len(), call: None });
+                }
+                Act::Call => each.last_mut().unwrap().call = Some(row),
+                Act::Ask | Act::Nothing => {}
             }
         }
         Self { conversation, each }
     }
 
-    fn request(&self, question: &Question) -> ModelRequest<'_> {
+    fn request(&self, step: &Step) -> ModelRequest<'_> {
         ModelRequest {
             stage: Stage::Plan,
             model: "default",
             system: self.conversation.system().unwrap().into(),
-            turns: self.conversation.turns()[..question.turns].into(),
+            turns: self.conversation.turns()[..step.turns].into(),
             history: 0,
             tools: self.conversation.visible(),
             temperature: None,
@@ -126,33 +143,4 @@ impl Questions {
             reserve: 0,
         }
     }
-}
-
-/// Calls the tools of the script with rmcp's own client, and writes one segment before each.
-async fn call(root: &Path, plan: Plan) -> Vec<Duration> {
-    let servers = Servers::start(plan).await;
-    let url = format!("{}{TOOLS}", servers.base);
-    let dir = tempfile::tempdir_in(root).unwrap();
-    let path = dir.path().to_owned();
-    let calls = move || {
-        // On a thread and a runtime of its own, as a worker has them.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let client = ().serve(StreamableHttpClientTransport::from_uri(url)).await.unwrap();
-            let mut times = Vec::new();
-            for n in 0..STEPS {
-                let (name, arguments) = script::call(n);
-                let line = "x".repeat(1_000);
-                let began = Instant::now();
-                floor::write(&path, n as u64 + 1, line.as_bytes()).unwrap();
-                let arguments = arguments.as_object().unwrap().clone();
-                let call = CallToolRequestParams::new(name).with_arguments(arguments);
-                client.call_tool(call).await.unwrap();
-                times.push(began.elapsed());
-            }
-            client.cancel().await.unwrap();
-            times
-        })
-    };
-    tokio::task::spawn_blocking(calls).await.unwrap()
 }

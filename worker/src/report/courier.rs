@@ -45,8 +45,7 @@ impl Courier {
         let mut told: Option<Told> = None;
         let mut failures = Failures::default();
         loop {
-            let news = self.news.borrow_and_update().clone();
-            let due = due(&news, told.as_ref()).map(|at| at.max(failures.not_before));
+            let due = due(&self.news.borrow_and_update(), told.as_ref()).map(|at| at.max(failures.not_before));
             let changed = tokio::select! {
                 () = sleep_until(due) => None,
                 changed = self.news.changed() => Some(changed),
@@ -56,6 +55,7 @@ impl Courier {
                 Some(Err(_)) => return,
                 None => {}
             }
+            let news = self.news.borrow_and_update().clone();
             match self.send(&news).await {
                 Ok(acknowledged) if news.end.is_none() => {
                     failures.healed();
