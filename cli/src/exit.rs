@@ -71,4 +71,37 @@ impl Trouble {
     pub fn failed(message: impl Into<String>) -> Self {
         Self { exit: Exit::Bad, message: message.into() }
     }
+
+    /// Several at once, a line each. The process exits as for the first.
+    pub fn of(faults: Vec<Self>) -> Self {
+        let exit = faults.first().map_or(Exit::Usage, |first| first.exit);
+        let messages: Vec<String> = faults.into_iter().map(|fault| fault.message).collect();
+        Self { exit, message: messages.join("\n") }
+    }
+}
+
+/// What is wrong with a command, gathered so that all of it is told at once.
+#[derive(Debug, Default)]
+pub struct Faults(Vec<Trouble>);
+
+impl Faults {
+    /// What could be found; or nothing, and why not is kept.
+    pub fn sift<T>(&mut self, found: Result<T, Trouble>) -> Option<T> {
+        found.map_err(|fault| self.add(fault)).ok()
+    }
+
+    /// Keeps a fault.
+    pub fn add(&mut self, fault: Trouble) {
+        self.0.push(fault);
+    }
+
+    /// Whether something was kept.
+    pub fn are_there(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// All that was kept.
+    pub fn told(self) -> Trouble {
+        Trouble::of(self.0)
+    }
 }

@@ -1,12 +1,13 @@
 //! `bloomery get`: how a Job of the memory stands, or all of them. Nothing is written.
 
+mod kept;
 mod page;
 mod table;
 
 use crate::args::{GetArgs, Output};
 use crate::exit::{Exit, Trouble};
 use crate::plain;
-use crate::run::document::Document;
+use crate::run::document::{self, Document};
 use crate::run::ending;
 use crate::run::memory::{self, Slag};
 use crate::run::standing::{self, Standing};
@@ -15,6 +16,7 @@ use bloomery_crds::report::Projection;
 use bloomery_engine::event::UserQuestion;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::redact::Redactor;
+use kept::Kept;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -46,11 +48,21 @@ struct Here {
     questions: Vec<UserQuestion>,
 }
 
+/// A Job as its log tells of it, or its file.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Item {
+    /// Its log.
+    Seen(Box<Seen>),
+    /// Its file.
+    Kept(Box<Kept>),
+}
+
 /// Jobs, as `kubectl get -o json` has objects.
 #[derive(Debug, Serialize)]
 struct List {
     kind: &'static str,
-    items: Vec<Seen>,
+    items: Vec<Item>,
 }
 
 /// Shows a Job, or lists all.
@@ -60,11 +72,11 @@ struct List {
 pub fn run(args: &GetArgs) -> Result<Exit, Trouble> {
     let (text, exit) = match &args.key {
         Some(key) => {
-            let slag = memory::holder(&args.memory, args.skill.as_deref(), key)?;
-            let seen = seen(&args.memory, &slag, Document::required(&slag, key)?)?;
+            let slag = memory::holder_of_any(&args.memory, args.skill.as_deref(), key)?;
+            let item = item(args, &slag, key)?.ok_or_else(|| document::none(&slag, key))?;
             let text = match args.output {
-                Some(output) => written(&seen, output)?,
-                None => page::of(&seen),
+                Some(output) => written(&item, output)?,
+                None => page::of(&item),
             };
             (text, Exit::Good)
         }
@@ -81,11 +93,13 @@ fn all(args: &GetArgs) -> Result<(String, Exit), Trouble> {
     let (mut jobs, mut exit) = (Vec::new(), Exit::Good);
     for slag in slags(args)? {
         for key in slag.jobs() {
-            let dir = slag.log(&key);
-            let read = Document::read(&slag, &key);
-            match read.and_then(|read| read.map(|document| seen(&args.memory, &slag, document)).transpose()) {
-                Ok(Some(seen)) => jobs.push(seen),
-                Ok(None) => note(&format!("{} is passed over: no Job was begun there on this machine", dir.display())),
+            let (dir, file) = (slag.log(&key), slag.record(&key));
+            match listed(args, &slag, &key) {
+                Ok(Some(item)) => jobs.push(item),
+                Ok(None) if dir.is_dir() => {
+                    note(&format!("{} is passed over: no Job was begun there on this machine", dir.display()));
+                }
+                Ok(None) => note(&format!("{} is passed over: it is no job", file.display())),
                 Err(trouble) => {
                     note(&format!("{}: {}", dir.display(), trouble.message));
                     exit = Exit::Bad;
@@ -103,6 +117,24 @@ fn all(args: &GetArgs) -> Result<(String, Exit), Trouble> {
         None => table::of(&jobs),
     };
     Ok((text, exit))
+}
+
+/// A Job as the list has it. Of one that has ended the record has all that the table shows, and no log is read.
+fn listed(args: &GetArgs, slag: &Slag, key: &str) -> Result<Option<Item>, Trouble> {
+    if args.output.is_none()
+        && let Ok(Some(kept @ Kept { status: Some(_), .. })) = kept::read(slag, key)
+    {
+        return Ok(Some(Item::Kept(Box::new(kept))));
+    }
+    item(args, slag, key)
+}
+
+/// A Job as its log tells of it; without one, as its file does.
+fn item(args: &GetArgs, slag: &Slag, key: &str) -> Result<Option<Item>, Trouble> {
+    match Document::read(slag, key)? {
+        Some(document) => seen(&args.memory, slag, document).map(|seen| Some(Item::Seen(Box::new(seen)))),
+        None => kept::read(slag, key).map(|kept| Some(Item::Kept(Box::new(kept?)))),
+    }
 }
 
 /// The slags that are looked at: all, or that of a Skill.

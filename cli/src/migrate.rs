@@ -6,6 +6,8 @@ mod plan;
 use crate::args::MigrateArgs;
 use crate::exit::{Exit, Trouble};
 use crate::plain;
+use crate::run::memory;
+pub use plan::MAX_JOB;
 use plan::{Move, Stay, plan};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -14,14 +16,16 @@ use std::path::Path;
 /// Shows what would be moved; with `--apply`, moves it.
 ///
 /// # Errors
-/// If there is nothing to migrate, or it cannot be looked at.
+/// If there is no memory, or what is to be migrated cannot be looked at.
 pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
     let from = args.memory.join(&args.from);
     if from.join(crate::run::skill::FILE).exists() {
         return Err(Trouble::usage(format!("{} is the slag of a Skill: it holds its own jobs", from.display())));
     }
-    if !from.is_dir() {
-        return Err(Trouble::usage(format!("there is no {}: nothing is to be migrated", from.display())));
+    memory::slags(&args.memory)?;
+    if !from.try_exists().unwrap_or(true) {
+        anstream::eprintln!("there is no {}: nothing is left to be migrated", plain::line(&from.display().to_string()));
+        return Ok(Exit::Good);
     }
     let plan = plan(&args.memory, &from, &args.skill)
         .map_err(|error| Trouble::failed(format!("{} cannot be read: {error}", from.display())))?;

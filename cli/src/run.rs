@@ -11,6 +11,7 @@ mod model_file;
 mod people;
 mod resources;
 mod screen;
+mod server;
 pub mod skill;
 pub mod standing;
 mod templates;
@@ -39,7 +40,8 @@ struct Job<'a> {
     args: &'a RunArgs,
     slag: Slag,
     document: Document,
-    models: Models,
+    /// The keys out of the environment are there as long as it is.
+    _models: Models,
     /// The name for what this process writes.
     writer: String,
 }
@@ -55,10 +57,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     // It fails where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let done = match &args.resume {
-        Some(key) => begin::again(args, key),
-        None => begin::anew(args),
+        Some(key) => begin::again(args, key, redactor),
+        None => begin::anew(args, redactor),
     };
-    let exit = done.and_then(|job| work::work(&job, &screen, &trace, redactor));
+    let exit = done.and_then(|(job, inputs)| work::work(&job, inputs, &screen, &trace));
     screen.close();
     exit
 }

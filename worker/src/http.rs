@@ -24,6 +24,14 @@ pub enum Error {
         /// Why it is none.
         message: String,
     },
+    /// The URL is of an address that may not be called.
+    #[error("`{url}` may not be called: {message}")]
+    Refused {
+        /// Which.
+        url: String,
+        /// Why.
+        message: String,
+    },
     /// The client cannot be built; for https, most likely because the image has no CA certificates.
     #[error("no HTTP client for `{url}`: {message}")]
     Client {
@@ -51,8 +59,17 @@ pub struct Route {
     pub certificates: Option<Vec<reqwest::Certificate>>,
     /// The proxy that requests go through; what the environment says of proxies never counts.
     pub proxy: Option<String>,
-    /// The addresses that names may be at. A host that is an address is asked nothing here.
+    /// The addresses that the server, and others that the client is used for, may be at. Of those others, the ones whose
+    /// host is an address are asked nothing here.
     pub reach: Option<Reach>,
+}
+
+/// Checks that a URL may be called, as far as that is known before anybody is asked where it is.
+pub fn check(url: &str, reach: &Reach) -> Result<(), Error> {
+    is_https(url)?;
+    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let refused = |message| Error::Refused { url: url.to_owned(), message };
+    host.and_then(|host| reach.refusal_unasked(&host)).map_or(Ok(()), |message| Err(refused(message)))
 }
 
 /// Checks what [`client`] needs of a URL, and says whether it is one of https.
@@ -69,6 +86,7 @@ pub fn is_https(url: &str) -> Result<bool, Error> {
 /// Builds a client as [`client`] does, for a route.
 pub fn routed(url: &str, idle: Duration, route: Route) -> Result<reqwest::Client, Error> {
     let Route { certificates, proxy, reach } = route;
+    reach.iter().try_for_each(|reach| check(url, reach))?;
     let encrypts = is_https(url)? || proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"));
     let failed = |error: reqwest::Error| Error::Client { url: url.to_owned(), message: cause(&error) };
     let builder = reqwest::Client::builder()

@@ -19,8 +19,9 @@ mod wire;
 pub use outcome::{CallOutcome, Called, ListError};
 
 use crate::backoff::Backoff;
-use crate::http;
+use crate::http::{self, Route};
 use crate::progress::{Onlooker, Progress};
+use crate::reach::Reach;
 use crate::recent::Recent;
 use crate::redact::Redactor;
 use crate::tools::lost_before;
@@ -78,7 +79,16 @@ impl Client {
     /// Makes a client. The session begins with the first request, and anew where it was lost: beginning one has
     /// no effect. What the server says is read without the secrets that `redactor` knows.
     pub fn new(endpoint: &McpEndpoint, redactor: Redactor) -> Result<Self, http::Error> {
-        let (http, url) = (http::client(&endpoint.url, http::IDLE)?, Arc::from(endpoint.url.as_str()));
+        Self::routed(endpoint, Route::default(), redactor)
+    }
+
+    /// Makes the same of a server that may be where `reach` says, and nowhere else.
+    pub fn within(reach: Reach, endpoint: &McpEndpoint, redactor: Redactor) -> Result<Self, http::Error> {
+        Self::routed(endpoint, Route { reach: Some(reach), ..Route::default() }, redactor)
+    }
+
+    fn routed(endpoint: &McpEndpoint, route: Route, redactor: Redactor) -> Result<Self, http::Error> {
+        let (http, url) = (http::routed(&endpoint.url, http::IDLE, route)?, Arc::from(endpoint.url.as_str()));
         Ok(Self::of(Server::Remote { transport: Transport::new(http, redactor), url: Arc::clone(&url) }, url))
     }
 

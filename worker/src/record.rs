@@ -12,7 +12,7 @@ use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The schema version of a record.
 pub const VERSION: u32 = 1;
@@ -48,6 +48,15 @@ pub struct Record {
     pub log: LogPosition,
 }
 
+/// The file of a record, in the memory of the Job's Skill.
+pub fn file(memory: &Path, run_key: &str) -> PathBuf {
+    memory.join(JOBS).join(name(run_key))
+}
+
+fn name(run_key: &str) -> String {
+    format!("{run_key}.json")
+}
+
 impl Record {
     /// The record of a conversation that has ended.
     pub fn new(inputs: &Inputs, conversation: &Conversation, projection: Projection) -> Self {
@@ -77,6 +86,6 @@ impl Record {
     pub fn write(&self, files: &impl Files, memory: &Path, run_key: &str, writer: &str) -> io::Result<()> {
         let mut content = serde_json::to_vec_pretty(self)?;
         content.push(b'\n');
-        replace(files, &memory.join(JOBS), &format!("{run_key}.json"), writer, &content)
+        replace(files, &memory.join(JOBS), &name(run_key), writer, &content)
     }
 }

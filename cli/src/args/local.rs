@@ -16,8 +16,8 @@ pub struct RunArgs {
     /// What is to be reached
     #[arg(long, value_name = "TEXT", required_unless_present = "resume")]
     pub goal: Option<String>,
-    /// The Skill: a file (a manifest or the older dialect), or the name of one in the memory or of a template
-    /// [default: sw-dev-agent]
+    /// The Skill: a file (a manifest or the older dialect; FILE#NAME where it has several), or the name of one in the
+    /// memory or of a template [default: sw-dev-agent]
     #[arg(long, value_name = "FILE|NAME")]
     pub skill: Option<String>,
     /// Bind a resource of the Skill: a path (PATH:ro is read-only), a URL, or @FILE for a secret
@@ -116,7 +116,7 @@ pub struct EventsArgs {
                         Exit codes: 0 good, 1 a log is broken, 2 there is no such memory, Skill or Job.")]
 pub struct GetArgs {
     /// The key of a Job in the memory
-    #[arg(value_name = "KEY", value_parser = key)]
+    #[arg(value_name = "KEY", value_parser = any_key)]
     pub key: Option<String>,
     /// The memory
     #[arg(long, value_name = "DIR", default_value = "memory")]
@@ -142,7 +142,7 @@ pub enum Output {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without --apply nothing is changed. What would replace another file stays where it is, and is named.\n\n\
-                  Exit codes: 0 good, 1 something stays where it is, 2 there is nothing to migrate."
+                  Exit codes: 0 good, 1 something stays where it is, 2 there is no such memory."
 )]
 pub struct MigrateArgs {
     /// The memory
@@ -173,4 +173,13 @@ fn key(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err("must be at most 63 lower-case letters, digits and '-'".to_owned())
+}
+
+/// A key as this runtime gives them, or the one before it.
+fn any_key(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if (1..=128).contains(&text.len()) && !text.starts_with('.') && text.chars().all(plain) {
+        return Ok(text.to_owned());
+    }
+    Err("must be at most 128 letters, digits, '.', '_' and '-'".to_owned())
 }

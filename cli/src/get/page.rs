@@ -1,23 +1,49 @@
 //! A Job as a person wants to see it: what was asked, what each gate decided, what came of it.
 
-use super::Seen;
+use super::kept::{Kept, OLDER};
+use super::{Item, Seen};
 use crate::plain;
 use crate::run::ending::{field, spent};
-use bloomery_crds::outcome::Outcome;
-use bloomery_crds::report::Projection;
+use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict};
+use serde_json::{Map, Value};
 use std::fmt::Write;
 
 /// How wide the names on the left are.
 const NAMES: usize = 12;
 
 /// The page of a Job.
-pub(super) fn of(seen: &Seen) -> String {
+pub(super) fn of(item: &Item) -> String {
+    match item {
+        Item::Seen(seen) => of_log(seen),
+        Item::Kept(kept) => of_file(kept),
+    }
+}
+
+fn of_file(Kept { job, skill, goal, status, file }: &Kept) -> String {
+    let mut page = Page::default();
+    page.line("Job", &format!("{job} of the Skill {skill}"));
+    page.line("Goal", goal);
+    match status {
+        Some(status) => {
+            page.line("Phase", &phase(status.phase, Some(&status.outcome)));
+            page.line("Spent", &spent(&status.usage));
+        }
+        None => page.line("Phase", &format!("{OLDER}: it is of an older memory, and does not go on.")),
+    }
+    page.line("File", &file.display().to_string());
+    if let Some(result) = status.as_ref().and_then(|status| status.result.as_ref()) {
+        page.result(result.verified, &result.text, &result.fields);
+    }
+    page.0
+}
+
+fn of_log(seen: &Seen) -> String {
     let Seen { job, skill, goal, status, here } = seen;
     let mut page = Page::default();
     page.line("Job", &format!("{job} of the Skill {skill}"));
     page.line("Goal", goal);
-    page.line("Phase", &phase(status));
+    page.line("Phase", &phase(status.phase, status.outcome.as_ref()));
     page.gates(&status.gates);
     for workflow in &status.workflows {
         let open =
@@ -42,11 +68,7 @@ pub(super) fn of(seen: &Seen) -> String {
     page.line("Spent", &spent(&status.usage));
     page.line("Log", &format!("{} events in {}", status.log.events, here.log.display()));
     if let Some(result) = &status.result {
-        let draft = if result.verified { "Answer" } else { "Draft" };
-        page.line(draft, &result.text);
-        for (name, value) in &result.fields {
-            page.line("", &field(name, value));
-        }
+        page.result(result.verified, &result.text, &result.fields);
     }
     if let Some(on) = &here.on {
         page.line("Unfinished", on);
@@ -54,9 +76,9 @@ pub(super) fn of(seen: &Seen) -> String {
     page.0
 }
 
-fn phase(status: &Projection) -> String {
-    let phase = status.phase.to_string();
-    let Some(Outcome { code, message, .. }) = &status.outcome else { return phase };
+fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
+    let phase = phase.to_string();
+    let Some(Outcome { code, message, .. }) = outcome else { return phase };
     let code = code.to_string();
     if code == phase { format!("{phase}: {message}") } else { format!("{phase}, {code}: {message}") }
 }
@@ -72,6 +94,13 @@ impl Page {
             let name = if at == 0 { name } else { "" };
             // Nothing fails that writes to a string.
             let _ = writeln!(self.0, "{}", format!("{name:NAMES$}{line}").trim_end());
+        }
+    }
+
+    fn result(&mut self, is_verified: bool, text: &str, fields: &Map<String, Value>) {
+        self.line(if is_verified { "Answer" } else { "Draft" }, text);
+        for (name, value) in fields {
+            self.line("", &field(name, value));
         }
     }
 

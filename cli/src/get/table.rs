@@ -1,11 +1,12 @@
 //! Jobs as `kubectl get` lists them.
 
-use super::Seen;
+use super::Item;
+use super::kept::{Kept, OLDER, Status};
 use crate::plain;
 use std::fmt::Write;
 
 /// A line for each Job, under a line of names.
-pub(super) fn of(jobs: &[Seen]) -> String {
+pub(super) fn of(jobs: &[Item]) -> String {
     let rows: Vec<[String; 5]> = std::iter::once(["JOB", "SKILL", "PHASE", "OUTCOME", "TOOLS"].map(str::to_owned))
         .chain(jobs.iter().map(row))
         .collect();
@@ -22,8 +23,23 @@ pub(super) fn of(jobs: &[Seen]) -> String {
     text
 }
 
-fn row(seen: &Seen) -> [String; 5] {
-    let Seen { job, skill, status, .. } = seen;
-    let outcome = status.outcome.as_ref().map(|outcome| outcome.code.to_string()).unwrap_or_default();
-    [plain::line(job), plain::line(skill), status.phase.to_string(), outcome, status.usage.tool_calls.to_string()]
+fn row(item: &Item) -> [String; 5] {
+    let (job, skill) = match item {
+        Item::Seen(seen) => (&seen.job, &seen.skill),
+        Item::Kept(kept) => (&kept.job, &kept.skill),
+    };
+    let known = match item {
+        Item::Seen(seen) => Some((seen.status.phase, seen.status.outcome.as_ref(), seen.status.usage.tool_calls)),
+        Item::Kept(kept) => match kept.as_ref() {
+            Kept { status: Some(Status { phase, outcome, usage, .. }), .. } => {
+                Some((*phase, Some(outcome), usage.tool_calls))
+            }
+            Kept { status: None, .. } => None,
+        },
+    };
+    let [phase, outcome, tools] = known.map_or([OLDER, "", ""].map(str::to_owned), |(phase, outcome, tools)| {
+        let code = outcome.map(|outcome| outcome.code.to_string()).unwrap_or_default();
+        [phase.to_string(), code, tools.to_string()]
+    });
+    [plain::line(job), plain::line(skill), phase, outcome, tools]
 }

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The largest job that is read for its Skill, in bytes.
-const MAX_JOB: u64 = 64 * 1024 * 1024;
+pub const MAX_JOB: u64 = 64 * 1024 * 1024;
 
 /// How deep directories are looked into.
 const MAX_DEPTH: usize = 16;

@@ -1,68 +1,102 @@
 //! How a Job is begun: everything that it needs is found, checked and kept before anything happens.
 
-use super::document::{Asked, Document, McpProgram};
+use super::document::{Asked, Document};
 use super::memory::{Slag, holder, writer};
-use super::model;
-use super::skill::{self, Loaded};
+use super::model::{self, Models};
+use super::server::{self, Server};
+use super::skill::{self, Found, Loaded};
 use super::{DEFAULT_SKILL, Job, resources};
-use crate::args::{McpArgs, RunArgs};
-use crate::exit::Trouble;
+use crate::args::RunArgs;
+use crate::exit::{Faults, Trouble};
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{KeyFile, McpEndpoint, ModelEndpoint, Revision, VERSION};
+use bloomery_crds::run::{BoundResource, JobPart, KeyFile, ModelEndpoint, Revision, VERSION};
 use bloomery_crds::v1alpha1::Limits;
-use bloomery_worker::http;
+use bloomery_worker::inputs::Inputs;
+use bloomery_worker::redact::Redactor;
 use serde_json::{Map, Value};
-use std::path::Path;
-use std::time::Duration;
 
 /// The longest goal, in bytes: that of a Job on a cluster.
 const MAX_GOAL: usize = 8192;
 
-/// Begins a Job; one of the same key that was begun before is the same Job only if nothing else was asked of it.
-pub fn anew(args: &RunArgs) -> Result<Job<'_>, Trouble> {
-    let goal = goal(args)?;
-    let limits = limits(&args.limits)?;
-    model::check(&args.model, &env)?;
-    let writer = writer();
-    let (slag, loaded) = load(args, &writer)?;
-    let declared = &loaded.spec.resources;
-    let bound = resources::bound(declared, &args.resources, args.project_path.as_deref())?;
-    resources::apart(&bound, &args.memory)?;
-    let Server { mcp, program } = server(&args.mcp, &loaded)?;
-    let models = model::models(&args.model, &loaded.spec.model_names(), &env)?;
+/// A Job that can be worked on, and what the worker is told of it.
+type Begun<'a> = (Job<'a>, Inputs);
+
+/// Begins a Job; one of the same key that was begun before is the same Job only if nothing else was asked of it. All that
+/// can be wrong is looked at, and told at once, before anything is made.
+pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
+    let mut faults = Faults::default();
+    let goal = faults.sift(goal(args));
+    let limits = faults.sift(limits(&args.limits));
+    let given = faults.sift(server::named(&args.mcp));
+    let found = faults.sift(skill::find(&args.memory, args.skill.as_deref().unwrap_or(DEFAULT_SKILL), args.bootstrap));
+    let names = found.as_ref().map(|found| found.loaded.spec.model_names());
+    let models = faults.sift(model::models(&args.model, names.as_deref(), &env));
+    let of_skill = found.as_ref().map(|Found { loaded, .. }| {
+        let server = given.and_then(|given| given.map_or_else(|| faults.sift(server::of_skill(loaded)), Some));
+        (server, faults.sift(bound(args, loaded)))
+    });
+    let (Some(goal), Some(limits), Some(found), Some(models), Some((Some(server), Some(resources)))) =
+        (goal, limits, found, models, of_skill)
+    else {
+        return Err(faults.told());
+    };
     let key = args.run_key.clone().unwrap_or_else(new_key);
+    let Found { slag, loaded, .. } = &found;
     let skill_limits = loaded.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let asked = Asked {
         key: key.clone(),
         goal,
         limits: EffectiveLimits::resolve(skill_limits, limits.as_ref()),
         models: models.endpoints.iter().map(without_held).collect(),
-        resources: bound,
+        resources,
     };
-    let revision = Revision { version: VERSION, skill: loaded.name, spec: loaded.spec, mcp };
-    let document = Document::new(revision, asked, program)?;
-    if !document.keep(&slag, &writer)? {
-        same_job(&slag, &key, &document)?;
+    let (skill, spec) = (loaded.name.clone(), loaded.spec.clone());
+    let revision = Revision { version: VERSION, skill, spec, mcp: server.mcp };
+    let document = Document::new(revision, asked, server.program)?;
+    let inputs = inputs(&document, &models, redactor)?;
+    same_job(slag, &key, &document)?;
+    let writer = writer();
+    slag.open(&writer)?;
+    found.settle()?;
+    if !document.keep(slag, &writer)? {
+        // Another process was faster.
+        same_job(slag, &key, &document)?;
     }
-    Ok(Job { args, slag, document, models, writer })
+    Ok((Job { args, slag: found.slag, document, _models: models, writer }, inputs))
 }
 
 /// Goes on with a Job as it was begun. The models may be named anew, and so may the MCP server: where they are is no
 /// part of what the Job is.
-pub fn again<'a>(args: &'a RunArgs, key: &str) -> Result<Job<'a>, Trouble> {
+pub fn again<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<Begun<'a>, Trouble> {
     let slag = holder(&args.memory, args.skill.as_deref(), key)?;
-    let writer = writer();
-    slag.open(&writer)?;
     let mut document = Document::required(&slag, key)?;
-    if let Some(Server { mcp, program }) = named(&args.mcp)? {
+    let mut faults = Faults::default();
+    let given = faults.sift(server::named(&args.mcp));
+    let names = document.revision.spec.model_names();
+    let models = faults.sift(match (&args.model.model, &args.model.model_url, &args.model.provider) {
+        (None, None, None) => model::again(document.part.models.clone(), &args.model, &env),
+        _ => model::models(&args.model, Some(&names), &env),
+    });
+    let (Some(given), Some(models)) = (given, models) else { return Err(faults.told()) };
+    if let Some(Server { mcp, program }) = given {
         (document.revision.mcp, document.program) = (mcp, program);
     }
-    let names = document.revision.spec.model_names();
-    let models = match (&args.model.model, &args.model.model_url, &args.model.provider) {
-        (None, None, None) => model::again(document.part.models.clone(), &args.model, &env)?,
-        _ => model::models(&args.model, &names, &env)?,
-    };
-    Ok(Job { args, slag, document, models, writer })
+    let inputs = inputs(&document, &models, redactor)?;
+    let writer = writer();
+    slag.open(&writer)?;
+    Ok((Job { args, slag, document, _models: models, writer }, inputs))
+}
+
+/// What the worker is told.
+fn inputs(document: &Document, models: &Models, redactor: Redactor) -> Result<Inputs, Trouble> {
+    let part = JobPart { models: models.endpoints.clone(), ..document.part.clone() };
+    Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Trouble::usage(error.to_string()))
+}
+
+/// What is bound, none of it in the memory.
+fn bound(args: &RunArgs, skill: &Loaded) -> Result<Vec<BoundResource>, Trouble> {
+    let bound = resources::bound(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
+    resources::apart(&bound, &args.memory).map(|()| bound)
 }
 
 fn goal(args: &RunArgs) -> Result<String, Trouble> {
@@ -76,84 +110,33 @@ fn goal(args: &RunArgs) -> Result<String, Trouble> {
     Ok(goal.to_owned())
 }
 
-/// The Skill and its slag, which is made where it is missing. One out of a file becomes the operational Skill of a slag
-/// that has none; where there is another, it stays.
-fn load(args: &RunArgs, writer: &str) -> Result<(Slag, Loaded), Trouble> {
-    let named = args.skill.as_deref().unwrap_or(DEFAULT_SKILL);
-    if !skill::is_file(named) {
-        let slag = Slag::of(&args.memory, named);
-        // A name that is mistyped leaves nothing behind.
-        if !slag.dir.join(skill::FILE).exists() && !skill::is_template(named) && !args.bootstrap {
-            return Err(Trouble::usage(skill::unknown(&slag)));
-        }
-        slag.open(writer)?;
-        let loaded = skill::of_slag(&slag, args.bootstrap)?;
-        return Ok((slag, loaded));
-    }
-    let loaded = skill::read(Path::new(named), None)?;
-    let slag = Slag::of(&args.memory, &loaded.name);
-    slag.open(writer)?;
-    skill::adopt(&slag, &loaded, named)?;
-    Ok((slag, loaded))
-}
-
-/// Where an MCP server is, if there is one: at an address, or in a program.
-struct Server {
-    mcp: Option<McpEndpoint>,
-    program: Option<McpProgram>,
-}
-
-/// Where the MCP server is: what the command line names, else what the Skill does.
-fn server(args: &McpArgs, skill: &Loaded) -> Result<Server, Trouble> {
-    if let Some(named) = named(args)? {
-        return Ok(named);
-    }
-    if skill.server_of_a_cluster().is_some() {
-        return Err(Trouble::usage(format!(
-            "the MCP server of the Skill {} is one that only a cluster has: name it with --mcp URL or --mcp-command PROGRAM",
-            skill.name
-        )));
-    }
-    Ok(Server { mcp: skill.mcp.as_deref().map(endpoint).transpose()?, program: None })
-}
-
-/// The MCP server that the command line names.
-fn named(args: &McpArgs) -> Result<Option<Server>, Trouble> {
-    let McpArgs { url, command, env } = args;
-    Ok(match url {
-        Some(url) => Some(Server { mcp: Some(endpoint(url)?), program: None }),
-        None if command.is_empty() => None,
-        None => Some(Server { mcp: None, program: Some(McpProgram { argv: command.clone(), env: env.clone() }) }),
-    })
-}
-
-fn endpoint(url: &str) -> Result<McpEndpoint, Trouble> {
-    http::client(url, Duration::ZERO).map_err(|error| Trouble::usage(format!("the MCP server: {error}")))?;
-    Ok(McpEndpoint { url: url.to_owned() })
-}
-
 /// Limits as the command line has them, read as those of a Job's manifest are.
 fn limits(given: &[(String, String)]) -> Result<Option<Limits>, Trouble> {
-    const KNOWN: [&str; 4] = ["steps", "toolCalls", "tokens", "duration"];
-    let mut limits = Map::new();
-    for (name, value) in given {
-        if !KNOWN.contains(&name.as_str()) {
-            let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
-            return Err(Trouble::usage(format!(
-                "--limit {name}: there is no such limit, but {}.{near}",
-                KNOWN.join(", ")
-            )));
-        }
-        let value = value.parse::<u64>().map_or_else(|_| Value::from(value.as_str()), Value::from);
-        if value == 0 {
-            return Err(Trouble::usage(format!("--limit {name}: nothing could be done")));
-        }
-        limits.insert(name.clone(), value);
-    }
+    let mut faults = Faults::default();
+    let read: Vec<_> = given.iter().map(|(name, value)| faults.sift(limit(name, value))).collect();
+    let Some(limits) = read.into_iter().collect::<Option<Map<String, Value>>>() else { return Err(faults.told()) };
     if limits.is_empty() {
         return Ok(None);
     }
-    serde_json::from_value(Value::Object(limits)).map(Some).map_err(|error| Trouble::usage(format!("--limit: {error}")))
+    read_limits(limits, "--limit").map(Some)
+}
+
+fn read_limits(limits: Map<String, Value>, of: &str) -> Result<Limits, Trouble> {
+    serde_json::from_value(Value::Object(limits)).map_err(|error| Trouble::usage(format!("{of}: {error}")))
+}
+
+fn limit(name: &str, value: &str) -> Result<(String, Value), Trouble> {
+    const KNOWN: [&str; 4] = ["steps", "toolCalls", "tokens", "duration"];
+    if !KNOWN.contains(&name) {
+        let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
+        return Err(Trouble::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
+    }
+    let value = value.parse::<u64>().map_or_else(|_| Value::from(value), Value::from);
+    if value == 0 {
+        return Err(Trouble::usage(format!("--limit {name}: nothing could be done")));
+    }
+    let limit = (name.to_owned(), value);
+    read_limits(Map::from_iter([limit.clone()]), &format!("--limit {name}")).map(|_| limit)
 }
 
 /// A key that no other Job of this memory has, and that says when it began.
@@ -169,15 +152,25 @@ fn without_held(endpoint: &ModelEndpoint) -> ModelEndpoint {
     ModelEndpoint { api_key, ..endpoint.clone() }
 }
 
-/// A Job of this key was begun before. What was asked of it must be what is asked now.
+/// Sees that a Job of this key that was begun before, if there is one, is what is asked now. The record of one that has no
+/// log, as that of an older memory, must not be replaced.
 fn same_job(slag: &Slag, key: &str, asked: &Document) -> Result<(), Trouble> {
-    let begun = Document::read(slag, key)?;
-    let same = begun.is_some_and(|begun| {
-        begun.part.goal == asked.part.goal
-            && begun.part.resources == asked.part.resources
-            && begun.part.revision == asked.part.revision
-    });
-    if same {
+    let is_same = match Document::read(slag, key)? {
+        Some(begun) => {
+            begun.part.goal == asked.part.goal
+                && begun.part.resources == asked.part.resources
+                && begun.part.revision == asked.part.revision
+        }
+        None if slag.record(key).exists() => {
+            let record = slag.record(key);
+            return Err(Trouble::usage(format!(
+                "{} is the record of a Job that has no log here: take another --run-key",
+                record.display()
+            )));
+        }
+        None => true,
+    };
+    if is_same {
         return Ok(());
     }
     Err(Trouble::usage(format!(

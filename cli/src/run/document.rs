@@ -107,10 +107,7 @@ impl Document {
     /// # Errors
     /// If no Job has the key, or it cannot be read, or was changed since.
     pub fn required(slag: &Slag, key: &str) -> Result<Self, Trouble> {
-        Self::read(slag, key)?.ok_or_else(|| {
-            let dir = slag.log(key);
-            Trouble::usage(format!("{} is not the log of a Job that ran on this machine", dir.display()))
-        })
+        Self::read(slag, key)?.ok_or_else(|| none(slag, key))
     }
 
     /// Reads what a Job was begun with; none where no Job has the key.
@@ -135,6 +132,11 @@ impl Document {
         }
         Ok(Some(document))
     }
+}
+
+/// Why a Job that is looked for is none of this machine.
+pub fn none(slag: &Slag, key: &str) -> Trouble {
+    Trouble::usage(format!("{} is not the log of a Job that ran on this machine", slag.log(key).display()))
 }
 
 fn digest(revision: &Revision) -> Result<Digest, Trouble> {

@@ -2,6 +2,8 @@
 
 use crate::exit::Trouble;
 use bloomery_worker::log::{self, Error, files::Disk};
+use bloomery_worker::record;
+use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher};
@@ -32,11 +34,20 @@ impl Slag {
         self.dir.join(log::JOBS).join(key)
     }
 
-    /// The keys of its Jobs, in their order.
+    /// The record of a Job.
+    pub fn record(&self, key: &str) -> PathBuf {
+        record::file(&self.dir, key)
+    }
+
+    /// The keys of its Jobs, in their order: of those that have a log, and of those that have a record only.
     pub fn jobs(&self) -> Vec<String> {
-        let mut keys = names(&self.dir.join(log::JOBS)).unwrap_or_default();
-        keys.retain(|key| self.log(key).is_dir());
-        keys
+        let names = names(&self.dir.join(log::JOBS)).unwrap_or_default();
+        let key_of = |name: &String| {
+            let recorded = name.strip_suffix(".json").filter(|key| !key.is_empty() && self.record(key).is_file());
+            recorded.or_else(|| self.log(name).is_dir().then_some(name.as_str())).map(str::to_owned)
+        };
+        let keys: BTreeSet<String> = names.iter().filter_map(key_of).collect();
+        keys.into_iter().collect()
     }
 
     /// Makes what is missing, and tries whether a log can be kept there.
@@ -78,11 +89,6 @@ fn own(slag: &Path) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The slags of a memory that have the log of a Job.
-pub fn holders(memory: &Path, key: &str) -> Vec<Slag> {
-    slags(memory).unwrap_or_default().into_iter().filter(|slag| slag.log(key).is_dir()).collect()
-}
-
 /// All slags of a memory, in the order of their names.
 ///
 /// # Errors
@@ -115,8 +121,20 @@ fn names(dir: &Path) -> io::Result<Vec<String>> {
 /// # Errors
 /// If none has, or several have and none is named.
 pub fn holder(memory: &Path, skill: Option<&str>, key: &str) -> Result<Slag, Trouble> {
-    let mut holders = holders(memory, key);
-    holders.retain(|slag| skill.is_none_or(|skill| skill == slag.name));
+    one(memory, skill, key, |slag| slag.log(key).is_dir())
+}
+
+/// The one slag that has the log of a Job, or its record.
+///
+/// # Errors
+/// If none has, or several have and none is named.
+pub fn holder_of_any(memory: &Path, skill: Option<&str>, key: &str) -> Result<Slag, Trouble> {
+    one(memory, skill, key, |slag| slag.log(key).is_dir() || slag.record(key).is_file())
+}
+
+fn one(memory: &Path, skill: Option<&str>, key: &str, has: impl Fn(&Slag) -> bool) -> Result<Slag, Trouble> {
+    let mut holders = slags(memory).unwrap_or_default();
+    holders.retain(|slag| has(slag) && skill.is_none_or(|skill| skill == slag.name));
     match holders.as_slice() {
         [slag] => Ok(slag.clone()),
         [] => {

@@ -1,13 +1,15 @@
 //! Which model a run asks, where, and with which key.
 
 use crate::args::ModelArgs;
-use crate::exit::Trouble;
+use crate::exit::{Faults, Trouble};
 use crate::run::key::Held;
 use crate::run::resources::secret_file;
 use crate::run::vendor::{self, Vendor};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_crds::v1alpha1::{ModelProvider, ModelSpec};
-use bloomery_worker::http;
+use bloomery_worker::http::{self, Route};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The environment, as far as it is asked.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -21,27 +23,33 @@ pub struct Models {
     _held: Vec<Held>,
 }
 
-/// Finds the models that a Skill names.
+/// Finds the models that a Skill names; where it could not be read, any that it might name.
 ///
 /// # Errors
 /// If none can be found, or its key cannot.
-pub fn models(args: &ModelArgs, names: &[&str], env: Env<'_>) -> Result<Models, Trouble> {
-    let mut held = Vec::new();
-    let endpoints = if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
-        super::model_file::endpoints(file, args, names)?
+pub fn models(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Trouble> {
+    let mut faults = Faults::default();
+    let key = faults.sift(key_file(args));
+    let endpoints = faults.sift(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
+        super::model_file::endpoints(file, args, names)
     } else {
-        let endpoint = of_flags(args, env)?;
-        names.iter().map(|name| ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() }).collect()
-    };
-    with_keys(endpoints, args, env, &mut held).map(|endpoints| Models { endpoints, _held: held })
-}
-
-/// Finds out whether there is a model at all, before anything is made for a run.
-///
-/// # Errors
-/// If none can be found, or its key cannot. What stands in a file of models is looked at later: it needs the Skill.
-pub fn check(args: &ModelArgs, env: Env<'_>) -> Result<(), Trouble> {
-    if args.model.as_deref().is_some_and(is_file) { Ok(()) } else { models(args, &["default"], env).map(drop) }
+        let of_each = |endpoint: ModelEndpoint| {
+            let names = names.unwrap_or(&["default"]).iter();
+            names.map(|name| ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() }).collect()
+        };
+        of_flags(args, env).map(of_each)
+    });
+    let (Some(key), Some(endpoints)) = (key, endpoints) else { return Err(faults.told()) };
+    let ways: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
+    for (base_url, proxy) in ways {
+        // What nothing can be sent to is refused here, and not as a server that does not answer.
+        let route = Route { proxy: proxy.clone(), ..Route::default() };
+        faults.sift(http::routed(base_url, Duration::ZERO, route).map_err(|error| Trouble::usage(error.to_string())));
+    }
+    if faults.are_there() {
+        return Err(faults.told());
+    }
+    with_keys(endpoints, key.as_ref(), env)
 }
 
 /// The same models as before, with the keys as they are now.
@@ -49,8 +57,7 @@ pub fn check(args: &ModelArgs, env: Env<'_>) -> Result<(), Trouble> {
 /// # Errors
 /// If a key cannot be found.
 pub fn again(kept: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Trouble> {
-    let mut held = Vec::new();
-    with_keys(kept, args, env, &mut held).map(|endpoints| Models { endpoints, _held: held })
+    with_keys(kept, key_file(args)?.as_ref(), env)
 }
 
 fn is_file(model: &str) -> bool {
@@ -62,8 +69,6 @@ fn of_flags(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Trouble> {
     let vendor = vendor(args, env)?;
     let model = args.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.model.to_owned());
     let base_url = args.model_url.clone().unwrap_or_else(|| vendor.own_url(env));
-    // Anything that is no URL is refused here, and not as a server that does not answer.
-    http::client(&base_url, std::time::Duration::ZERO).map_err(|error| Trouble::usage(error.to_string()))?;
     Ok(ModelEndpoint {
         name: String::new(),
         provider: vendor.provider,
@@ -100,26 +105,25 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Trouble> {
     })
 }
 
+/// The key that the command line names.
+fn key_file(args: &ModelArgs) -> Result<Option<KeyFile>, Trouble> {
+    let of_file = args.api_key_file.as_deref().map(|file| secret_file(file, "--api-key-file"));
+    of_file.transpose().map_err(|fault| Trouble::usage(format!("--api-key-file: {fault}")))
+}
+
 /// A key out of a file goes to whatever server was named with it. One out of the environment goes only where its
 /// provider is: a server that was named on the command line did not ask for it.
-fn with_keys(
-    endpoints: Vec<ModelEndpoint>,
-    args: &ModelArgs,
-    env: Env<'_>,
-    held: &mut Vec<Held>,
-) -> Result<Vec<ModelEndpoint>, Trouble> {
-    let of_file = args.api_key_file.as_deref().map(|file| secret_file(file, "--api-key-file"));
-    let of_file = of_file.transpose().map_err(|fault| Trouble::usage(format!("--api-key-file: {fault}")))?;
-    let mut keyed = Vec::new();
+fn with_keys(endpoints: Vec<ModelEndpoint>, of_file: Option<&KeyFile>, env: Env<'_>) -> Result<Models, Trouble> {
+    let (mut keyed, mut held) = (Vec::new(), Vec::new());
     for endpoint in endpoints {
-        let api_key = match (&of_file, &endpoint.api_key) {
+        let api_key = match (of_file, &endpoint.api_key) {
             (Some(file), _) => Some(file.clone()),
             (None, Some(kept)) => Some(still_there(kept)?),
-            (None, None) => of_environment(&endpoint, env, held)?,
+            (None, None) => of_environment(&endpoint, env, &mut held)?,
         };
         keyed.push(ModelEndpoint { api_key, ..endpoint });
     }
-    Ok(keyed)
+    Ok(Models { endpoints: keyed, _held: held })
 }
 
 fn still_there(kept: &KeyFile) -> Result<KeyFile, Trouble> {

@@ -1,7 +1,7 @@
 //! Models out of a file of manifests.
 
 use crate::args::ModelArgs;
-use crate::exit::Trouble;
+use crate::exit::{Faults, Trouble};
 use crate::look::look;
 use crate::report::{self, Tally};
 use crate::source;
@@ -11,23 +11,27 @@ use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
 use std::path::Path;
 
-/// The endpoint of each name; a file with one Model has that for all names.
+/// The endpoint of each name, or of every Model where no names are known; a file with one Model has that for all names.
 ///
 /// # Errors
 /// If the file cannot be used, or lacks a name.
-pub fn endpoints(file: &str, args: &ModelArgs, names: &[&str]) -> Result<Vec<ModelEndpoint>, Trouble> {
+pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result<Vec<ModelEndpoint>, Trouble> {
     let models = read(Path::new(file))?;
+    let all: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
+    let names = names.unwrap_or(&all);
+    let mut faults = Faults::default();
     if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && args.api_key_file.is_none() {
-        let message = format!(
+        faults.add(Trouble::usage(format!(
             "{file} says that a Model takes its key from a Secret, which only a cluster has: give --api-key-file"
-        );
-        return Err(Trouble::usage(message));
+        )));
     }
     if models.iter().any(|(_, model)| model.spec.ca.is_some()) {
-        let message = format!(
+        faults.add(Trouble::usage(format!(
             "{file} says that a Model trusts certificates of the cluster: leave `ca` out, and those of this machine count"
-        );
-        return Err(Trouble::usage(message));
+        )));
+    }
+    if faults.are_there() {
+        return Err(faults.told());
     }
     if let [(_, only)] = models.as_slice()
         && only.spec.fallback.is_empty()

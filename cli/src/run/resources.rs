@@ -6,8 +6,11 @@ use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::text::line_fault;
 use bloomery_crds::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
+use bloomery_worker::http;
+use bloomery_worker::reach::Reach;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The resource that `--project-path` binds, as the seeds' older requests do (seed 000, "Backward Compatibility").
@@ -60,9 +63,12 @@ pub fn bound(
 /// # Errors
 /// If something does.
 pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
-    let real =
-        |dir: &PathBuf| dir.canonicalize().map_err(|error| Trouble::usage(format!("{}: {error}", dir.display())));
-    let kept: Vec<PathBuf> = directories(memory).iter().map(real).collect::<Result<_, _>>()?;
+    let real = |dir: &PathBuf| match dir.canonicalize() {
+        // Nothing can lie in what is not there yet.
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        real => Some(real.map_err(|error| Trouble::usage(format!("{}: {error}", dir.display())))),
+    };
+    let kept: Vec<PathBuf> = directories(memory).iter().filter_map(real).collect::<Result<_, _>>()?;
     let within = bound.iter().find_map(|resource| match &resource.source {
         ResourceSource::Mount { path, .. } if kept.iter().any(|dir| Path::new(path).starts_with(dir)) => {
             Some((&resource.name, path))
@@ -94,7 +100,11 @@ fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
         ResourceType::ApiEndpoint => {
             let binding = Binding { value: Some(value.to_owned()), ..Binding::default() };
             let faults = resources::binding_faults(kind, &binding);
-            if faults.is_empty() { Ok(ResourceSource::Value(value.to_owned())) } else { Err(faults.join(" ")) }
+            if !faults.is_empty() {
+                return Err(faults.join(" "));
+            }
+            http::check(value, &Reach::local()).map_err(|error| format!("{error}."))?;
+            Ok(ResourceSource::Value(value.to_owned()))
         }
         ResourceType::ConnectionString | ResourceType::Credential => secret(kind, value),
     }

@@ -6,9 +6,10 @@ use crate::plain;
 use crate::report::{self, Tally};
 use crate::run::memory::Slag;
 use crate::run::templates;
-use crate::source;
+use crate::source::{self, Source};
 use bloomery_crds::dialect::{Document, Finding, Form, Options, documents, form, import, name_fault};
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
+use std::fs;
 use std::path::Path;
 
 /// The name of the operational Skill in its slag.
@@ -39,19 +40,60 @@ pub fn is_file(text: &str) -> bool {
     text == "-" || text.contains(['/', '\\']) || name_fault(text).is_some()
 }
 
-/// The operational Skill of a slag; on first use it is made of the template of its name.
+/// A Skill, the slag of its Jobs, and how it comes there.
+#[derive(Debug)]
+pub struct Found {
+    /// The slag, whether it is there or not.
+    pub slag: Slag,
+    /// The Skill.
+    pub loaded: Loaded,
+    origin: Origin,
+}
+
+/// Where a Skill was found.
+#[derive(Debug)]
+enum Origin {
+    /// In its slag.
+    Slag,
+    /// Among the templates.
+    Template,
+    /// In a file that the command line names.
+    File(String),
+}
+
+/// Finds the Skill that the command line names. Nothing is made.
 ///
 /// # Errors
-/// If there is neither, or what stands there cannot be used.
-pub fn of_slag(slag: &Slag, bootstrap: bool) -> Result<Loaded, Trouble> {
-    let file = slag.dir.join(FILE);
-    if !file.try_exists().unwrap_or(true) {
-        let text = templates::of(&slag.name, bootstrap).ok_or_else(|| Trouble::usage(unknown(slag)))?;
-        std::fs::write(&file, text)
-            .map_err(|error| Trouble::failed(format!("{} cannot be written: {error}", file.display())))?;
-        plain::say(&format!("{} is the Skill from now on: change it as you like", file.display()));
+/// If there is none, or it cannot be used.
+pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Trouble> {
+    if is_file(named) {
+        let (file, skill) = of_file(named);
+        let loaded = read(Path::new(file), skill, None)?;
+        return Ok(Found { slag: Slag::of(memory, &loaded.name), loaded, origin: Origin::File(named.to_owned()) });
     }
-    let loaded = read(&file, Some(&slag.name))?;
+    let slag = Slag::of(memory, named);
+    let file = slag.dir.join(FILE);
+    let (loaded, origin) = if file.try_exists().unwrap_or(true) {
+        (of_slag(&slag, &file)?, Origin::Slag)
+    } else {
+        let text = templates::of(named, bootstrap).ok_or_else(|| Trouble::usage(unknown(&slag)))?;
+        let source = Source { name: format!("the template {named}"), bytes: text.into_bytes() };
+        (loaded(&source, &Wanted { file: &file, name: None, slag: Some(named) })?, Origin::Template)
+    };
+    Ok(Found { slag, loaded, origin })
+}
+
+/// A file that `--skill` says, and which of its Skills: `FILE#NAME`.
+fn of_file(named: &str) -> (&str, Option<&str>) {
+    match named.rsplit_once('#') {
+        Some((file, skill)) if !Path::new(named).exists() => (file, Some(skill)),
+        _ => (named, None),
+    }
+}
+
+/// The operational Skill of a slag: in a file that holds several, the one of its name.
+fn of_slag(slag: &Slag, file: &Path) -> Result<Loaded, Trouble> {
+    let loaded = read(file, None, Some(&slag.name))?;
     if loaded.name != slag.name {
         let (file, name, slag) = (file.display(), &loaded.name, &slag.name);
         return Err(Trouble::usage(format!(
@@ -61,26 +103,32 @@ pub fn of_slag(slag: &Slag, bootstrap: bool) -> Result<Loaded, Trouble> {
     Ok(loaded)
 }
 
-/// Whether there is a template of a name.
-pub fn is_template(name: &str) -> bool {
-    templates::names().any(|template| template == name)
-}
-
-/// Makes a Skill out of a file the operational one of a slag that has none. Where there is another it stays, and that is
-/// said: a Job of the same name would run on it.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn adopt(slag: &Slag, loaded: &Loaded, of: &str) -> Result<(), Trouble> {
-    let file = slag.dir.join(FILE);
-    if file.try_exists().unwrap_or(true) {
-        if loaded.text.as_bytes() != std::fs::read(&file).unwrap_or_default() {
-            plain::say(&format!("{} is another version of the Skill, and stays as it is: {of} is run", file.display()));
+impl Found {
+    /// Makes a Skill that is not out of its slag the operational one, where that has none. Where there is another it
+    /// stays, and that is said: a Job of the same name would run on it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn settle(&self) -> Result<(), Trouble> {
+        let (file, text) = (self.slag.dir.join(FILE), self.loaded.text.as_bytes());
+        let shown = file.display();
+        if matches!(self.origin, Origin::Slag) {
+            return Ok(());
         }
-        return Ok(());
+        if file.try_exists().unwrap_or(true) {
+            if let Origin::File(of) = &self.origin
+                && text != fs::read(&file).unwrap_or_default()
+            {
+                plain::say(&format!("{shown} is another version of the Skill, and stays as it is: {of} is run"));
+            }
+            return Ok(());
+        }
+        fs::write(&file, text).map_err(|error| Trouble::failed(format!("{shown} cannot be written: {error}")))?;
+        if matches!(self.origin, Origin::Template) {
+            plain::say(&format!("{shown} is the Skill from now on: change it as you like"));
+        }
+        Ok(())
     }
-    std::fs::write(&file, &loaded.text)
-        .map_err(|error| Trouble::failed(format!("{} cannot be written: {error}", file.display())))
 }
 
 /// Why a name is no Skill's.
@@ -96,40 +144,76 @@ pub fn unknown(slag: &Slag) -> String {
     )
 }
 
-/// Reads the one Skill that a file holds; documents that are none are passed over. `slag` names one of the older
-/// dialect, whatever its id.
+/// Reads the Skill that a file holds; documents that are none are passed over. Of several, `wanted` names one. `slag`
+/// names one of the older dialect, whatever its id, and the one that counts of several.
 ///
 /// # Errors
 /// If there is none, or anything is wrong with it, which is shown.
-pub fn read(file: &Path, slag: Option<&str>) -> Result<Loaded, Trouble> {
+fn read(file: &Path, wanted: Option<&str>, slag: Option<&str>) -> Result<Loaded, Trouble> {
     let source = source::read(file)
         .map_err(|error| Trouble::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
+    loaded(&source, &Wanted { file, name: wanted, slag })
+}
+
+/// Which Skill of a file is wanted.
+struct Wanted<'a> {
+    /// The file, as the command line names it.
+    file: &'a Path,
+    /// The Skill that is named there.
+    name: Option<&'a str>,
+    /// The slag that the file stands in.
+    slag: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    /// The one of several.
+    ///
+    /// # Errors
+    /// Why it cannot be told.
+    fn of(&self, mut skills: Vec<Looked>) -> Result<Looked, String> {
+        let name_of = |looked: &Looked| looked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
+        let names: Vec<String> = skills.iter().filter_map(name_of).collect();
+        if skills.len() > 1 || (self.name.is_some() && !skills.is_empty()) {
+            let Some(wanted) = self.name.or(self.slag) else {
+                let (file, first) = (self.file.display(), names.first().map_or("NAME", String::as_str));
+                return Err(format!(
+                    "there are several Skills in it: name the one to run, such as --skill {file}#{first}; there are {}",
+                    names.join(", ")
+                ));
+            };
+            skills.retain(|looked| name_of(looked).as_deref() == Some(wanted));
+            if skills.len() > 1 {
+                return Err(format!("there is more than one Skill {wanted:?} in it"));
+            }
+            let near = bloomery_crds::nearest::did_you_mean(wanted, names.iter().map(String::as_str));
+            return skills.pop().ok_or_else(|| format!("there is no Skill {wanted:?} in it.{near}"));
+        }
+        skills.pop().ok_or_else(|| "there is no Skill in it".to_owned())
+    }
+}
+
+fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Trouble> {
     let read = documents(&source.bytes);
     let mut findings = read.findings;
-    let mut skills: Vec<Looked> = Vec::new();
-    for document in &read.documents {
-        let looked = looked(document, slag);
-        if looked.as_ref().is_some_and(|looked| looked.kind.as_deref().is_none_or(|kind| kind == "Skill")) {
-            skills.extend(looked);
-        }
-    }
-    if let [one] = skills.as_mut_slice() {
-        findings.append(&mut one.findings);
-    }
-    findings.sort_by_key(|finding| (finding.line, finding.column));
-    let skill = match (skills.len(), skills.pop()) {
-        (1, looked) => looked.and_then(|looked| Some((looked.skill?, looked.mcp_address))),
-        (0, _) => {
-            if findings.is_empty() {
-                findings.push(Finding::of_file("there is no Skill in it"));
+    let looked = read.documents.iter().filter_map(|document| looked(document, wanted.slag));
+    let skills: Vec<Looked> =
+        looked.filter(|looked| looked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
+    // Where there is none, what is broken may have been the one.
+    let skill = if skills.is_empty() && !findings.is_empty() {
+        None
+    } else {
+        match wanted.of(skills) {
+            Ok(mut one) => {
+                findings.append(&mut one.findings);
+                one.skill.map(|skill| (skill, one.mcp_address))
             }
-            None
-        }
-        _ => {
-            findings.push(Finding::of_file("there is more than one Skill in it: a run takes one"));
-            None
+            Err(why) => {
+                findings.push(Finding::of_file(why));
+                None
+            }
         }
     };
+    findings.sort_by_key(|finding| (finding.line, finding.column));
     let tally = Tally::of(&findings);
     let name = source.name.clone();
     if tally.errors > 0 {

@@ -5,18 +5,20 @@ use super::memory::{self, Slag};
 use super::people::Terminal;
 use super::screen::Screen;
 use super::standing::{self, Standing};
-use super::{Job, resources, told};
+use super::{Job, resources, server, told};
 use crate::events;
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::report::Projection;
+use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
 use bloomery_worker::driver::{Nobody, Patience, People};
 use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
 use bloomery_worker::inputs::Inputs;
-use bloomery_worker::log::files::Disk;
+use bloomery_worker::log::{self, files::Disk};
 use bloomery_worker::printer::{Format, Printer};
 use bloomery_worker::reach::Reach;
 use bloomery_worker::recent::Recent;
+use bloomery_worker::record::Record;
 use bloomery_worker::redact::Redactor;
 use bloomery_worker::stop::{Stop, Why};
 use bloomery_worker::trace::{self, Trace};
@@ -34,10 +36,10 @@ const GOODBYE: Duration = Duration::from_secs(3);
 const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
 /// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
-pub fn work(job: &Job<'_>, screen: &Screen, trace: &Trace, redactor: Redactor) -> Result<Exit, Trouble> {
-    let mut inputs = inputs(job, redactor)?;
+pub fn work(job: &Job<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Trouble> {
     let Standing { conversation, projection } = standing::of(&job.slag, &inputs)?;
     if conversation.outcome().is_some() {
+        recorded(job, screen, &inputs, &conversation, &projection);
         if job.args.json {
             events::print(job.slag.log(&inputs.part.run_key), Format::Json, false)?;
         }
@@ -49,6 +51,7 @@ pub fn work(job: &Job<'_>, screen: &Screen, trace: &Trace, redactor: Redactor) -
     // An attempt is an epoch of the log here.
     inputs.part.attempt = u32::try_from(conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
     resources::still_there(&inputs.part.resources)?;
+    job.document.program.iter().try_for_each(server::runs)?;
     // Links of the memory may lead elsewhere than when the Job began.
     resources::apart(&inputs.part.resources, &job.args.memory)?;
     if let Err(error) = trace.open(&job.slag.dir, &inputs.part.run_key) {
@@ -65,11 +68,17 @@ pub fn work(job: &Job<'_>, screen: &Screen, trace: &Trace, redactor: Redactor) -
     exit
 }
 
-/// What the worker is told.
-fn inputs(job: &Job<'_>, redactor: Redactor) -> Result<Inputs, Trouble> {
-    let (mut part, revision) = (job.document.part.clone(), job.document.revision.clone());
-    part.models.clone_from(&job.models.endpoints);
-    Inputs::new(revision, part, redactor).map_err(|error| Trouble::usage(error.to_string()))
+/// Sees that a Job that has ended has its record: there may have been no room for it at the end.
+fn recorded(job: &Job<'_>, screen: &Screen, inputs: &Inputs, conversation: &Conversation, projection: &Projection) {
+    let key = &inputs.part.run_key;
+    if job.slag.record(key).exists() {
+        return;
+    }
+    let record = Record::new(inputs, conversation, projection.clone());
+    // The log says all that the record does, as at the Job's end.
+    if let Err(error) = record.write(&Disk, &job.slag.dir, key, &job.writer) {
+        screen.say(&format!("The Job's record cannot be written: {error}"));
+    }
 }
 
 fn unfinished(job: &Job<'_>) -> Trouble {
@@ -104,6 +113,8 @@ async fn epoch(
     (screen, trace, stop): (&Screen, &Trace, &Stop),
 ) -> Result<Exit, Trouble> {
     let unusable = |error: bloomery_worker::http::Error| Trouble::usage(error.to_string());
+    // The Job is kept, and its memory was tried: whatever happens to its log now is a failure.
+    let failed = |error: log::Error| Trouble::failed(told(&error).message);
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
     let redactor = &inputs.redactor;
@@ -119,7 +130,12 @@ async fn epoch(
         reach: &reach,
         hidden: &hidden,
     };
-    let claimed = Epoch::claim(Disk, inputs, ground, patience).await.map_err(|error| told(&error))?;
+    let claimed = match Epoch::claim(Disk, inputs, ground, patience).await {
+        Err(log::Error::Superseded { .. }) => {
+            return tell(job, screen, driver::Exit::Superseded, &standing::of(&job.slag, inputs)?.projection, None);
+        }
+        claimed => claimed.map_err(failed)?,
+    };
     screen.say(&format!("Job {} of the Skill {}, in {}", part.run_key, job.slag.name, shown(&job.slag, &part.run_key)));
     let printer = if job.args.json {
         Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(io::stdout()))))
@@ -133,8 +149,7 @@ async fn epoch(
         // A program gets the time to end by itself.
         let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
     }
-    // The Job has begun: whatever happens to its log now is a failure.
-    let Ended { exit, projection, result } = ended.map_err(|error| Trouble::failed(told(&error).message))?;
+    let Ended { exit, projection, result } = ended.map_err(failed)?;
     tell(job, screen, exit, &projection, result.as_ref())
 }
 
@@ -148,7 +163,7 @@ fn tools(
     let Some(program) = &job.document.program else {
         let Some(endpoint) = &revision.mcp else { return Ok(None) };
         let recent = Recent::new(&job.slag.dir, &job.writer);
-        let client = mcp::Client::new(endpoint, redactor.clone())?.telling(&part.resources);
+        let client = mcp::Client::within(Reach::local(), endpoint, redactor.clone())?.telling(&part.resources);
         return Ok(Some(client.keeping(recent, &revision.spec.mcp_server)));
     };
     let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));

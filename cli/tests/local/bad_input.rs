@@ -17,7 +17,10 @@ use std::os::unix::process::CommandExt;
 #[case::dialect("id: x\nproblem: {statement: y}\nmcp_sever: http://x\n", "did you mean \"mcp_server\"?")]
 #[case::no_skill("apiVersion: v1\nkind: ConfigMap\n", "there is no Skill in it")]
 #[case::nameless("problem: {statement: y}\n", "the Skill needs a name")]
-#[case::two("id: a\n---\nid: b\n", "there is more than one Skill in it")]
+#[case::two(
+    "id: a\n---\nid: b\n",
+    "there are several Skills in it: name the one to run, such as --skill ./skill.yaml#a"
+)]
 #[case::engine(
     "id: x\nproblem: {statement: y}\nrole: {persona: \"{{resources.docs}}\"}\n",
     "resources.docs is not declared"
@@ -36,7 +39,10 @@ async fn a_skill_that_cannot_be_used_is_refused_and_leaves_nothing(#[case] text:
 async fn a_skill_of_ten_mebibytes_is_not_even_read() {
     let stand = Stand::new(SAYS_HELLO).await;
     stand.write("skill.yaml", &format!("{SKILL}#{}\n", "x".repeat(10 << 20)));
-    stand.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await.assert(2, "skill.yaml:1:1: error: ");
+    stand
+        .run(&["--skill", "./skill.yaml", "--goal", "Greet"])
+        .await
+        .assert(2, "skill.yaml:1:1: error: the input has more than 1 MiB");
     assert!(!stand.path("memory").exists());
 }
 
@@ -52,19 +58,88 @@ async fn what_is_asked_is_checked_first() {
     run(&["--run-key", "K_1"]).await.assert(2, "must be at most 63 lower-case letters");
     stand.run(&["--skill", "./skill.yaml", "--goal", " "]).await.assert(2, "--goal must say what is to be reached");
     stand.run(&["--skill", "sw-dev-agnet", "--goal", "x"]).await.assert(2, "Did you mean \"sw-dev-agent\"?");
-    assert!(!stand.path("memory/sw-dev-agnet").exists());
     stand
         .run(&["--goal", "x"])
         .await
         .assert(2, "codebase: the Skill requires this filesystem: --resource codebase=PATH");
     // A Skill of its own, which is not begun for a run that cannot be.
     let none = stand.command(&["run", "--skill", "own", "--bootstrap", "--goal", "x"]).output().await.unwrap();
-    assert!(!stand.path("memory/own").exists());
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8(none.stderr).unwrap().contains("there is no model: set OPENAI_API_KEY"));
     let mut keyless = stand.command(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "gpt-5-mini"]);
     let keyless = keyless.output().await.unwrap();
     assert!(String::from_utf8(keyless.stderr).unwrap().contains("asks for a key: set OPENAI_API_KEY"));
+    assert!(!stand.path("memory").exists(), "nothing is made for a run that is refused");
+}
+
+#[tokio::test]
+async fn all_that_is_wrong_is_told_at_once() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let all = ["--model", "/nonexist.yaml", "--limit", "step=3", "--limit", "steps=0", "--resource", "docs=."];
+    let more = ["--limit", "duration=soon", "--api-key-file", "/no/such/key", "--mcp-command", "/no/such/program"];
+    let ran = stand.bloomery(&[&["run", "--goal", " "], &all[..], &more].concat()).await;
+    for says in [
+        "--goal must say what is to be reached",
+        "/nonexist.yaml cannot be read",
+        "--limit step: there is no such limit",
+        "--limit steps: nothing could be done",
+        "--limit duration: ",
+        "--api-key-file: the file /no/such/key cannot be read",
+        "docs: the Skill",
+        "codebase: the Skill requires this filesystem",
+        "--mcp-command /no/such/program",
+    ] {
+        ran.assert(2, says);
+    }
+    // What needs no Skill is looked at without one, too.
+    stand.write("skill.yaml", "kind: Skill\n");
+    stand.write("models.yaml", "kind: ConfigMap\napiVersion: v1\n");
+    let ran = stand.bloomery(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "models.yaml"]).await;
+    ran.assert(2, "models.yaml holds no Model");
+    ran.assert(2, "nothing was run");
+    assert!(!stand.path("memory").exists());
+}
+
+#[tokio::test]
+async fn of_several_skills_one_is_named() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let other = SKILL.replace("greeter", "other");
+    let several = format!("apiVersion: v1\nkind: ConfigMap\n---\n{SKILL}---\n{other}---\nkind: Skill\n");
+    stand.write("skills.yaml", &several);
+    let run = async |skill: &str| stand.run(&["--skill", skill, "--goal", "Greet"]).await;
+    run("skills.yaml")
+        .await
+        .assert(2, "name the one to run, such as --skill skills.yaml#greeter; there are greeter, other");
+    run("skills.yaml#othr").await.assert(2, "there is no Skill \"othr\" in it. Did you mean \"other\"?");
+    assert!(!stand.path("memory").exists());
+    run("skills.yaml#other").await.assert(0, "of the Skill other, in memory/other/jobs/");
+    // In its slag, the one of its name counts.
+    run("other").await.assert(0, "of the Skill other, in memory/other/jobs/");
+    assert_eq!(stand.read("memory/other/skill.yaml"), several);
+    run("./skill.yaml#greeter").await.assert(0, "of the Skill greeter");
+    run("./skill.yaml#other").await.assert(2, "there is no Skill \"other\" in it");
+    stand.write("a#b.yaml", SKILL);
+    run("./a#b.yaml").await.assert(0, "of the Skill greeter");
+    stand.write("skills.yaml", &format!("{SKILL}---\n{SKILL}"));
+    run("skills.yaml#greeter").await.assert(2, "there is more than one Skill \"greeter\" in it");
+}
+
+#[rstest]
+#[case("http://169.254.169.254/latest", "a link-local, metadata or reserved address")]
+#[case("http://[fe80::1]/mcp", "a link-local, metadata or reserved address")]
+#[case("http://[::ffff:169.254.169.254]/mcp", "a link-local, metadata or reserved address")]
+#[case("http://100.100.100.200/mcp", "a link-local, metadata or reserved address")]
+#[tokio::test]
+async fn where_clouds_tell_their_secrets_nothing_is_called(#[case] url: &str, #[case] says: &str) {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: api, type: api_endpoint}}]\n"));
+    stand.write("dialect.yaml", &format!("id: dialect\nproblem: {{statement: y}}\nmcp_server: {url}\n"));
+    let run = async |args: &[&str]| stand.run(&[&["--goal", "Greet"], args].concat()).await;
+    let ran = run(&["--skill", "./skill.yaml", "--mcp", url, "--resource", &format!("api={url}")]).await;
+    ran.assert(2, says);
+    assert_eq!(ran.err.matches(says).count(), 2, "{ran:#?}");
+    run(&["--skill", "./dialect.yaml"]).await.assert(2, says);
+    assert!(!stand.path("memory").exists());
 }
 
 #[tokio::test]

@@ -82,6 +82,7 @@ async fn what_is_in_the_memory_is_not_bound() {
     let stand = Stand::new(LOOKS_AROUND).await;
     stand.write("skill.yaml", CODER);
     fs::create_dir(stand.path("src")).unwrap();
+    fs::create_dir_all(stand.path("memory/coder/jobs")).unwrap();
     std::os::unix::fs::symlink("../memory/coder", stand.path("src/link")).unwrap();
     for within in ["memory", "memory/coder/jobs", "src/link", "src/../memory"] {
         let resource = format!("codebase={within}");

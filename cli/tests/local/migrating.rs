@@ -27,7 +27,49 @@ async fn nothing_is_moved_before_it_is_asked_for_and_then_all_of_it_once() {
     assert_eq!(stand.read("memory/sw-dev-agent/focus-cache/abc"), "cached");
     assert!(stand.read("memory/sw-dev-agent/jobs/job_2.json").contains("job_2"));
     assert!(!stand.path("memory/workspace").exists());
-    stand.bloomery(&["migrate", "--apply"]).await.assert(2, "nothing is to be migrated");
+    for again in [&["migrate"][..], &["migrate", "--apply"]] {
+        stand.bloomery(again).await.assert(0, "there is no memory/workspace: nothing is left to be migrated");
+    }
+    stand.bloomery(&["migrate", "--memory", "memroy"]).await.assert(2, "the memory cannot be used: memroy");
+}
+
+#[tokio::test]
+async fn what_was_migrated_is_listed_and_shown() {
+    let stand = older_memory().await;
+    stand.write("memory/workspace/jobs/Job.3.json", r#"{"messages": []}"#);
+    stand.bloomery(&["migrate", "--apply"]).await.assert(0, "5 files moved; 0 stay");
+    stand.write("memory/cs-tier-1/jobs/none.json", "[]");
+    let listed = stand.bloomery(&["get"]).await;
+    listed.assert(0, "memory/cs-tier-1/jobs/none.json is passed over: it is no job");
+    let table = "JOB     SKILL          PHASE      OUTCOME   TOOLS\n\
+                 job_1   cs-tier-1      Migrated\n\
+                 Job.3   sw-dev-agent   Migrated\n\
+                 job_2   sw-dev-agent   Migrated\n";
+    assert_eq!(listed.out, table);
+    let json = stand.bloomery(&["get", "-o", "json", "--skill", "cs-tier-1"]).await;
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let file = "memory/cs-tier-1/jobs/job_1.json";
+    let item = serde_json::json!({"job": "job_1", "skill": "cs-tier-1", "goal": "x", "file": file});
+    assert_eq!(json["items"], serde_json::json!([item]));
+    let page = stand.bloomery(&["get", "job_1"]).await;
+    page.assert(0, "Job         job_1 of the Skill cs-tier-1\nGoal        x\nPhase       Migrated: ");
+    page.assert(0, &format!("File        {file}\n"));
+    stand.bloomery(&["get", "job_1", "-o", "json"]).await.assert(0, file);
+    stand
+        .bloomery(&["get", "Job.3", "--skill", "cs-tier-1"])
+        .await
+        .assert(2, "has no Job Job.3 of the Skill cs-tier-1");
+}
+
+#[tokio::test]
+async fn no_job_takes_the_place_of_a_migrated_one() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let older = r#"{"id": "k-1", "skillSlug": "greeter", "goal": "x"}"#;
+    stand.write("memory/greeter/jobs/k-1.json", older);
+    let run = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key"];
+    stand.run(&[&run[..], &["k-1"]].concat()).await.assert(2, "take another --run-key");
+    stand.run(&[&run[..], &["k-2"]].concat()).await.assert(0, "Succeeded");
+    assert_eq!(stand.read("memory/greeter/jobs/k-1.json"), older);
 }
 
 #[tokio::test]

@@ -98,6 +98,24 @@ const NOT_EXCLUSIVE: &str = "int open64(const char *path, int flags, ...) {
     return syscall(SYS_openat, AT_FDCWD, path, flags & ~O_EXCL, va_arg(rest, int));
 }";
 
+const NO_ROOM_FOR_A_LOG: &str = "int linkat(int a, const char *b, int c, const char *d, int e) {
+    if (strstr(d, \".jsonl\")) { errno = ENOSPC; return -1; }
+    return syscall(SYS_linkat, a, b, c, d, e);
+}";
+
+const BEGUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
+
+/// Runs a Skill where the file system does something else than it should.
+async fn where_it(stand: &Stand, does: &str) -> Ran {
+    let heads =
+        ["errno", "fcntl", "stdarg", "string", "sys/syscall", "unistd"].map(|head| format!("#include <{head}.h>\n"));
+    stand.write("lacks.c", &format!("#define _GNU_SOURCE\n{}{does}\n", heads.concat()));
+    let library = stand.path("lacks.so");
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(stand.path("lacks.c")).status();
+    assert!(made.unwrap().success(), "{does}");
+    Ran::of(stand.run_command(&BEGUN).env("LD_PRELOAD", &library).output().await.unwrap())
+}
+
 #[tokio::test]
 async fn a_file_system_that_cannot_keep_a_log_from_forking() {
     for (name, does, lacks) in [
@@ -106,19 +124,18 @@ async fn a_file_system_that_cannot_keep_a_log_from_forking() {
         ("not-exclusive", NOT_EXCLUSIVE, "has no exclusive creation of files"),
     ] {
         let stand = Stand::new(SAYS_HELLO).await;
-        let source = format!(
-            "#define _GNU_SOURCE\n#include <errno.h>\n#include <fcntl.h>\n#include <stdarg.h>\n#include <sys/syscall.h>\n\
-             #include <unistd.h>\n{does}\n"
-        );
-        stand.write("lacks.c", &source);
-        let library = stand.path(&format!("{name}.so"));
-        let made =
-            Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(stand.path("lacks.c")).status();
-        assert!(made.unwrap().success(), "{name}");
-        let mut run = stand.run_command(&["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"]);
-        let ran = Ran::of(run.env("LD_PRELOAD", &library).output().await.unwrap());
+        let ran = where_it(&stand, does).await;
         ran.assert(2, lacks);
         assert!(ran.err.contains("two processes could write one log: name a directory on a local disk"), "{ran:#?}");
         assert!(!stand.path("memory/greeter/jobs").exists(), "{name}");
     }
+}
+
+/// A disk that fails between the start and the first line of the log is no wrong usage.
+#[tokio::test]
+async fn a_log_that_cannot_be_begun_is_a_failure() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    where_it(&stand, NO_ROOM_FOR_A_LOG).await.assert(1, "there is no room left for the memory");
+    assert!(stand.log("greeter/jobs/k-1").is_empty());
+    stand.run(&BEGUN).await.assert(0, "Succeeded");
 }

@@ -94,6 +94,21 @@ async fn the_exit_code_says_how_it_ended(
 }
 
 #[tokio::test]
+async fn a_record_that_could_not_be_written_is_written_when_the_job_is_told_again() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let run = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
+    stand.run(&run).await.assert(0, "Succeeded");
+    let record = stand.read("memory/greeter/jobs/k-1.json");
+    let log = stand.log("greeter/jobs/k-1");
+    for again in [&run[..], &["--resume", "k-1"]] {
+        fs::remove_file(stand.path("memory/greeter/jobs/k-1.json")).unwrap();
+        stand.run(again).await.assert(0, "Succeeded");
+        assert_eq!(stand.read("memory/greeter/jobs/k-1.json"), record);
+    }
+    assert_eq!(stand.log("greeter/jobs/k-1"), log);
+}
+
+#[tokio::test]
 async fn json_is_the_log_and_nothing_else() {
     let stand = Stand::new(SAYS_HELLO).await;
     let ran = stand.run(&["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1", "--json"]).await;

@@ -34,7 +34,7 @@ async fn what_is_not_there_is_said() {
         (&["get", "k-2"][..], "the memory memory has no Job k-2"),
         (&["get", "k-1", "--skill", "other"], "has no Job k-1 of the Skill other"),
         (&["get", "--skill", "greter"], "has no Skill greter. Did you mean \"greeter\"?"),
-        (&["get", "memory/greeter/jobs/k-1"], "must be at most 63 lower-case letters"),
+        (&["get", "memory/greeter/jobs/k-1"], "must be at most 128 letters"),
         (&["get", "--memory", "none", "k-1"], "the memory none has no Job k-1"),
     ] {
         stand.bloomery(args).await.assert(2, says);
@@ -57,10 +57,26 @@ async fn a_log_that_is_broken_hides_no_other_and_what_is_no_log_is_passed_over()
     let segment = segment.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).min().unwrap();
     let text = fs::read_to_string(&segment).unwrap();
     fs::write(&segment, text.replacen("\"attempt\":1", "\"attempt\":2", 1)).unwrap();
+    // Of a Job that has ended, the list tells what its record says.
+    stand.bloomery(&["get"]).await.assert(0, "k-1   greeter   Succeeded   Succeeded   0\n");
+    stand.bloomery(&["get", "-o", "json"]).await.assert(1, "memory/greeter/jobs/k-1: the log is broken at");
+    fs::remove_file(stand.path("memory/greeter/jobs/k-1.json")).unwrap();
     let listed = stand.bloomery(&["get"]).await;
     listed.assert(1, "memory/greeter/jobs/k-1: the log is broken at");
     assert!(listed.out.contains("\nk-2 ") && !listed.out.contains("k-1"), "{listed:#?}");
     stand.bloomery(&["get", "k-1"]).await.assert(1, "the log is broken at");
+}
+
+#[tokio::test]
+async fn a_job_whose_log_is_gone_is_told_by_its_record() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.run(&RUN).await.assert(0, "Succeeded");
+    fs::remove_dir_all(stand.path("memory/greeter/jobs/k-1")).unwrap();
+    stand.bloomery(&["get"]).await.assert(0, "k-1   greeter   Succeeded   Succeeded   0\n");
+    stand.bloomery(&["get", "-o", "yaml"]).await.assert(0, "  status:\n    phase: Succeeded\n");
+    let page = stand.bloomery(&["get", "k-1"]).await;
+    page.assert(0, "Phase       Succeeded: ");
+    page.assert(0, "File        memory/greeter/jobs/k-1.json\n");
 }
 
 #[tokio::test]

@@ -98,11 +98,48 @@ conversations:
 #[tokio::test]
 async fn a_server_that_is_not_there_is_waited_for_in_vain() {
     let stand = Stand::new(CALLS).await;
-    let absent = ["--patience", "0", "--mcp-command", "/no/such/program"];
+    let absent = ["--patience", "0", "--mcp-command", "sh", "-c", "read -r line; exit 1"];
     let ran = stand.command(&[&["run", "--model-url", "http://127.0.0.1:9/v1"], &RUN[..4], &absent].concat());
     let ran = super::stand::Ran::of({ ran }.output().await.unwrap());
     ran.assert(3, "McpUnavailable");
-    assert!(ran.err.contains("it cannot be started"), "{ran:#?}");
+    assert!(ran.err.contains("the program ended"), "{ran:#?}");
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_be_run_is_said_at_once() {
+    let stand = Stand::new(CALLS).await;
+    stand.write("plain", "");
+    stand.write("script", "#!/no/such/interpreter\n");
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(stand.path("script"), may_run).unwrap();
+    let run = async |program: &str| stand.run(&[&RUN[..], &["--mcp-command", program]].concat()).await;
+    for (program, says) in [
+        ("/no/such/program", "there is no such program"),
+        ("no-such-program", "there is no such program in PATH"),
+        ("./plain", "may not be executed"),
+        ("./", "is no file"),
+        ("./script", "which is not there: /no/such/interpreter"),
+    ] {
+        let ran = run(program).await;
+        ran.assert(2, &format!("--mcp-command {program}: "));
+        ran.assert(2, says);
+    }
+    assert!(!stand.path("memory").exists());
+}
+
+/// A program that was there when the Job began has to be there when it goes on.
+#[tokio::test]
+async fn a_program_that_is_gone_is_said_before_the_job_goes_on() {
+    let stand = Stand::new(super::resuming::HOLDS).await;
+    stand.write("server", &format!("#!/bin/sh\nexec sh -c '{}' sh 'exit 1'\n", SERVER.replace('\'', "'\\''")));
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(stand.path("server"), may_run).unwrap();
+    let run = stand.start(&[&RUN[..], &["--mcp-command", "./server"]].concat());
+    stand.until_held(1).await;
+    super::resuming::interrupt(&run);
+    super::resuming::ended(run).await.assert(7, "Parked");
+    std::fs::remove_file(stand.path("server")).unwrap();
+    stand.run(&["--resume", "k-1"]).await.assert(2, "./server: there is no such program");
 }
 
 /// An API on this machine, with a credential out of a file: here what the model's own server tells of itself.

@@ -63,7 +63,8 @@ pub fn documents(bytes: &[u8]) -> Documents {
         findings: vec![Finding::of_file(message).hint(hint)],
     };
     if bytes.len() > MAX_BYTES {
-        let message = format!("the input has {} bytes, and at most {MAX_BYTES} are read", bytes.len());
+        // Whoever hands it over may have stopped reading there.
+        let message = format!("the input has more than {} MiB, and no more is read", MAX_BYTES >> 20);
         return whole(message, "an object of a cluster is smaller: put large texts where the MCP server can read them");
     }
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {

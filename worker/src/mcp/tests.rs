@@ -82,6 +82,24 @@ fn failed(text: &str) -> CallOutcome {
     CallOutcome::failed(text.to_owned())
 }
 
+#[tokio::test]
+async fn a_server_may_be_kept_within_reach() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = |url: &str| Client::within(Reach::local(), &McpEndpoint { url: url.to_owned() }, Redactor::default());
+    for url in ["http://169.254.169.254/mcp", "http://[fe80::1]:80/mcp", "http://0.0.0.0/mcp"] {
+        let error = client(url).unwrap_err().to_string();
+        assert!(error.contains("may not be called") && error.contains("link-local"), "{error}");
+    }
+    for url in ["http://127.0.0.1/mcp", "http://10.1.2.3/mcp", "http://orders:8080/mcp"] {
+        client(url).unwrap();
+    }
+    // A name is looked at when it is resolved.
+    let nowhere =
+        Client::within(Reach::default(), &McpEndpoint { url: "http://localhost:9/mcp".into() }, Redactor::default());
+    let error = nowhere.unwrap().list(PLENTY).await.unwrap_err();
+    assert!(error.to_string().contains("a loopback address"), "{error}");
+}
+
 #[test]
 fn a_url_that_is_none_is_refused() {
     let error = Client::new(&McpEndpoint { url: "orders:8080".into() }, Redactor::default()).unwrap_err();

@@ -1,0 +1,73 @@
+//! What the file of a Job says, `jobs/<key>.json`: the record of one that has ended, or a job of an older memory.
+
+use crate::exit::Trouble;
+use crate::migrate::MAX_JOB;
+use crate::run::memory::Slag;
+use bloomery_crds::outcome::{Outcome, Phase};
+use bloomery_crds::v1alpha1::{LogPosition, Usage};
+use bloomery_engine::event::WholeResult;
+use bloomery_worker::record::Record;
+use serde::Serialize;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::PathBuf;
+
+/// How a job of an older memory is listed, of which nobody knows how it stands.
+pub(super) const OLDER: &str = "Migrated";
+
+/// A Job as its file tells of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Kept {
+    /// The Job's key.
+    pub(super) job: String,
+    /// Its Skill.
+    pub(super) skill: String,
+    /// What it was to reach.
+    pub(super) goal: String,
+    /// How it stands; of a job of an older memory, nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<Status>,
+    /// The file.
+    pub(super) file: PathBuf,
+}
+
+/// What a record keeps of a Job's status.
+#[derive(Debug, Serialize)]
+pub(super) struct Status {
+    /// The stage.
+    pub(super) phase: Phase,
+    /// The end.
+    pub(super) outcome: Outcome,
+    /// The answer, whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) result: Option<WholeResult>,
+    /// What was spent.
+    pub(super) usage: Usage,
+    /// How far the log went.
+    pub(super) log: LogPosition,
+}
+
+/// Reads the file of a Job; none where there is none, or it is no Job's.
+///
+/// # Errors
+/// If it cannot be read.
+pub(super) fn read(slag: &Slag, key: &str) -> Result<Option<Kept>, Trouble> {
+    let file = slag.record(key);
+    let unreadable = |error: io::Error| Trouble::failed(format!("{} cannot be read: {error}", file.display()));
+    let opened = match File::open(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(unreadable)?,
+    };
+    let mut text = Vec::new();
+    opened.take(MAX_JOB).read_to_end(&mut text).map_err(unreadable)?;
+    let (job, skill) = (key.to_owned(), slag.name.clone());
+    if let Ok(Record { goal, outcome: Some(outcome), result, usage, log, .. }) = serde_json::from_slice(&text) {
+        let status = Status { phase: outcome.phase(), outcome, result, usage, log };
+        return Ok(Some(Kept { job, skill, goal, status: Some(status), file }));
+    }
+    // The runtime before this one kept jobs as objects that say at least what was to be reached, most of them.
+    let Ok(Value::Object(older)) = serde_json::from_slice(&text) else { return Ok(None) };
+    let goal = older.get("goal").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok(Some(Kept { job, skill, goal, status: None, file }))
+}

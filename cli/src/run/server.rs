@@ -1,0 +1,149 @@
+//! Where the MCP server of a run is, and whether it can be there.
+
+use super::document::McpProgram;
+use super::skill::Loaded;
+use crate::args::McpArgs;
+use crate::exit::Trouble;
+use bloomery_crds::run::McpEndpoint;
+use bloomery_worker::http::{self, Route};
+use bloomery_worker::reach::Reach;
+use rustix::fs::{Access, access};
+use std::env;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the system looks for programs when nobody says.
+const USUAL: &str = "/bin:/usr/bin";
+
+/// The longest first line of a script that is read.
+const MAX_LINE: u64 = 256;
+
+/// Where an MCP server is, if there is one: at an address, or in a program.
+#[derive(Debug)]
+pub struct Server {
+    /// At an address.
+    pub mcp: Option<McpEndpoint>,
+    /// In a program.
+    pub program: Option<McpProgram>,
+}
+
+/// The MCP server that the command line names.
+///
+/// # Errors
+/// If it cannot be there.
+pub fn named(args: &McpArgs) -> Result<Option<Server>, Trouble> {
+    let McpArgs { url, command, env } = args;
+    Ok(match url {
+        Some(url) => Some(Server { mcp: Some(endpoint(url)?), program: None }),
+        None if command.is_empty() => None,
+        None => {
+            let program = McpProgram { argv: command.clone(), env: env.clone() };
+            runs(&program)?;
+            Some(Server { mcp: None, program: Some(program) })
+        }
+    })
+}
+
+/// The MCP server that a Skill names.
+///
+/// # Errors
+/// If it cannot be there, or only on a cluster.
+pub fn of_skill(skill: &Loaded) -> Result<Server, Trouble> {
+    if skill.server_of_a_cluster().is_some() {
+        return Err(Trouble::usage(format!(
+            "the MCP server of the Skill {} is one that only a cluster has: name it with --mcp URL or --mcp-command PROGRAM",
+            skill.name
+        )));
+    }
+    Ok(Server { mcp: skill.mcp.as_deref().map(endpoint).transpose()?, program: None })
+}
+
+fn endpoint(url: &str) -> Result<McpEndpoint, Trouble> {
+    let route = Route { reach: Some(Reach::local()), ..Route::default() };
+    http::routed(url, Duration::ZERO, route).map_err(|error| Trouble::usage(format!("the MCP server: {error}")))?;
+    Ok(McpEndpoint { url: url.to_owned() })
+}
+
+/// Sees that a program can be run, as far as that is known before it is: what cannot be is not waited for.
+///
+/// # Errors
+/// Why not.
+pub fn runs(McpProgram { argv, .. }: &McpProgram) -> Result<(), Trouble> {
+    let name = argv.first().map_or("", String::as_str);
+    let path = env::var_os("PATH").unwrap_or_else(|| USUAL.into());
+    unrunnable(name, &path).map_or(Ok(()), |why| Err(Trouble::usage(format!("--mcp-command {name}: {why}"))))
+}
+
+/// Why a program cannot be run, which is looked for where a shell would.
+fn unrunnable(name: &str, path: &OsStr) -> Option<String> {
+    if name.contains('/') {
+        return fault(Path::new(name));
+    }
+    let found: Vec<PathBuf> = env::split_paths(path).map(|dir| dir.join(name)).filter(|file| file.is_file()).collect();
+    let faults: Option<Vec<String>> = found.iter().map(|file| fault(file)).collect();
+    faults.map(|faults| faults.into_iter().next().unwrap_or_else(|| "there is no such program in PATH".to_owned()))
+}
+
+/// Why a file cannot be run.
+fn fault(file: &Path) -> Option<String> {
+    let shown = file.display();
+    match file.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some("there is no such program".to_owned()),
+        Err(error) => Some(format!("{shown} cannot be run: {error}")),
+        Ok(metadata) if !metadata.is_file() => Some(format!("{shown} is no file")),
+        Ok(_) if access(file, Access::EXEC_OK).is_err() => {
+            Some(format!("{shown} may not be executed: chmod +x makes it so"))
+        }
+        Ok(_) => {
+            let interpreter = interpreter(file).filter(|program| !Path::new(program).exists())?;
+            Some(format!("the first line of {shown} names a program which is not there: {interpreter}"))
+        }
+    }
+}
+
+/// The program that a script is for, where it names one.
+fn interpreter(file: &Path) -> Option<String> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(file).ok()?.take(MAX_LINE)).read_until(b'\n', &mut line).ok()?;
+    let named = line.strip_prefix(b"#!")?;
+    Some(String::from_utf8_lossy(named).split_ascii_whitespace().next()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_first_program_of_the_path_that_runs_is_enough() {
+        let dir = tempfile::tempdir().unwrap();
+        let make = |name: &str, content: &str, mode: u32| {
+            let file = dir.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, content).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        make("a/one", "", 0o644);
+        make("b/one", "#! /bin/sh -e\n", 0o755);
+        make("a/two", "#!/no/such\n", 0o755);
+        make("a/three/in", "", 0o755);
+        make("a/four", "\u{7f}ELF", 0o755);
+        let path = env::join_paths([dir.path().join("a"), dir.path().join("b")]).unwrap();
+        let fault = |name: &str| unrunnable(name, &path);
+        assert_eq!(fault("one"), None);
+        assert_eq!(fault("four"), None);
+        assert!(fault("two").unwrap().contains("is not there: /no/such"));
+        for none in ["three", "five", ""] {
+            assert_eq!(fault(none).unwrap(), "there is no such program in PATH", "{none}");
+        }
+        assert!(unrunnable("one", dir.path().join("a").as_os_str()).unwrap().contains("may not be executed"));
+        let slashed = |name: &str| unrunnable(dir.path().join(name).to_str().unwrap(), &path);
+        assert_eq!(slashed("b/one"), None);
+        assert!(slashed("a").unwrap().contains("is no file"));
+        assert!(slashed("a/one/in").unwrap().contains("cannot be run: "));
+    }
+}
