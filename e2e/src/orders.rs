@@ -19,7 +19,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-pub use self::book::{Delivery, Order};
+pub use self::book::{Delivery, Order, terms};
 use self::ledger_client::LedgerClient;
 use self::tools::Orders;
 use crate::serving::Running;

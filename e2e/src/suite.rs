@@ -24,6 +24,20 @@ pub const FOLDER: &str = "codebase";
 /// The resource to which the ledger's API is bound, where the Skill declares it.
 pub const LEDGER: &str = "ledger";
 
+/// The hold at which a worker is killed while the model thinks.
+pub const THINKING: &str = "thinking";
+
+/// What happens to the first Job of a case while it runs; each place does it in its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mishap {
+    /// The model thinks, at the hold [`THINKING`]: the worker is killed, and another goes on.
+    WorkerKilledWhileTheModelThinks,
+    /// This order was refunded, and its call is not answered yet: the worker is killed, and another goes on.
+    WorkerKilledAfterRefund(&'static str),
+    /// This order was refunded, and its call is not answered yet: the MCP server is killed.
+    ServerKilledAfterRefund(&'static str),
+}
+
 /// Conversations that a place holds and that end as is told.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -39,13 +53,16 @@ pub struct Case {
     pub goals: Vec<&'static str>,
     /// What its Jobs may spend.
     pub limits: Option<Limits>,
+    /// What goes wrong.
+    pub mishap: Option<Mishap>,
 }
 
 impl Case {
     /// A Skill with the shop's MCP server, and one Job that the Model `default` answers.
     pub fn of(skill: SkillSpec, goal: &'static str, conversation: Conversation) -> Self {
         let models = vec![("default", model(ModelProvider::Openai))];
-        Self { skill, has_orders: true, models, conversations: vec![conversation], goals: vec![goal], limits: None }
+        let conversations = vec![conversation];
+        Self { skill, has_orders: true, models, conversations, goals: vec![goal], limits: None, mishap: None }
     }
 
     /// Whether its Jobs bind this resource.
@@ -67,6 +84,11 @@ impl Case {
             model.provider = provider;
         }
         self
+    }
+
+    #[must_use]
+    fn suffering(self, mishap: Mishap) -> Self {
+        Self { mishap: Some(mishap), ..self }
     }
 
     #[must_use]
@@ -113,6 +135,18 @@ macro_rules! suite {
             an_endpoint_is_called_by_its_rules,
             what_one_job_notes_the_next_begins_with,
             a_job_ends_at_its_steps,
+            a_model_that_knows_no_schemas_is_asked_in_words,
+            a_model_that_writes_as_few_do_is_understood,
+            arguments_that_cannot_be_used_are_told,
+            a_large_result_is_put_aside_and_read_on,
+            a_question_that_nobody_hears_is_denied,
+            a_goal_that_leaves_out_what_is_required_ends,
+            an_answer_that_a_person_has_to_complete_is_handed_over,
+            a_job_whose_worker_is_killed_goes_on,
+            thoughts_are_kept_by_the_next_worker_too,
+            a_call_whose_server_died_is_left_to_a_person,
+            a_call_whose_worker_died_is_left_to_a_person,
+            a_tool_that_changes_is_denied_and_the_others_go_on,
         }
     };
     ($hold:path: $($case:ident),+ $(,)?) => {

@@ -5,6 +5,7 @@ use futures::StreamExt;
 use reqwest::Response;
 use std::error::Error as _;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How long it may take until a connection stands, TLS included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -124,6 +125,12 @@ pub enum BodyError {
         /// What is allowed.
         max: usize,
     },
+    /// Nothing more of it came.
+    #[error("the answer stopped: nothing of it came for {} s", .silence.as_secs_f64().ceil())]
+    Silent {
+        /// For so long.
+        silence: Duration,
+    },
     /// It ended before its end.
     #[error("the answer was cut off: {message}")]
     Cut {
@@ -134,12 +141,17 @@ pub enum BodyError {
 
 /// Reads a body of at most `max` bytes, and not a byte more into memory.
 pub async fn read_bounded(response: Response, max: usize) -> Result<Vec<u8>, BodyError> {
+    read_steadily(response, max, Duration::MAX).await
+}
+
+/// Reads a body of at most `max` bytes, which is given up when nothing of it came for so long.
+pub async fn read_steadily(response: Response, max: usize, silence: Duration) -> Result<Vec<u8>, BodyError> {
     if response.content_length().is_some_and(|length| length > max as u64) {
         return Err(BodyError::TooLarge { max });
     }
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
+    while let Some(chunk) = timeout(silence, chunks.next()).await.map_err(|_| BodyError::Silent { silence })? {
         let chunk = chunk.map_err(|error| BodyError::Cut { message: cause(&error) })?;
         if chunk.len() > max - body.len() {
             return Err(BodyError::TooLarge { max });

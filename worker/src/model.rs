@@ -245,8 +245,7 @@ impl Client {
         if stream::is_one(&response) {
             return stream::read(response, wire::fold(provider), silence, (&self.redactor, &self.onlooker)).await;
         }
-        let body = timeout(silence, http::read_bounded(response, MAX_ANSWER)).await;
-        let body = body.map_err(|_| trouble::silent(silence))?.map_err(|error| trouble::body(&error))?;
+        let body = http::read_steadily(response, MAX_ANSWER, silence).await.map_err(|error| trouble::body(&error))?;
         wire::read(provider, &body).map_err(|no_answer| no_answer.trouble(&self.redactor))
     }
 

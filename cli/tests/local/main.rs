@@ -11,6 +11,8 @@ mod logs;
 #[cfg(test)]
 mod migrating;
 #[cfg(test)]
+mod model_faults;
+#[cfg(test)]
 mod people;
 #[cfg(test)]
 mod places;
@@ -22,6 +24,8 @@ mod resuming;
 mod runs;
 #[cfg(test)]
 mod seeds;
+#[cfg(test)]
+mod shop;
 #[cfg(test)]
 mod stand;
 #[cfg(test)]

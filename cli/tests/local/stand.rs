@@ -1,7 +1,7 @@
 //! A directory of its own, a scripted model, and the binary.
 
 use bloomery_e2e::model_server::script::Script;
-use bloomery_e2e::model_server::{Key, ModelServer};
+use bloomery_e2e::model_server::{Key, ModelServer, Violations};
 use bloomery_e2e::serving::Running;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -114,6 +114,12 @@ impl Stand {
         assert!(seen.await.is_ok(), "the scripted model holds {held}");
     }
 
+    /// Fails if a request broke the protocol of its provider, or was not what the script expects.
+    pub async fn was_asked_without_fault(&self) {
+        let found: Violations = get(&format!("{}/control/violations", self.model.url())).await;
+        assert_eq!(found.total, 0, "the model server was sent what it does not take: {:#?}", found.violations);
+    }
+
     /// Waits until there is a file.
     pub async fn until_there_is(&self, name: &str) {
         let there = tokio::time::timeout(PATIENCE, async {
@@ -158,6 +164,11 @@ fn gather(dir: &Path, all: &mut String) {
             all.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap()));
         }
     }
+}
+
+/// What a server of e2e answers.
+pub async fn get<T: serde::de::DeserializeOwned>(url: &str) -> T {
+    serde_json::from_str(&reqwest::get(url).await.unwrap().text().await.unwrap()).unwrap()
 }
 
 /// What came of a command.

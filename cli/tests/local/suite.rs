@@ -1,13 +1,12 @@
 //! The suite of conversations, held without a cluster. The stories of e2e hold the same cases on one.
 
-use super::stand::Stand;
+use super::resuming::ended;
+use super::shop::Shop;
+use super::stand::{Ran, Stand};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{JobStatus, Limits, Model, Skill};
 use bloomery_e2e::harness::script_text;
-use bloomery_e2e::ledger::{self, Summary};
-use bloomery_e2e::model_server::Violations;
-use bloomery_e2e::orders;
-use bloomery_e2e::suite::{Case, FOLDER, LEDGER, SKILL, Told};
+use bloomery_e2e::suite::{Case, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs;
@@ -16,10 +15,7 @@ bloomery_e2e::suite!(held);
 
 async fn held(name: &str, case: Case) {
     let stand = Stand::new(&script_text(&case.conversations)).await;
-    let here = || "127.0.0.1:0".parse().unwrap();
-    let ledger = ledger::start(here(), stand.dir.path()).await.unwrap();
-    let options = orders::Options { ledger: Some(ledger.url()), tenant: None, allowed_hosts: Vec::new() };
-    let orders = orders::start(here(), options).await.unwrap();
+    let mut shop = Shop::open().await;
     fs::create_dir(stand.path("folder")).unwrap();
     stand.write("skill.yaml", &yaml(&Skill::new(SKILL, case.skill.clone())));
     let origin = stand.model.url();
@@ -29,19 +25,8 @@ async fn held(name: &str, case: Case) {
     let mut told = Told::default();
     for (at, goal) in case.goals.iter().enumerate() {
         let key = format!("job-{at}");
-        let mut args =
-            vec!["run", "--skill", "./skill.yaml", "--model", "models.yaml", "--run-key", &key, "--goal", goal];
-        let mcp = format!("{}/mcp", orders.url());
-        let resources = [(FOLDER, format!("{FOLDER}=folder")), (LEDGER, format!("{LEDGER}={}", ledger.url()))];
-        if case.has_orders {
-            args.extend(["--mcp", &mcp]);
-        }
-        for (_, bound) in resources.iter().filter(|(name, _)| case.binds(name)) {
-            args.extend(["--resource", bound]);
-        }
-        let limits: Vec<String> = case.limits.iter().flat_map(named).collect();
-        args.extend(limits.iter().flat_map(|limit| ["--limit", limit.as_str()]));
-        let ran = stand.bloomery(&args).await;
+        let mishap = case.mishap.filter(|_| at == 0);
+        let ran = ran(&stand, &mut shop, &case, (&key, goal, mishap)).await;
         let seen = stand.bloomery(&["get", &key, "-o", "json"]).await;
         let seen: Value = serde_json::from_str(&seen.out).unwrap_or_else(|error| panic!("{error}: {ran:#?} {seen:#?}"));
         let status: JobStatus = serde_json::from_value(seen["status"].clone()).unwrap();
@@ -50,10 +35,47 @@ async fn held(name: &str, case: Case) {
         assert!(ran.out.starts_with(answer), "{ran:#?}");
         told.add(status, &stand.bloomery(&["events", &key]).await.out);
     }
-    let found: Violations = get(&format!("{}/control/violations", stand.model.url())).await;
-    assert_eq!(found.total, 0, "the model server was sent what it does not take: {:#?}", found.violations);
-    let summary: Summary = get(&format!("{}/effects/summary", ledger.url())).await;
-    told.is_as_told(name, &summary);
+    stand.was_asked_without_fault().await;
+    told.is_as_told(name, &shop.summary().await);
+}
+
+/// Runs a Job, and lets happen to it what the case says.
+async fn ran(stand: &Stand, shop: &mut Shop, case: &Case, (key, goal, mishap): (&str, &str, Option<Mishap>)) -> Ran {
+    let mcp = shop.mcp();
+    let mut reached = vec!["run", "--model", "models.yaml"];
+    if case.has_orders {
+        reached.extend(["--mcp", &mcp]);
+    }
+    let mut first = [&reached[..], &["--skill", "./skill.yaml", "--run-key", key, "--goal", goal]].concat();
+    let again = [&reached[..], &["--resume", key]].concat();
+    let resources = [(FOLDER, format!("{FOLDER}=folder")), (LEDGER, format!("{LEDGER}={}", shop.ledger()))];
+    for (_, bound) in resources.iter().filter(|(name, _)| case.binds(name)) {
+        first.extend(["--resource", bound]);
+    }
+    let limits: Vec<String> = case.limits.iter().flat_map(named).collect();
+    first.extend(limits.iter().flat_map(|limit| ["--limit", limit.as_str()]));
+    match mishap {
+        None => stand.bloomery(&first).await,
+        Some(Mishap::ServerKilledAfterRefund(order)) => {
+            let run = stand.command(&first).spawn().unwrap();
+            shop.until_refunded(order).await;
+            shop.kill_orders();
+            ended(run).await
+        }
+        Some(Mishap::WorkerKilledAfterRefund(order)) => {
+            killed(stand, (&first, &again), shop.until_refunded(order)).await
+        }
+        Some(Mishap::WorkerKilledWhileTheModelThinks) => killed(stand, (&first, &again), stand.until_held(1)).await,
+    }
+}
+
+/// Runs a Job that is killed when it has come so far, and goes on with it.
+async fn killed(stand: &Stand, (first, again): (&[&str], &[&str]), until: impl Future<Output = ()>) -> Ran {
+    let mut run = stand.command(first).spawn().unwrap();
+    until.await;
+    run.kill().await.unwrap();
+    stand.release(THINKING).await;
+    stand.bloomery(again).await
 }
 
 fn exit_code(status: &JobStatus) -> i32 {
@@ -64,10 +86,6 @@ fn exit_code(status: &JobStatus) -> i32 {
         Phase::Escalated => 5,
         _ => 7,
     }
-}
-
-async fn get<T: serde::de::DeserializeOwned>(url: &str) -> T {
-    serde_json::from_str(&reqwest::get(url).await.unwrap().text().await.unwrap()).unwrap()
 }
 
 fn yaml(object: &impl Serialize) -> String {

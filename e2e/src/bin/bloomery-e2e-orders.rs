@@ -9,7 +9,8 @@ use clap::Parser;
 ///
 /// Tools: `verify_identity`, `check_eligibility`, `track_order`, and `process_refund`, whose effect
 /// goes to the ledger. Orders: can be refunded, B- and C- cannot; the answer to a
-/// refund of HOLD-1 to HOLD-999 waits for the ledger's release. GET /healthz.
+/// refund of HOLD-1 to HOLD-999 waits for the ledger's release. Of TERMS-1 to TERMS-999 there is much
+/// to read, and once NEWS-1 to NEWS-999 was tracked, a tool has another description. GET /healthz.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {

@@ -149,6 +149,21 @@ impl JobHandle<'_> {
         log.unwrap_or_else(|error| panic!("the log of {name} cannot be read: {error}"))
     }
 
+    /// What `kubectl logs` shows of its attempts so far, once their pods have ended, well or not.
+    pub async fn all_logs(&self, attempts: u32) -> String {
+        let mut logs = String::new();
+        for attempt in 1..=attempts {
+            let name = names::worker_pod(&self.name, attempt, &self.uid);
+            let has_ended = |pod: &Pod| {
+                let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+                matches!(phase, Some("Succeeded" | "Failed"))
+            };
+            until(&self.tenant.api::<Pod>(), &name, "the pod of an attempt to end", has_ended).await;
+            logs += &self.logs(attempt).await;
+        }
+        logs
+    }
+
     /// Deletes it and does not wait for it to go.
     pub async fn delete(&self) {
         self.tenant.remove::<Job>(&self.name).await;

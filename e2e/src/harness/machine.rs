@@ -5,6 +5,7 @@ use std::process::Command;
 
 use bloomery_crds::names;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
 use super::command;
@@ -61,6 +62,16 @@ impl Process {
         let line = status.lines().find_map(|line| line.strip_prefix(field));
         let number = line.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse().ok());
         number.unwrap_or_else(|| panic!("{path} has no {field}"))
+    }
+}
+
+impl Tenant {
+    /// Finds the process of the shop's MCP server that a Skill runs.
+    pub async fn orders_of(&self, skill: &str) -> Process {
+        let ours =
+            ListParams::default().labels(&format!("{}={skill},app.kubernetes.io/component=mcp", names::LABEL_SKILL));
+        let pods = self.api::<Pod>().list(&ours).await.expect("pods can be listed");
+        Process::of(pods.items.first().expect("the MCP server has a pod"), "bloomery-e2e-orders").await
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the scripted model says, written in Rust: values become the script of `model_server`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// One conversation of a script.
 #[derive(Clone, Debug)]
@@ -19,6 +19,11 @@ pub fn conversation(goal: &str, turns: impl IntoIterator<Item = Turn>) -> Conver
 /// The model asks for one tool.
 pub fn call(tool: &str, arguments: Value) -> Turn {
     Turn(json!({"calls": [{"name": tool, "arguments": arguments}]}))
+}
+
+/// The model asks for one tool with arguments that are this text, JSON or not.
+pub fn raw_call(tool: &str, arguments: &str) -> Turn {
+    Turn(json!({"calls": [{"name": tool, "rawArguments": arguments}]}))
 }
 
 /// The model says something.
@@ -65,6 +70,31 @@ impl Conversation {
         let turn = self.0.get_mut("turns").and_then(|turns| turns.get_mut(turn)).expect("the turn exists");
         *turn = change(Turn(turn.take())).0;
         self
+    }
+
+    /// Writes each turn as its protocol permits and servers seldom do.
+    #[must_use]
+    pub fn unusual(mut self) -> Self {
+        for turn in self.answers("turns") {
+            turn.insert("unusual".to_owned(), json!(true));
+        }
+        self
+    }
+
+    /// Answers questions for JSON only where they come with a schema.
+    #[must_use]
+    pub fn structured(mut self) -> Self {
+        for stage in ["intent", "selection", "finalization"] {
+            for answer in self.answers(stage) {
+                answer.insert("expect".to_owned(), json!({"structured": true}));
+            }
+        }
+        self
+    }
+
+    fn answers(&mut self, stage: &str) -> impl Iterator<Item = &mut Map<String, Value>> {
+        let answers = self.0.get_mut(stage).and_then(Value::as_array_mut);
+        answers.into_iter().flatten().filter_map(Value::as_object_mut)
     }
 
     /// Has only the requests of this model.
@@ -168,6 +198,20 @@ impl Turn {
     #[must_use]
     pub fn thinking(mut self, thought: &str) -> Self {
         self.0.as_object_mut().expect("a turn is an object").insert("thinking".to_owned(), json!(thought));
+        self
+    }
+
+    /// Was thought about before in a way that nobody may see; the text stands for it. Only Anthropic's protocol has it.
+    #[must_use]
+    pub fn redacted_thinking(mut self, text: &str) -> Self {
+        self.0.as_object_mut().expect("a turn is an object").insert("redactedThinking".to_owned(), json!(text));
+        self
+    }
+
+    /// Ends before it is done, for this reason.
+    #[must_use]
+    pub fn stopped_by(mut self, reason: &str) -> Self {
+        self.0.as_object_mut().expect("a turn is an object").insert("stop".to_owned(), json!(reason));
         self
     }
 

@@ -18,6 +18,9 @@ use super::wire::Wire;
 /// The lengths of the pieces that a stream is sent in, by turns: none has to do with where an event ends.
 const LENGTHS: [usize; 8] = [1, 2, 3, 29, 61, 127, 5, 211];
 
+/// The field that an unusual answer has in each of its objects.
+pub(super) const UNKNOWN: &str = "x_unknown";
+
 /// An answer on its way.
 #[derive(Debug)]
 pub(super) struct Delivery {
@@ -257,7 +260,7 @@ fn add_fields(value: &mut Value) {
     match value {
         Value::Object(object) => {
             object.iter_mut().filter(|(key, _)| *key != "input").for_each(|(_, value)| add_fields(value));
-            object.insert("x_unknown".to_owned(), json!({"of": ["a", "later", "version"], "at": null}));
+            object.insert(UNKNOWN.to_owned(), json!({"of": ["a", "later", "version"], "at": null}));
         }
         Value::Array(values) => values.iter_mut().for_each(add_fields),
         _ => {}

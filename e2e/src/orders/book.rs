@@ -6,9 +6,14 @@
 //! | `B-<n>` | delivered | not: the return window is over |
 //! | `C-<n>` | in transit | not: not delivered yet |
 //! | `HOLD-<n>` | delivered | eligible; the answer waits until the ledger releases the order |
+//! | `TERMS-<n>` | delivered | not, for a reason of more than 16 KiB |
+//! | `NEWS-<n>` | delivered | eligible; once it was tracked, the server describes `check_eligibility` in other words |
 //!
 //! `<n>` is 1 to 999 without leading zeros. The amount is 15.90 + 2 x n EUR (`A-17`: 49.90,
 //! `A-243`: 501.90) and the customer's address `customer-<n>@example.com`.
+
+use std::borrow::Cow;
+use std::fmt::Write;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,9 +30,11 @@ pub struct Order {
     /// Where it is.
     pub delivery: Delivery,
     /// Why it cannot be refunded, if it cannot.
-    pub refused_because: Option<&'static str>,
+    pub refused_because: Option<Cow<'static, str>>,
     /// Whether the answer to a refund waits for the ledger's release.
     pub held: bool,
+    /// Whether the server's tools are others once it was tracked.
+    pub renews: bool,
 }
 
 /// Where an order is.
@@ -49,9 +56,10 @@ impl Order {
             return None;
         }
         let (delivery, refused_because) = match series {
-            "A" | "HOLD" => (Delivery::Delivered, None),
-            "B" => (Delivery::Delivered, Some("the return window is over")),
-            "C" => (Delivery::InTransit, Some("it is not delivered yet")),
+            "A" | "HOLD" | "NEWS" => (Delivery::Delivered, None),
+            "B" => (Delivery::Delivered, Some("the return window is over".into())),
+            "C" => (Delivery::InTransit, Some("it is not delivered yet".into())),
+            "TERMS" => (Delivery::Delivered, Some(terms().into())),
             _ => return None,
         };
         Some(Self {
@@ -61,6 +69,7 @@ impl Order {
             delivery,
             refused_because,
             held: series == "HOLD",
+            renews: series == "NEWS",
         })
     }
 
@@ -74,7 +83,7 @@ impl Order {
     /// # Errors
     /// The order is not eligible, or the amount is not more than nothing and at most what was paid.
     pub fn check_refund(&self, amount: f64) -> Result<(), String> {
-        if let Some(why) = self.refused_because {
+        if let Some(why) = &self.refused_because {
             return Err(format!("Order {} cannot be refunded: {why}.", self.id));
         }
         let paid = self.amount();
@@ -86,6 +95,17 @@ impl Order {
     }
 }
 
+/// Why an order of the series `TERMS` is not eligible: longer than what a model is shown at once.
+pub fn terms() -> String {
+    (1..=CLAUSES).fold(String::new(), |mut terms, clause| {
+        let _ = write!(terms, "clause {clause} of the terms excludes it; ");
+        terms
+    })
+}
+
+/// How many clauses there are.
+const CLAUSES: u32 = 600;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +116,7 @@ mod tests {
     #[case::late("B-1", 17.90, Delivery::Delivered, Some("the return window is over"))]
     #[case::under_way("C-2", 19.90, Delivery::InTransit, Some("it is not delivered yet"))]
     #[case::held("HOLD-3", 21.90, Delivery::Delivered, None)]
+    #[case::renews("NEWS-3", 21.90, Delivery::Delivered, None)]
     fn an_order_follows_from_its_id(
         #[case] id: &str,
         #[case] amount: f64,
@@ -104,8 +125,14 @@ mod tests {
     ) {
         let order = Order::find(id).unwrap();
         assert!((order.amount() - amount).abs() < f64::EPSILON);
-        assert_eq!((order.delivery, order.refused_because), (delivery, refused));
-        assert_eq!(order.held, id.starts_with("HOLD-"));
+        assert_eq!((order.delivery, order.refused_because.as_deref()), (delivery, refused));
+        assert_eq!((order.held, order.renews), (id.starts_with("HOLD-"), id.starts_with("NEWS-")));
+    }
+
+    #[test]
+    fn the_terms_are_longer_than_what_a_model_is_shown_at_once() {
+        let why = Order::find("TERMS-1").unwrap().refused_because.unwrap();
+        assert!(why.len() > 16 * 1024 && why.ends_with("clause 600 of the terms excludes it; "), "{}", why.len());
     }
 
     #[rstest::rstest]

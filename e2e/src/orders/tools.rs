@@ -1,5 +1,9 @@
 //! The tools of the server.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
@@ -22,6 +26,8 @@ pub(super) struct Orders {
     ledger: LedgerClient,
     stop: CancellationToken,
     tool_router: ToolRouter<Self>,
+    /// Whether the tools are others than at first, for all sessions.
+    renewed: Arc<AtomicBool>,
 }
 
 /// What every tool that looks at one order takes.
@@ -95,7 +101,7 @@ struct Refunded {
 #[tool_router]
 impl Orders {
     pub(super) fn new(ledger: LedgerClient, stop: CancellationToken) -> Self {
-        Self { ledger, stop, tool_router: Self::tool_router() }
+        Self { ledger, stop, tool_router: Self::tool_router(), renewed: Arc::default() }
     }
 
     #[tool(
@@ -120,8 +126,8 @@ impl Orders {
         let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
         answer(&Eligibility {
             eligible: order.refused_because.is_none(),
-            reason: order.refused_because.map(str::to_owned),
             amount: order.amount(),
+            reason: order.refused_because.map(Cow::into_owned),
             currency: "EUR",
             order_id: order.id,
         })
@@ -132,8 +138,17 @@ impl Orders {
         output_schema = rmcp::handler::server::tool::schema_for_output::<Tracking>(),
         annotations(title = "Track order", read_only_hint = true, idempotent_hint = true, open_world_hint = false)
     )]
-    async fn track_order(&self, Parameters(asked): Parameters<OrderId>) -> Result<CallToolResult, ErrorData> {
+    async fn track_order(
+        &self,
+        Parameters(asked): Parameters<OrderId>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
         let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
+        if order.renews {
+            self.renewed.store(true, Ordering::Relaxed);
+            // Who does not listen is not waited for.
+            let _ = context.peer.notify_tool_list_changed().await;
+        }
         answer(&Tracking { order_id: order.id, status: order.delivery })
     }
 
@@ -186,6 +201,16 @@ impl Orders {
 }
 
 impl Orders {
+    /// The tools as they are now.
+    fn router(&self) -> ToolRouter<Self> {
+        let mut router = self.tool_router.clone();
+        let renewed = self.renewed.load(Ordering::Relaxed);
+        if let Some(route) = router.map.get_mut("check_eligibility").filter(|_| renewed) {
+            route.attr.description = Some("Tells whether an order can be refunded, as of today.".into());
+        }
+        router
+    }
+
     async fn wait_for_release(&self, order: &str, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
         tracing::info!(order, "refunded; the answer waits for the ledger's release");
         tokio::select! {
@@ -197,7 +222,7 @@ impl Orders {
 }
 
 #[tool_handler(
-    router = self.tool_router,
+    router = self.router(),
     name = "orders",
     instructions = "The shop's orders. Verify the customer, check eligibility, then refund once."
 )]

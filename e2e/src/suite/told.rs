@@ -14,7 +14,7 @@ use crate::ledger::{OrderSummary, Summary};
 const WRITE: &str = "SUITE_WRITE";
 
 /// What a person sees of the Jobs of a case, and what really happened. What differs from place to place is left out:
-/// pods, times, and tokens, since a path is longer here than there.
+/// pods, times, the addresses of servers, and tokens, since a path is longer here than there.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Told {
@@ -54,8 +54,11 @@ struct JobTold {
 impl Told {
     /// Adds a Job by its status and by what its worker printed.
     pub fn add(&mut self, status: JobStatus, printed: &str) {
-        let JobStatus { phase, outcome, result, gates, workflows, waiting_for, tool_names, usage, .. } = status;
+        let JobStatus { phase, mut outcome, result, gates, workflows, waiting_for, tool_names, usage, .. } = status;
         let (llm_calls, tool_calls) = usage.map(|usage| (usage.llm_calls, usage.tool_calls)).unzip();
+        if let Some(outcome) = &mut outcome {
+            outcome.message = without_hosts(&outcome.message);
+        }
         let events = printed.lines().filter_map(kind).collect();
         self.jobs.push(JobTold {
             phase,
@@ -94,6 +97,14 @@ pub fn are_all_told(cases: &[&str]) {
     let names = files.map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned());
     let told: BTreeSet<String> = names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect();
     assert_eq!(told, cases.iter().map(|case| (*case).to_owned()).collect());
+}
+
+/// A sentence without the hosts in its URLs.
+fn without_hosts(sentence: &str) -> String {
+    let mut parts = sentence.split("http://");
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.find('/').and_then(|at| part.get(at..)).unwrap_or(part));
+    rest.fold(first.to_owned(), |said, part| said + "http://…" + part)
 }
 
 /// The kind of the event that a line tells of: a time, its number, its kind.

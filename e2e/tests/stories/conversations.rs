@@ -1,14 +1,20 @@
 //! The suite of conversations, held on a cluster. The tests of `cli/` hold the same cases without one.
 
 use bloomery_crds::v1alpha1::JobStatus;
-use bloomery_e2e::harness::story;
-use bloomery_e2e::suite::{Case, FOLDER, LEDGER, SKILL, Told};
+use bloomery_e2e::harness::machine::Process;
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, story};
+use bloomery_e2e::suite::{Case, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
 use serde_json::json;
+
+use crate::faults::WORKER;
 
 bloomery_e2e::suite!(held);
 
 async fn held(name: &str, case: Case) {
     story(async |tenant| {
+        if case.mishap.is_some() && !cluster::is_local_or_says("SIGKILL of a worker or a server") {
+            return;
+        }
         let shop = tenant.shop(&case.conversations).await;
         for (name, spec) in case.models_at(&tenant.model_origin()) {
             tenant.model(name).of(spec).await;
@@ -31,14 +37,40 @@ async fn held(name: &str, case: Case) {
                 job = job.limits(limits.clone());
             }
             let job = job.await;
+            if let Some(mishap) = case.mishap.filter(|_| at == 0) {
+                happens(mishap, tenant, &shop, &job).await;
+            }
             let status = job.until("an end, or a call that waits", is_at_rest).await;
-            job.pods_have_ended().await;
-            told.add(status, &job.logs(1).await);
+            let printed = job.all_logs(status.attempt.as_ref().map_or(1, |attempt| attempt.number)).await;
+            told.add(status, &printed);
         }
         shop.model.found_no_fault().await;
         told.is_as_told(name, &shop.ledger.summary().await);
     })
     .await;
+}
+
+async fn happens(mishap: Mishap, tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>) {
+    let kills_worker = match mishap {
+        Mishap::WorkerKilledWhileTheModelThinks => {
+            shop.model.until_held(THINKING).await;
+            true
+        }
+        Mishap::WorkerKilledAfterRefund(order) => {
+            shop.ledger.until_refunded(order).await;
+            true
+        }
+        Mishap::ServerKilledAfterRefund(order) => {
+            shop.ledger.until_refunded(order).await;
+            false
+        }
+    };
+    if kills_worker {
+        Process::of(&job.pod(1).await, WORKER).await.kill();
+        shop.model.release(THINKING).await;
+    } else {
+        tenant.orders_of(SKILL).await.kill();
+    }
 }
 
 fn is_at_rest(status: &JobStatus) -> bool {

@@ -9,7 +9,8 @@ use kube::api::{DeleteParams, ListParams};
 
 use crate::memory;
 
-const WORKER: &str = "bloomery-worker";
+/// The program of a worker's pod.
+pub const WORKER: &str = "bloomery-worker";
 
 /// A Job whose model thinks about its last answer: all tools were called.
 async fn thinking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {

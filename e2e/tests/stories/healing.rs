@@ -2,10 +2,7 @@
 
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::v1alpha1::JobStatus;
-use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{JobHandle, Turn, call, cluster, conversation, refund_of, story};
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
 use serde_json::json;
 
 /// The Job ended well, and in its first pod.
@@ -133,9 +130,7 @@ async fn an_mcp_server_that_never_answers_is_named_until_it_does() {
         }
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await.ready().await;
-        let ours = ListParams::default().labels("bloomery.dev/skill=cs-tier-1,app.kubernetes.io/component=mcp");
-        let pods = tenant.api::<Pod>().list(&ours).await.expect("pods can be listed");
-        let server = Process::of(pods.items.first().expect("the MCP server has a pod"), "bloomery-e2e-orders").await;
+        let server = tenant.orders_of("cs-tier-1").await;
         server.freeze();
         let job = tenant.job("refund").await;
         job.waits_for("McpUnavailable", &["cs-tier-1-mcp"]).await;

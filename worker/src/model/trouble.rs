@@ -96,6 +96,7 @@ pub(super) fn body(error: &http::BodyError) -> Trouble {
         http::BodyError::Cut { .. } => {
             Trouble::Passing { pace: Pace::Brisk, message: format!("did not finish: {error}") }
         }
+        http::BodyError::Silent { silence: time } => silent(*time),
         http::BodyError::TooLarge { max } => too_large(*max),
     }
 }

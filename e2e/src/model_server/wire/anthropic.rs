@@ -18,6 +18,7 @@ pub(super) use self::prompt::parts;
 pub(super) use self::stream::events;
 use super::Wire;
 use crate::model_server::check::{Broken, Rule};
+use crate::model_server::delivery::UNKNOWN;
 use crate::model_server::error::{ApiError, OVERLOADED, Reason};
 use crate::model_server::request::Request;
 
@@ -54,7 +55,8 @@ pub(super) fn key(headers: &HeaderMap) -> Option<&str> {
 }
 
 pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, String> {
-    let body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let mut body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    take_back(&mut body);
     let Body { model, messages, system, tools, metadata, stream } =
         Body::deserialize(&body).map_err(|error| error.to_string())?;
     Ok(Request {
@@ -69,6 +71,16 @@ pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, String> 
         stream: stream == Some(true),
         body,
     })
+}
+
+/// Leaves out what an unusual answer of this server had in its blocks: a provider takes back what it sent.
+fn take_back(body: &mut Value) {
+    let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
+    let said = messages.filter(|message| message.get("role").is_some_and(|role| role == "assistant"));
+    let contents = said.filter_map(|message| message.get_mut("content")?.as_array_mut());
+    for block in contents.flatten().filter_map(Value::as_object_mut) {
+        block.remove(UNKNOWN);
+    }
 }
 
 pub(super) fn check(request: &Request) -> Vec<Broken> {

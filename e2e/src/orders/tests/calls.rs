@@ -130,3 +130,18 @@ async fn an_acknowledgement_that_is_lost_fails_the_call_as_a_whole() {
     assert!(error.message.starts_with("whether the refund happened is unknown"), "{error:?}");
     hangs_up.await.unwrap();
 }
+
+#[rstest::rstest]
+#[case::session(ClientLifecycleMode::Initialize)]
+#[case::stateless(stateless())]
+#[tokio::test]
+async fn a_tool_is_another_for_everybody_once_news_were_tracked(#[case] lifecycle: ClientLifecycleMode) {
+    let shop = Shop::open().await;
+    let before = shop.session().await.list_all_tools().await.unwrap();
+    let client = connect(&shop.orders, lifecycle).await;
+    client.call_tool(call("track_order", &json!({"order_id": "NEWS-1"}))).await.unwrap();
+    let after = shop.session().await.list_all_tools().await.unwrap();
+    let changed = |tool: &&rmcp::model::Tool| !before.contains(tool);
+    let changed: Vec<_> = after.iter().filter(changed).map(|tool| tool.name.as_ref()).collect();
+    assert_eq!((changed, after.len()), (vec!["check_eligibility"], before.len()));
+}

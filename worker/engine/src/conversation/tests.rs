@@ -293,7 +293,7 @@ fn a_tool_that_the_policy_hides_is_not_offered() {
     world.play(4);
     let Step::CallModel(request) = next(&world.conversation) else { panic!("{:?}", world.names()) };
     assert!(request.tools.iter().all(|tool| tool.name != "delete_customer"));
-    assert_eq!(request.tools.len(), 4);
+    assert_eq!(request.tools.len(), 5);
 }
 
 #[rstest]

@@ -46,7 +46,7 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     tools.extend(files::offered(run));
     tools.extend(http::offered(run));
     tools.extend(memory::offered(run));
-    tools.extend(focus::offered(run, &tools));
+    tools.extend(focus::offered(listed, &tools));
     tools.extend(people::offered(run));
     let blocked = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);

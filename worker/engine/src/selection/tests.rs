@@ -1,15 +1,17 @@
 use super::*;
 use crate::conversation::fixture::{self, Reply, World};
 use crate::event::{Event, Selector};
+use crate::gate::core_tools::FOCUS_READ;
 use crate::run::Run;
 use bloomery_crds::v1alpha1::{Stage, ToolSelection};
 use rstest::rstest;
 
-/// A Skill that shows the model `max` tools at most, with a workflow of one of its tools.
+/// A Skill that shows the model `max` tools at most beside `focus_read`, which stays where a server lists tools; with a
+/// workflow of one of its tools.
 fn run(max: u32) -> Run {
     let mut run = fixture::run();
     let engine = run.skill.engine.get_or_insert_default();
-    engine.tool_selection = Some(ToolSelection { max: Some(max), model: None });
+    engine.tool_selection = Some(ToolSelection { max: Some(max + 1), model: None });
     run.skill.policy =
         serde_json::from_value(json!({"workflows": [{"name": "refund", "steps": ["process_refund"]}]})).unwrap();
     run
@@ -22,8 +24,12 @@ fn world(max: u32, answers: &[&'static str]) -> World {
     world
 }
 
+/// Those that are shown beside `focus_read`.
 fn shown(world: &World) -> Vec<&str> {
-    world.conversation.visible().iter().map(|tool| tool.name.as_str()).collect()
+    let names = world.conversation.visible().iter().map(|tool| tool.name.as_str());
+    let shown: Vec<&str> = names.filter(|name| *name != FOCUS_READ).collect();
+    assert_eq!(world.conversation.visible().len(), shown.len() + 1);
+    shown
 }
 
 #[test]

@@ -8,8 +8,9 @@ use bloomery_engine::event::Selector;
 async fn stand() -> Stand {
     let done = Answer::Says("Done.\n```json\n{\"status\": \"none\"}\n```\n");
     let mut stand = Stand::new(vec![done], Refund::Answers).await;
+    // Three beside focus_read, which stays.
     let engine = stand.skill.engine.get_or_insert_default();
-    engine.tool_selection = Some(ToolSelection { max: Some(3), model: None });
+    engine.tool_selection = Some(ToolSelection { max: Some(4), model: None });
     engine.finalization_gate = serde_json::from_value(serde_json::json!({"enabled": false})).unwrap();
     engine.reply_polisher = serde_json::from_value(serde_json::json!({"enabled": false})).unwrap();
     stand

@@ -102,6 +102,9 @@ fn sendable(mut message: Map<String, Value>, text: &str) -> Value {
     if message.get("tool_calls").is_some_and(|calls| calls.as_array().is_some_and(Vec::is_empty)) {
         message.remove("tool_calls");
     }
+    if is_refusal(&message) {
+        message.remove("content");
+    }
     message.insert("role".to_owned(), json!("assistant"));
     if !message.contains_key("content") {
         // A message without calls must have one; beside calls, null is the one form that all servers take.
@@ -114,10 +117,16 @@ fn sendable(mut message: Map<String, Value>, text: &str) -> Value {
 /// What the model says: its content, the text parts of it, or its refusal.
 fn text(message: &Map<String, Value>) -> String {
     match message.get("content") {
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) if !is_refusal(message) => text.clone(),
         Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
         _ => message.get("refusal").and_then(Value::as_str).unwrap_or_default().to_owned(),
     }
+}
+
+/// Whether the model refuses, and says nothing else: a stream begins with content of no length, whatever comes.
+fn is_refusal(message: &Map<String, Value>) -> bool {
+    let says_nothing = message.get("content").is_none_or(|content| content.as_str() == Some("") || content.is_null());
+    says_nothing && message.get("refusal").is_some_and(Value::is_string)
 }
 
 fn calls(message: &Map<String, Value>) -> Result<Vec<AskedCall>, NoAnswer> {
@@ -229,6 +238,10 @@ mod tests {
         json!({"role": "assistant", "content": null, "refusal": "No."}),
         json!({"role": "assistant", "content": "No.", "refusal": "No."})
     )]
+    #[case(
+        json!({"role": "assistant", "content": "", "refusal": "No."}),
+        json!({"role": "assistant", "content": "No.", "refusal": "No."})
+    )]
     fn the_message_is_kept_but_for_what_cannot_be_sent(#[case] given: Value, #[case] kept: Value) {
         let answer = of(&given);
         assert_eq!(answer.message, kept);
@@ -242,6 +255,8 @@ mod tests {
         let parts = json!([{"type": "thinking", "thinking": []}, {"type": "text", "text": "Y"}, {"text": "es"}]);
         assert_eq!(of(&json!({"content": parts})).text, "Yes");
         assert_eq!(of(&json!({"content": null, "refusal": "No."})).text, "No.");
+        assert_eq!(of(&json!({"content": "", "refusal": "No."})).text, "No.");
+        assert_eq!(of(&json!({"content": "", "refusal": null})).text, "");
     }
 
     #[rstest]

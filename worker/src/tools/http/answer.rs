@@ -31,7 +31,7 @@ pub(super) async fn of(response: Response, method: Method, redactor: &Redactor) 
         Err(error) => {
             let why = match error {
                 BodyError::TooLarge { .. } => format!("{error}: it was not read. Ask for less, where that is possible"),
-                BodyError::Cut { .. } => error.to_string(),
+                BodyError::Cut { .. } | BodyError::Silent { .. } => error.to_string(),
             };
             if method.is_read() && status.is_success() {
                 return Err(Fault::Failed(format!("{head}\n[{why}]")));

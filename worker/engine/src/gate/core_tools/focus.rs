@@ -1,8 +1,7 @@
 //! Reading on in a result that was put aside.
 
 use super::{Effect, SUBGOAL_DONE, core_tool};
-use crate::run::Run;
-use crate::tool::CatalogueTool;
+use crate::tool::{CatalogueTool, ListedTool};
 use serde_json::json;
 
 /// Reads more of a result that was put aside.
@@ -11,9 +10,9 @@ pub const FOCUS_READ: &str = "focus_read";
 /// The most that one call of [`FOCUS_READ`] gives, in bytes.
 pub const FOCUS_BYTES: u64 = 8 * 1024;
 
-/// `focus_read`, where anything may answer at length: a server, or another core tool.
-pub(super) fn offered(run: &Run, others: &[CatalogueTool]) -> Vec<CatalogueTool> {
-    let is_of_use = run.skill.mcp_server.is_some() || others.iter().any(|tool| tool.name != SUBGOAL_DONE);
+/// `focus_read`, where anything may answer at length: a server, which in local mode no Skill names, or another core tool.
+pub(super) fn offered(listed: &[ListedTool], others: &[CatalogueTool]) -> Vec<CatalogueTool> {
+    let is_of_use = !listed.is_empty() || others.iter().any(|tool| tool.name != SUBGOAL_DONE);
     is_of_use.then(focus_read).into_iter().collect()
 }
 

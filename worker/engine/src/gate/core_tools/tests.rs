@@ -30,7 +30,11 @@ fn binding(resources: Vec<BoundResource>) -> Run {
 }
 
 fn visible(run: &Run) -> Vec<String> {
-    offered(run, &[]).into_iter().filter(|tool| tool.visible).map(|tool| tool.name).collect()
+    visible_beside(&[], run)
+}
+
+fn visible_beside(listed: &[ListedTool], run: &Run) -> Vec<String> {
+    offered(run, listed).into_iter().filter(|tool| tool.visible).map(|tool| tool.name).collect()
 }
 
 fn listed(name: &str) -> ListedTool {
@@ -49,13 +53,13 @@ fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
     assert_eq!(visible(&run), [""; 0]);
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
     assert_eq!(visible(&run), [SUBGOAL_DONE]);
-    run.skill.mcp_server = serde_json::from_value(json!({"service": {"name": "orders", "port": 80}})).unwrap();
-    assert_eq!(visible(&run), [SUBGOAL_DONE, FOCUS_READ]);
+    let listed = [listed("a")];
+    assert_eq!(visible_beside(&listed, &run), [SUBGOAL_DONE, FOCUS_READ]);
     run.people = true;
-    assert_eq!(visible(&run), [SUBGOAL_DONE, FOCUS_READ, ASK_USER]);
+    assert_eq!(visible_beside(&listed, &run), [SUBGOAL_DONE, FOCUS_READ, ASK_USER]);
     run.skill.policy =
         serde_json::from_value(json!({"tools": {"allowed": [], "blocked": ["focus_*", "ask_user"]}})).unwrap();
-    assert_eq!(visible(&run), [""; 0]);
+    assert_eq!(visible_beside(&listed, &run), [""; 0]);
 }
 
 #[rstest]

@@ -1,0 +1,300 @@
+//! What can go wrong between a model and its client, on the wire of each provider, streamed and in one piece: the real
+//! binary against the model server of e2e, with a tool that has an effect, which happens once.
+
+use super::shop::Shop;
+use super::stand::{Ran, Stand, get};
+use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, Skill};
+use bloomery_e2e::harness::{Conversation, Turn, call, conversation, raw_call, refund_of, refunds, say, script_text};
+use bloomery_e2e::model_server::Requests;
+use rstest::rstest;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const MIB: usize = 1024 * 1024;
+
+/// How an answer comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wire {
+    provider: ModelProvider,
+    /// In one piece, since the server knows nothing of streams.
+    whole: bool,
+}
+
+const WIRES: [Wire; 4] = [
+    Wire { provider: ModelProvider::Openai, whole: false },
+    Wire { provider: ModelProvider::Openai, whole: true },
+    Wire { provider: ModelProvider::Anthropic, whole: false },
+    Wire { provider: ModelProvider::Anthropic, whole: true },
+];
+
+/// What came of a run.
+#[derive(Debug)]
+struct Seen {
+    wire: Wire,
+    ran: Ran,
+    /// How often each turn of the main loop was asked for.
+    asked: BTreeMap<usize, u64>,
+    /// How often the order was refunded.
+    refunds: u64,
+}
+
+impl Seen {
+    fn ended(&self, code: i32, says: &str) {
+        assert!(self.ran.code == code && self.ran.err.contains(says), "{code}, {says:?}: {self:#?}");
+    }
+
+    fn asked(&self, times: &[u64]) {
+        let asked: Vec<u64> = self.asked.values().copied().collect();
+        // The request that has a field too many is refused once, and it is left out from then on.
+        let first = u64::from(self.wire.whole);
+        let times: Vec<u64> = times.iter().enumerate().map(|(at, n)| n + if at == 0 { first } else { 0 }).collect();
+        assert_eq!(asked, times, "{self:#?}");
+    }
+
+    fn refunded(&self, times: u64) {
+        assert_eq!(self.refunds, times, "{self:#?}");
+    }
+}
+
+/// Holds a conversation about the order A-17 on each wire, all at once.
+async fn on_each_wire(patience: &str, conversation: impl Fn(Wire) -> Conversation) -> [Seen; 4] {
+    let [a, b, c, d] = WIRES.map(|wire| held(wire, patience, conversation(wire)));
+    let (a, b, c, d) = tokio::join!(a, b, c, d);
+    [a, b, c, d]
+}
+
+async fn held(wire: Wire, patience: &str, conversation: Conversation) -> Seen {
+    let unknown: &[&str] = if wire.whole { &["stream"] } else { &[] };
+    let stand = Stand::new(&script_text(&[conversation.not_knowing(unknown)])).await;
+    let shop = Shop::open().await;
+    let mcp = shop.mcp();
+    stand.write("skill.yaml", &serde_yaml::to_string(&Skill::new("shop", refunds())).unwrap());
+    let spec = ModelSpec {
+        base_url: stand.url(),
+        timeout: Some(Duration::from_secs(1).into()),
+        ..bloomery_e2e::suite::model(wire.provider)
+    };
+    stand.write("models.yaml", &serde_yaml::to_string(&Model::new("default", spec)).unwrap());
+    let run = ["run", "--skill", "./skill.yaml", "--goal", "Refund A-17", "--model", "models.yaml", "--mcp", &mcp];
+    let ran = stand.bloomery(&[&run[..], &["--patience", patience]].concat()).await;
+    stand.was_asked_without_fault().await;
+    let requests: Requests = get(&format!("{}/control/requests", stand.model.url())).await;
+    let [asked] = <[_; 1]>::try_from(requests.users.into_values().collect::<Vec<_>>()).unwrap();
+    let ledger = shop.summary().await;
+    assert_eq!(ledger.without_call_key, 0, "{ledger:#?}");
+    let refunds = ledger.orders.values().map(|order| order.effects).sum();
+    Seen { wire, ran, asked: asked.by_position, refunds }
+}
+
+/// In place of the call with effect, and in place of the last answer: what is there of a call that is cut is not made.
+#[rstest]
+#[case::no_json(json!({"garbage": true}))]
+#[case::ten_mib(json!({"huge": 10 * MIB}))]
+#[case::error_inside(json!({"errorInside": true}))]
+#[case::overload_inside(json!({"errorInside": 529}))]
+#[case::cut_with_its_connection(json!({"cut": "reset"}))]
+#[case::cut_as_if_that_were_all(json!({"cut": "short"}))]
+#[case::without_the_mark_of_its_end(json!({"cut": "unmarked"}))]
+#[case::stands_still(json!({"stall": true}))]
+#[case::never_begins(json!({"hang": true}))]
+#[case::internal_error(json!({"status": 500}))]
+#[case::too_many_requests(json!({"status": 429, "retryAfter": 1}))]
+#[case::too_many_until_a_date(json!({"status": 429, "retryAfterDate": 1}))]
+#[case::overloaded(json!({"status": 529, "retryAfter": 1}))]
+#[tokio::test]
+async fn what_passes_is_asked_for_again_and_nothing_happens_twice(#[case] fault: Value) {
+    let troubled = |_| refund_of("A-17").fault(2, fault.clone()).fault(3, fault.clone());
+    for seen in on_each_wire("20", troubled).await {
+        seen.ended(0, "Succeeded");
+        seen.asked(&[1, 1, 2, 2]);
+        seen.refunded(1);
+    }
+}
+
+#[rstest]
+#[case::no_json(json!({"garbage": true}), 3, "cannot be read")]
+#[case::ten_mib(json!({"huge": 10 * MIB}), 3, "larger than 2097152 bytes")]
+#[case::refused(json!({"status": 400}), 1, "refuses the request")]
+#[case::longer_than_the_window(json!({"tooLong": true}), 1, "longer than the model's window")]
+// A pause that would outlast the patience is cut to it.
+#[case::too_many_requests(json!({"status": 429, "retryAfter": 3600}), 2, "limits the rate of requests")]
+#[case::overloaded(json!({"status": 529, "retryAfter": 3600}), 2, "answered HTTP 529")]
+#[case::internal_error(json!({"status": 500, "retryAfter": 3600}), 2, "answered HTTP 500")]
+#[tokio::test]
+async fn what_does_not_pass_ends_the_job_and_nothing_happens(
+    #[case] fault: Value,
+    #[case] times: u64,
+    #[case] says: &str,
+) {
+    let mut fault = fault;
+    fault["times"] = json!("always");
+    let troubled = |_| conversation("A-17", [refund().fault(fault.clone())]);
+    for seen in on_each_wire("1", troubled).await {
+        seen.ended(3, "ModelUnavailable");
+        seen.ended(3, says);
+        seen.asked(&[times]);
+        seen.refunded(0);
+    }
+}
+
+/// How often depends on the pauses, which are drawn.
+#[rstest]
+#[case::error_inside(json!({"errorInside": true}), "As the script says")]
+#[case::cut(json!({"cut": "reset"}), "did not finish")]
+#[case::stands_still(json!({"stall": true}), "did not answer within 1 s")]
+#[tokio::test]
+async fn what_does_not_pass_within_patience_ends_the_job(#[case] fault: Value, #[case] says: &str) {
+    let mut fault = fault;
+    fault["times"] = json!("always");
+    let troubled = |_| conversation("A-17", [refund().fault(fault.clone())]);
+    for seen in on_each_wire("1", troubled).await {
+        seen.ended(3, "ModelUnavailable");
+        seen.ended(3, says);
+        assert!(seen.asked.len() == 1 && seen.asked[&0] >= 2, "{seen:#?}");
+        seen.refunded(0);
+    }
+}
+
+/// Without choices there is no answer. Anthropic's model may say nothing: an answer, which its gate sends back.
+#[tokio::test]
+async fn an_answer_with_nothing_in_it_is_none_or_has_no_fields() {
+    let empty = |wire: Wire| {
+        let says = Turn::answer("A-17");
+        match wire.provider {
+            ModelProvider::Openai => conversation("A-17", [says.fault(json!({"empty": true}))]),
+            ModelProvider::Anthropic => {
+                let nothing = say("x").fault(json!({"empty": true, "times": "always"}));
+                conversation("A-17", [nothing, says.after_feedback("cannot be used as it is")])
+            }
+        }
+    };
+    for seen in on_each_wire("1", empty).await {
+        seen.ended(0, "Succeeded");
+        match seen.wire.provider {
+            ModelProvider::Openai => seen.asked(&[2]),
+            ModelProvider::Anthropic => seen.asked(&[1, 1]),
+        }
+    }
+    let always = |_| conversation("A-17", [say("x").fault(json!({"empty": true, "times": "always"}))]);
+    let seen = held(WIRES[0], "1", always(WIRES[0])).await;
+    seen.ended(3, "ModelUnavailable");
+    seen.asked(&[3]);
+}
+
+fn refund() -> Turn {
+    call("process_refund", json!({"order_id": "A-17", "amount": 49.9}))
+}
+
+/// Longer in all than a request may be silent.
+#[tokio::test]
+async fn an_answer_that_comes_slowly_is_waited_for() {
+    let slow = |_| refund_of("A-17").fault(2, json!({"slow": 250}));
+    for seen in on_each_wire("1", slow).await {
+        seen.ended(0, "Succeeded");
+        seen.asked(&[1, 1, 1, 1]);
+        seen.refunded(1);
+    }
+}
+
+#[tokio::test]
+async fn fields_events_and_line_ends_that_no_client_knows_change_nothing() {
+    let unusual = |_| refund_of("A-17").thinking("Who is it?").unusual();
+    for seen in on_each_wire("1", unusual).await {
+        seen.ended(0, "Succeeded");
+        assert!(seen.ran.out.starts_with("Order A-17 is refunded.\n"), "{seen:#?}");
+        seen.asked(&[1, 1, 1, 1]);
+        seen.refunded(1);
+    }
+}
+
+/// The model is told what is wrong, may mend it, and is asked no more often than it answers.
+#[rstest]
+#[case::one_key_twice(r#"{"order_id": "A-17", "amount": 1, "amount": 49.9}"#, "the key \"amount\" appears twice")]
+#[case::one_key_twice_in_two_spellings(r#"{"order_id":"A-17","amount":1,"\u0061mount":49.9}"#, "appears twice")]
+#[case::no_json(r#"{"order_id": "A-17", "amount": "#, "the arguments ")]
+#[case::nothing("", "Denied")]
+#[case::prose("Refund A-17, please", "the arguments ")]
+#[case::no_object("[\"A-17\", 49.9]", "the arguments are not a JSON object")]
+#[case::null("null", "the arguments are not a JSON object")]
+#[case::a_number_that_readers_round(
+    r#"{"order_id": "A-17", "amount": 0.10000000000000000001}"#,
+    "cannot be represented"
+)]
+#[case::unknown_field(r#"{"order_id": "A-17", "amount": 49.9, "force": true}"#, "force")]
+#[case::another_type(r#"{"order_id": "A-17", "amount": "49.9"}"#, "amount")]
+#[tokio::test]
+async fn arguments_that_cannot_be_used_are_told_to_the_model(#[case] arguments: &str, #[case] told: &str) {
+    let mends = |_| {
+        let turns = [
+            raw_call("process_refund", arguments),
+            refund().after_result(told),
+            Turn::answer("A-17").after_result("R-1"),
+        ];
+        conversation("A-17", turns)
+    };
+    for seen in on_each_wire("1", mends).await {
+        seen.ended(0, "Succeeded");
+        seen.asked(&[1, 1, 1]);
+        seen.refunded(1);
+    }
+}
+
+#[tokio::test]
+async fn arguments_of_too_many_bytes_are_told_and_not_sent() {
+    let mends = |_| {
+        let long = json!({"order_id": "A-17", "amount": 49.9, "note": "x".repeat(65_536)}).to_string();
+        let turns = [
+            raw_call("process_refund", &long),
+            refund().after_result("bytes, more than 65536"),
+            Turn::answer("A-17").after_result("R-1"),
+        ];
+        conversation("A-17", turns)
+    };
+    for seen in on_each_wire("1", mends).await {
+        seen.ended(0, "Succeeded");
+        seen.asked(&[1, 1, 1]);
+        seen.refunded(1);
+    }
+}
+
+/// A call whose answer reached its length limit may be half of one.
+#[tokio::test]
+async fn a_call_that_may_be_cut_off_is_not_made() {
+    let cut = |_| {
+        let turns =
+            [refund().stopped_by("length"), refund().after_result("cut off"), Turn::answer("A-17").after_result("R-1")];
+        conversation("A-17", turns)
+    };
+    for seen in on_each_wire("1", cut).await {
+        seen.ended(0, "Succeeded");
+        seen.asked(&[1, 1, 1]);
+        seen.refunded(1);
+    }
+}
+
+/// Anthropic says that its filter stopped the model, which is no answer. OpenAI's model says no, which is one, and has
+/// to hold the fields of the contract.
+#[tokio::test]
+async fn a_refusal_is_no_answer_where_the_provider_says_so() {
+    let refuses = |_| {
+        let turns = [
+            say("I will not do that.").stopped_by("refusal"),
+            Turn::answer("A-17").after_feedback("the answer has no ```json block"),
+        ];
+        conversation("A-17", turns)
+    };
+    for seen in on_each_wire("1", refuses).await {
+        match seen.wire.provider {
+            ModelProvider::Anthropic => {
+                seen.ended(3, "the provider's filter stopped it");
+                seen.asked(&[1]);
+            }
+            ModelProvider::Openai => {
+                seen.ended(0, "Succeeded");
+                seen.asked(&[1, 1]);
+            }
+        }
+        seen.refunded(0);
+    }
+}

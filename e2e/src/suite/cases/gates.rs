@@ -1,0 +1,55 @@
+//! What gates do not let through.
+
+use serde_json::json;
+
+use super::GOAL;
+use crate::harness::{Turn, call, conversation, fails, refund_of, refunds, say, tier_one, typed};
+use crate::suite::Case;
+
+/// A tool that is blocked is not offered; arguments that do not fit their schema are told.
+pub fn what_is_denied_is_told_and_the_model_goes_on() -> Case {
+    let turns = [
+        call("track_order", json!({"order_id": "A-17"})).not_offered(&["track_order"]),
+        call("verify_identity", json!({"order_id": 17, "email": "customer-17@example.com"})).after_result("Denied"),
+        call("check_eligibility", json!({"order_id": "A-17"})).after_result("Denied"),
+        Turn::answer("A-17").after_result("eligible"),
+    ];
+    Case::of(refunds(), GOAL, conversation("A-17", turns))
+        .with(|spec| spec.policy = Some(typed(json!({"tools": {"blocked": ["track_order"]}}))))
+}
+
+/// Two rules hold it, each with an approver of its own; nobody is there to be asked.
+pub fn a_call_that_is_held_waits() -> Case {
+    Case::of(tier_one(), "Refund order A-243", refund_of("A-243"))
+}
+
+/// Sent back twice for its form, once by the gate, and then to a person.
+pub fn an_answer_without_its_fields_is_handed_over() -> Case {
+    let unfit = || say("Order A-17 is refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```");
+    Case::of(refunds(), GOAL, conversation("A-17", [unfit(), unfit(), unfit(), unfit()]))
+}
+
+/// The gate's objection reaches the model, which looks something up and answers anew.
+pub fn an_answer_that_failed_comes_back_with_evidence() -> Case {
+    let turns = [
+        Turn::answer("A-17"),
+        call("check_eligibility", json!({"order_id": "A-17"})).after_feedback("nothing was looked up"),
+        Turn::answer("A-17, which is eligible,"),
+    ];
+    let failed = fails("GOAL_NOT_MET", "nothing was looked up", "TOOL_CALL");
+    Case::of(refunds(), GOAL, conversation("A-17", turns).ruling(failed))
+}
+
+/// A step that comes too early is denied.
+pub fn a_workflow_binds_the_order_of_its_steps() -> Case {
+    let refund = || call("process_refund", json!({"order_id": "A-17", "amount": 49.9}));
+    let turns = [
+        refund(),
+        call("verify_identity", json!({"order_id": "A-17", "email": "customer-17@example.com"}))
+            .and_call("check_eligibility", json!({"order_id": "A-17"}))
+            .after_result("Denied"),
+        refund(),
+        Turn::answer("A-17").after_result("refunded"),
+    ];
+    Case::of(tier_one(), GOAL, conversation("A-17", turns))
+}
