@@ -33,6 +33,9 @@ pub struct Said {
 impl Said {
     /// What stays of an answer in the history.
     pub fn of(answer: &Answer) -> Self {
-        Self { message: answer.message.to_string(), provider: answer.provider, model: answer.model.clone() }
+        // Kept as long as the conversation lasts, so without the room that writing it took.
+        let mut message = answer.message.to_string();
+        message.shrink_to_fit();
+        Self { message, provider: answer.provider, model: answer.model.clone() }
     }
 }
