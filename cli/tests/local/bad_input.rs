@@ -110,7 +110,7 @@ async fn of_several_skills_one_is_named() {
     run("skills.yaml")
         .await
         .assert(2, "name the one to run, such as --skill skills.yaml#greeter; there are greeter, other");
-    run("skills.yaml#othr").await.assert(2, "there is no Skill \"othr\" in it. Did you mean \"other\"?");
+    run("skills.yaml#others").await.assert(2, "there is no Skill \"others\" in it. Did you mean \"other\"?");
     assert!(!stand.path("memory").exists());
     run("skills.yaml#other").await.assert(0, "of the Skill other, in memory/other/jobs/");
     // In its slag, the one of its name counts.

@@ -30,7 +30,7 @@ async fn nothing_is_moved_before_it_is_asked_for_and_then_all_of_it_once() {
     for again in [&["migrate"][..], &["migrate", "--apply"]] {
         stand.bloomery(again).await.assert(0, "there is no memory/workspace: nothing is left to be migrated");
     }
-    stand.bloomery(&["migrate", "--memory", "memroy"]).await.assert(2, "the memory cannot be used: memroy");
+    stand.bloomery(&["migrate", "--memory", "elsewhere"]).await.assert(2, "the memory cannot be used: elsewhere");
 }
 
 #[tokio::test]
