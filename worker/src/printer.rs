@@ -44,8 +44,11 @@ impl Printer {
 
     /// The line to print of an event, line feed included.
     pub fn render(&mut self, line: &str, entry: &Entry) -> String {
-        if let Event::ToolRequested { call, tool, .. } = &entry.event {
-            self.learn(call, tool);
+        match &entry.event {
+            // The calls of the answer before are over. Remembered for good, they would grow with the conversation.
+            Event::ModelAnswered { .. } => self.tools.clear(),
+            Event::ToolRequested { call, tool, .. } => self.learn(call, tool),
+            _ => {}
         }
         match self.format {
             Format::Text => text::line(entry, &self.tools),

@@ -57,14 +57,35 @@ impl Seen {
     }
 }
 
+/// How long a model is waited for, in seconds.
+#[derive(Clone, Copy)]
+struct Within {
+    /// Its longest silence.
+    silence: u64,
+    /// In all, once it has failed.
+    patience: u64,
+}
+
+impl Within {
+    /// A machine that has much to do is no silent model: only faults that are silences are waited for briefly.
+    fn of(fault: &Value, patience: u64) -> Self {
+        let silent = fault.get("stall").is_some() || fault.get("hang").is_some();
+        Self { silence: if silent { 4 } else { 60 }, patience }
+    }
+
+    fn brief() -> Self {
+        Self::of(&Value::Null, 1)
+    }
+}
+
 /// Holds a conversation about the order A-17 on each wire, all at once.
-async fn on_each_wire(patience: &str, conversation: impl Fn(Wire) -> Conversation) -> [Seen; 4] {
-    let [a, b, c, d] = WIRES.map(|wire| held(wire, patience, conversation(wire)));
+async fn on_each_wire(within: Within, conversation: impl Fn(Wire) -> Conversation) -> [Seen; 4] {
+    let [a, b, c, d] = WIRES.map(|wire| held(wire, within, conversation(wire)));
     let (a, b, c, d) = tokio::join!(a, b, c, d);
     [a, b, c, d]
 }
 
-async fn held(wire: Wire, patience: &str, conversation: Conversation) -> Seen {
+async fn held(wire: Wire, within: Within, conversation: Conversation) -> Seen {
     let unknown: &[&str] = if wire.whole { &["stream"] } else { &[] };
     let stand = Stand::new(&script_text(&[conversation.not_knowing(unknown)])).await;
     let shop = Shop::open().await;
@@ -72,12 +93,13 @@ async fn held(wire: Wire, patience: &str, conversation: Conversation) -> Seen {
     stand.write("skill.yaml", &serde_yaml::to_string(&Skill::new("shop", refunds())).unwrap());
     let spec = ModelSpec {
         base_url: stand.url(),
-        timeout: Some(Duration::from_secs(1).into()),
+        timeout: Some(Duration::from_secs(within.silence).into()),
         ..bloomery_e2e::suite::model(wire.provider)
     };
     stand.write("models.yaml", &serde_yaml::to_string(&Model::new("default", spec)).unwrap());
     let run = ["run", "--skill", "./skill.yaml", "--goal", "Refund A-17", "--model", "models.yaml", "--mcp", &mcp];
-    let ran = stand.bloomery(&[&run[..], &["--patience", patience]].concat()).await;
+    let patience = within.patience.to_string();
+    let ran = stand.bloomery(&[&run[..], &["--patience", &patience]].concat()).await;
     stand.was_asked_without_fault().await;
     let requests: Requests = get(&format!("{}/control/requests", stand.model.url())).await;
     let [asked] = <[_; 1]>::try_from(requests.users.into_values().collect::<Vec<_>>()).unwrap();
@@ -105,7 +127,7 @@ async fn held(wire: Wire, patience: &str, conversation: Conversation) -> Seen {
 #[tokio::test]
 async fn what_passes_is_asked_for_again_and_nothing_happens_twice(#[case] fault: Value) {
     let troubled = |_| refund_of("A-17").fault(2, fault.clone()).fault(3, fault.clone());
-    for seen in on_each_wire("20", troubled).await {
+    for seen in on_each_wire(Within::of(&fault, 30), troubled).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 2, 2]);
         seen.refunded(1);
@@ -130,7 +152,7 @@ async fn what_does_not_pass_ends_the_job_and_nothing_happens(
     let mut fault = fault;
     fault["times"] = json!("always");
     let troubled = |_| conversation("A-17", [refund().fault(fault.clone())]);
-    for seen in on_each_wire("1", troubled).await {
+    for seen in on_each_wire(Within::of(&fault, 1), troubled).await {
         seen.ended(3, "ModelUnavailable");
         seen.ended(3, says);
         seen.asked(&[times]);
@@ -142,13 +164,13 @@ async fn what_does_not_pass_ends_the_job_and_nothing_happens(
 #[rstest]
 #[case::error_inside(json!({"errorInside": true}), "As the script says")]
 #[case::cut(json!({"cut": "reset"}), "did not finish")]
-#[case::stands_still(json!({"stall": true}), "did not answer within 1 s")]
+#[case::stands_still(json!({"stall": true}), "did not answer within 4 s")]
 #[tokio::test]
 async fn what_does_not_pass_within_patience_ends_the_job(#[case] fault: Value, #[case] says: &str) {
     let mut fault = fault;
     fault["times"] = json!("always");
     let troubled = |_| conversation("A-17", [refund().fault(fault.clone())]);
-    for seen in on_each_wire("1", troubled).await {
+    for seen in on_each_wire(Within::of(&fault, 1), troubled).await {
         seen.ended(3, "ModelUnavailable");
         seen.ended(3, says);
         assert!(seen.asked.len() == 1 && seen.asked[&0] >= 2, "{seen:#?}");
@@ -169,7 +191,7 @@ async fn an_answer_with_nothing_in_it_is_none_or_has_no_fields() {
             }
         }
     };
-    for seen in on_each_wire("1", empty).await {
+    for seen in on_each_wire(Within::brief(), empty).await {
         seen.ended(0, "Succeeded");
         match seen.wire.provider {
             ModelProvider::Openai => seen.asked(&[2]),
@@ -177,7 +199,7 @@ async fn an_answer_with_nothing_in_it_is_none_or_has_no_fields() {
         }
     }
     let always = |_| conversation("A-17", [say("x").fault(json!({"empty": true, "times": "always"}))]);
-    let seen = held(WIRES[0], "1", always(WIRES[0])).await;
+    let seen = held(WIRES[0], Within::brief(), always(WIRES[0])).await;
     seen.ended(3, "ModelUnavailable");
     seen.asked(&[3]);
 }
@@ -189,8 +211,8 @@ fn refund() -> Turn {
 /// Longer in all than a request may be silent.
 #[tokio::test]
 async fn an_answer_that_comes_slowly_is_waited_for() {
-    let slow = |_| refund_of("A-17").fault(2, json!({"slow": 250}));
-    for seen in on_each_wire("1", slow).await {
+    let slow = |_| refund_of("A-17").fault(2, json!({"slow": 500}));
+    for seen in on_each_wire(Within { silence: 2, patience: 1 }, slow).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 1, 1]);
         seen.refunded(1);
@@ -200,7 +222,7 @@ async fn an_answer_that_comes_slowly_is_waited_for() {
 #[tokio::test]
 async fn fields_events_and_line_ends_that_no_client_knows_change_nothing() {
     let unusual = |_| refund_of("A-17").thinking("Who is it?").unusual();
-    for seen in on_each_wire("1", unusual).await {
+    for seen in on_each_wire(Within::brief(), unusual).await {
         seen.ended(0, "Succeeded");
         assert!(seen.ran.out.starts_with("Order A-17 is refunded.\n"), "{seen:#?}");
         seen.asked(&[1, 1, 1, 1]);
@@ -233,7 +255,7 @@ async fn arguments_that_cannot_be_used_are_told_to_the_model(#[case] arguments: 
         ];
         conversation("A-17", turns)
     };
-    for seen in on_each_wire("1", mends).await {
+    for seen in on_each_wire(Within::brief(), mends).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 1]);
         seen.refunded(1);
@@ -251,7 +273,7 @@ async fn arguments_of_too_many_bytes_are_told_and_not_sent() {
         ];
         conversation("A-17", turns)
     };
-    for seen in on_each_wire("1", mends).await {
+    for seen in on_each_wire(Within::brief(), mends).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 1]);
         seen.refunded(1);
@@ -266,7 +288,7 @@ async fn a_call_that_may_be_cut_off_is_not_made() {
             [refund().stopped_by("length"), refund().after_result("cut off"), Turn::answer("A-17").after_result("R-1")];
         conversation("A-17", turns)
     };
-    for seen in on_each_wire("1", cut).await {
+    for seen in on_each_wire(Within::brief(), cut).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 1]);
         seen.refunded(1);
@@ -284,7 +306,7 @@ async fn a_refusal_is_no_answer_where_the_provider_says_so() {
         ];
         conversation("A-17", turns)
     };
-    for seen in on_each_wire("1", refuses).await {
+    for seen in on_each_wire(Within::brief(), refuses).await {
         match seen.wire.provider {
             ModelProvider::Anthropic => {
                 seen.ended(3, "the provider's filter stopped it");

@@ -55,6 +55,32 @@ fn two_jobs_that_keep_the_same_text_share_an_entry() {
     assert!(age < Duration::from_mins(30), "it was used just now");
 }
 
+/// Each keeps, reads and makes room at the same time, far beyond the budget: what is read is what was kept, or gone.
+#[test]
+fn jobs_that_use_one_cache_at_the_same_time_do_not_harm_each_other() {
+    let memory = tempfile::tempdir().unwrap();
+    let jobs = ["uid-1", "uid-2", "uid-3", "uid-4"];
+    std::thread::scope(|scope| {
+        for job in jobs {
+            let cache = FocusCache::new(memory.path(), job, 2_000);
+            scope.spawn(move || {
+                for n in 0..100 {
+                    // Half of the texts are every Job's.
+                    let text = if n % 2 == 0 { format!("{n}").repeat(50) } else { format!("{job} {n}").repeat(50) };
+                    let handle = keep(&cache, &Disk, &text).unwrap();
+                    let read = cache.get(&Disk, &handle);
+                    assert!(read.is_none_or(|read| read == text.as_bytes()), "{job} {n}");
+                }
+            });
+        }
+    });
+    let cache = cache(memory.path(), 2_000);
+    let handle = keep(&cache, &Disk, "the last").unwrap();
+    assert_eq!(cache.get(&Disk, &handle).as_deref(), Some(&b"the last"[..]));
+    let held: u64 = names(&cache).iter().map(|name| fs::metadata(cache.dir.join(name)).unwrap().len()).sum();
+    assert!(held <= 2_000, "{held}");
+}
+
 #[test]
 fn the_least_recently_used_entry_goes_first_and_the_newest_never() {
     let memory = tempfile::tempdir().unwrap();
