@@ -105,6 +105,14 @@ pub enum Reason {
     OutOfDomain,
     /// A call waits until a person has decided.
     AwaitingApproval,
+    /// Nobody is asked to approve anything: what checks decisions is not installed as it was shipped.
+    ApprovalPolicyMissing,
+    /// Whoever has to agree has agreed.
+    Approved,
+    /// Whoever has to agree has not.
+    Denied,
+    /// Nobody decided in time.
+    Expired,
     /// What the Job binds does not fit what the Skill declares; the message names every fault.
     ResourcesInvalid,
     /// Something that the Job binds does not exist yet.

@@ -63,6 +63,13 @@ pub fn worker_pod(job: &str, attempt: u32, uid: &str) -> String {
     format!("{job}-{attempt}-{}", uid.get(..5).unwrap_or(uid))
 }
 
+/// The Approval of a call of a Job for one approver: the same whenever it is made.
+pub fn approval(job: &str, uid: &str, call: &str, approver: &str) -> String {
+    let digest = Digest::of_value(&serde_json::json!([uid, call, approver]));
+    let job = job.get(..MAX_NAME - 11).unwrap_or(job).trim_end_matches('-');
+    format!("{job}-{}", digest.short(10))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +87,22 @@ mod tests {
             assert!(name.len() <= 63, "{name} is {} long", name.len());
         }
         assert_eq!(worker_pod("refund", 2, uid), "refund-2-01234");
+    }
+
+    #[test]
+    fn an_approval_is_named_by_its_job_call_and_approver() {
+        let uid = "01234567-89ab-cdef-0123-456789abcdef";
+        let longest = "x".repeat(MAX_NAME);
+        assert_eq!(approval(&longest, uid, "c-1", "supervisor").len(), MAX_NAME);
+        let name = approval("refund", uid, "c-1", "supervisor");
+        assert!(name.starts_with("refund-") && name.len() == 17, "{name}");
+        assert_eq!(name, approval("refund", uid, "c-1", "supervisor"));
+        for other in [
+            approval("refund", "another", "c-1", "supervisor"),
+            approval("refund", uid, "c-2", "supervisor"),
+            approval("refund", uid, "c-1", "finance"),
+        ] {
+            assert_ne!(name, other);
+        }
     }
 }

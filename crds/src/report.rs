@@ -4,14 +4,14 @@ use crate::canonical::Digest;
 use crate::outcome::{Outcome, Phase};
 use crate::run::JobIdentity;
 use crate::text::bounded;
-use crate::v1alpha1::{Gates, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress};
+use crate::v1alpha1::{Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress};
 use serde::{Deserialize, Serialize};
 
 /// The path of the report endpoint.
 pub const PATH: &str = "/v1/reports";
 
-/// The largest report, in bytes: the status that it carries is at most half of that.
-pub const MAX_BYTES: usize = 64 * 1024;
+/// The largest report, in bytes: a status of 32 KiB, and arguments of 16 KiB whose every character may be escaped.
+pub const MAX_BYTES: usize = 96 * 1024;
 
 /// The largest termination message that the kubelet keeps, in bytes.
 pub const MAX_TERMINATION_MESSAGE: usize = 4096;
@@ -31,6 +31,9 @@ pub struct Report {
     /// A condition that a person can mend, while the worker waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
+    /// What people need to know of the call that is held, where the pod ends because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
     /// Set in the last report of a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
@@ -66,6 +69,27 @@ pub struct Projection {
     pub usage: Usage,
     /// How far the log is.
     pub log: LogPosition,
+}
+
+/// A call that waits for people, as they are shown it; who they are stands in `projection.waitingFor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Hold {
+    /// The id of the call.
+    pub call: String,
+    /// Its exact arguments, as canonical JSON.
+    pub arguments: String,
+    /// Every rule that holds it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<HoldRule>,
+    /// What is to be reached.
+    pub goal: String,
+    /// The last events before it, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+    /// How many seconds an approval stays open, where the Skill says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expiry_seconds: Option<u64>,
 }
 
 /// How many remarks a projection holds.

@@ -7,7 +7,7 @@
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
-use crate::v1alpha1::{LogPosition, ModelProvider, ResourceType, SkillSpec};
+use crate::v1alpha1::{ApprovalVerdict, LogPosition, ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -98,9 +98,31 @@ pub struct JobPart {
     /// How far the log has come, as the operator knows: a log that lacks a part of it has lost it. None at first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
+    /// What people have decided of the call that the Job waits with, and its worker may not know yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<GivenDecision>,
     /// Where to report. None where there is no operator: a worker pod is always told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportEndpoint>,
+}
+
+/// What was decided of a held call, for one of its approvers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GivenDecision {
+    /// The id of the call in the log.
+    pub call: String,
+    /// Digest of the arguments that were shown.
+    pub digest: Digest,
+    /// Who had to agree.
+    pub approver: String,
+    /// What counts.
+    pub verdict: ApprovalVerdict,
+    /// Who decided.
+    pub by: String,
+    /// Why, in their own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Which Job, beyond doubt.

@@ -1,11 +1,15 @@
 //! The API `bloomery.dev/v1alpha1`: what people write and read with kubectl.
 
+mod approval;
 mod definitions;
 mod job;
 mod model;
 mod shared;
 mod skill;
 
+pub use approval::{
+    Approval, ApprovalDecision, ApprovalSpec, ApprovalStatus, ApprovalVerdict, CountedDecision, HoldRule,
+};
 pub use definitions::{definitions, schema_of, spec_schema_of};
 pub use job::{
     Attempt, Binding, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode,

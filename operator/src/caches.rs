@@ -8,8 +8,9 @@ mod trim;
 
 pub use cache::{Cache, Change};
 
+use crate::approval::guard::{Binding, Policy};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Job, Model, Skill};
+use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
@@ -30,6 +31,12 @@ pub struct Caches {
     pub jobs: Cache<Guarded<Job>>,
     /// All Models.
     pub models: Cache<Guarded<Model>>,
+    /// All Approvals, without what is told of the call.
+    pub approvals: Cache<Guarded<Approval>>,
+    /// The admission policy that checks decisions, as it is stored.
+    pub policies: Cache<Policy>,
+    /// Its binding.
+    pub bindings: Cache<Binding>,
     /// Revisions of Skills: metadata only, they are immutable and named by their content.
     pub revisions: Cache<PartialObjectMeta<ConfigMap>>,
     /// Every `ServiceAccount` of ours.
@@ -48,8 +55,8 @@ pub struct Caches {
 pub type Feed = BoxStream<'static, ()>;
 
 impl Caches {
-    /// Makes the caches and what feeds them.
-    pub fn new(client: &Client) -> (Self, Feed) {
+    /// Makes the caches and what feeds them. `policy` is the name of the admission policy that checks decisions.
+    pub fn new(client: &Client, policy: &str) -> (Self, Feed) {
         let everything = watcher::Config::default;
         let ours = || everything().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
         let revisions = ours().labels(&format!(
@@ -58,11 +65,15 @@ impl Caches {
             names::MANAGER,
             names::LABEL_COMPONENT
         ));
+        let of_policy = || everything().fields(&format!("metadata.name={policy}"));
         let mut feeds = Vec::new();
         let caches = Self {
             skills: cache(client, everything(), trim::metadata, &mut feeds),
             jobs: cache(client, everything(), trim::metadata, &mut feeds),
             models: cache(client, everything(), trim::metadata, &mut feeds),
+            approvals: cache(client, everything(), trim::approval, &mut feeds),
+            policies: cache(client, of_policy(), trim::metadata, &mut feeds),
+            bindings: cache(client, of_policy(), trim::metadata, &mut feeds),
             revisions: cache(client, revisions, trim::metadata, &mut feeds),
             service_accounts: cache(client, ours(), trim::metadata, &mut feeds),
             deployments: cache(client, ours(), trim::metadata, &mut feeds),
@@ -75,8 +86,24 @@ impl Caches {
 
     /// Waits until every cache has been filled once.
     pub async fn synced(&self) {
-        let Self { skills, jobs, models, revisions, service_accounts, deployments, services, claims, pods } = self;
+        let Self {
+            skills,
+            jobs,
+            models,
+            approvals,
+            policies,
+            bindings,
+            revisions,
+            service_accounts,
+            deployments,
+            services,
+            claims,
+            pods,
+        } = self;
         tokio::join!(
+            approvals.synced(),
+            policies.synced(),
+            bindings.synced(),
             skills.synced(),
             jobs.synced(),
             models.synced(),

@@ -26,7 +26,8 @@ use crate::context::Context;
 use crate::controller::{Controller, Wake, labelled, wakes};
 use crate::error::Error;
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Job, JobStatus, Model, Skill};
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Model, Skill};
 use fetch::Seen;
 use futures::stream::BoxStream;
 use interests::{Interest, Interests, Kind};
@@ -35,7 +36,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::controller::Action;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use pace::Pace;
 use status::Stamp;
 use std::sync::Arc;
@@ -138,6 +139,9 @@ fn sources(context: &Context, memory: &Arc<Memory>) -> Vec<BoxStream<'static, Wa
     vec![
         wakes(caches.jobs.changes(), jobs, on_job),
         wakes(caches.pods.changes(), jobs, |pod| labelled(pod, names::LABEL_JOB)),
+        wakes(caches.approvals.changes(), jobs, of_approval),
+        wakes(caches.policies.changes(), jobs, all_that_wait(jobs)),
+        wakes(caches.bindings.changes(), jobs, all_that_wait(jobs)),
         wakes(
             caches.skills.changes(),
             jobs,
@@ -161,6 +165,24 @@ fn sources(context: &Context, memory: &Arc<Memory>) -> Vec<BoxStream<'static, Wa
             }),
         ),
     ]
+}
+
+/// The Job whose call an Approval is of. Labels may be changed, this may not.
+fn of_approval(approval: &Guarded<Approval>) -> Vec<Wake<Job>> {
+    let (Ok(approval), Some(namespace)) = (&approval.0, &approval.meta().namespace) else { return Vec::new() };
+    vec![ObjectRef::new(&approval.spec.job).within(namespace)]
+}
+
+/// The Jobs that wait for people: whether they can be asked has changed.
+fn all_that_wait<C>(jobs: &Store<Guarded<Job>>) -> impl Fn(&C) -> Vec<Wake<Job>> + Send + 'static {
+    let jobs = jobs.clone();
+    move |_| {
+        let waits = |job: &Guarded<Job>| {
+            let status = job.0.as_ref().ok().and_then(|job| job.status.as_ref());
+            status.is_some_and(|status| status.phase == Some(Phase::AwaitingApproval))
+        };
+        jobs.state().iter().filter(|job| waits(job)).map(|job| ObjectRef::from_obj(job.as_ref())).collect()
+    }
 }
 
 /// The Jobs that depend on what changed, by the name that they know it under.

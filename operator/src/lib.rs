@@ -4,6 +4,7 @@
 //! validate, build and the computing of status are pure. What all of them share is in [`context`].
 
 pub mod apply;
+pub mod approval;
 pub mod caches;
 pub mod context;
 pub mod controller;

@@ -1,5 +1,6 @@
 //! What an installation decides: read once, refused at start with the variable's name.
 
+use crate::approval::guard::Shipped;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use ipnet::IpNet;
@@ -36,6 +37,28 @@ pub struct Settings {
     /// What the memory of a tenant is made of.
     #[command(flatten)]
     pub memory: MemorySettings,
+    /// How held calls are approved.
+    #[command(flatten)]
+    pub approvals: ApprovalSettings,
+}
+
+/// How held calls are approved.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ApprovalSettings {
+    /// How long an approval stays open where the Skill does not say, as `24h`.
+    #[arg(long = "approval-expiry", env = "BLOOMERY_APPROVAL_EXPIRY", default_value = "24h", value_parser = duration)]
+    pub expiry: Duration,
+    /// The admission policy that checks decisions, as it was shipped: JSON of `name`, `operator` (the operator's own user
+    /// name), `policy` and `binding` (the spec of each). Without it nobody is asked, and held calls wait.
+    #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = shipped)]
+    pub shipped: Option<Shipped>,
+}
+
+impl ApprovalSettings {
+    /// The name of the admission policy that checks decisions.
+    pub fn policy_name(&self) -> &str {
+        self.shipped.as_ref().map_or("bloomery-approvals", |shipped| &shipped.name)
+    }
 }
 
 /// How reports come in.
@@ -208,6 +231,10 @@ fn quantity(text: &str) -> Result<Quantity, String> {
     }
 }
 
+fn shipped(text: &str) -> Result<Shipped, String> {
+    serde_json::from_str(text).map_err(|error| format!("is not what the chart writes: {error}"))
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     let parsed: kube::core::Duration = text.parse().map_err(|error| format!("is no duration such as 10m: {error}"))?;
     if parsed.is_negative() {
@@ -246,6 +273,8 @@ mod tests {
     #[case("--pod-retention=soon", "BLOOMERY_POD_RETENTION")]
     #[case("--pod-retention=-5m", "BLOOMERY_POD_RETENTION")]
     #[case("--log=a=b=c", "BLOOMERY_LOG")]
+    #[case("--approval-expiry=later", "BLOOMERY_APPROVAL_EXPIRY")]
+    #[case("--approvals={}", "BLOOMERY_APPROVALS")]
     fn a_bad_setting_is_refused_by_name(#[case] flag: &str, #[case] variable: &str) {
         let message = Settings::refusal(&parse(&[flag]).unwrap_err());
         assert!(message.contains(variable), "{message}");

@@ -98,7 +98,7 @@ fn client(mut config: Config, silence: Duration) -> Result<Client, kube::Error> 
 }
 
 fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
-    let (caches, feed) = Caches::new(&client);
+    let (caches, feed) = Caches::new(&client, settings.approvals.policy_name());
     let (teller, leadership) = Leadership::channel();
     let metrics = Arc::new(Metrics::new());
     let context = Context {

@@ -1,6 +1,6 @@
 //! One attempt of one Job on a cluster, from its inputs to its end.
 
-use crate::driver::{Exit, Model, Nobody, Patience, People, Tools};
+use crate::driver::{Decided, Exit, Model, Patience, People, Tools};
 use crate::epoch::{Company, Ended, Epoch, Ground};
 use crate::inputs::{self, Inputs};
 use crate::log;
@@ -65,11 +65,12 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let outside = Duration::from_secs(args.patience);
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside), redactor)?;
     let tools = tools(args, &inputs, redactor)?;
+    let people = Decided::new(&part.approvals);
     let host = Host {
         files: Disk,
         model: &models,
         tools: &tools,
-        people: &Nobody,
+        people: &people,
         printer: Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(std::io::stdout())))),
         patience: Patience::of(outside),
         stop,
@@ -139,7 +140,10 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     let sender = report::Sender { job: part.job.clone(), attempt: part.attempt, epoch: number };
     let reporter = Reporter::start(client, sender, epoch.projection(), stop.clone());
     let company = Company { model, tools, people, audience: &reporter, stop: &stop, printer, patience };
-    let Ended { exit, projection, result: _ } = epoch.drive(company).await?;
+    let Ended { exit, projection, hold, result: _ } = epoch.drive(company).await?;
+    if let Some(hold) = hold {
+        reporter.held(hold);
+    }
     ending::tell(exit, projection, part, &args.termination_log, (number, reporter, &stop)).await;
     Ok(exit)
 }

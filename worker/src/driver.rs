@@ -5,6 +5,7 @@
 mod act;
 mod called;
 mod clients;
+mod decided;
 mod journal;
 mod people;
 mod resources;
@@ -13,6 +14,7 @@ mod selection;
 mod wait;
 
 pub use called::Called;
+pub use decided::Decided;
 pub use journal::Journal;
 pub use people::{Nobody, People};
 
@@ -21,9 +23,9 @@ use crate::recent::Recent;
 use crate::stop::{Stop, Why};
 use crate::tools::CoreTools;
 use crate::waits::Waits;
-use bloomery_crds::report::{ParkReason, Projection, Waiting};
+use bloomery_crds::report::{Hold, ParkReason, Projection, Waiting};
 use bloomery_engine::line::Entry;
-use bloomery_engine::projection::project;
+use bloomery_engine::projection::{hold, project};
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
 use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event, step};
@@ -163,6 +165,11 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         project(&self.conversation, self.journal.position())
     }
 
+    /// What people need to know of the call that waits for them.
+    pub fn hold(&self) -> Option<Hold> {
+        hold(&self.conversation, self.journal.lately())
+    }
+
     /// The file layer below the log, for what is kept beside it.
     pub fn files(&self) -> &F {
         self.journal.files()
@@ -201,7 +208,9 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
 
     /// Takes what people have said by themselves, until it is over.
     fn hear(&mut self) -> Result<(), log::Error> {
-        let said = self.world.people.heard();
+        let mut said = self.world.people.heard();
+        // An attempt before this one may have heard it.
+        said.retain(|said| self.conversation.awaits(said));
         if said.is_empty() || self.conversation.outcome().is_some() {
             return Ok(());
         }

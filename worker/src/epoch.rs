@@ -12,7 +12,7 @@ use crate::recent::Recent;
 use crate::record::Record;
 use crate::stop::Stop;
 use crate::tools::{CoreTools, Notes};
-use bloomery_crds::report::Projection;
+use bloomery_crds::report::{Hold, Projection};
 use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
 use bloomery_engine::line::Chain;
@@ -63,6 +63,8 @@ pub struct Ended {
     pub exit: Exit,
     /// How the conversation stands.
     pub projection: Projection,
+    /// What people need to know of a call that is held, where it parked.
+    pub hold: Option<Hold>,
     /// The answer or the draft, whole.
     pub result: Option<WholeResult>,
 }
@@ -141,7 +143,8 @@ impl<'a, F: Files> Epoch<'a, F> {
             }
         }
         let result = driver.conversation().result().cloned();
-        Ok(Ended { exit, projection, result })
+        let hold = matches!(exit, Exit::Parked(_)).then(|| driver.hold()).flatten();
+        Ok(Ended { exit, projection, hold, result })
     }
 }
 

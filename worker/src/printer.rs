@@ -51,9 +51,14 @@ impl Printer {
             _ => {}
         }
         match self.format {
-            Format::Text => text::line(entry, &self.tools),
+            Format::Text => self.gist(entry),
             Format::Json => format!("{line}\n"),
         }
+    }
+
+    /// The line of an event for people, line feed included.
+    pub fn gist(&self, entry: &Entry) -> String {
+        text::line(entry, &self.tools)
     }
 
     /// Prints lines. Nobody may be listening, which is no reason to stop.

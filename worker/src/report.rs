@@ -12,7 +12,7 @@ pub use courier::Sender;
 
 use crate::driver::Audience;
 use crate::stop::Stop;
-use bloomery_crds::report::{End, Projection, Waiting};
+use bloomery_crds::report::{End, Hold, Projection, Waiting};
 use courier::Courier;
 use news::News;
 use std::time::Duration;
@@ -29,15 +29,23 @@ impl Reporter {
     /// Starts to report, first of all that the epoch was claimed. `stop` is asked for where the operator says that
     /// another attempt has taken over.
     pub fn start(client: Client, sender: Sender, first: Projection, stop: Stop) -> Self {
-        let (news, latest) = watch::channel(News { projection: first, waiting: None, end: None });
+        let (news, latest) = watch::channel(News { projection: first, waiting: None, hold: None, end: None });
         let (hears, end_heard) = watch::channel(false);
         tokio::spawn(Courier { client, sender, news: latest, end_heard: hears, stop }.run());
         Self { news, end_heard }
     }
 
+    /// Leaves what people need to know of the call that the pod ends because of: it is told with the end.
+    pub fn held(&self, hold: Hold) {
+        self.change(|news| set(&mut news.hold, Some(hold)));
+    }
+
     /// Tells how the pod ends, and waits until the operator has acknowledged all of the log; gives whether it has.
     pub async fn end(mut self, projection: Projection, end: End, within: Duration) -> bool {
-        self.change(|news| set(news, News { projection, waiting: None, end: Some(end) }));
+        self.change(|news| {
+            let hold = news.hold.take();
+            set(news, News { projection, waiting: None, end: Some(end), hold })
+        });
         let told = tokio::time::timeout(within, self.end_heard.wait_for(|heard| *heard)).await;
         matches!(told, Ok(Ok(_)))
     }

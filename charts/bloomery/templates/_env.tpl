@@ -46,4 +46,8 @@
 - name: BLOOMERY_MEMORY_CLASS
   value: {{ . | quote }}
 {{- end }}
+- name: BLOOMERY_APPROVAL_EXPIRY
+  value: {{ .Values.approvals.expiry }}
+- name: BLOOMERY_APPROVALS
+  value: {{ dict "name" (include "bloomery.approvalsName" .) "operator" (include "bloomery.operatorUser" .) "policy" (include "bloomery.approvalPolicy" . | fromYaml) "binding" (include "bloomery.approvalBinding" . | fromYaml) | toJson | quote }}
 {{- end }}

@@ -74,6 +74,7 @@ impl Document {
             limits,
             models,
             resources,
+            approvals: Vec::new(),
             log: None,
             report: None,
         };

@@ -149,7 +149,7 @@ async fn epoch(
         // A program gets the time to end by itself.
         let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
     }
-    let Ended { exit, projection, result } = ended.map_err(failed)?;
+    let Ended { exit, projection, result, hold: _ } = ended.map_err(failed)?;
     tell(job, screen, exit, &projection, result.as_ref())
 }
 

@@ -1,6 +1,6 @@
 //! The custom resource definitions, as they are installed.
 
-use super::{Job, Model, Skill};
+use super::{Approval, Job, Model, Skill};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 /// Every custom resource definition, in the order in which the chart installs them.
 pub fn definitions() -> &'static [CustomResourceDefinition] {
     // Made once: each document that is linted asks for them.
-    static DEFINITIONS: LazyLock<[CustomResourceDefinition; 3]> =
-        LazyLock::new(|| [Skill::crd(), Job::crd(), Model::crd()].map(tidied));
+    static DEFINITIONS: LazyLock<[CustomResourceDefinition; 4]> =
+        LazyLock::new(|| [Skill::crd(), Job::crd(), Model::crd(), Approval::crd()].map(tidied));
     &*DEFINITIONS
 }
 

@@ -29,6 +29,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
             log,
         },
         waiting: None,
+        hold: None,
         end: Some(End::Finished),
     }
 }

@@ -1,6 +1,8 @@
 //! What the caches leave out: who managed which field, and what nobody here reads.
 
+use super::Guarded;
 use bloomery_crds::names;
+use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
@@ -54,6 +56,17 @@ pub(super) fn pod(pod: &mut Pod) {
         container.env = None;
         container.env_from = None;
         container.volume_mounts = None;
+    }
+}
+
+/// Keeps of an Approval what is decided on: who reads the rest are people.
+pub(super) fn approval(approval: &mut Guarded<Approval>) {
+    bookkeeping(approval.meta_mut());
+    if let Ok(Approval { spec, .. }) = &mut approval.0 {
+        spec.arguments = String::new();
+        spec.goal = String::new();
+        spec.rules = Vec::new();
+        spec.events = Vec::new();
     }
 }
 
@@ -126,6 +139,20 @@ mod tests {
         assert_eq!(bound["metadata"], json!({"namespace": "acme", "name": "src", "uid": "u"}));
         assert_eq!((&bound["spec"], &bound["status"]), (&json!({"accessModes": ["ReadWriteOnce"]}), &Value::Null));
         assert_eq!(trimmed(claim, object(names::MEMORY_CLAIM)), object(names::MEMORY_CLAIM));
+    }
+
+    #[test]
+    fn of_an_approval_what_is_decided_on_stays_and_what_people_read_does_not() {
+        let kept = crate::job::fixtures::decided(
+            crate::job::fixtures::approval("supervisor"),
+            bloomery_crds::v1alpha1::ApprovalVerdict::Deny,
+        );
+        let mut guarded: Guarded<Approval> = serde_json::from_value(serde_json::to_value(&kept).unwrap()).unwrap();
+        approval(&mut guarded);
+        let spec = guarded.0.unwrap().spec;
+        assert_eq!((&spec.approver, &spec.decision), (&kept.spec.approver, &kept.spec.decision));
+        assert_eq!(spec.arguments_digest, kept.spec.arguments_digest);
+        assert_eq!((spec.arguments + &spec.goal, spec.events.len() + spec.rules.len()), (String::new(), 0));
     }
 
     #[test]

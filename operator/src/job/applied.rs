@@ -20,6 +20,8 @@ pub enum Applied {
     Waiting(Wait, Option<Lost>),
     /// A pod was made, or found where it had been made before.
     Started(Made, Option<Lost>),
+    /// A call waits for people; where it is so, why nobody is asked.
+    Awaiting(Option<String>),
     /// A call waits for a person, and the pod ended.
     Held(Box<TerminationMessage>),
     /// The Job is over.

@@ -5,6 +5,8 @@ use super::decide::{Act, Decision, Doomed};
 use super::fetch::Seen;
 use super::interests::Interests;
 use super::start::{self, Started};
+use crate::approval::settle;
+use crate::approval::standing::{Mark, wanted_of};
 use crate::context::Context;
 use crate::error::Error;
 use k8s_openapi::api::core::v1::Pod;
@@ -26,6 +28,14 @@ pub async fn apply(
         Act::Rest | Act::Hold => (Applied::Nothing, again),
         Act::Observe(problem) => (Applied::Observed(problem), again),
         Act::Pause(lost) => (Applied::Paused(lost), again),
+        Act::Await(unasked) => (Applied::Awaiting(unasked), again),
+        Act::Settle(marks) => {
+            for mark in &marks {
+                settle(context, seen, mark).await?;
+            }
+            // What was written wakes the Job again.
+            (Applied::Nothing, again)
+        }
         Act::Held(message) => (Applied::Held(message), again),
         Act::End(end) => (Applied::Ended(end), again),
         Act::Start { attempt, after } => match start::start(context, interests, seen, attempt).await? {
@@ -45,6 +55,15 @@ async fn delete_pod(context: &Context, seen: &Seen, doomed: &Doomed) -> Result<(
         ..ObjectMeta::default()
     };
     context.applier.delete::<Pod>(&metadata).await
+}
+
+async fn settle(context: &Context, seen: &Seen, mark: &Mark) -> Result<(), Error> {
+    let (Mark::Count(name) | Mark::Void { name, .. }) = mark;
+    let Some(asked) = &seen.asked else { return Ok(()) };
+    match wanted_of(&seen.name, &seen.uid, &asked.call, name) {
+        Some(wanted) => settle::settle(context, &seen.namespace, name, &wanted).await,
+        None => Ok(()),
+    }
 }
 
 fn sooner(one: Option<SignedDuration>, other: Option<SignedDuration>) -> Option<SignedDuration> {

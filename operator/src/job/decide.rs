@@ -1,9 +1,11 @@
 //! What is to be done for a Job: a decision over values, with the clock as one of them.
 
 mod attempt;
+mod awaiting;
 mod cleanup;
 
 use super::pods::{Life, Problem, WorkerPod};
+use crate::approval::standing::{Asked, Mark};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
@@ -12,12 +14,16 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 /// All that a decision is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
+    /// The name of the Job, and its UID.
+    pub job: (&'a str, &'a str),
     /// What stands in the Job's status.
     pub status: &'a JobStatus,
     /// The Job's pods.
     pub pods: &'a [WorkerPod],
     /// Whether the Skill does not exist, or is being deleted.
     pub skill_gone: bool,
+    /// The call that people decide on, where the Job waits for that and the call is known.
+    pub asked: Option<&'a Asked>,
     /// How long finished pods are kept.
     pub retention: SignedDuration,
     /// The present.
@@ -42,8 +48,12 @@ pub enum Act {
     Rest,
     /// Its pod lives: say what keeps it from its work, if anything does.
     Observe(Option<Problem>),
-    /// The pause after a lost attempt lasts on, or a call waits for a person. Nothing is to be said.
+    /// The pause after a lost attempt lasts on. Nothing is to be said.
     Hold,
+    /// A call waits for people; where it is so, why nobody is asked.
+    Await(Option<String>),
+    /// These Approvals are to be settled, before anything else.
+    Settle(Vec<Mark>),
     /// An attempt was lost: say so, and wait.
     Pause(Lost),
     /// Start the pod of this attempt, if everything that it needs is there.
@@ -122,7 +132,7 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         return (Act::End(skill_deleted()), None);
     }
     if status.phase == Some(Phase::AwaitingApproval) {
-        return (Act::Hold, None);
+        return awaiting::act(facts, recorded, pod);
     }
     if let Some(message) = pod.and_then(told_hold) {
         return (Act::Held(Box::new(message.clone())), None);

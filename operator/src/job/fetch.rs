@@ -3,10 +3,13 @@
 use super::decide::Facts;
 use super::interests::{Interest, Interests, Kind};
 use super::pods::WorkerPod;
+use crate::approval::standing::Asked;
+use crate::approval::{guard, names_of, settle};
 use crate::caches::Guarded;
 use crate::context::Context;
 use crate::error::Error;
 use bloomery_crds::names;
+use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -30,13 +33,23 @@ pub struct Seen {
     pub skill: Option<Arc<Guarded<Skill>>>,
     /// Its pods, by attempt.
     pub pods: Vec<WorkerPod>,
+    /// The call that people decide on, where the Job waits for that.
+    pub asked: Option<Asked>,
 }
 
 impl Seen {
     /// What decisions are made of.
     pub fn facts(&self, retention: SignedDuration, now: Timestamp) -> Facts<'_> {
         let skill_gone = self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
-        Facts { status: &self.status, pods: &self.pods, skill_gone, retention, now }
+        Facts {
+            job: (&self.name, &self.uid),
+            status: &self.status,
+            pods: &self.pods,
+            skill_gone,
+            asked: self.asked.as_ref(),
+            retention,
+            now,
+        }
     }
 }
 
@@ -48,12 +61,13 @@ pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Times
         interests.forget(&namespace, &name);
     }
     let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
-    let mut seen = Seen { job, namespace, name, uid, status, skill: None, pods: Vec::new() };
+    let mut seen = Seen { job, namespace, name, uid, status, skill: None, pods: Vec::new(), asked: None };
     if !seen.status.is_terminal() {
         interests.record(&seen.name, Interest::new(Kind::Skill, &seen.namespace, &seen.job.spec.skill));
         seen.skill = skill(context, &seen).await?;
     }
     seen.pods = pods(context, &seen, now).await?;
+    seen.asked = asked(context, &seen).await?;
     Ok(Some(seen))
 }
 
@@ -68,6 +82,25 @@ async fn skill(context: &Context, seen: &Seen) -> Result<Option<Arc<Guarded<Skil
     let api: Api<Guarded<Skill>> = Api::namespaced(context.client.clone(), namespace);
     let stored = api.get_opt(name).await.map_err(Error::api(format!("read Skill {namespace}/{name}")))?;
     Ok(stored.map(Arc::new))
+}
+
+/// The call that waits for people, and the Approvals of it. One is not believed to be gone before the API server says so.
+async fn asked(context: &Context, seen: &Seen) -> Result<Option<Asked>, Error> {
+    let Seen { namespace, name, uid, status, .. } = seen;
+    let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.clone());
+    let Some(call) = call.filter(|_| status.phase == Some(Phase::AwaitingApproval)) else { return Ok(None) };
+    let mut approvals = Vec::new();
+    for name in names_of(name, uid, &call) {
+        let cached = context.caches.approvals.get(namespace, &name);
+        let cached = cached.and_then(|cached| cached.0.as_ref().ok().cloned());
+        let known = match cached.filter(|cached| !context.statuses.is_stale(cached)) {
+            Some(cached) => Some(cached),
+            None => settle::stored(context, namespace, &name).await?,
+        };
+        approvals.push((name, known.filter(|approval| approval.metadata.deletion_timestamp.is_none())));
+    }
+    let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
+    Ok(Some(Asked { call, approvals, guard }))
 }
 
 /// The pods of all attempts, which have their names of them; the next one too, which may not be recorded yet.

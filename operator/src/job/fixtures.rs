@@ -4,21 +4,26 @@ pub(crate) mod api;
 
 use super::build::{self, Bound, Filesystem, Inputs};
 use super::status::Stamp;
+use crate::approval;
 use crate::settings::{PullPolicy, WorkerSettings};
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::{End, Projection, Report, TerminationMessage};
-use bloomery_crds::run::{BoundResource, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource};
+use bloomery_crds::report::{End, Hold, Projection, Report, TerminationMessage};
+use bloomery_crds::run::{
+    BoundResource, GivenDecision, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource,
+};
 use bloomery_crds::v1alpha1::{
-    Attempt, CaRef, ConfigMapKeyRef, Gates, HeldCall, Job, JobSpec, JobStatus, LogPosition, ModelProvider,
-    ResourceType, RevisionRef, SecretKeyRef, Usage,
+    Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, Attempt, CaRef, ConfigMapKeyRef, CountedDecision,
+    GateReason, Gates, HeldCall, HoldRule, Job, JobSpec, JobStatus, LogPosition, ModelProvider, ResourceType,
+    RevisionRef, SecretKeyRef, Usage,
 };
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The UID of the Job.
 pub(crate) const UID: &str = "01234567-89ab-cdef-0123-456789abcdef";
@@ -93,6 +98,14 @@ pub(crate) fn inputs() -> Inputs {
             ],
         },
         log: Some(LogPosition { path: format!("jobs/{UID}"), events: 17, head: Digest::of_bytes(b"line 17") }),
+        approvals: vec![GivenDecision {
+            call: "c-7".into(),
+            digest: Digest::of_bytes(b"arguments"),
+            approver: "supervisor".into(),
+            verdict: ApprovalVerdict::Approve,
+            by: "jane@acme.io".into(),
+            reason: Some("it is in order".into()),
+        }],
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
             ca: "-----BEGIN CERTIFICATE-----\n".into(),
@@ -143,6 +156,47 @@ pub(crate) fn held_call() -> HeldCall {
         approvers: vec!["supervisor".into(), "finance".into()],
         reason: "amount > 500 needs approval (spec.policy.approvals[0])".into(),
     }
+}
+
+/// What a worker tells of that call.
+pub(crate) fn hold() -> Hold {
+    let rule = |text: &str, approver: &str| HoldRule {
+        layer: GateReason::Approval,
+        text: text.into(),
+        approver: Some(approver.into()),
+    };
+    Hold {
+        call: "c-7".into(),
+        arguments: "arguments".into(),
+        rules: vec![rule("amount > 500", "supervisor"), rule("amount > 800", "finance")],
+        goal: "Refund order A-17".into(),
+        events: vec!["2027-01-15T08:00:00Z    9 tool.held           c-7".into()],
+        expiry_seconds: None,
+    }
+}
+
+/// The Approval of that call for an approver, as it is stored; it expires after a day.
+pub(crate) fn approval(approver: &str) -> Approval {
+    let made = approval::build::approvals(&job(), &held_call(), &hold(), Duration::from_hours(24), at(0)).unwrap();
+    let mut approval = made.into_iter().find(|approval| approval.spec.approver == approver).unwrap();
+    approval.metadata.uid = Some(format!("{approver}-uid"));
+    approval.metadata.generation = Some(1);
+    approval
+}
+
+/// The same, decided by jane.
+pub(crate) fn decided(mut approval: Approval, verdict: ApprovalVerdict) -> Approval {
+    let decision = ApprovalDecision { verdict, by: "jane@acme.io".into(), reason: Some("it is in order".into()) };
+    approval.spec.decision = Some(decision);
+    approval
+}
+
+/// The same, seen by the operator.
+pub(crate) fn counted(approval: Approval, verdict: ApprovalVerdict) -> Approval {
+    let mut approval = decided(approval, verdict);
+    let counted = CountedDecision { verdict, at: Time(at(1)) };
+    approval.status = Some(ApprovalStatus { counted: Some(counted), ..ApprovalStatus::default() });
+    approval
 }
 
 fn owner() -> OwnerReference {
@@ -269,6 +323,7 @@ pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Rep
             log: log(events),
         },
         waiting: None,
+        hold: None,
         end: None,
     }
 }

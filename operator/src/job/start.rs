@@ -7,6 +7,7 @@ use super::decide::End;
 use super::fetch::{Seen, stored_pod};
 use super::interests::{Interest, Interests, Kind};
 use super::validate;
+use crate::approval::{names_of, settle};
 use crate::context::Context;
 use crate::error::Error;
 use crate::owned;
@@ -15,7 +16,7 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report;
-use bloomery_crds::run::{JobIdentity, ReportEndpoint, Revision};
+use bloomery_crds::run::{GivenDecision, JobIdentity, ReportEndpoint, Revision};
 use bloomery_crds::v1alpha1::{Job, RevisionRef};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::jiff::SignedDuration;
@@ -67,8 +68,9 @@ pub async fn start(context: &Context, interests: &Interests, seen: &Seen, attemp
     let Some(trusted) = context.report_trust.bundle() else {
         return Ok(Started::Waits(untrusted(context), Some(UNTRUSTED)));
     };
+    let decided = decided(context, seen).await?;
     let inputs = match inputs(context, interests, seen, (attempt, revision, &compiled), trusted) {
-        Ok(inputs) => inputs,
+        Ok(inputs) => Inputs { approvals: decided, ..inputs },
         Err(wait) => return Ok(unmet(seen, wait)),
     };
     if !is_current(context, seen).await? {
@@ -142,9 +144,21 @@ fn inputs(
         models,
         bound,
         log: status.log.clone(),
+        approvals: Vec::new(),
         report: ReportEndpoint { url: format!("{}{}", context.settings.report_url(), report::PATH), ca: trusted },
         one_node: validate::is_of_one_node(context.caches.claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
     })
+}
+
+/// What was decided of the call that the Job waits with, as far as its status knows: its worker may not have heard it yet.
+async fn decided(context: &Context, seen: &Seen) -> Result<Vec<GivenDecision>, Error> {
+    let call = seen.status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
+    let mut decided = Vec::new();
+    for name in call.map(|call| names_of(&seen.name, &seen.uid, call)).unwrap_or_default() {
+        let approval = settle::stored(context, &seen.namespace, &name).await?;
+        decided.extend(approval.as_ref().and_then(settle::given));
+    }
+    Ok(decided)
 }
 
 async fn stored_revision(

@@ -32,6 +32,7 @@ pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus
         Applied::Paused(lost) => paused(standing, lost, stamp),
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
         Applied::Started(made, after) => starting(standing, made.clone(), after.as_ref(), stamp),
+        Applied::Awaiting(unasked) => awaiting(standing, unasked.as_deref(), stamp),
         Applied::Held(message) => held(standing, message, stamp),
         Applied::Ended(end) => ended(standing, end, stamp),
     }
@@ -116,6 +117,18 @@ fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> J
 
 fn is_of_a_pod(reason: Reason) -> bool {
     matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
+}
+
+/// A call waits for people. What was said of it stands, unless nobody is asked, or nobody was.
+fn awaiting(standing: &JobStatus, unasked: Option<&str>, stamp: &Stamp) -> JobStatus {
+    let told = conditions::find(&standing.conditions, ConditionType::Reconciling);
+    let was_unasked = told.is_some_and(|told| told.reason == Reason::ApprovalPolicyMissing.to_string());
+    let health = match unasked {
+        Some(why) => Health::Reconciling(Reason::ApprovalPolicyMissing, why.to_owned()),
+        None if was_unasked => at_work(standing),
+        None => return settled(standing, stamp),
+    };
+    with_health(standing.clone(), health, stamp)
 }
 
 /// A call waits for a person, and no report told it.

@@ -19,7 +19,7 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
         Applied::Started(made, Some(lost)) if made.attempt == 2 => {
             Telling::warning(Reason::BackOff, format!("{}; the Job goes on in the pod {}", lost.message, made.pod))
         }
-        Applied::Started(made, None) if made.attempt == 2 => Telling::normal(
+        Applied::Started(made, None) if made.attempt == 2 && seen.status.waiting_for.is_none() => Telling::normal(
             Reason::Starting,
             format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
         ),
@@ -27,9 +27,13 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
         // The Events of its start, its move and its hold are three already.
         Applied::Ended(_) if seen.status.phase == Some(Phase::AwaitingApproval) => return,
         Applied::Ended(end) => return tell_end(context, &seen.job, &end.outcome).await,
-        Applied::Started(..) | Applied::Nothing | Applied::Observed(_) | Applied::Paused(_) | Applied::Waiting(..) => {
-            return;
-        }
+        // One that goes on after people have decided is told of by its end.
+        Applied::Started(..)
+        | Applied::Nothing
+        | Applied::Observed(_)
+        | Applied::Paused(_)
+        | Applied::Awaiting(_)
+        | Applied::Waiting(..) => return,
     };
     context.events.tell(&seen.job, telling).await;
 }

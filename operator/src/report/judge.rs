@@ -82,7 +82,8 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
         (Some(_), Some(End::Parked(_))) => Some("a worker that parked has no outcome".to_owned()),
         _ => None,
     };
-    match contradiction.or_else(|| bounds::fault(&report.projection)) {
+    let too_much = || bounds::fault(&report.projection).or_else(|| bounds::hold_fault(report.hold.as_ref()?));
+    match contradiction.or_else(too_much) {
         Some(message) => Err(Refusal::Invalid(message)),
         None if report.epoch == 0 || report.attempt == 0 => {
             Err(Refusal::Invalid("attempts and epochs are counted from 1".to_owned()))

@@ -1,10 +1,12 @@
 //! How a report changes a Job's status: pure, idempotent, and never backwards.
 
+use crate::approval::names_of;
 use crate::job::status::{Stamp, at_work, finish, of_remarks, with_conditions};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End, ParkReason, Projection, Report, Waiting};
-use bloomery_crds::v1alpha1::JobStatus;
+use bloomery_crds::run::JobIdentity;
+use bloomery_crds::v1alpha1::{JobStatus, WaitingFor};
 
 /// What a report makes of a status.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +67,7 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     status.gates = Some(gates.clone());
     status.workflows.clone_from(workflows);
     status.tool_names.clone_from(tool_names);
-    status.waiting_for.clone_from(waiting_for);
+    status.waiting_for = waiting_for.clone().map(|waiting| named(waiting, &report.job));
     status.usage = Some(usage.clone());
     status.log = Some(log.clone());
     if let Some(attempt) = &mut status.attempt {
@@ -76,7 +78,7 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     if let Some(outcome) = outcome {
         return finish(status, outcome.clone(), remarks.into_iter().collect(), stamp);
     }
-    let is_held = *phase == Phase::AwaitingApproval || report.end == Some(End::Parked(ParkReason::Approval));
+    let is_held = is_held(report);
     if matches!(standing.phase, Some(Phase::Queued | Phase::AwaitingApproval)) && !is_held {
         // What comes after a worker parked, or was given up, does not bring it back to work.
         return status;
@@ -92,6 +94,22 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     let mut seen = waiting.map_or_else(|| at_work(&status), of_waiting).observations();
     seen.extend(remarks);
     with_conditions(status, &seen, stamp)
+}
+
+/// Whether the Job rests until people have decided: its worker parked with a call that is held, whatever it parked for.
+/// One that goes on after a decision finds the call held at first, and is at work.
+pub(super) fn is_held(report: &Report) -> bool {
+    match report.end {
+        Some(End::Parked(ParkReason::Approval)) => true,
+        Some(End::Parked(_)) => report.projection.phase == Phase::AwaitingApproval,
+        Some(End::Finished | End::Superseded) | None => false,
+    }
+}
+
+/// What the Job waits for, with the Approvals that people decide it on.
+fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
+    let approvals = waiting.call.as_ref().map(|call| names_of(&job.name, &job.uid, call)).unwrap_or_default();
+    WaitingFor { approvals, ..waiting }
 }
 
 fn of_waiting(waiting: &Waiting) -> Health {

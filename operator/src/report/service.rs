@@ -2,8 +2,9 @@
 
 use super::auth::{Authenticator, Caller};
 use super::judge::{Verdict, check, judge, same_tenant};
-use super::merge::{Merged, ack, merge};
+use super::merge::{Merged, ack, is_held, merge};
 use super::refusal::Refusal;
+use crate::approval::ask::{Unasked, ask};
 use crate::context::Context;
 use crate::error::Error;
 use crate::job::fetch::stored_pod;
@@ -120,6 +121,7 @@ impl Service {
             Merged::Later(_) => return Ok(self.done("deferred", ack(&standing, report))),
             Merged::Nothing => return Ok(self.done("repeated", ack(&standing, report))),
         };
+        self.ask(job, report).await?;
         let safe = ack(&status, report);
         match self.context.statuses.replace(job, (*status).clone()).await {
             Ok(_) => {}
@@ -129,6 +131,16 @@ impl Service {
         self.pace.wrote(uid, Instant::now());
         self.tell(job, &standing, &status).await;
         Ok(self.done("merged", safe))
+    }
+
+    /// Asks people about the call that the worker parked with: before the status says that they are asked.
+    async fn ask(&self, job: &Job, report: &Report) -> Result<(), Refusal> {
+        let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
+        let (Some(call), Some(hold), true) = (call, &report.hold, is_held(report)) else { return Ok(()) };
+        ask(&self.context, job, call, hold).await.map_err(|unasked| match unasked {
+            Unasked::Invalid(message) => Refusal::Invalid(message),
+            Unasked::Api(error) => Refusal::Unavailable(format!("people cannot be asked now: {error}")),
+        })
     }
 
     fn done(&self, result: &str, ack: u64) -> Step {

@@ -58,6 +58,7 @@ impl Job {
             limits: skill::LIMITS,
             models: vec![model(&self.servers.base, self.window)],
             resources: Vec::new(),
+            approvals: Vec::new(),
             log: None,
             report: Some(self.operator.endpoint.clone()),
         })

@@ -1,10 +1,14 @@
 //! What others see of a conversation: `Job.status`, folded from the log and from nothing else.
 
 use crate::conversation::Conversation;
+use crate::event::RulingReason;
+use crate::people::{self, Ask};
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAME, MAX_TOOL_NAMES, Projection};
+use bloomery_crds::report::{Hold, MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAME, MAX_TOOL_NAMES, Projection};
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{DetectedIntent, Gates, LogPosition, ToolName, Usage, WaitingFor};
+use bloomery_crds::v1alpha1::{
+    ApprovalSpec, DetectedIntent, Gates, HoldRule, LogPosition, ToolName, Usage, WaitingFor, seconds,
+};
 
 /// Projects a conversation whose log stands at `log`.
 pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
@@ -57,7 +61,30 @@ fn phase(conversation: &Conversation) -> Phase {
 
 fn waiting_for(conversation: &Conversation) -> Option<WaitingFor> {
     let call = conversation.held().filter(|_| conversation.outcome().is_none())?;
-    Some(WaitingFor { call: Some(call.clone()) })
+    // Who is asked, and by which object, the operator knows.
+    Some(WaitingFor { call: Some(call.clone()), approvals: Vec::new() })
+}
+
+/// What people need to know of the call that is held, the first of them, with the `events` before it.
+pub fn hold(conversation: &Conversation, events: Vec<String>) -> Option<Hold> {
+    let held = people::asks(conversation).into_iter().find_map(|ask| match ask {
+        Ask::Call(held) => Some(held),
+        Ask::Question(_) => None,
+    })?;
+    let rule = |reason: &RulingReason| HoldRule {
+        layer: reason.layer,
+        text: bounded(&reason.detail, ApprovalSpec::MAX_RULE),
+        approver: reason.approver.clone(),
+    };
+    let engine = conversation.run().skill.engine.as_ref();
+    Some(Hold {
+        call: held.call.to_string(),
+        arguments: held.arguments.to_owned(),
+        rules: held.reasons.iter().take(ApprovalSpec::MAX_RULES).map(rule).collect(),
+        goal: bounded(held.goal, ApprovalSpec::MAX_GOAL),
+        events,
+        expiry_seconds: engine.and_then(|engine| engine.approval_expiry.as_ref()).map(seconds),
+    })
 }
 
 /// The part that fits into `Job.status`.

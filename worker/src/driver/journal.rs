@@ -4,10 +4,12 @@ use crate::clock::Clock;
 use crate::log::{Claimed, Error, Log, files::Files};
 use crate::printer::Printer;
 use crate::redact::Redactor;
-use bloomery_crds::v1alpha1::LogPosition;
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{ApprovalSpec, LogPosition};
 use bloomery_engine::Event;
 use bloomery_engine::conversation::Call;
 use bloomery_engine::line::Entry;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// What the driver records with.
@@ -18,6 +20,7 @@ pub struct Journal<F> {
     printer: Printer,
     redactor: Redactor,
     unprinted: String,
+    lately: VecDeque<String>,
 }
 
 impl<F: Files> Journal<F> {
@@ -30,7 +33,7 @@ impl<F: Files> Journal<F> {
         let Claimed { log, clock, line, entry } = claimed;
         let first = printer.render(&line, &entry);
         printer.print(&first);
-        Self { log, clock, printer, redactor, unprinted: String::new() }
+        Self { log, clock, printer, redactor, unprinted: String::new(), lately: VecDeque::new() }
     }
 
     /// Adds an event that has just happened. It is not durable before [`Journal::sync`].
@@ -38,7 +41,24 @@ impl<F: Files> Journal<F> {
         let event = self.redacted(event)?;
         let (line, entry) = self.log.append(event, self.clock.stamp())?;
         self.unprinted.push_str(&self.printer.render(&line, &entry));
+        self.remember(&entry);
         Ok(entry)
+    }
+
+    /// The last events of this epoch, a line each, for people.
+    pub fn lately(&self) -> Vec<String> {
+        self.lately.iter().cloned().collect()
+    }
+
+    fn remember(&mut self, entry: &Entry) {
+        // That it parks is what people are told anyway.
+        if matches!(entry.event, Event::Parked { .. }) {
+            return;
+        }
+        if self.lately.len() == ApprovalSpec::MAX_EVENTS {
+            self.lately.pop_front();
+        }
+        self.lately.push_back(bounded(self.printer.gist(entry).trim_end(), ApprovalSpec::MAX_EVENT));
     }
 
     /// Adds events that have just happened.

@@ -14,6 +14,7 @@ use bloomery_crds::run::KeyFile;
 use std::fs;
 
 mod crashed;
+mod decided;
 mod drifted;
 mod endpoints;
 mod files;

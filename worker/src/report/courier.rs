@@ -80,9 +80,9 @@ impl Courier {
     /// Sends one report; gives whether the operator has acknowledged all events in it.
     async fn send(&self, news: &News) -> Result<bool, Failure> {
         let Sender { job, attempt, epoch } = self.sender.clone();
-        let News { projection, waiting, end } = news.clone();
+        let News { projection, waiting, hold, end } = news.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
-        let ack = self.client.send(&Report { job, attempt, epoch, projection, waiting, end }).await?.ack;
+        let ack = self.client.send(&Report { job, attempt, epoch, projection, waiting, hold, end }).await?.ack;
         let acknowledged = ack >= events;
         if is_end && acknowledged {
             self.end_heard.send_replace(true);

@@ -1,6 +1,6 @@
 //! What there is to tell, and when.
 
-use bloomery_crds::report::{End, Projection, Waiting};
+use bloomery_crds::report::{End, Hold, Projection, Waiting};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -14,6 +14,8 @@ pub struct News {
     pub projection: Projection,
     /// What the worker waits for.
     pub waiting: Option<Waiting>,
+    /// What people need to know of the call that ends it.
+    pub hold: Option<Hold>,
     /// How the pod ends, once it does.
     pub end: Option<End>,
 }
@@ -70,7 +72,7 @@ mod tests {
             usage: Usage::default(),
             log,
         };
-        News { projection, waiting: None, end: None }
+        News { projection, waiting: None, hold: None, end: None }
     }
 
     #[tokio::test]

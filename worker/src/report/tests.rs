@@ -63,7 +63,7 @@ impl Stand {
 
     async fn send(&self) -> Result<bloomery_crds::report::Directives, Failure> {
         let Sender { job, attempt, epoch } = sender();
-        let report = Report { job, attempt, epoch, projection: projection(1), waiting: None, end: None };
+        let report = Report { job, attempt, epoch, projection: projection(1), waiting: None, hold: None, end: None };
         self.client().send(&report).await
     }
 }

@@ -165,6 +165,7 @@ impl Stand {
                 fallback: Vec::new(),
             }],
             resources: Vec::new(),
+            approvals: Vec::new(),
             log: self.operator.known(&job),
             report: Some(self.operator.endpoint.clone()),
         };

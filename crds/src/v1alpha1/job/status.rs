@@ -201,6 +201,10 @@ pub struct WaitingFor {
     /// The call that a person has to approve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<HeldCall>,
+    /// The Approvals that have to be decided before it can be made, one for each approver.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), inner(length(max = 50)))]
+    pub approvals: Vec<String>,
 }
 
 /// A call that waits for a person.

@@ -2,6 +2,7 @@
 
 use super::super::shared::Limits;
 use kube::KubeSchema;
+use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -23,6 +24,7 @@ pub struct OutputContract {
 /// How the engine runs the conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.approvalExpiry) || duration(self.approvalExpiry) <= duration('8760h')").message("at most 8760h, which is a year").field_path(".approvalExpiry"))]
 pub struct Engine {
     /// The name of a Model in this namespace. Default `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +53,11 @@ pub struct Engine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,
+    /// How long an approval stays open, as `24h` or `90m`, at most `8760h`: then it counts as denied. Default: what the
+    /// installation says (`approvals.expiry` of the chart, 24h).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::super::shared::duration_schema")]
+    pub approval_expiry: Option<Duration>,
 }
 
 /// What finds out which intent of the Skill a goal means. A Skill without intents has no use for it.

@@ -18,6 +18,7 @@ pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
         models: inputs.models.clone(),
         resources: inputs.bound.resources.clone(),
         log: inputs.log.clone(),
+        approvals: inputs.approvals.clone(),
         report: Some(inputs.report.clone()),
     };
     let sealed = run::seal(&part)

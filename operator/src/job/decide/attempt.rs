@@ -13,7 +13,7 @@ const SILENT: u32 = 3;
 const BRIEF: SignedDuration = SignedDuration::from_secs(1);
 
 /// The pause after the attempt of this number.
-fn pause(attempt: u32) -> SignedDuration {
+pub(super) fn pause(attempt: u32) -> SignedDuration {
     SignedDuration::from_secs(match attempt {
         0 | 1 => 1,
         2 => 5,

@@ -1,7 +1,9 @@
 use super::*;
-use crate::job::fixtures::{UID, at, ended_pod, message, pod, pod_uid, status};
+use crate::approval::guard::Guard;
+use crate::job::fixtures::{UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, status};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End as PodEnd, ParkReason};
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
@@ -11,7 +13,15 @@ const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
     let recorded = status.attempt.as_ref();
     let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect();
-    decide(&Facts { status, pods: &pods, skill_gone, retention: RETENTION, now: at(now) })
+    decide(&Facts {
+        job: ("refund", UID),
+        status,
+        pods: &pods,
+        skill_gone,
+        asked: None,
+        retention: RETENTION,
+        now: at(now),
+    })
 }
 
 fn act_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Act {
@@ -41,6 +51,8 @@ fn word(act: &Act) -> String {
         Act::Rest => "rest".into(),
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::Hold => "hold".into(),
+        Act::Await(unasked) => if unasked.is_some() { "unguarded" } else { "await" }.into(),
+        Act::Settle(marks) => format!("settle {}", marks.len()),
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
         Act::Start { attempt, after: Some(lost) } => format!("start {attempt} silent={}", lost.silent),
@@ -71,10 +83,11 @@ fn word(act: &Act) -> String {
 #[case::parked_and_gone(status(1, Phase::Queued), vec![], 10, "start 2")]
 #[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], 10, "observe")]
 #[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], 11, "held by message")]
-#[case::held_by_report(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, None)], 5000, "hold")]
-#[case::held_by_both(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, Some(held()))], 11, "hold")]
-#[case::held_and_still_there(status(1, Phase::AwaitingApproval), vec![pod(1, "Running")], 11, "hold")]
-#[case::held_and_gone(status(1, Phase::AwaitingApproval), vec![], 5000, "hold")]
+// Nobody knows which call: a worker tells it again.
+#[case::held_and_not_told(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, Some(held()))], 11, "start 2")]
+#[case::held_and_not_told_yet(status(2, Phase::AwaitingApproval), vec![ended_pod(2, 10, Some(held()))], 11, "await")]
+#[case::held_and_still_there(status(1, Phase::AwaitingApproval), vec![pod(1, "Running")], 11, "await")]
+#[case::held_and_gone(status(1, Phase::AwaitingApproval), vec![], 5000, "start 2")]
 #[case::superseded(
     status(1, Phase::Starting),
     vec![ended_pod(1, 10, Some(message(1, PodEnd::Superseded, None)))],
@@ -222,4 +235,45 @@ fn starting_is_looked_at_again_when_it_takes_long() {
     assert_eq!(again(5), Some(SignedDuration::from_secs(55)));
     assert_eq!(again(60), None);
     assert_eq!(act_at(0, &JobStatus::default(), &[]), start(1));
+}
+
+fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now: i64) -> Decision {
+    let status = status(1, Phase::AwaitingApproval);
+    let recorded = status.attempt.as_ref();
+    let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect();
+    let call = held_call();
+    let names = crate::approval::names_of("refund", UID, &call);
+    let asked = Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard };
+    decide(&Facts {
+        job: ("refund", UID),
+        status: &status,
+        pods: &pods,
+        skill_gone: false,
+        asked: Some(&asked),
+        retention: RETENTION,
+        now: at(now),
+    })
+}
+
+#[test]
+fn a_job_waits_for_people_until_the_first_approval_expires_and_costs_nothing() {
+    let open = || [Some(approval("supervisor")), Some(approval("finance"))];
+    let waits = waits_with(&[], open(), Guard::Stands, 60);
+    assert_eq!((waits.act, waits.again), (Act::Await(None), Some(SignedDuration::from_secs(24 * 3600 - 60))));
+    let missing = Guard::Missing("gone".into());
+    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::Await(Some("gone".into())));
+}
+
+#[test]
+fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
+    let yes = ApprovalVerdict::Approve;
+    let supervisor = decided(approval("supervisor"), yes);
+    let name = supervisor.metadata.name.clone().unwrap();
+    let settles = waits_with(&[], [Some(supervisor), Some(approval("finance"))], Guard::Stands, 60);
+    assert_eq!(settles.act, Act::Settle(vec![Mark::Count(name)]));
+    let both = || [Some(counted(approval("supervisor"), yes)), Some(counted(approval("finance"), yes))];
+    assert_eq!(waits_with(&[], both(), Guard::Stands, 60).act, start(2));
+    assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), Guard::Stands, 60).act, start(2));
+    // Never beside the pod before it.
+    assert_eq!(waits_with(&[pod(1, "Running")], both(), Guard::Stands, 60).act, Act::Await(None));
 }

@@ -109,7 +109,8 @@ fn a_message_never_takes_the_log_back() {
 
 fn held() -> JobStatus {
     let mut standing = status(1, Phase::AwaitingApproval);
-    standing.waiting_for = Some(WaitingFor { call: Some(held_call()) });
+    standing.waiting_for =
+        Some(WaitingFor { call: Some(held_call()), approvals: vec!["refund-a".into(), "refund-b".into()] });
     with_health(standing.clone(), at_work(&standing), &stamp(40))
 }
 
@@ -126,14 +127,14 @@ fn a_hold_names_the_call_the_people_and_the_rules() {
     let held = held();
     assert_eq!(told(&held, ConditionType::Ready), ("False".into(), "AwaitingApproval".into()));
     let message = &conditions::find(&held.conditions, ConditionType::Reconciling).unwrap().message;
-    for word in ["c-7", "process_refund", "supervisor and finance", "amount > 500", "delete the Job"] {
+    for word in ["c-7", "process_refund", "supervisor and finance", "amount > 500", "refund-a and refund-b"] {
         assert!(message.contains(word), "{word} is not in {message}");
     }
     let mut endless = held.clone();
     let call = endless.waiting_for.as_mut().unwrap().call.as_mut().unwrap();
     call.reason = "r".repeat(1024);
     let Health::Reconciling(_, message) = at_work(&endless) else { panic!("it waits") };
-    assert!(message.find("delete the Job").unwrap() < 1024, "what to do comes before what may be cut");
+    assert!(message.find("spec.decision").unwrap() < 1024, "what to do comes before what may be cut");
 }
 
 #[test]

@@ -5,9 +5,6 @@ use bloomery_crds::conditions::{ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{HeldCall, JobStatus};
 
-/// What a person can do about a call that waits for one.
-const UNTIL: &str = "nobody can decide on it in this version: delete the Job to give the call up";
-
 /// What is said of a Job that has a pod, or had one that parked.
 pub fn at_work(status: &JobStatus) -> Health {
     let (number, pod) = status.attempt.as_ref().map_or((1, ""), |attempt| (attempt.number, attempt.pod.as_str()));
@@ -43,10 +40,14 @@ fn held(status: &JobStatus) -> String {
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let Some(HeldCall { id, tool, approvers, reason, digest: _ }) = call else {
         let log = status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path);
-        return format!("a call waits for a person, {log} says which; {UNTIL}");
+        return format!("a call waits for a person, {log} says which; a new pod tells it again");
     };
-    let approvers = if approvers.is_empty() { "an approver".to_owned() } else { approvers.join(" and ") };
-    format!("the call {id} of {tool} waits for {approvers}; {UNTIL}; it is held because {reason}")
+    let approvals = status.waiting_for.as_ref().map(|waiting| waiting.approvals.join(" and ")).unwrap_or_default();
+    let (approvers, how) = match approvers.as_slice() {
+        [] => ("an approver".to_owned(), "no rule names one: delete the Job to give the call up".to_owned()),
+        approvers => (approvers.join(" and "), format!("they decide by spec.decision of the Approval {approvals}")),
+    };
+    format!("the call {id} of {tool} waits for {approvers}: {how}; it is held because {reason}")
 }
 
 /// What a worker remarked on the Skill; none where all of it holds as it is written.

@@ -4,8 +4,8 @@
 //! bounded only here. A report that would be refused by the API server is refused before it costs a write.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};
-use bloomery_crds::report::{MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAMES, Projection};
-use bloomery_crds::v1alpha1::{HeldCall, ToolName, WorkflowProgress};
+use bloomery_crds::report::{Hold, MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAMES, Projection};
+use bloomery_crds::v1alpha1::{ApprovalSpec, HeldCall, ToolName, WorkflowProgress};
 use serde_json::{Map, Value};
 
 /// How many workflows a status shows, and how many steps of each.
@@ -19,6 +19,19 @@ const MAX_TOOL: usize = 128;
 /// How many people a call may wait for, and how long the reason may be.
 const MAX_APPROVERS: usize = 8;
 const MAX_REASON: usize = 1024;
+
+/// What of a held call people could not be shown.
+pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
+    let Hold { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
+    text("hold.call", call, MAX_NAME)
+        .or_else(|| over("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS, "bytes"))
+        .or_else(|| items("hold.rules", rules.len(), ApprovalSpec::MAX_RULES))
+        .or_else(|| rules.iter().find_map(|rule| text("a rule of hold", &rule.text, ApprovalSpec::MAX_RULE)))
+        .or_else(|| rules.iter().find_map(|rule| text("an approver of hold", rule.approver.as_ref()?, MAX_NAME)))
+        .or_else(|| text("hold.goal", goal, ApprovalSpec::MAX_GOAL))
+        .or_else(|| items("hold.events", events.len(), ApprovalSpec::MAX_EVENTS))
+        .or_else(|| events.iter().find_map(|event| text("an event of hold", event, ApprovalSpec::MAX_EVENT)))
+}
 
 /// The first thing that does not fit, for the worker's log; none where all does.
 pub(super) fn fault(projection: &Projection) -> Option<String> {

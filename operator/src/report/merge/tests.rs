@@ -69,7 +69,7 @@ fn parking_queues_the_job_and_nothing_of_the_same_attempt_takes_it_back() {
 /// A report of a worker that parks because a call is held.
 fn held(events: u64) -> Report {
     let mut held = report(1, 1, events, Phase::AwaitingApproval);
-    held.projection.waiting_for = Some(WaitingFor { call: Some(held_call()) });
+    held.projection.waiting_for = Some(WaitingFor { call: Some(held_call()), approvals: Vec::new() });
     held.end = Some(End::Parked(ParkReason::Approval));
     held
 }
@@ -86,14 +86,29 @@ fn a_held_call_rests_the_job_and_nothing_takes_it_back() {
     for late in [report(1, 1, 4, Phase::Running), report(1, 1, 9, Phase::Running)] {
         assert_eq!(apply(&waiting, &late).phase, Some(Phase::AwaitingApproval));
     }
-    // Said of the phase, of the end, or with a drain in between: the log holds the call.
+    let names = waiting.waiting_for.as_ref().map(|waiting| waiting.approvals.len());
+    assert_eq!(names, Some(2), "one for each approver");
+    // Said of the end, or with a drain in between: the log holds the call.
     let mut drained = held(7);
     drained.end = Some(End::Parked(ParkReason::Drain));
     let mut by_end = held(7);
     by_end.projection.phase = Phase::Running;
-    for report in [drained, by_end, Report { end: None, ..held(7) }] {
+    for report in [drained, by_end] {
         assert_eq!(apply(&running, &report).phase, Some(Phase::AwaitingApproval));
     }
+}
+
+#[test]
+fn a_worker_that_goes_on_after_a_decision_is_at_work_though_the_call_is_still_held() {
+    let waiting = apply(&status(1, Phase::Running), &held(7));
+    let resumed = JobStatus { phase: Some(Phase::Starting), ..waiting };
+    let resumed = JobStatus { attempt: status(2, Phase::Starting).attempt, ..resumed };
+    let mut first = report(2, 2, 8, Phase::AwaitingApproval);
+    first.projection.waiting_for = held(7).projection.waiting_for;
+    let begun = apply(&resumed, &first);
+    assert_eq!((begun.phase, reason(&begun).as_str()), (Some(Phase::Running), "Running"));
+    assert!(begun.waiting_for.is_some(), "an attempt after it has to be told, too");
+    assert_eq!(apply(&begun, &report(2, 2, 10, Phase::Running)).waiting_for, None);
 }
 
 #[test]

@@ -178,3 +178,59 @@ async fn a_report_must_be_one() {
     assert_eq!(api.writes(), [""; 0]);
     assert!(report(3, Phase::Running).contains(UID));
 }
+
+/// A report of a worker that parks with a held call, and tells what people need to know of it.
+fn held() -> bloomery_crds::report::Report {
+    let mut held = fixtures::report(1, 1, 7, Phase::AwaitingApproval);
+    held.projection.waiting_for =
+        Some(bloomery_crds::v1alpha1::WaitingFor { call: Some(fixtures::held_call()), approvals: Vec::new() });
+    held.hold = Some(fixtures::hold());
+    held.end = Some(bloomery_crds::report::End::Parked(bloomery_crds::report::ParkReason::Approval));
+    held
+}
+
+const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
+
+#[tokio::test]
+async fn people_are_asked_before_the_status_says_so_and_once() {
+    let api = starting();
+    api.guard();
+    let names = crate::approval::names_of("refund", UID, &fixtures::held_call());
+    let router = endpoint(&api).await;
+    let body = serde_json::to_string(&held()).unwrap();
+    assert_eq!(post(&router, body.clone()).await, acked(7));
+    let made: Vec<String> = names.iter().map(|name| format!("create {APPROVALS}/{name}")).collect();
+    assert_eq!(api.writes(), [made[0].clone(), made[1].clone(), format!("status {JOB}")]);
+    let status = api.get(JOB)["status"].clone();
+    assert_eq!((&status["phase"], &status["waitingFor"]["approvals"]), (&json!("AwaitingApproval"), &json!(names)));
+    let approval = api.get(&format!("{APPROVALS}/{}", names[0]));
+    assert_eq!((&approval["spec"]["approver"], &approval["spec"]["decision"]), (&json!("supervisor"), &Value::Null));
+    // A repetition, and another replica that has seen nothing of it.
+    assert_eq!(post(&router, body.clone()).await, acked(7));
+    assert_eq!(post(&endpoint(&api).await, body).await, acked(7));
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn as_long_as_nothing_checks_decisions_nobody_is_asked() {
+    let api = starting();
+    let body = serde_json::to_string(&held()).unwrap();
+    assert_eq!(post(&endpoint(&api).await, body).await, acked(7));
+    assert_eq!(api.writes(), [format!("status {JOB}")]);
+    assert_eq!(api.get(JOB)["status"]["phase"], "AwaitingApproval");
+}
+
+#[tokio::test]
+async fn arguments_that_are_not_those_of_the_call_are_refused() {
+    let api = starting();
+    api.guard();
+    let mut forged = held();
+    forged.hold.as_mut().unwrap().arguments = "other arguments".to_owned();
+    let (status, answer) = post(&endpoint(&api).await, serde_json::to_string(&forged).unwrap()).await;
+    assert_eq!(status, 422, "{answer}");
+    let mut endless = held();
+    endless.hold.as_mut().unwrap().arguments = "x".repeat(16 * 1024 + 1);
+    let (status, answer) = post(&endpoint(&api).await, serde_json::to_string(&endless).unwrap()).await;
+    assert_eq!((status, answer.to_string().contains("hold.arguments")), (422, true), "{answer}");
+    assert_eq!(api.writes(), [""; 0]);
+}

@@ -150,11 +150,16 @@ pub(super) fn denied_text(reasons: &[RulingReason]) -> String {
 /// Who denied a call, for which approver, and why.
 pub(super) fn denial(decision: &Decision) -> String {
     let why = decision.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    format!("{} decided so for {}{why}", decision.by, decision.approver)
+    let Decision { approver, by, reason: _ } = decision;
+    if by == Decision::NOBODY {
+        return format!("nobody decided for {approver} in time{why}");
+    }
+    format!("{by} decided so for {approver}{why}")
 }
 
-pub(super) fn denied_by_person(denial: &str) -> String {
-    format!("Denied by a person: {denial}. The call was not made.")
+pub(super) fn denied_by_person(decision: &Decision, denial: &str) -> String {
+    let whose = if decision.by == Decision::NOBODY { "Denied" } else { "Denied by a person" };
+    format!("{whose}: {denial}. The call was not made.")
 }
 
 /// The model names the line of the log where it closes a step that is no tool.

@@ -3,7 +3,9 @@
 use super::{Call, CallState, Conversation, Settlement, StrayReply, calls};
 use crate::event::{About, Arguments, CallId, Decision, QuestionId, RulingReason, UserQuestion};
 use crate::gate::feedback;
+use crate::gate::pre_tool::MAX_APPROVERS;
 use crate::intent;
+use crate::people::Said;
 use crate::step::lost;
 use crate::turn::Turn;
 use bloomery_crds::Digest;
@@ -19,7 +21,7 @@ impl Conversation {
             return;
         }
         if let Some(held) = &mut call.held {
-            held.approvers.retain(|waiting| waiting != approver);
+            held.approvers = call.hold.approvers().into_iter().take(MAX_APPROVERS).map(str::to_owned).collect();
         }
         if call.hold.reasons().is_empty() {
             call.state = CallState::Asked;
@@ -34,13 +36,29 @@ impl Conversation {
         };
         let tool = call.tool.clone();
         let detail = calls::denial(decision);
-        let text = calls::denied_by_person(&detail);
+        let text = calls::denied_by_person(decision, &detail);
         self.count_ruling(
             &tool,
             Verdict::Deny,
             &[RulingReason { layer: GateReason::Approval, detail, approver: None }],
         );
         self.settle(id, Settlement::Denied, &text);
+    }
+
+    /// Whether what somebody says changes anything: a decision that was heard before, or is about another call, other
+    /// arguments or nobody who has to approve, does not.
+    pub fn awaits(&self, said: &Said) -> bool {
+        let waits_for = |id: &CallId, decision: &Decision| {
+            let held = self.calls.iter().find(|call| &call.id == id && call.state == CallState::Held);
+            held.filter(|call| call.hold.approvers().contains(&decision.approver.as_str()))
+        };
+        match said {
+            Said::Approves { call, digest, decision } => waits_for(call, decision).is_some_and(
+                |call| matches!(&call.arguments, Some(Arguments::Canonical(arguments)) if arguments.digest() == digest),
+            ),
+            Said::Denies { call, decision } => waits_for(call, decision).is_some(),
+            Said::Replies { .. } | Said::Message { .. } => true,
+        }
     }
 
     fn held_mut(&mut self, id: &CallId) -> Option<&mut Call> {

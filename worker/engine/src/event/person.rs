@@ -16,6 +16,11 @@ pub struct Decision {
     pub reason: Option<String>,
 }
 
+impl Decision {
+    /// In place of a person where nobody decided in time: it counts as a denial.
+    pub const NOBODY: &'static str = "nobody";
+}
+
 /// A question to a person, unique within a Job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

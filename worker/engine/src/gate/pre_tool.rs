@@ -9,10 +9,13 @@ use crate::gate::core_tools;
 use crate::gate::objection::Objection;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{GateReason, HeldCall, Verdict};
+use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, HeldCall, Verdict};
 
 /// The largest arguments that a person is asked to approve, in bytes: what nobody can read nobody approves.
-const MAX_APPROVABLE: usize = 16 * 1024;
+const MAX_APPROVABLE: usize = ApprovalSpec::MAX_ARGUMENTS;
+
+/// How many approvers a status names; those beyond are asked once these have agreed.
+pub(crate) const MAX_APPROVERS: usize = 8;
 
 /// What the gate says of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +68,7 @@ pub fn held(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
     let mut approvers: Vec<String> = ruling.reasons.iter().filter_map(|reason| reason.approver.clone()).collect();
     approvers.sort();
     approvers.dedup();
-    approvers.truncate(8);
+    approvers.truncate(MAX_APPROVERS);
     let reasons: Vec<&str> = ruling.reasons.iter().map(|reason| reason.detail.as_str()).collect();
     Some(HeldCall {
         id: call.id.to_string(),

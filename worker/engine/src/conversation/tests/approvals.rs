@@ -352,3 +352,24 @@ fn an_approval_lifts_what_the_person_saw(#[case] when: &str, #[case] effects: us
     resumed.play_out();
     assert_eq!(resumed.effects.len(), effects, "{:?}", resumed.names());
 }
+
+#[test]
+fn approvers_beyond_those_that_a_status_names_are_asked_once_these_have_agreed() {
+    let mut run = supervised();
+    let rule = |n: u32| json!({"toolId": "process_refund", "action": "require_approval", "approver": format!("a{n}")});
+    let rules: Vec<_> = (0..9).map(rule).collect();
+    run.skill.policy.as_mut().unwrap().approvals = serde_json::from_value(json!(rules)).unwrap();
+    let mut world = World::new(run, vec![asks(&[refunds(5)])], ALL_WELL);
+    world.play_out();
+    let waiting = |world: &World| told(&world.conversation).waiting_for.unwrap().call.unwrap();
+    let call = waiting(&world);
+    assert_eq!(call.approvers.len(), 8);
+    for approver in &call.approvers {
+        let decision = by_jane(approver, None);
+        let said = Said::Approves { call: CallId(call.id.clone()), digest: call.digest.clone(), decision };
+        assert!(world.conversation.awaits(&said));
+        world.record(said.clone().into());
+        assert!(!world.conversation.awaits(&said), "it was heard");
+    }
+    assert_eq!(waiting(&world).approvers, ["a8"]);
+}

@@ -1,0 +1,73 @@
+{{/* What checks who decides on Approvals. Written with everything that the API server would fill in: the operator compares what is
+     stored with this, and asks nobody where it differs. */}}
+{{- define "bloomery.approvalsName" -}}
+{{ include "bloomery.fullname" . }}-approvals
+{{- end }}
+
+{{- define "bloomery.operatorUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "bloomery.serviceAccountName" . }}
+{{- end }}
+
+{{- define "bloomery.approvalPolicy" -}}
+failurePolicy: Fail
+matchConstraints:
+  matchPolicy: Equivalent
+  namespaceSelector: {}
+  objectSelector: {}
+  resourceRules:
+    - apiGroups: [bloomery.dev]
+      apiVersions: ["*"]
+      operations: [CREATE, UPDATE]
+      resources: [approvals, approvals/status]
+      scope: Namespaced
+variables:
+  - name: isOperator
+    expression: request.userInfo.username == {{ include "bloomery.operatorUser" . | squote }}
+  - name: isServiceAccount
+    expression: request.userInfo.username.startsWith('system:serviceaccount:')
+  - name: isOfStatus
+    expression: has(request.subResource) && request.subResource == 'status'
+  - name: decides
+    expression: request.operation == 'UPDATE' && !variables.isOfStatus && has(object.spec.decision) && !has(oldObject.spec.decision)
+  - name: expires
+    expression: variables.decides && object.spec.decision.verdict == 'Expired'
+validations:
+  - expression: request.operation != 'CREATE' || variables.isOperator
+    message: only the operator makes Approvals
+    reason: Forbidden
+  - expression: request.operation != 'CREATE' || !has(object.spec.decision)
+    message: an Approval is made without a decision
+    reason: Forbidden
+  - expression: "!variables.isOfStatus || variables.isOperator"
+    message: only the operator writes the status of an Approval
+    reason: Forbidden
+  - expression: "!variables.decides || object.spec.decision.by == request.userInfo.username"
+    messageExpression: "'spec.decision.by must be your own name, ' + request.userInfo.username"
+    message: spec.decision.by must be your own name
+    reason: Forbidden
+  - expression: "!variables.expires || variables.isOperator"
+    message: only the operator says that an Approval has expired
+    reason: Forbidden
+  - expression: "!variables.decides || variables.expires || !variables.isOperator"
+    message: the operator decides nothing
+    reason: Forbidden
+  - expression: "!variables.decides || variables.expires || !request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':') || !request.userInfo.username.endsWith('-worker')"
+    message: a worker decides nothing
+    reason: Forbidden
+{{- if .Values.approvals.refuseServiceAccounts }}
+  - expression: "!variables.decides || variables.expires || !variables.isServiceAccount"
+    message: a person decides, and no service account (approvals.refuseServiceAccounts)
+    reason: Forbidden
+{{- end }}
+  - expression: >-
+      !variables.decides || variables.expires
+      || authorizer.group('bloomery.dev').resource('approvers').namespace(request.namespace).name(oldObject.spec.approver).check('approve').allowed()
+    messageExpression: "request.userInfo.username + ' may not approve for ' + oldObject.spec.approver + ': it needs the verb approve on approvers/' + oldObject.spec.approver + ' in the group bloomery.dev'"
+    message: you may not approve for this approver
+    reason: Forbidden
+{{- end }}
+
+{{- define "bloomery.approvalBinding" -}}
+policyName: {{ include "bloomery.approvalsName" . }}
+validationActions: [Deny]
+{{- end }}

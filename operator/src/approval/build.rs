@@ -1,0 +1,100 @@
+//! The Approvals of a held call: pure, one for each approver.
+
+use crate::owned;
+use bloomery_crds::Digest;
+use bloomery_crds::names;
+use bloomery_crds::report::Hold;
+use bloomery_crds::v1alpha1::{Approval, ApprovalSpec, HeldCall, Job};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::core::ResourceExt;
+use std::time::Duration;
+
+/// The longest that an Approval stays open, whatever a report says: the Skill's own bound.
+const LONGEST: SignedDuration = SignedDuration::from_hours(8760);
+
+/// The Approvals of a call that a report tells, and how they differ from the call in the status: that is a fault of the
+/// report.
+pub fn approvals(
+    job: &Job,
+    call: &HeldCall,
+    hold: &Hold,
+    default_expiry: Duration,
+    now: Timestamp,
+) -> Result<Vec<Approval>, String> {
+    if hold.call != call.id {
+        return Err(format!("hold is of the call {}, and waitingFor of {}", hold.call, call.id));
+    }
+    if Digest::of_bytes(hold.arguments.as_bytes()) != call.digest {
+        return Err("hold.arguments are not those of waitingFor.call.digest".to_owned());
+    }
+    let (uid, name) = (job.uid().unwrap_or_default(), job.name_any());
+    let owner = owned::owner(job).ok_or_else(|| format!("the Job {name} has no UID"))?;
+    let open = hold.expiry_seconds.map_or_else(
+        || SignedDuration::try_from(default_expiry).unwrap_or(LONGEST),
+        |seconds| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)),
+    );
+    let expires_at = Time(whole_seconds(now) + open.min(LONGEST));
+    let made = call.approvers.iter().map(|approver| {
+        let spec = ApprovalSpec {
+            job: name.clone(),
+            job_uid: uid.clone(),
+            approver: approver.clone(),
+            tool: call.tool.clone(),
+            call_id: call.id.clone(),
+            arguments: hold.arguments.clone(),
+            arguments_digest: call.digest.clone(),
+            rules: hold.rules.clone(),
+            goal: hold.goal.clone(),
+            events: hold.events.clone(),
+            expires_at: expires_at.clone(),
+            decision: None,
+        };
+        let mut approval = Approval::new(&names::approval(&name, &uid, &call.id, approver), spec);
+        approval.metadata.namespace = job.namespace();
+        approval.metadata.owner_references = Some(vec![owner.clone()]);
+        let mut labels = owned::labels("approval");
+        labels.insert(names::LABEL_JOB.to_owned(), name.clone());
+        approval.metadata.labels = Some(labels);
+        approval
+    });
+    Ok(made.collect())
+}
+
+/// The API server keeps no fractions of a second.
+fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures::{at, held_call, hold, job};
+
+    const DAY: Duration = Duration::from_hours(24);
+
+    #[test]
+    fn each_approver_has_an_approval_that_says_all_of_the_call() {
+        let made = approvals(&job(), &held_call(), &hold(), DAY, at(0)).unwrap();
+        let whole: Vec<_> = made.iter().map(|approval| serde_json::to_value(approval).unwrap()).collect();
+        insta::assert_snapshot!(serde_yaml::to_string(&whole).unwrap());
+    }
+
+    #[test]
+    fn what_the_skill_says_of_expiry_counts_within_a_year() {
+        let expires = |seconds: Option<u64>| {
+            let hold = Hold { expiry_seconds: seconds, ..hold() };
+            approvals(&job(), &held_call(), &hold, DAY, at(0)).unwrap()[0].spec.expires_at.0
+        };
+        assert_eq!(expires(None), at(24 * 3600));
+        assert_eq!(expires(Some(90)), at(90));
+        assert_eq!(expires(Some(u64::MAX)), at(8760 * 3600));
+    }
+
+    #[test]
+    fn what_contradicts_the_call_is_refused() {
+        let of = |hold: Hold| approvals(&job(), &held_call(), &hold, DAY, at(0)).unwrap_err();
+        assert!(of(Hold { call: "c-8".into(), ..hold() }).contains("c-8"));
+        assert!(of(Hold { arguments: r#"{"amount":9}"#.into(), ..hold() }).contains("hold.arguments"));
+    }
+}

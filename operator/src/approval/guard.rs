@@ -1,0 +1,154 @@
+//! Whether decisions are checked: the admission policy and its binding are there exactly as this installation shipped
+//! them. Who may change them decides who may approve, so nothing else will do.
+
+use crate::caches::Caches;
+use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::Resource;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// What was shipped, as the chart tells it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Shipped {
+    /// The name of both objects.
+    pub name: String,
+    /// The user name of the operator, whom the policy knows.
+    pub operator: String,
+    /// The `spec` of the policy.
+    pub policy: Value,
+    /// The `spec` of its binding.
+    pub binding: Value,
+}
+
+/// Whether decisions are checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Guard {
+    /// They are.
+    Stands,
+    /// They are not: why, and what to do.
+    Missing(String),
+}
+
+/// An object whose `spec` is kept as it is stored: a field that our types do not know counts, too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Raw<K> {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    /// Its spec.
+    #[serde(default)]
+    pub spec: Value,
+    #[serde(skip)]
+    kind: PhantomData<K>,
+}
+
+impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Resource for Raw<K> {
+    type DynamicType = ();
+    type Scope = ClusterResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// A policy, as it is stored.
+pub type Policy = Raw<ValidatingAdmissionPolicy>;
+
+/// A binding of one, as it is stored.
+pub type Binding = Raw<ValidatingAdmissionPolicyBinding>;
+
+/// Whether decisions are checked now, as the caches know.
+pub fn look(shipped: Option<&Shipped>, caches: &Caches) -> Guard {
+    let Some(shipped) = shipped else {
+        return Guard::Missing(
+            "the operator was not told which admission policy checks decisions (BLOOMERY_APPROVALS)".to_owned(),
+        );
+    };
+    let policy = find(&caches.policies.store().state(), &shipped.name).map(|policy| policy.spec.clone());
+    let binding = find(&caches.bindings.store().state(), &shipped.name).map(|binding| binding.spec.clone());
+    guard(shipped, policy.as_ref(), binding.as_ref())
+}
+
+fn find<K>(objects: &[std::sync::Arc<Raw<K>>], name: &str) -> Option<std::sync::Arc<Raw<K>>> {
+    objects
+        .iter()
+        .find(|object| object.metadata.name.as_deref() == Some(name) && object.metadata.deletion_timestamp.is_none())
+        .cloned()
+}
+
+/// Compares what is stored with what was shipped.
+fn guard(shipped: &Shipped, policy: Option<&Value>, binding: Option<&Value>) -> Guard {
+    let fault = |kind: &str, wanted: &Value, stored: Option<&Value>| match stored {
+        None => Some(format!("the {kind} {} is not there", shipped.name)),
+        Some(stored) if stored != wanted => Some(format!("the {kind} {} is not as it was shipped", shipped.name)),
+        Some(_) => None,
+    };
+    let fault = fault("ValidatingAdmissionPolicy", &shipped.policy, policy)
+        .or_else(|| fault("ValidatingAdmissionPolicyBinding", &shipped.binding, binding));
+    match fault {
+        None => Guard::Stands,
+        Some(fault) => Guard::Missing(format!(
+            "{fault}, so nothing checks who decides: nobody is asked, and the call waits. Install the chart again, and it goes on by itself"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn shipped() -> Shipped {
+        serde_json::from_value(json!({
+            "name": "bloomery-approvals",
+            "operator": "system:serviceaccount:bloomery:bloomery",
+            "policy": {"failurePolicy": "Fail", "validations": [{"expression": "false"}]},
+            "binding": {"policyName": "bloomery-approvals", "validationActions": ["Deny"]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_was_shipped_stands() {
+        let Shipped { policy, binding, .. } = shipped();
+        assert_eq!(guard(&shipped(), Some(&policy), Some(&binding)), Guard::Stands);
+    }
+
+    #[rstest]
+    #[case::no_policy(None, Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"]})), "Policy bloomery-approvals is not there")]
+    #[case::no_binding(Some(shipped().policy), None, "Binding bloomery-approvals is not there")]
+    #[case::weaker(Some(json!({"failurePolicy": "Ignore", "validations": [{"expression": "false"}]})), Some(shipped().binding), "is not as it was shipped")]
+    #[case::with_a_condition(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "matchConditions": [{"name": "never", "expression": "false"}]})), Some(shipped().binding), "is not as it was shipped")]
+    #[case::a_field_nobody_knows(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "off": true})), Some(shipped().binding), "is not as it was shipped")]
+    #[case::only_warns(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Warn"]})), "Binding bloomery-approvals is not as it was shipped")]
+    #[case::of_some_namespaces(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"], "matchResources": {}})), "Binding bloomery-approvals is not as it was shipped")]
+    fn anything_else_does_not(#[case] policy: Option<Value>, #[case] binding: Option<Value>, #[case] said: &str) {
+        let Guard::Missing(why) = guard(&shipped(), policy.as_ref(), binding.as_ref()) else { panic!("it stands") };
+        assert!(why.contains(said), "{why}");
+    }
+}

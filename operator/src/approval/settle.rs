@@ -1,0 +1,158 @@
+//! Settling Approvals: a decision comes to count, one that nobody made expires, one that is not to be trusted goes. Each
+//! is read again before, for the caches hold no arguments and may be behind.
+
+use super::guard::{self, Guard};
+use super::standing::{Mark, Wanted, counts, mark};
+use crate::context::Context;
+use crate::error::Error;
+use crate::events::Telling;
+use bloomery_crds::Digest;
+use bloomery_crds::conditions::{self, Health, Reason};
+use bloomery_crds::names;
+use bloomery_crds::run::GivenDecision;
+use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, CountedDecision};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::jiff::Timestamp;
+use kube::Api;
+use kube::api::PostParams;
+use kube::core::ResourceExt;
+
+/// Why a decision that was not made in time is the operator's.
+const EXPIRED: &str = "nobody decided in time";
+
+/// An Approval as it is stored, whatever the cache knows.
+pub async fn stored(context: &Context, namespace: &str, name: &str) -> Result<Option<Approval>, Error> {
+    let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
+    api.get_opt(name).await.map_err(Error::api(format!("read Approval {namespace}/{name}")))
+}
+
+/// Does what is to be done to one Approval, if that is still so.
+pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<(), Error> {
+    let Some(approval) = stored(context, namespace, name).await? else { return Ok(()) };
+    let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let now = Timestamp::now();
+    match as_stored(&approval, wanted, &guard, now) {
+        None => Ok(()),
+        Some(Mark::Void { name, uid, why }) => {
+            let note = format!("the Approval is deleted, and the call is asked anew: {why}");
+            context.events.tell(&approval, Telling::warning(Reason::Invalid, note)).await;
+            let metadata = ObjectMeta {
+                namespace: Some(namespace.to_owned()),
+                name: Some(name),
+                uid: Some(uid),
+                ..ObjectMeta::default()
+            };
+            context.applier.delete::<Approval>(&metadata).await
+        }
+        Some(Mark::Count(_)) => {
+            let approval =
+                if approval.spec.decision.is_none() { expire(context, namespace, approval).await? } else { approval };
+            let status = counted(&approval, now);
+            context.statuses.replace(&approval, status).await.map(|_| ())
+        }
+    }
+}
+
+/// What is to be done to an Approval as it is stored: its arguments must be those of its digest, too.
+fn as_stored(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timestamp) -> Option<Mark> {
+    let is_edited = Digest::of_bytes(approval.spec.arguments.as_bytes()) != approval.spec.arguments_digest;
+    match (&approval.metadata.name, &approval.metadata.uid) {
+        (Some(name), Some(uid)) if is_edited => {
+            Some(Mark::Void { name: name.clone(), uid: uid.clone(), why: "its arguments are not those of the call" })
+        }
+        _ => mark(approval, wanted, guard, now),
+    }
+}
+
+/// Writes that nobody decided in time, so that nobody does any more.
+async fn expire(context: &Context, namespace: &str, mut approval: Approval) -> Result<Approval, Error> {
+    let by = context.settings.approvals.shipped.as_ref().map_or(names::MANAGER, |shipped| &shipped.operator);
+    let decision =
+        ApprovalDecision { verdict: ApprovalVerdict::Expired, by: by.to_owned(), reason: Some(EXPIRED.to_owned()) };
+    approval.spec.decision = Some(decision);
+    let name = approval.name_any();
+    let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
+    let parameters = PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() };
+    context.metrics.wrote("Approval", "update");
+    let written = api.replace(&name, &parameters, &approval).await;
+    written.map_err(Error::api(format!("let Approval {namespace}/{name} expire")))
+}
+
+/// The status of an Approval whose decision is seen now.
+fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
+    let verdict = counts(&approval.spec, now);
+    let by = approval.spec.decision.as_ref().map_or("nobody", |decision| decision.by.as_str());
+    let is_late = approval.spec.decision.as_ref().is_some_and(|decision| decision.verdict != verdict);
+    let (reason, message) = match verdict {
+        ApprovalVerdict::Approve => (Reason::Approved, format!("{by} lets the call be made")),
+        ApprovalVerdict::Deny => (Reason::Denied, format!("{by} does not let the call be made")),
+        ApprovalVerdict::Expired if is_late => {
+            (Reason::Expired, format!("{by} decided too late: it counts as denied, and the call is not made"))
+        }
+        ApprovalVerdict::Expired => (Reason::Expired, "nobody decided in time: the call is not made".to_owned()),
+    };
+    let standing = approval.status.clone().unwrap_or_default();
+    let seen = Health::Ready(reason, message).observations();
+    let at = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
+    ApprovalStatus {
+        observed_generation: approval.metadata.generation,
+        conditions: conditions::merge(&standing.conditions, &seen, approval.metadata.generation, &at),
+        counted: Some(CountedDecision { verdict, at }),
+    }
+}
+
+/// What a worker is told of an Approval that counts.
+pub fn given(approval: &Approval) -> Option<GivenDecision> {
+    let verdict = approval.status.as_ref()?.counted.as_ref()?.verdict;
+    let decision = approval.spec.decision.as_ref()?;
+    let spec = &approval.spec;
+    // What somebody says who was too late is not told: it did not count.
+    let counts = decision.verdict == verdict;
+    Some(GivenDecision {
+        call: spec.call_id.clone(),
+        digest: spec.arguments_digest.clone(),
+        approver: spec.approver.clone(),
+        verdict,
+        by: decision.by.clone(),
+        reason: if counts && verdict != ApprovalVerdict::Expired { decision.reason.clone() } else { None },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::approval::standing::wanted_of;
+    use crate::job::fixtures::{UID, approval, at, decided, held_call};
+
+    #[test]
+    fn edited_arguments_are_void_whatever_was_decided() {
+        let call = held_call();
+        let mut edited = decided(approval("supervisor"), ApprovalVerdict::Approve);
+        edited.spec.arguments = r#"{"amount":9000}"#.into();
+        let name = edited.name_any();
+        let wanted = wanted_of("refund", UID, &call, &name).unwrap();
+        let mark = as_stored(&edited, &wanted, &Guard::Stands, at(1));
+        assert!(matches!(mark, Some(Mark::Void { .. })), "{mark:?}");
+    }
+
+    #[test]
+    fn what_counts_is_told_to_people_and_to_the_worker() {
+        for (verdict, seconds, reason) in [
+            (ApprovalVerdict::Approve, 1, "Approved"),
+            (ApprovalVerdict::Deny, 1, "Denied"),
+            (ApprovalVerdict::Expired, 1, "Expired"),
+            (ApprovalVerdict::Approve, 9_000_000, "Expired"),
+        ] {
+            let mut approval = decided(approval("supervisor"), verdict);
+            assert_eq!(given(&approval), None, "it does not count yet");
+            let status = counted(&approval, at(seconds));
+            assert_eq!(status.conditions[0].reason, reason);
+            approval.status = Some(status);
+            let given = given(&approval).unwrap();
+            assert_eq!((given.call.as_str(), given.approver.as_str()), ("c-7", "supervisor"));
+            let expected = if reason == "Expired" { ApprovalVerdict::Expired } else { verdict };
+            assert_eq!(given.verdict, expected);
+            assert_eq!(given.reason.is_some(), reason != "Expired", "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What follows of the Approvals of a held call: a decision over values, with the clock as one of them.
+
+use super::guard::Guard;
+use bloomery_crds::names;
+use bloomery_crds::v1alpha1::{Approval, ApprovalSpec, ApprovalVerdict, HeldCall};
+use k8s_openapi::jiff::Timestamp;
+
+/// A held call, and the Approvals of it that are there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The call.
+    pub call: HeldCall,
+    /// For each of its approvers, in order: the name of the Approval, and what is there under it.
+    pub approvals: Vec<(String, Option<Approval>)>,
+    /// Whether decisions are checked.
+    pub guard: Guard,
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// These are to be settled first.
+    Settle(Vec<Mark>),
+    /// It is decided: the Job goes on.
+    Decided,
+    /// Decisions are not checked, so nobody is asked; why.
+    Unguarded(String),
+    /// An Approval is not there: the worker has to tell the call again.
+    Missing,
+    /// Somebody has still to decide, until then.
+    Open(Timestamp),
+    /// Nobody can be asked: the call names no approver.
+    Nobody,
+}
+
+/// What is to be done to one Approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// Its decision is to count; or it has expired.
+    Count(String),
+    /// It is not what was made, or was decided while nothing checked decisions: it goes, and is asked anew.
+    Void {
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
+        /// Why, for people.
+        why: &'static str,
+    },
+}
+
+/// Decides what follows of the Approvals of the call of this Job.
+pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Standing {
+    let Asked { call, approvals, guard } = asked;
+    let there = || call.approvers.iter().zip(approvals).map(|(approver, (_, approval))| (approver, approval.as_ref()));
+    let marks: Vec<Mark> = there()
+        .filter_map(|(approver, approval)| mark(approval?, &wanted(job, job_uid, call, approver), guard, now))
+        .collect();
+    if !marks.is_empty() {
+        return Standing::Settle(marks);
+    }
+    if call.approvers.is_empty() {
+        return Standing::Nobody;
+    }
+    let verdicts: Vec<Option<ApprovalVerdict>> =
+        there().map(|(_, approval)| Some(approval?.status.as_ref()?.counted.as_ref()?.verdict)).collect();
+    let is_denied = verdicts.iter().flatten().any(|verdict| *verdict != ApprovalVerdict::Approve);
+    if is_denied || verdicts.iter().all(Option::is_some) {
+        return Standing::Decided;
+    }
+    if let Guard::Missing(why) = guard {
+        return Standing::Unguarded(why.clone());
+    }
+    let expiries: Option<Vec<Timestamp>> = there().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
+    match expiries.and_then(|expiries| expiries.into_iter().min()) {
+        Some(first) => Standing::Open(first),
+        None => Standing::Missing,
+    }
+}
+
+/// What an Approval must say to be that of a call for an approver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    job: &'a str,
+    job_uid: &'a str,
+    call: &'a HeldCall,
+    approver: &'a str,
+}
+
+/// What the Approval of this name must say; none of a name that is none of the call's.
+pub fn wanted_of<'a>(job: &'a str, job_uid: &'a str, call: &'a HeldCall, name: &str) -> Option<Wanted<'a>> {
+    let approver = call.approvers.iter().find(|approver| names::approval(job, job_uid, &call.id, approver) == name)?;
+    Some(wanted(job, job_uid, call, approver))
+}
+
+fn wanted<'a>(job: &'a str, job_uid: &'a str, call: &'a HeldCall, approver: &'a str) -> Wanted<'a> {
+    Wanted { job, job_uid, call, approver }
+}
+
+/// What is to be done to an Approval that is there.
+pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timestamp) -> Option<Mark> {
+    let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
+    if !is_of(&approval.spec, wanted) {
+        return Some(Mark::Void { name, uid, why: "it is not what was asked" });
+    }
+    if approval.status.as_ref().is_some_and(|status| status.counted.is_some()) {
+        return None;
+    }
+    if approval.spec.decision.is_none() {
+        return (now >= approval.spec.expires_at.0).then_some(Mark::Count(name));
+    }
+    Some(match guard {
+        Guard::Stands => Mark::Count(name),
+        Guard::Missing(_) => Mark::Void { name, uid, why: "it was decided while nothing checked decisions" },
+    })
+}
+
+fn is_of(spec: &ApprovalSpec, wanted: &Wanted<'_>) -> bool {
+    let Wanted { job, job_uid, call, approver } = wanted;
+    spec.job == *job
+        && spec.job_uid == *job_uid
+        && spec.approver == *approver
+        && spec.tool == call.tool
+        && spec.call_id == call.id
+        && spec.arguments_digest == call.digest
+}
+
+/// What counts of a decision that is seen now: one that comes too late is none.
+pub fn counts(spec: &ApprovalSpec, now: Timestamp) -> ApprovalVerdict {
+    let decided = spec.decision.as_ref().map(|decision| decision.verdict);
+    decided.filter(|_| now < spec.expires_at.0).unwrap_or(ApprovalVerdict::Expired)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use super::*;
+use crate::job::fixtures::{UID, approval, at, counted, decided, held_call};
+use rstest::rstest;
+
+fn asked(approvals: [Option<Approval>; 2], guard: Guard) -> Asked {
+    let call = held_call();
+    let names = crate::approval::names_of("refund", UID, &call);
+    Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard }
+}
+
+fn missing() -> Guard {
+    Guard::Missing("gone".into())
+}
+
+/// The short word for what follows.
+fn word(standing: Standing) -> String {
+    match standing {
+        Standing::Settle(marks) => {
+            let words = marks.iter().map(|mark| match mark {
+                Mark::Count(_) => "count",
+                Mark::Void { .. } => "void",
+            });
+            words.collect::<Vec<_>>().join(" ")
+        }
+        Standing::Decided => "decided".into(),
+        Standing::Unguarded(why) => format!("unguarded: {why}"),
+        Standing::Missing => "missing".into(),
+        Standing::Open(_) => "open".into(),
+        Standing::Nobody => "nobody".into(),
+    }
+}
+
+fn supervisor() -> Approval {
+    approval("supervisor")
+}
+
+fn finance() -> Approval {
+    approval("finance")
+}
+
+fn edited(change: impl FnOnce(&mut ApprovalSpec)) -> Approval {
+    let mut edited = decided(supervisor(), YES);
+    change(&mut edited.spec);
+    edited
+}
+
+const YES: ApprovalVerdict = ApprovalVerdict::Approve;
+const NO: ApprovalVerdict = ApprovalVerdict::Deny;
+const LATE: ApprovalVerdict = ApprovalVerdict::Expired;
+/// When the fixtures' Approvals expire, in seconds.
+const EXPIRY: i64 = 24 * 3600;
+
+#[rstest]
+#[case::open(Some(supervisor()), Some(finance()), Guard::Stands, 1, "open")]
+#[case::one_is_not_there(Some(supervisor()), None, Guard::Stands, 1, "missing")]
+#[case::none_is_there(None, None, Guard::Stands, 1, "missing")]
+#[case::one_decided(Some(decided(supervisor(), YES)), Some(finance()), Guard::Stands, 1, "count")]
+#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), Guard::Stands, 1, "open")]
+#[case::both_count(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), Guard::Stands, 1, "decided")]
+#[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), Guard::Stands, 1, "decided")]
+#[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), Guard::Stands, 1, "decided")]
+#[case::just_in_time(Some(supervisor()), Some(finance()), Guard::Stands, EXPIRY - 1, "open")]
+#[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), Guard::Stands, EXPIRY, "count")]
+#[case::what_counted_goes_on_to(
+    Some(counted(supervisor(), YES)),
+    Some(counted(finance(), YES)),
+    Guard::Stands,
+    EXPIRY,
+    "decided"
+)]
+#[case::unguarded(Some(supervisor()), Some(finance()), missing(), 1, "unguarded: gone")]
+#[case::unguarded_and_not_asked(None, None, missing(), 1, "unguarded: gone")]
+#[case::decided_unguarded(Some(decided(supervisor(), YES)), Some(finance()), missing(), 1, "void")]
+#[case::denied_unguarded(Some(decided(supervisor(), NO)), Some(finance()), missing(), 1, "void")]
+#[case::counted_before(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), missing(), 1, "decided")]
+#[case::of_another_job(Some(edited(|spec| spec.job_uid = "another".into())), Some(finance()), Guard::Stands, 1, "void")]
+#[case::of_another_call(Some(edited(|spec| spec.call_id = "c-8".into())), Some(finance()), Guard::Stands, 1, "void")]
+#[case::of_another_tool(Some(edited(|spec| spec.tool = "track_order".into())), Some(finance()), Guard::Stands, 1, "void")]
+#[case::of_another_approver(Some(edited(|spec| spec.approver = "me".into())), Some(finance()), Guard::Stands, 1, "void")]
+#[case::of_other_arguments(
+    Some(edited(|spec| spec.arguments_digest = bloomery_crds::Digest::of_bytes(b"other"))),
+    Some(finance()), Guard::Stands, 1, "void"
+)]
+fn what_follows(
+    #[case] supervisor: Option<Approval>,
+    #[case] finance: Option<Approval>,
+    #[case] guard: Guard,
+    #[case] now: i64,
+    #[case] expected: &str,
+) {
+    assert_eq!(word(standing("refund", UID, &asked([supervisor, finance], guard), at(now))), expected);
+}
+
+#[test]
+fn a_call_that_names_nobody_is_never_decided() {
+    let mut asked = asked([None, None], Guard::Stands);
+    asked.call.approvers.clear();
+    asked.approvals.clear();
+    assert_eq!(standing("refund", UID, &asked, at(1)), Standing::Nobody);
+}
+
+#[test]
+fn a_decision_counts_that_is_seen_in_time() {
+    let spec = decided(supervisor(), YES).spec;
+    assert_eq!(counts(&spec, at(EXPIRY - 1)), YES);
+    assert_eq!(counts(&spec, at(EXPIRY)), LATE);
+    assert_eq!(counts(&supervisor().spec, at(EXPIRY)), LATE);
+}

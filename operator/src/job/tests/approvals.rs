@@ -1,0 +1,161 @@
+//! Jobs that wait for people.
+
+use super::super::fixtures::api::POLICIES;
+use super::super::fixtures::{approval, at, decided, held_call, status};
+use super::*;
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, WaitingFor};
+
+const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
+
+fn path(approval: &Approval) -> String {
+    format!("{APPROVALS}/{}", approval.metadata.name.as_deref().unwrap())
+}
+
+/// An Approval that has not expired yet, by the clock.
+fn open(approver: &str) -> Approval {
+    let mut approval = approval(approver);
+    let spec = &mut approval.spec;
+    spec.expires_at = Time(Timestamp::from_second(4_000_000_000).unwrap());
+    spec.arguments = "arguments".to_owned();
+    approval
+}
+
+fn expired(approver: &str) -> Approval {
+    let mut approval = open(approver);
+    approval.spec.expires_at = Time(Timestamp::from_second(1_000_000_000).unwrap());
+    approval
+}
+
+fn put(api: &FakeApi, approval: &Approval) {
+    api.put(&path(approval), serde_json::to_value(approval).unwrap());
+}
+
+/// A Job whose worker parked with a call that supervisor and finance have to approve; its pod is gone.
+fn waiting() -> FakeApi {
+    let api = tenant();
+    api.guard();
+    let call = held_call();
+    let approvals = crate::approval::names_of("refund", UID, &call);
+    let mut waits = status(1, Phase::AwaitingApproval);
+    waits.waiting_for = Some(WaitingFor { call: Some(call), approvals });
+    waits.observed_generation = Some(1);
+    waits.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
+    let waits = super::super::status::with_conditions(
+        waits.clone(),
+        &super::super::status::at_work(&waits).observations(),
+        &Stamp { now: Time(at(0)), generation: Some(1) },
+    );
+    api.change(JOB, |job| job["status"] = serde_json::to_value(waits).unwrap());
+    api
+}
+
+fn part(api: &FakeApi, pod: &str) -> Value {
+    let text = api.get(pod)["metadata"]["annotations"][names::ANNOTATION_JOB_PART].as_str().unwrap().to_owned();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[tokio::test]
+async fn nothing_is_written_while_people_think() {
+    let api = waiting();
+    put(&api, &open("supervisor"));
+    put(&api, &open("finance"));
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn with_the_last_decision_the_next_attempt_starts_and_knows_them() {
+    let api = waiting();
+    let supervisor = decided(open("supervisor"), ApprovalVerdict::Approve);
+    let finance = open("finance");
+    put(&api, &supervisor);
+    put(&api, &finance);
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("status {}", path(&supervisor))]);
+    let counted = &api.get(&path(&supervisor))["status"];
+    assert_eq!(
+        (&counted["counted"]["verdict"], &counted["conditions"][0]["reason"]),
+        (&json!("Approve"), &json!("Approved"))
+    );
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0], "the other one has still to decide");
+
+    put(&api, &decided(finance.clone(), ApprovalVerdict::Approve));
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("status {}", path(&finance))]);
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
+    let given = part(&api, POD_2)["approvals"].clone();
+    assert_eq!(given.as_array().unwrap().len(), 2);
+    assert_eq!(given[0]["approver"], "supervisor");
+    assert_eq!(given[0]["verdict"], "Approve");
+    assert_eq!(given[0]["by"], "jane@acme.io");
+    assert_eq!(given[0]["digest"], json!(held_call().digest));
+}
+
+#[tokio::test]
+async fn one_denial_is_enough() {
+    let api = waiting();
+    put(&api, &decided(open("supervisor"), ApprovalVerdict::Deny));
+    put(&api, &open("finance"));
+    look(&api).await.unwrap();
+    look(&api).await.unwrap();
+    let given = part(&api, POD_2)["approvals"].clone();
+    assert_eq!((given.as_array().unwrap().len(), &given[0]["verdict"]), (1, &json!("Deny")));
+}
+
+#[tokio::test]
+async fn what_nobody_decided_in_time_expires_and_so_does_what_came_too_late() {
+    for (approval, writes) in [
+        (expired("supervisor"), vec!["replace", "status"]),
+        (decided(expired("supervisor"), ApprovalVerdict::Approve), vec!["status"]),
+    ] {
+        let api = waiting();
+        put(&api, &approval);
+        put(&api, &open("finance"));
+        look(&api).await.unwrap();
+        let expected: Vec<String> = writes.iter().map(|verb| format!("{verb} {}", path(&approval))).collect();
+        assert_eq!(api.writes(), expected);
+        assert_eq!(api.get(&path(&approval))["status"]["counted"]["verdict"], "Expired");
+        look(&api).await.unwrap();
+        assert_eq!(part(&api, POD_2)["approvals"][0]["verdict"], "Expired");
+    }
+}
+
+#[tokio::test]
+async fn without_the_policy_nobody_is_asked_and_what_was_decided_then_never_counts() {
+    let api = waiting();
+    put(&api, &open("supervisor"));
+    put(&api, &open("finance"));
+    api.change(&format!("{POLICIES}/approvals"), |policy| policy["spec"]["failurePolicy"] = json!("Ignore"));
+    look(&api).await.unwrap();
+    assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "ApprovalPolicyMissing"));
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
+
+    let forged = decided(open("supervisor"), ApprovalVerdict::Approve);
+    put(&api, &forged);
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("delete {}", path(&forged))]);
+
+    // With the policy, the worker is started to tell the call again, and nobody has decided.
+    api.guard();
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
+    assert_eq!(part(&api, POD_2)["approvals"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_approval_that_is_not_what_was_asked_goes() {
+    let mut edited = decided(open("supervisor"), ApprovalVerdict::Approve);
+    edited.spec.arguments = "other arguments".to_owned();
+    let mut foreign = decided(open("supervisor"), ApprovalVerdict::Approve);
+    foreign.spec.approver = "me".to_owned();
+    for approval in [edited, foreign] {
+        let api = waiting();
+        put(&api, &approval);
+        put(&api, &open("finance"));
+        look(&api).await.unwrap();
+        assert_eq!(api.writes(), [format!("delete {}", path(&approval))]);
+    }
+}
