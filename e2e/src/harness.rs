@@ -18,6 +18,7 @@
 //! object looked last. A failed story leaves its namespace behind, and prints what is in it.
 
 pub mod admission;
+mod approvals;
 pub mod audit;
 pub mod cluster;
 pub mod command;
@@ -37,6 +38,7 @@ mod skill;
 mod tenant;
 mod wait;
 
+pub use approvals::Person;
 pub use cluster::Cluster;
 pub use figures::figure;
 pub use job::{JobDraft, JobHandle};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::{Request, header};
-use bloomery_crds::v1alpha1::{Job, Model, Skill};
+use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
 use serde::Deserialize;
@@ -33,6 +33,11 @@ impl Tenant {
     /// The way in for Models.
     pub fn models(&self) -> Door {
         self.door::<Model>()
+    }
+
+    /// The way in for Approvals.
+    pub fn approvals(&self) -> Door {
+        self.door::<Approval>()
     }
 
     fn door<K: Resource<DynamicType = ()>>(&self) -> Door {

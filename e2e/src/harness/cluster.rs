@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use axum::http::{HeaderName, HeaderValue};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -24,14 +25,28 @@ impl Cluster {
     pub async fn connect() -> Self {
         static INSTALL: OnceLock<()> = OnceLock::new();
         INSTALL.get_or_init(install);
-        let config = Kubeconfig::read_from(kubeconfig()).expect("the kubeconfig can be read");
-        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default())
-            .await
-            .expect("the kubeconfig names a cluster");
+        let config = config().await;
         // What is under way when a connection to another process is made belongs to that one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self { client: Client::try_from(config).expect("a client can be made") }
     }
+
+    /// A client with the rights of somebody else, who need not exist.
+    pub async fn acting_as(&self, user: &str, groups: &[&str]) -> Client {
+        let mut config = config().await;
+        let value = |text: &str| HeaderValue::from_str(text).expect("a name is a header's value");
+        config.headers.push((HeaderName::from_static("impersonate-user"), value(user)));
+        for group in groups.iter().chain(&["system:authenticated"]) {
+            config.headers.push((HeaderName::from_static("impersonate-group"), value(group)));
+        }
+        Client::try_from(config).expect("a client can be made")
+    }
+}
+
+async fn config() -> Config {
+    let config = Kubeconfig::read_from(kubeconfig()).expect("the kubeconfig can be read");
+    let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
+    config.expect("the kubeconfig names a cluster")
 }
 
 /// Whether this is the cluster of `e2e/cluster`: its processes, volumes and audit log are on this machine.

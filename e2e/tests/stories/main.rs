@@ -12,6 +12,7 @@
     reason = "tests, and what they share: a story is one future on a thread of its own, and fails by panicking"
 )]
 
+mod approvals;
 mod budget;
 mod conversations;
 mod crds;

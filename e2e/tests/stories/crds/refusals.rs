@@ -247,6 +247,8 @@ async fn a_skill_with_a_bad_engine_is_refused_with_the_path_of_the_field() {
             ),
             ("spec.engine.replyPolisher.model", "should match", engine(json!({"replyPolisher": {"model": "Fast_1"}}))),
             ("spec.engine.approver", "should match", engine(json!({"approver": "The Boss"}))),
+            ("spec.engine.approvalExpiry", "should match", engine(json!({"approvalExpiry": "0s"}))),
+            ("spec.engine.approvalExpiry", "at most 8760h", engine(json!({"approvalExpiry": "8760h1s"}))),
             ("spec.engine.limits.steps", "greater than or equal to 1", limits(json!({"steps": 0}))),
             ("spec.engine.limits.toolCalls", "greater than or equal to 1", limits(json!({"toolCalls": 0}))),
             ("spec.engine.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),

@@ -1,0 +1,358 @@
+//! Held calls that people decide on, and every way round them.
+//!
+//! What checks decisions is one object of the cluster, which one of these stories changes: they take turns.
+
+use std::time::Duration;
+
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
+use bloomery_e2e::harness::audit;
+use bloomery_e2e::harness::{
+    JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, gone, operator, refund_of, story,
+};
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+/// The order whose refund is 901.90.
+const DEAR: &str = "A-443";
+
+/// What the chart calls the policy and its binding.
+const GUARD: &str = "bloomery-approvals";
+
+/// Own writes of a Job that parks once and goes on: those of one attempt, and 6.
+const WRITES: usize = 6 + 6;
+
+/// A shop where refunds over 500 are for the supervisor, and a Job that waits with one of 901.90.
+async fn waiting<'t>(tenant: &'t Tenant, denied: Option<&str>, expiry: Option<&str>) -> (Shop, JobHandle<'t>) {
+    let amount = 901.9;
+    let last = match denied {
+        None => Turn::answer(DEAR).after_result("refunded"),
+        Some(told) => Turn::answer(DEAR).after_result(told),
+    };
+    let turns = [
+        call("check_eligibility", json!({"order_id": DEAR})),
+        call("process_refund", json!({"order_id": DEAR, "amount": amount})),
+        last,
+    ];
+    let shop = tenant.shop(&[conversation(DEAR, turns)]).await;
+    tenant
+        .skill("cs-tier-1")
+        .with(|spec| {
+            spec.policy = Some(
+                serde_json::from_value(json!({"approvals": [{
+                    "toolId": "process_refund", "when": "amount > 500", "action": "require_approval",
+                    "approver": "supervisor",
+                }]}))
+                .expect("a policy"),
+            );
+            let engine = json!({"approvalExpiry": expiry.unwrap_or("1h")});
+            spec.engine = Some(serde_json::from_value(engine).expect("an engine"));
+        })
+        .await;
+    let job = tenant.job("dear").goal(&format!("Refund order {DEAR}")).await;
+    job.until_phase(Phase::AwaitingApproval).await;
+    (shop, job)
+}
+
+fn refused(answer: Result<(), String>, because: &str) {
+    match answer {
+        Ok(()) => panic!("it should be refused: {because}"),
+        Err(sentence) => assert!(sentence.contains(because), "`{because}` should be said in: {sentence}"),
+    }
+}
+
+#[tokio::test]
+async fn an_approved_refund_is_made_once() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let (shop, job) = waiting(tenant, None, None).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        let spec = &approval.spec;
+        assert_eq!((spec.job.as_str(), spec.tool.as_str()), ("dear", "process_refund"));
+        assert_eq!(spec.arguments, format!(r#"{{"amount":901.9,"order_id":"{DEAR}"}}"#));
+        assert!(spec.rules[0].text.contains("amount > 500"), "{:?}", spec.rules);
+        assert!(spec.events.iter().any(|line| line.contains("tool.held")), "{:?}", spec.events);
+        let status = job.until("the Approval in status", |status| status.waiting_for.is_some()).await;
+        assert_eq!(status.waiting_for.expect("it waits").approvals, [approval.name_any()]);
+        job.waits_for("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
+        job.pods_have_ended().await;
+        assert_eq!(shop.ledger.summary().await.effects, 0, "what is held does not happen");
+
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        let jane = tenant.person("jane@acme.io").await;
+        jane.decides(&approval, "Approve", "it is in order").await.expect("she may");
+        let status = job.succeeded().await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(2));
+        shop.refunded_once(DEAR).await;
+        let counted = tenant.counted(&approval).await;
+        assert_eq!(
+            counted.status.and_then(|status| status.counted).map(|counted| counted.verdict),
+            Some(ApprovalVerdict::Approve)
+        );
+        let row = tenant.approvals().row(&approval.name_any(), true).await;
+        for (column, cell) in [
+            ("Job", "dear"),
+            ("Tool", "process_refund"),
+            ("Approver", "supervisor"),
+            ("Decision", "Approve"),
+            ("By", "jane@acme.io"),
+            ("Counted", "Approve"),
+            ("Arguments", &approval.spec.arguments),
+        ] {
+            assert_eq!(row[column], cell, "{column}");
+        }
+        shop.model.found_no_fault().await;
+        if cluster::is_local_or_says("the audit log") {
+            let writes = audit::until_quiet(&tenant.namespace, Duration::from_secs(5), Duration::from_mins(1)).await;
+            let of_job: Vec<_> = writes
+                .into_iter()
+                .filter(|asked| {
+                    ["pods", "skilljobs/status", "approvals", "approvals/status"].contains(&asked.resource.as_str())
+                })
+                .collect();
+            figure("own writes for a Job that parks and goes on (at most 12)", of_job.len());
+            assert!(of_job.len() <= WRITES, "{}", audit::list(&of_job));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_approval_that_somebody_deletes_is_asked_anew() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let (shop, job) = waiting(tenant, None, None).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        job.pods_have_ended().await;
+        tenant.remove::<Approval>(&approval.name_any()).await;
+        gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
+        let anew = tenant.approval_for(&job, "supervisor").await;
+        assert_eq!((anew.name_any(), anew.spec.decision.is_none()), (approval.name_any(), true));
+        job.until("the call to be told again", |status| {
+            status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)
+        })
+        .await;
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        let jane = tenant.person("jane@acme.io").await;
+        jane.decides(&anew, "Approve", "").await.expect("she may");
+        job.succeeded().await;
+        shop.refunded_once(DEAR).await;
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_holds_with_different_approvers_need_both() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of(DEAR)]).await;
+        tenant.skill("cs-tier-1").tier_one().await;
+        let job = tenant.job("dear").goal(&format!("Refund order {DEAR}")).await;
+        job.until_phase(Phase::AwaitingApproval).await;
+        tenant.lets_approve("jane@acme.io", &["supervisor", "default"]).await;
+        let jane = tenant.person("jane@acme.io").await;
+        let first = tenant.approval_for(&job, "supervisor").await;
+        jane.decides(&first, "Approve", "").await.expect("she may");
+        tenant.counted(&first).await;
+        let status = job.until("the Job to be as it was", |_| true).await;
+        assert_eq!(status.phase, Some(Phase::AwaitingApproval), "the other one has still to decide");
+        let second = tenant.approval_for(&job, "default").await;
+        jane.decides(&second, "Approve", "").await.expect("she may");
+        job.succeeded().await;
+        shop.refunded_once(DEAR).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_denied_is_told_to_the_model_which_goes_on() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let (shop, job) = waiting(tenant, Some("it arrived whole"), None).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        let jane = tenant.person("jane@acme.io").await;
+        jane.decides(&approval, "Deny", "it arrived whole").await.expect("she may");
+        let status = job.succeeded().await;
+        assert_eq!(status.gates.map(|gates| gates.pre_tool.denied), Some(1));
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_nobody_decides_expires_and_is_told_to_the_model() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let (shop, job) = waiting(tenant, Some("nobody decided"), Some("5s")).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        let counted = tenant.counted(&approval).await;
+        let decision = counted.spec.decision.clone().expect("the operator says so");
+        assert_eq!((decision.verdict, decision.by), (ApprovalVerdict::Expired, operator_user()));
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        let jane = tenant.person("jane@acme.io").await;
+        refused(jane.decides(&counted, "Approve", "too late").await, "a decision is never changed");
+        job.succeeded().await;
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+fn operator_user() -> String {
+    format!("system:serviceaccount:{}:{}", operator::NAMESPACE, operator::RELEASE)
+}
+
+fn approve(by: &str) -> Value {
+    json!({"verdict": "Approve", "by": by})
+}
+
+/// Who may decide, about something else than what was asked.
+async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
+    for (field, value) in [
+        ("arguments", json!(r#"{"amount":9000}"#)),
+        ("argumentsDigest", json!(format!("sha256:{}", "0".repeat(64)))),
+        ("callId", json!("c-99")),
+        ("tool", json!("track_order")),
+        ("jobUid", json!("another")),
+        ("job", json!("another")),
+        ("expiresAt", json!("2099-01-01T00:00:00Z")),
+        ("rules", json!([])),
+        ("rules", Value::Null),
+        ("events", json!(["nothing"])),
+        ("goal", Value::Null),
+    ] {
+        let patch = json!({"spec": {field: value, "decision": approve("jane@acme.io")}});
+        refused(jane.changes(approval, &patch).await, "fixed");
+        refused(admin.changes(approval, &json!({"spec": {field: value}})).await, "fixed");
+    }
+}
+
+#[tokio::test]
+async fn every_way_round_is_closed() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let (shop, job) = waiting(tenant, None, None).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        let worker = format!("system:serviceaccount:{}:cs-tier-1-worker", tenant.namespace);
+        let robot = format!("system:serviceaccount:{}:default", tenant.namespace);
+        for (person, approvers) in [
+            ("jane@acme.io", &["supervisor"][..]),
+            ("mallory@acme.io", &["mallory"]),
+            (worker.as_str(), &["supervisor"]),
+            (robot.as_str(), &["supervisor"]),
+            // More than the chart gives it.
+            (operator_user().as_str(), &["supervisor"]),
+        ] {
+            tenant.lets_approve(person, approvers).await;
+        }
+        let (jane, mallory) = (tenant.person("jane@acme.io").await, tenant.person("mallory@acme.io").await);
+        let admin = tenant.person_of("root@acme.io", &["system:masters"]).await;
+
+        // Somebody who may not, in their own name, in hers, and as the approver that they are.
+        refused(mallory.decides(&approval, "Approve", "").await, "may not approve for supervisor");
+        let in_her_name = json!({"spec": {"decision": approve("jane@acme.io")}});
+        refused(mallory.changes(&approval, &in_her_name).await, "spec.decision.by must be your own name");
+        refused(admin.changes(&approval, &in_her_name).await, "spec.decision.by must be your own name");
+        let as_mallory = json!({"spec": {"approver": "mallory", "decision": approve("mallory@acme.io")}});
+        assert!(mallory.changes(&approval, &as_mallory).await.is_err(), "the approver is changed with the decision");
+        refused(mallory.changes(&approval, &json!({"spec": {"approver": "mallory"}})).await, "is fixed");
+        edits_are_refused(&approval, &jane, &admin).await;
+        refused(jane.decides(&approval, "Expired", "").await, "only the operator says");
+        refused(admin.decides(&approval, "Expired", "").await, "only the operator says");
+        // Machines, whatever their rights are.
+        for machine in [&worker, &robot] {
+            let machine = tenant.person(machine).await;
+            assert!(machine.decides(&approval, "Approve", "").await.is_err(), "{} decides", machine.name);
+        }
+        let its_own = tenant.person_of(&operator_user(), &[]).await;
+        refused(its_own.decides(&approval, "Approve", "").await, "the operator decides nothing");
+        // Made by somebody else, decided or not; and made decided by the operator itself.
+        let mut forged = Approval::new("forged", approval.spec.clone());
+        refused(jane.makes(&forged).await, "only the operator makes Approvals");
+        refused(admin.makes(&forged).await, "only the operator makes Approvals");
+        forged.spec.decision = serde_json::from_value(approve(&operator_user())).ok();
+        refused(its_own.makes(&forged).await, "made without a decision");
+        // A status that says that it counts.
+        let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
+        refused(jane.changes_status(&approval, &counts).await, "only the operator writes the status");
+        refused(admin.changes_status(&approval, &counts).await, "only the operator writes the status");
+
+        let status = job.until("the Job to be as it was", |_| true).await;
+        assert_eq!(status.phase, Some(Phase::AwaitingApproval), "nothing of that decided anything");
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        refused(jane.decides(&approval, "Deny", "").await, "a decision is never changed");
+        refused(jane.changes(&approval, &json!({"spec": {"decision": null}})).await, "a decision is never changed");
+        job.succeeded().await;
+        shop.refunded_once(DEAR).await;
+        let changed = json!({"counted": {"verdict": "Deny"}});
+        refused(its_own.changes_status(&approval, &changed).await, "what has counted is never changed");
+    })
+    .await;
+}
+
+/// What checks decisions, to be taken away and put back.
+struct Guard {
+    policies: Api<ValidatingAdmissionPolicy>,
+    bindings: Api<ValidatingAdmissionPolicyBinding>,
+}
+
+impl Guard {
+    fn of(tenant: &Tenant) -> Self {
+        let client = || tenant.cluster.client.clone();
+        Self { policies: Api::all(client()), bindings: Api::all(client()) }
+    }
+
+    async fn binding_removed(&self) -> ValidatingAdmissionPolicyBinding {
+        let mut binding = self.bindings.get(GUARD).await.expect("the binding is there");
+        self.bindings.delete(GUARD, &DeleteParams::default()).await.expect("it can be deleted");
+        binding.metadata.resource_version = None;
+        binding.metadata.uid = None;
+        binding
+    }
+
+    async fn binding_restored(&self, binding: &ValidatingAdmissionPolicyBinding) {
+        self.bindings.create(&PostParams::default(), binding).await.expect("it can be made again");
+    }
+
+    async fn fails(&self, how: &str) {
+        let patch = json!({"spec": {"failurePolicy": how}});
+        self.policies.patch(GUARD, &PatchParams::default(), &Patch::Merge(&patch)).await.expect("it can be changed");
+    }
+}
+
+#[tokio::test]
+async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let guard = Guard::of(tenant);
+        let binding = guard.binding_removed().await;
+        let (shop, job) = waiting(tenant, None, None).await;
+        job.waits_for("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
+        assert!(tenant.approvals_of(&job).await.is_empty(), "nobody is asked");
+        guard.binding_restored(&binding).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        job.waits_for("AwaitingApproval", &["supervisor"]).await;
+
+        // Decided while the policy is another: by somebody who may even do so.
+        guard.fails("Ignore").await;
+        job.waits_for("ApprovalPolicyMissing", &[GUARD, "not as it was shipped"]).await;
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        let jane = tenant.person("jane@acme.io").await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        guard.fails("Fail").await;
+        let anew = tenant.approval_for(&job, "supervisor").await;
+        assert_eq!(anew.spec.decision, None);
+        jane.decides(&anew, "Approve", "").await.expect("she may");
+        job.succeeded().await;
+        shop.refunded_once(DEAR).await;
+    })
+    .await;
+}
