@@ -1,14 +1,17 @@
 //! What the command line takes.
 
+mod cluster;
 mod local;
 
+pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, Output, RunArgs};
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Write Skills, know what is wrong with them before a cluster does, and run them without one.
+/// Write Skills, know what is wrong with them before a cluster does, run them without one, and decide what their Jobs
+/// ask on a cluster.
 #[derive(Debug, Parser)]
 #[command(name = "bloomery", version, after_help = EXITS)]
 pub struct Args {
@@ -35,6 +38,12 @@ pub enum Command {
     Import(ImportArgs),
     /// Find what is wrong with Skills, all at once, with line and column
     Lint(LintArgs),
+    /// Approve a call that a Job on a cluster holds, in your own name
+    Approve(DecideArgs),
+    /// Deny a call that a Job on a cluster holds, in your own name
+    Deny(DecideArgs),
+    /// Say whether you may decide for an approver
+    CanApprove(CanApproveArgs),
     /// Print a script that completes commands in a shell
     Completion {
         /// The shell

@@ -19,6 +19,8 @@ pub enum Exit {
     Refused = 4,
     /// The Job was escalated: a person has to look.
     Escalated = 5,
+    /// It is too late: it is decided, or the time is up.
+    Late = 6,
     /// The Job is parked, and can go on.
     Parked = 7,
     /// Another process has taken the Job over.

@@ -6,6 +6,7 @@ mod table;
 
 use crate::args::{GetArgs, Output};
 use crate::exit::{Exit, Trouble};
+use crate::output;
 use crate::plain;
 use crate::run::document::{self, Document};
 use crate::run::ending;
@@ -171,10 +172,10 @@ fn seen(memory: &Path, slag: &Slag, Document { revision, part, .. }: Document) -
     Ok(Seen { job, skill: slag.name.clone(), goal, status, here })
 }
 
-fn written(what: &impl Serialize, output: Output) -> Result<String, Trouble> {
-    let text = match output {
-        Output::Json => serde_json::to_string_pretty(what).map(|text| text + "\n").map_err(|error| error.to_string()),
-        Output::Yaml => serde_yaml::to_string(what).map_err(|error| error.to_string()),
+fn written(what: &impl Serialize, form: Output) -> Result<String, Trouble> {
+    let text = match form {
+        Output::Json => output::json(what),
+        Output::Yaml => output::yaml(what),
     };
     text.map_err(Trouble::failed)
 }

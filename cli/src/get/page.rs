@@ -2,15 +2,11 @@
 
 use super::kept::{Kept, OLDER};
 use super::{Item, Seen};
-use crate::plain;
+use crate::page::Page;
 use crate::run::ending::{field, spent};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict};
 use serde_json::{Map, Value};
-use std::fmt::Write;
-
-/// How wide the names on the left are.
-const NAMES: usize = 12;
 
 /// The page of a Job.
 pub(super) fn of(item: &Item) -> String {
@@ -35,7 +31,7 @@ fn of_file(Kept { job, skill, goal, status, file }: &Kept) -> String {
     if let Some(result) = status.as_ref().and_then(|status| status.result.as_ref()) {
         page.result(result.verified, &result.text, &result.fields);
     }
-    page.0
+    page.text()
 }
 
 fn of_log(seen: &Seen) -> String {
@@ -73,7 +69,7 @@ fn of_log(seen: &Seen) -> String {
     if let Some(on) = &here.on {
         page.line("Unfinished", on);
     }
-    page.0
+    page.text()
 }
 
 fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
@@ -83,20 +79,7 @@ fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
     if code == phase { format!("{phase}: {message}") } else { format!("{phase}, {code}: {message}") }
 }
 
-/// What is written so far.
-#[derive(Default)]
-struct Page(String);
-
 impl Page {
-    /// A name, and a text that may have several lines.
-    fn line(&mut self, name: &str, text: &str) {
-        for (at, line) in plain::lines(text.trim_end()).lines().enumerate() {
-            let name = if at == 0 { name } else { "" };
-            // Nothing fails that writes to a string.
-            let _ = writeln!(self.0, "{}", format!("{name:NAMES$}{line}").trim_end());
-        }
-    }
-
     fn result(&mut self, is_verified: bool, text: &str, fields: &Map<String, Value>) {
         self.line(if is_verified { "Answer" } else { "Draft" }, text);
         for (name, value) in fields {

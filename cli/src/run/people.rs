@@ -3,15 +3,12 @@
 mod dialogue;
 
 use super::screen::Screen;
+use crate::terminal;
 use bloomery_engine::people::{Ask, Said};
 use bloomery_worker::driver::People;
-use std::io::{self, BufRead, IsTerminal};
 use std::pin::Pin;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-
-/// The longest line that is read, in bytes; a terminal gives less.
-const MAX_LINE: u64 = 64 * 1024;
 
 /// A terminal at which somebody sits.
 #[derive(Debug)]
@@ -25,14 +22,14 @@ pub struct Terminal {
 impl Terminal {
     /// The terminal that this process was started at; none where its input or its messages go elsewhere.
     pub fn open(screen: &Screen) -> Option<Self> {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !terminal::is_here() {
             return None;
         }
         let by = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         let (sender, lines) = unbounded_channel();
         // A read of a terminal cannot be called off: the thread ends with the process.
         std::thread::spawn(move || {
-            while let Some(line) = read_line() {
+            while let Some(line) = terminal::read_line() {
                 if sender.send(line).is_err() {
                     break;
                 }
@@ -85,15 +82,5 @@ impl People for Terminal {
 
     fn ask<'a>(&'a self, asks: &'a [Ask<'a>]) -> Pin<Box<dyn Future<Output = Option<Said>> + 'a>> {
         Box::pin(self.answer(asks))
-    }
-}
-
-/// The next line; none at the end of the input.
-fn read_line() -> Option<String> {
-    let mut line = Vec::new();
-    let read = io::Read::take(io::stdin().lock(), MAX_LINE).read_until(b'\n', &mut line);
-    match read {
-        Ok(bytes) if bytes > 0 => Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()),
-        Ok(_) | Err(_) => None,
     }
 }

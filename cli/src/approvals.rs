@@ -1,0 +1,101 @@
+//! `bloomery approve`, `deny` and `can-approve`: people decide on held calls, through their own kubeconfig, with their
+//! own rights and in their own name. Whether they may is the API server's to say.
+
+mod desk;
+#[cfg(test)]
+mod fixtures;
+mod page;
+mod rights;
+mod which;
+
+use crate::args::{CanApproveArgs, DecideArgs};
+use crate::cluster::Cluster;
+use crate::exit::{Exit, Trouble};
+use crate::page::coloured;
+use crate::{plain, terminal};
+use bloomery_crds::v1alpha1::{ApprovalDecision, ApprovalVerdict};
+use desk::Desk;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use std::io::{self, Write};
+
+/// Decides on an Approval.
+///
+/// # Errors
+/// If it is not decided, with the reason.
+pub fn decide(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Trouble> {
+    if !args.yes && !terminal::is_here() {
+        return Err(Trouble::usage("there is no terminal at which you could be asked: --yes decides without"));
+    }
+    on_a_runtime(deciding(args, verdict))
+}
+
+/// Says whether this user may decide.
+///
+/// # Errors
+/// If that cannot be known.
+pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Trouble> {
+    // 1 says no, and nothing else.
+    on_a_runtime(asking(args)).map_err(|Trouble { message, .. }| Trouble::usage(message))
+}
+
+fn on_a_runtime(command: impl Future<Output = Result<Exit, Trouble>>) -> Result<Exit, Trouble> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Trouble::failed(error.to_string()))?.block_on(command)
+}
+
+async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Trouble> {
+    let desk = Desk::new(Cluster::find(&args.cluster).await?);
+    let approval = which::open(desk.named(&args.name).await?, Timestamp::now())?;
+    let by = desk.cluster.user().await?;
+    anstream::eprint!("{}", coloured(&page::of(&approval, &by, Timestamp::now())));
+    if !args.yes && !confirmed(verdict).await? {
+        return Err(Trouble::failed("nothing was decided"));
+    }
+    let reason = args.reason.clone().filter(|reason| !reason.is_empty());
+    let decided = desk.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
+    print(&page::decided(&decided, verdict, args.output)?)
+}
+
+/// Asks whoever sits at the terminal. Only a clear word decides.
+async fn confirmed(verdict: ApprovalVerdict) -> Result<bool, Trouble> {
+    let asked = tokio::task::spawn_blocking(move || {
+        terminal::forget_typed();
+        loop {
+            anstream::eprint!("{}", page::question(verdict));
+            let Some(line) = terminal::read_line() else { return false };
+            match page::answer(&line) {
+                Some(answer) => return answer,
+                None => plain::say("Type yes or no."),
+            }
+        }
+    });
+    asked.await.map_err(|error| Trouble::failed(error.to_string()))
+}
+
+async fn asking(args: &CanApproveArgs) -> Result<Exit, Trouble> {
+    let desk = Desk::new(Cluster::find(&args.cluster).await?);
+    let approval = match &args.name {
+        Some(name) => Some(desk.named(name).await?),
+        None => None,
+    };
+    let approval = approval.map(|named| which::one(named, Timestamp::now())).transpose()?;
+    let approver = approval.as_ref().map_or(args.approver.as_deref(), |approval| Some(&approval.spec.approver));
+    let Some(approver) = approver else { return Err(Trouble::usage("an Approval or an approver is needed")) };
+    let name = approval.as_ref().map(ResourceExt::name_any);
+    let missing = desk.cluster.missing(rights::to_decide(approver, name.as_deref())).await?;
+    if missing.is_empty() {
+        return print("yes\n");
+    }
+    let by = desk.cluster.user().await?;
+    print("no\n")?;
+    plain::say(&format!("bloomery: {}", rights::told(&by, &desk.cluster.namespace, &missing)));
+    Ok(Exit::Bad)
+}
+
+fn print(text: &str) -> Result<Exit, Trouble> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::failed(error.to_string())),
+        _ => Ok(Exit::Good),
+    }
+}

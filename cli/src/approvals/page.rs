@@ -1,0 +1,120 @@
+//! What a person reads who decides, and what they have decided.
+//!
+//! They decide about what stands there: whatever would hide something, or steer the terminal, is written out.
+
+use super::which::past;
+use crate::args::ObjectOutput;
+use crate::exit::Trouble;
+use crate::page::Page;
+use crate::plain::shown;
+use bloomery_crds::canonical;
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, HoldRule};
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+use serde_json::Value;
+
+/// An Approval, as it is put before whoever is to decide as `by`.
+pub(super) fn of(approval: &Approval, by: &str, now: Timestamp) -> String {
+    let spec = &approval.spec;
+    let mut page = Page::default();
+    let namespace = approval.namespace().unwrap_or_default();
+    page.line("Approval", &format!("{} of the Job {} in {namespace}", approval.name_any(), spec.job));
+    page.line("Tool", &shown(&spec.tool));
+    page.line("Arguments", &arguments(&spec.arguments));
+    page.line("Held by", &spec.rules.iter().map(rule).collect::<Vec<_>>().join("\n"));
+    page.line("Asks", &shown(&spec.approver));
+    page.line("Until", &until(spec.expires_at.0, now));
+    page.line("Goal", &visible(&spec.goal));
+    page.line("Led to it", &spec.events.iter().map(|line| shown(line)).collect::<Vec<_>>().join("\n"));
+    page.line("You", &shown(by));
+    page.text()
+}
+
+/// The arguments as a table: a name and a value in JSON a line. Where a table would not say the same, the text itself.
+fn arguments(text: &str) -> String {
+    let parsed = canonical::parse(text).ok().filter(|value| canonical::to_string(value) == text);
+    let Some(Value::Object(fields)) = parsed else { return shown(text) };
+    if fields.is_empty() {
+        return "none".to_owned();
+    }
+    let names: Vec<String> = fields.keys().map(|name| field_name(name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let indent = format!("\n{:width$}  ", "");
+    let rows = names.iter().zip(fields.values());
+    let rows = rows.map(|(name, value)| format!("{name:width$}  {}", self::value(value).replace('\n', &indent)));
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+/// A name that could be taken for more than a name is quoted.
+fn field_name(name: &str) -> String {
+    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    if is_plain { name.to_owned() } else { shown(&Value::from(name).to_string()) }
+}
+
+/// A value in JSON; a text of several lines is broken after each of its line ends.
+fn value(value: &Value) -> String {
+    let json = |value: &Value| shown(&canonical::to_string(value));
+    let Value::String(text) = value else { return json(value) };
+    let unquoted = |line: &str| {
+        let quoted = json(&Value::from(line));
+        quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&quoted).to_owned()
+    };
+    let lines: Vec<String> = text.split_inclusive('\n').map(unquoted).collect();
+    format!("\"{}\"", lines.join("\n"))
+}
+
+fn rule(rule: &HoldRule) -> String {
+    let approver = rule.approver.as_ref().map(|name| format!(", asks {}", shown(name))).unwrap_or_default();
+    format!("{} ({}{approver})", shown(&rule.text), rule.layer)
+}
+
+fn until(expires: Timestamp, now: Timestamp) -> String {
+    let left = expires.duration_since(now);
+    let whole = if left.as_mins() > 0 { SignedDuration::from_mins(left.as_mins()) } else { left };
+    format!("{expires}, {:#} from now", SignedDuration::from_secs(whole.as_secs()))
+}
+
+fn visible(text: &str) -> String {
+    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// What stands before the cursor.
+pub(super) fn question(verdict: ApprovalVerdict) -> &'static str {
+    match verdict {
+        ApprovalVerdict::Approve => "Approve this call? yes or no: ",
+        ApprovalVerdict::Deny | ApprovalVerdict::Expired => "Deny this call? yes or no: ",
+    }
+}
+
+/// What a typed line means, where it is clear.
+pub(super) fn answer(line: &str) -> Option<bool> {
+    let line = line.trim();
+    let is = |word: &str| line.eq_ignore_ascii_case(word);
+    match () {
+        () if is("yes") || is("y") => Some(true),
+        () if is("no") || is("n") => Some(false),
+        () => None,
+    }
+}
+
+/// The result, for stdout.
+///
+/// # Errors
+/// If it cannot be written in that form.
+pub(super) fn decided(
+    approval: &Approval,
+    verdict: ApprovalVerdict,
+    output: Option<ObjectOutput>,
+) -> Result<String, Trouble> {
+    let name = format!("approval.bloomery.dev/{}", approval.name_any());
+    let text = match output {
+        None => Ok(format!("{name} {}\n", past(verdict))),
+        Some(ObjectOutput::Name) => Ok(format!("{name}\n")),
+        Some(ObjectOutput::Json) => crate::output::json(approval),
+        Some(ObjectOutput::Yaml) => crate::output::yaml(approval),
+    };
+    text.map_err(Trouble::failed)
+}
+
+#[cfg(test)]
+mod tests;

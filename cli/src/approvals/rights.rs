@@ -1,0 +1,62 @@
+//! What somebody needs to decide, and what is said where it is missing.
+
+use crate::cluster::{GROUP, Right};
+
+/// The rights that a decision for an approver takes: on one Approval, or on all.
+pub(super) fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
+    vec![
+        Right { verb: "approve", resource: "approvers", name: Some(approver.to_owned()) },
+        Right { verb: "patch", resource: "approvals", name: approval.map(str::to_owned) },
+    ]
+}
+
+/// The rights that reading takes: one by its name, and those of a Job.
+pub(super) fn to_read() -> Vec<Right> {
+    ["get", "list"].map(|verb| Right { verb, resource: "approvals", name: None }).to_vec()
+}
+
+/// What is missing, and how a role gives it.
+pub(super) fn told(user: &str, namespace: &str, missing: &[Right]) -> String {
+    let what: Vec<String> = missing.iter().map(words).collect();
+    let mut rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", rule(right))).collect();
+    rules.dedup();
+    format!(
+        "{user} may not decide in the namespace {namespace}: missing is {}.\n\
+         A RoleBinding to the chart's ClusterRole for approvers (bloomery-approver) gives it for all, or one to a Role with:{}",
+        what.join(", and "),
+        rules.concat()
+    )
+}
+
+fn words(Right { verb, resource, name }: &Right) -> String {
+    let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+    format!("the verb {verb} on {resource}.{GROUP}{name}")
+}
+
+/// A rule of a role. Approvals come and go: no role names them.
+fn rule(Right { verb, resource, name }: &Right) -> String {
+    let names = match name {
+        Some(name) if *resource == "approvers" => format!("resourceNames: [{name}], "),
+        _ => String::new(),
+    };
+    let verbs = if *resource == "approvals" { "get, list, patch" } else { verb };
+    format!("- {{apiGroups: [{GROUP}], resources: [{resource}], {names}verbs: [{verbs}]}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_with_the_rule_that_gives_it() {
+        let said = told("mallory@acme.io", "acme", &to_decide("supervisor", Some("refund-1")));
+        insta::assert_snapshot!(said);
+    }
+
+    #[test]
+    fn what_is_there_is_not_said() {
+        let approver_only = &to_decide("supervisor", None)[..1];
+        let said = told("mallory@acme.io", "acme", approver_only);
+        assert!(said.contains("approve on approvers.bloomery.dev/supervisor") && !said.contains("patch"), "{said}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Which Approval a name means, and whether it is open: decided over values.
+
+use crate::exit::{Exit, Trouble};
+use bloomery_crds::nearest;
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// What there is under a name.
+#[derive(Debug)]
+pub(super) enum Named {
+    /// An Approval of that name.
+    Approval(Box<Approval>),
+    /// Those of the Job of that name, at least one.
+    OfJob(String, Vec<Approval>),
+}
+
+/// The one open Approval that is meant.
+///
+/// # Errors
+/// If it is open no more, or there are several.
+pub(super) fn open(named: Named, now: Timestamp) -> Result<Approval, Trouble> {
+    let approval = one(named, now)?;
+    match closed(&approval, now) {
+        Some(why) => Err(late(format!("{} {why}", approval.name_any()))),
+        None => Ok(approval),
+    }
+}
+
+/// The one Approval that is meant: that of the name, open or not, or the Job's open one.
+///
+/// # Errors
+/// If a Job has none that is open, or several.
+pub(super) fn one(named: Named, now: Timestamp) -> Result<Approval, Trouble> {
+    let (job, all) = match named {
+        Named::Approval(approval) => return Ok(*approval),
+        Named::OfJob(job, all) => (job, all),
+    };
+    let (mut open, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|approval| closed(approval, now).is_none());
+    match (open.pop(), open.len()) {
+        (Some(approval), 0) => Ok(approval),
+        (None, _) => Err(late(format!("no Approval of the Job {job} is open:{}", list(&others, now)))),
+        (Some(last), _) => {
+            open.push(last);
+            Err(Trouble::usage(format!("the Job {job} has several open Approvals; name one:{}", list(&open, now))))
+        }
+    }
+}
+
+/// Why nothing can be decided, where that is so.
+pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
+    let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
+    if counted.is_some_and(|counted| counted.verdict == ApprovalVerdict::Expired) {
+        return Some(format!("expired at {}: nobody decided in time", approval.spec.expires_at.0));
+    }
+    if let Some(decision) = &approval.spec.decision {
+        let (word, reason) = (past(decision.verdict), decision.reason.as_deref().unwrap_or_default());
+        let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        return Some(format!("is {word} already, by {}{because}", decision.by));
+    }
+    if approval.metadata.deletion_timestamp.is_some() {
+        return Some("is being deleted".to_owned());
+    }
+    let expires = approval.spec.expires_at.0;
+    (now >= expires).then(|| format!("expired at {expires}, by the clock of this machine: {now}"))
+}
+
+/// What somebody has done who decided so.
+pub(super) fn past(verdict: ApprovalVerdict) -> &'static str {
+    match verdict {
+        ApprovalVerdict::Approve => "approved",
+        ApprovalVerdict::Deny => "denied",
+        ApprovalVerdict::Expired => "expired",
+    }
+}
+
+fn list(approvals: &[Approval], now: Timestamp) -> String {
+    let mut text = String::new();
+    for approval in approvals {
+        let spec = &approval.spec;
+        let standing = closed(approval, now).unwrap_or_else(|| format!("asks {}", spec.approver));
+        // Nothing fails that writes to a string.
+        let _ = write!(text, "\n  {}  {}: {standing}", approval.name_any(), spec.tool);
+    }
+    text
+}
+
+/// That there is nothing of a name, with the name that is near. `known` are the names of Approvals and of their Jobs.
+pub(super) fn unknown(name: &str, namespace: &str, known: &BTreeSet<String>) -> Trouble {
+    let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
+    let near = if known.is_empty() { " There are no Approvals in it.".to_owned() } else { near };
+    Trouble::usage(format!(
+        "the namespace {namespace} has no Approval {name}, and no Job of that name asks for one.{near}"
+    ))
+}
+
+/// That an Approval is not as it was when it was shown.
+pub(super) fn changed(now_there: Option<&Approval>, name: &str, now: Timestamp) -> Trouble {
+    match now_there.map(|approval| closed(approval, now)) {
+        Some(Some(why)) => late(format!("{name} {why}, while you decided: your decision does not count")),
+        Some(None) => {
+            Trouble::failed(format!("{name} has changed since it was shown: look again; nothing was decided"))
+        }
+        None => late(format!("{name} is gone: its Job asks for nothing any more")),
+    }
+}
+
+fn late(message: String) -> Trouble {
+    Trouble { exit: Exit::Late, message }
+}
+
+#[cfg(test)]
+mod tests;

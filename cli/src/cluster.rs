@@ -1,0 +1,153 @@
+//! The way to a cluster: through the user's own kubeconfig, with the user's own rights.
+
+use crate::args::ClusterArgs;
+use crate::exit::Trouble;
+use crate::plain;
+use bloomery_crds::nearest;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kube::api::PostParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use std::time::Duration;
+
+/// How long an answer of the API server is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The group of our kinds.
+pub const GROUP: &str = "bloomery.dev";
+
+/// A cluster, as one user sees one namespace of it.
+pub struct Cluster {
+    /// Speaks with the API server.
+    pub client: Client,
+    /// The namespace.
+    pub namespace: String,
+}
+
+/// A right in a namespace: a verb on a resource of our group, of one name or of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Right {
+    /// The verb.
+    pub verb: &'static str,
+    /// The resource, in the plural.
+    pub resource: &'static str,
+    /// The one object.
+    pub name: Option<String>,
+}
+
+impl Cluster {
+    /// Finds the cluster. Nothing is sent.
+    ///
+    /// # Errors
+    /// If no kubeconfig can be used.
+    pub async fn find(args: &ClusterArgs) -> Result<Self, Trouble> {
+        // It fails where a provider is installed already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut config = config(args).await?;
+        config.read_timeout = Some(PATIENCE);
+        config.reset_reader_on_write = true;
+        if let Some(user) = &args.user {
+            config.auth_info.impersonate = Some(user.clone());
+            config.auth_info.impersonate_groups = Some(args.groups.clone()).filter(|groups| !groups.is_empty());
+        }
+        let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let client = Client::try_from(config).map_err(|error| unusable(&error))?;
+        Ok(Self { client, namespace })
+    }
+
+    /// Who the API server takes this user for.
+    ///
+    /// # Errors
+    /// If it does not say.
+    pub async fn user(&self) -> Result<String, Trouble> {
+        let api = Api::<SelfSubjectReview>::all(self.client.clone());
+        let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await;
+        let review = review.map_err(|error| failed("asking who you are", &error))?;
+        let user = review.status.and_then(|status| status.user_info).and_then(|info| info.username);
+        user.ok_or_else(|| Trouble::failed("the API server does not say who you are"))
+    }
+
+    /// Those of the rights that this user does not have.
+    ///
+    /// # Errors
+    /// If the API server does not say.
+    pub async fn missing(&self, rights: Vec<Right>) -> Result<Vec<Right>, Trouble> {
+        let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
+        let mut missing = Vec::new();
+        for right in rights {
+            let attributes = ResourceAttributes {
+                group: Some(GROUP.to_owned()),
+                resource: Some(right.resource.to_owned()),
+                verb: Some(right.verb.to_owned()),
+                name: right.name.clone(),
+                namespace: Some(self.namespace.clone()),
+                ..ResourceAttributes::default()
+            };
+            let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+            let review = SelfSubjectAccessReview { spec, ..Default::default() };
+            let review = api.create(&PostParams::default(), &review).await;
+            let review = review.map_err(|error| failed("asking what you may do", &error))?;
+            if !review.status.is_some_and(|status| status.allowed) {
+                missing.push(right);
+            }
+        }
+        Ok(missing)
+    }
+}
+
+async fn config(args: &ClusterArgs) -> Result<Config, Trouble> {
+    let read = match &args.kubeconfig {
+        Some(file) => Kubeconfig::read_from(file),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = match read {
+        Ok(kubeconfig) => kubeconfig,
+        // In a pod there is none, and kubectl takes the pod's own account.
+        Err(error) if args.kubeconfig.is_none() && args.context.is_none() => {
+            return Config::incluster().map_err(|_| unusable(&error));
+        }
+        Err(error) => return Err(unusable(&error)),
+    };
+    if let Some(context) = &args.context {
+        let known: Vec<&str> = kubeconfig.contexts.iter().map(|context| context.name.as_str()).collect();
+        if !known.contains(&context.as_str()) {
+            let near = nearest::did_you_mean(context, known);
+            return Err(Trouble::usage(format!("the kubeconfig has no context {context:?}.{near}")));
+        }
+    }
+    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| unusable(&error))
+}
+
+fn unusable(error: &dyn std::error::Error) -> Trouble {
+    Trouble::usage(format!(
+        "no cluster: {}. Name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context",
+        whole(error)
+    ))
+}
+
+/// What went wrong on the way to the API server, or there.
+pub fn failed(doing: &str, error: &kube::Error) -> Trouble {
+    match error {
+        kube::Error::Api(status) => Trouble::failed(format!("{doing}: the API server says: {}", status.message)),
+        kube::Error::SerdeError(error) => {
+            Trouble::failed(format!("{doing}: the API server's answer cannot be read: {error}"))
+        }
+        other => Trouble::failed(format!("{doing}: the API server cannot be reached: {}", whole(other))),
+    }
+}
+
+/// An error with what is behind it, each said once.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let cause = error.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+        next = error.source();
+    }
+    plain::line(&text)
+}

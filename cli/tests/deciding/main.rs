@@ -1,0 +1,287 @@
+//! `bloomery approve`, `deny` and `can-approve`, as people call them, against an API server in memory.
+#![cfg(test)]
+#![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+mod api;
+
+use api::Api;
+use insta::assert_snapshot;
+use rstest::rstest;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Stdio;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+const JANE: &str = "jane@acme.io";
+const READS: [&str; 2] = ["get approvals", "list approvals"];
+
+/// What a command printed, and its exit code.
+struct Ran {
+    exit: i32,
+    out: String,
+    err: String,
+}
+
+/// A cluster, and a person at a shell.
+struct Office {
+    api: Api,
+    home: TempDir,
+}
+
+impl Office {
+    /// With an open Approval of the Job `refund` for the supervisor, who is Jane.
+    async fn open() -> Self {
+        let (api, home) = (Api::default(), tempfile::tempdir().unwrap());
+        kubeconfig(home.path(), &api.serve().await);
+        api.put(approval("refund-1f0c4a9b27", "refund", "supervisor"));
+        api.lets(JANE, &READS);
+        api.lets(JANE, &["patch approvals", "approve approvers/supervisor"]);
+        Self { api, home }
+    }
+
+    /// Runs the command, with nobody at a terminal.
+    async fn runs(&self, args: &[&str]) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_bloomery"))
+            .args(args)
+            .env_clear()
+            .env("KUBECONFIG", self.home.path().join("config"))
+            .stdin(Stdio::null())
+            .output()
+            .await
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// The same, as somebody.
+    async fn runs_as(&self, user: &str, args: &[&str]) -> Ran {
+        self.runs(&[args, &["--as", user]].concat()).await
+    }
+
+    fn decision(&self) -> Value {
+        self.api.approval("refund-1f0c4a9b27")["spec"]["decision"].clone()
+    }
+}
+
+fn kubeconfig(home: &Path, server: &str) {
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "here",
+        "clusters": [{"name": "local", "cluster": {"server": server}}],
+        "users": [{"name": "admin", "user": {}}],
+        "contexts": [{"name": "here", "context": {"cluster": "local", "user": "admin", "namespace": "acme"}}],
+    });
+    std::fs::write(home.join("config"), config.to_string()).unwrap();
+}
+
+fn approval(name: &str, job: &str, approver: &str) -> Value {
+    json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
+        "metadata": {"name": name, "namespace": "acme", "uid": format!("uid of {name}"), "labels": {"bloomery.dev/job": job}},
+        "spec": {
+            "job": job, "jobUid": "uid-1", "approver": approver, "tool": "process_refund", "callId": "c-7",
+            "arguments": r#"{"amount":901.9,"order_id":"A-443"}"#, "argumentsDigest": format!("sha256:{}", "0".repeat(64)),
+            "rules": [{"layer": "Approval", "text": "amount > 500", "approver": approver}],
+            "goal": "Refund order A-443", "events": ["2027-01-15T08:00:00Z    9 tool.held           c-7"],
+            "expiresAt": "2999-01-01T00:00:00Z",
+        },
+    })
+}
+
+fn by(user: &str, verdict: &str) -> Value {
+    json!({"verdict": verdict, "by": user})
+}
+
+#[tokio::test]
+async fn what_was_shown_is_decided_in_ones_own_name() {
+    let office = Office::open().await;
+    let args = ["approve", "refund-1f0c4a9b27", "--yes", "--reason", " the photo shows it "];
+    let ran = office.runs_as(JANE, &args).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (0, "approval.bloomery.dev/refund-1f0c4a9b27 approved\n"), "{}", ran.err);
+    // But for how long it stays open.
+    let page: Vec<&str> = ran.err.lines().map(|line| line.split("Z, ").next().unwrap()).collect();
+    assert!(!ran.err.contains('\u{1b}'), "colours are for terminals");
+    assert_snapshot!(page.join("\n"));
+    let decision = json!({"verdict": "Approve", "by": JANE, "reason": "the photo shows it"});
+    let metadata = json!({"uid": "uid of refund-1f0c4a9b27", "resourceVersion": "1"});
+    assert_eq!(office.api.patches(), [json!({"metadata": metadata, "spec": {"decision": decision}})]);
+    assert_eq!(office.decision(), decision);
+    assert!(office.api.requests().iter().all(|asked| asked.starts_with(JANE)), "{:?}", office.api.requests());
+}
+
+#[rstest]
+#[case::yaml("yaml", "  decision:\n    verdict: Deny\n")]
+#[case::json("json", "\"verdict\": \"Deny\"")]
+#[case::name("name", "approval.bloomery.dev/refund-1f0c4a9b27\n")]
+#[tokio::test]
+async fn a_job_is_denied_by_its_name_and_programs_can_read_it(#[case] form: &str, #[case] expected: &str) {
+    let office = Office::open().await;
+    let ran = office.runs_as(JANE, &["deny", "refund", "-y", "-o", form]).await;
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    assert!(ran.out.contains(expected) && !ran.out.contains("managedFields"), "{}", ran.out);
+    assert_eq!(office.decision(), by(JANE, "Deny"));
+}
+
+#[tokio::test]
+async fn where_nobody_can_be_asked_nothing_is_sent() {
+    let office = Office::open().await;
+    let ran = office.runs_as(JANE, &["approve", "refund"]).await;
+    assert_eq!((ran.exit, office.api.requests()), (2, Vec::new()), "{}", ran.err);
+    assert!(ran.err.contains("--yes"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn who_may_not_reads_what_the_api_server_says_and_what_is_missing() {
+    let office = Office::open().await;
+    office.api.lets("mallory@acme.io", &READS);
+    office.api.lets("mallory@acme.io", &["patch approvals", "approve approvers/mallory"]);
+    let ran = office.runs_as("mallory@acme.io", &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (1, ""));
+    assert_snapshot!(ran.err.lines().skip_while(|line| !line.starts_with("bloomery: ")).collect::<Vec<_>>().join("\n"));
+    assert_eq!(office.decision(), Value::Null);
+}
+
+#[tokio::test]
+async fn each_right_that_is_missing_is_named() {
+    let office = Office::open().await;
+    let ran = office.runs_as("nobody", &["approve", "refund", "--yes"]).await;
+    assert_eq!(ran.exit, 1);
+    assert!(ran.err.contains("cannot get resource \"approvals\""), "{}", ran.err);
+    assert!(ran.err.contains("resources: [approvals], verbs: [get, list, patch]"), "{}", ran.err);
+    office.api.lets("nobody", &READS);
+    let ran = office.runs_as("nobody", &["approve", "refund", "--yes"]).await;
+    assert_eq!(ran.exit, 1);
+    assert!(
+        ran.err.contains("patch on approvals.bloomery.dev") && ran.err.contains("approvers.bloomery.dev/supervisor")
+    );
+}
+
+#[tokio::test]
+async fn who_has_the_rights_and_is_refused_reads_why() {
+    let office = Office::open().await;
+    let robot = "system:serviceaccount:acme:robot";
+    office.api.lets(robot, &READS);
+    office.api.lets(robot, &["patch approvals", "approve approvers"]);
+    let ran = office.runs_as(robot, &["approve", "refund", "--yes"]).await;
+    assert_eq!(ran.exit, 1);
+    assert!(ran.err.contains("ValidatingAdmissionPolicy") && !ran.err.contains("missing is"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn what_is_decided_or_expired_is_too_late() {
+    let office = Office::open().await;
+    let mut decided = approval("refund-1f0c4a9b27", "refund", "supervisor");
+    decided["spec"]["decision"] = by("joe@acme.io", "Deny");
+    office.api.put(decided);
+    let mut expired = approval("other-1f0c4a9b27", "other", "supervisor");
+    expired["spec"]["expiresAt"] = json!("2020-01-01T00:00:00Z");
+    office.api.put(expired);
+    for (name, expected) in [
+        ("refund-1f0c4a9b27", "refund-1f0c4a9b27 is denied already, by joe@acme.io"),
+        ("refund", "no Approval of the Job refund is open"),
+        ("other", "expired at 2020-01-01T00:00:00Z"),
+    ] {
+        let ran = office.runs_as(JANE, &["approve", name, "--yes"]).await;
+        assert_eq!(ran.exit, 6, "{name}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{name}: {}", ran.err);
+    }
+    assert!(office.api.patches().is_empty());
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_there_or_is_not_clear_decides_nothing() {
+    let office = Office::open().await;
+    office.api.put(approval("refund-2", "refund", "finance"));
+    for (args, expected) in [
+        (&["refnud"][..], "Did you mean \"refund\"?"),
+        (&["refund"], "refund-2  process_refund: asks finance"),
+        (&["refund", "-n", "empty"], "the namespace empty has no Approval refund"),
+        (&["refund/../x"], "NAME|JOB"),
+    ] {
+        let ran = office.runs_as(JANE, &[&["approve", "--yes"], args].concat()).await;
+        assert_eq!(ran.exit, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
+    }
+    assert!(office.api.patches().is_empty());
+}
+
+#[tokio::test]
+async fn who_is_overtaken_decides_nothing() {
+    let office = Office::open().await;
+    let mut theirs = approval("refund-1f0c4a9b27", "refund", "supervisor");
+    theirs["metadata"]["labels"]["seen"] = json!("yes");
+    office.api.meanwhile(theirs.clone());
+    let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, office.decision()), (1, Value::Null), "{}", ran.err);
+    assert!(ran.err.contains("has changed since it was shown"), "{}", ran.err);
+
+    theirs["spec"]["decision"] = by("joe@acme.io", "Deny");
+    office.api.meanwhile(theirs);
+    let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, office.decision()), (6, by("joe@acme.io", "Deny")), "{}", ran.err);
+    assert!(ran.err.contains("your decision does not count"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn a_decision_whose_answer_was_lost_is_known_again() {
+    let office = Office::open().await;
+    office.api.loses_an_answer();
+    let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, office.api.patches().len()), (0, 2), "{}", ran.err);
+    assert_eq!(office.decision(), by(JANE, "Approve"));
+}
+
+#[tokio::test]
+async fn whether_one_may_is_an_exit_code() {
+    let office = Office::open().await;
+    office.api.lets("mallory@acme.io", &READS);
+    for (user, args, exit, out) in [
+        (JANE, &["refund"][..], 0, "yes\n"),
+        (JANE, &["refund-1f0c4a9b27"], 0, "yes\n"),
+        (JANE, &["--approver", "supervisor"], 0, "yes\n"),
+        (JANE, &["--approver", "finance"], 1, "no\n"),
+        ("mallory@acme.io", &["refund"], 1, "no\n"),
+        (JANE, &["nothing-like-it"], 2, ""),
+        (JANE, &[], 2, ""),
+        (JANE, &["refund", "--approver", "supervisor"], 2, ""),
+    ] {
+        let ran = office.runs_as(user, &[&["can-approve"], args].concat()).await;
+        assert_eq!((ran.exit, ran.out.as_str()), (exit, out), "{user} {args:?}: {}", ran.err);
+        assert_eq!(ran.err.contains("may not decide in the namespace acme: missing is"), exit == 1, "{}", ran.err);
+    }
+    assert!(office.api.patches().is_empty());
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_used_is_told() {
+    let office = Office::open().await;
+    let nowhere = office.home.path().join("nowhere");
+    std::fs::create_dir(&nowhere).unwrap();
+    kubeconfig(&nowhere, "http://127.0.0.1:1");
+    let nowhere = nowhere.join("config");
+    for (args, exit, expected) in [
+        (&["--context", "hare"][..], 2, "no context \"hare\". Did you mean \"here\"?"),
+        (&["--kubeconfig", "/no/such/file"], 2, "/no/such/file"),
+        (&["--kubeconfig", nowhere.to_str().unwrap()], 1, "cannot be reached"),
+        (&["--as-group", "x"], 2, "--as <USER>"),
+        (&["-n", "A_B"], 2, "lower-case letters"),
+    ] {
+        let ran = office.runs(&[&["deny", "refund", "--yes"], args].concat()).await;
+        assert_eq!(ran.exit, exit, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
+    }
+    office.api.is_bare();
+    let ran = office.runs(&["deny", "refund", "--yes"]).await;
+    assert_eq!(ran.exit, 1);
+    assert!(ran.err.contains("is Bloomery installed"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn kubectl_finds_it_by_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    let plugin = home.path().join("kubectl-bloomery");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_bloomery"), &plugin).unwrap();
+    let output = Command::new(plugin).args(["approve", "--help"]).output().await.unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(help.contains("Usage: kubectl bloomery approve [OPTIONS] <NAME|JOB>"), "{help}");
+}
