@@ -45,3 +45,12 @@ fn client(verb: &str, arguments: &[&str]) -> Command {
     command.arg("--kubeconfig").arg(super::cluster::kubeconfig()).args(arguments);
     command
 }
+
+/// `bloomery` on the cluster in use: that which `hack/images` built beside these stories.
+pub fn bloomery(arguments: &[&str]) -> Command {
+    let here = std::env::current_exe().expect("a test is a program");
+    let beside = here.parent().and_then(std::path::Path::parent).expect("tests are in deps, below the programs");
+    let mut command = Command::new(beside.join("bloomery"));
+    command.args(arguments).arg("--kubeconfig").arg(super::cluster::kubeconfig());
+    command
+}

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
-use bloomery_e2e::harness::audit;
 use bloomery_e2e::harness::{
     JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, gone, operator, refund_of, story,
 };
+use bloomery_e2e::harness::{audit, command};
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
@@ -199,6 +199,55 @@ async fn what_nobody_decides_expires_and_is_told_to_the_model() {
         job.succeeded().await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
         shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn people_decide_with_kubectl_bloomery() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let (shop, job) = waiting(tenant, None, None).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        tenant.lets_approve("mallory@acme.io", &["mallory"]).await;
+        let run = |verb: &str, user: &str, more: &[&str]| {
+            let arguments = [&[verb, "dear", "--namespace", &tenant.namespace, "--as", user], more].concat();
+            let output = command::attempt(&mut command::bloomery(&arguments));
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (output.status.code(), text(&output.stdout), text(&output.stderr))
+        };
+
+        let (exit, _, said) = run("approve", "mallory@acme.io", &["--yes"]);
+        assert_eq!(exit, Some(1), "{said}");
+        for expected in [
+            "901.9",
+            "ValidatingAdmissionPolicy",
+            "mallory@acme.io may not approve for supervisor",
+            "missing is the verb approve on approvers.bloomery.dev/supervisor",
+        ] {
+            assert!(said.contains(expected), "`{expected}` should be said in: {said}");
+        }
+        let (exit, out, said) = run("can-approve", "mallory@acme.io", &[]);
+        assert_eq!((exit, out.as_str()), (Some(1), "no\n"), "{said}");
+        let (exit, _, said) = run("deny", "nobody@acme.io", &["--yes"]);
+        assert!(exit == Some(1) && said.contains("verbs: [get, list, patch]"), "{said}");
+        assert_eq!(shop.ledger.summary().await.effects, 0, "nothing of that decided anything");
+
+        let (exit, out, said) = run("can-approve", "jane@acme.io", &[]);
+        assert_eq!((exit, out.as_str()), (Some(0), "yes\n"), "{said}");
+        let (exit, out, said) = run("approve", "jane@acme.io", &["--yes", "--reason", "the photo shows it"]);
+        assert_eq!(
+            (exit, out),
+            (Some(0), format!("approval.bloomery.dev/{} approved\n", approval.name_any())),
+            "{said}"
+        );
+        job.succeeded().await;
+        shop.refunded_once(DEAR).await;
+        let counted = tenant.counted(&approval).await.spec.decision.expect("a decision");
+        assert_eq!((counted.by.as_str(), counted.reason.as_deref()), ("jane@acme.io", Some("the photo shows it")));
+        let (exit, _, said) = run("deny", "jane@acme.io", &["--yes"]);
+        assert!(exit == Some(6) && said.contains("approved already, by jane@acme.io"), "{said}");
     })
     .await;
 }
