@@ -63,7 +63,10 @@ async fn confirmed(verdict: ApprovalVerdict) -> Result<bool, Trouble> {
         terminal::forget_typed();
         loop {
             anstream::eprint!("{}", page::question(verdict));
-            let Some(line) = terminal::read_line() else { return false };
+            let Some(line) = terminal::read_line() else {
+                anstream::eprintln!();
+                return false;
+            };
             match page::answer(&line) {
                 Some(answer) => return answer,
                 None => plain::say("Type yes or no."),

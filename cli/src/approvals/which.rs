@@ -51,11 +51,16 @@ pub(super) fn one(named: Named, now: Timestamp) -> Result<Approval, Trouble> {
 
 /// Why nothing can be decided, where that is so.
 pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
+    let (spec, expires) = (&approval.spec, approval.spec.expires_at.0);
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
-    if counted.is_some_and(|counted| counted.verdict == ApprovalVerdict::Expired) {
-        return Some(format!("expired at {}: nobody decided in time", approval.spec.expires_at.0));
-    }
-    if let Some(decision) = &approval.spec.decision {
+    let has_expired = counted.is_some_and(|counted| counted.verdict == ApprovalVerdict::Expired);
+    if let Some(decision) = &spec.decision {
+        if decision.verdict == ApprovalVerdict::Expired {
+            return Some(format!("expired at {expires}: nobody decided in time"));
+        }
+        if has_expired {
+            return Some(format!("expired at {expires}: the decision of {} came too late", decision.by));
+        }
         let (word, reason) = (past(decision.verdict), decision.reason.as_deref().unwrap_or_default());
         let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         return Some(format!("is {word} already, by {}{because}", decision.by));
@@ -63,7 +68,6 @@ pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
     if approval.metadata.deletion_timestamp.is_some() {
         return Some("is being deleted".to_owned());
     }
-    let expires = approval.spec.expires_at.0;
     (now >= expires).then(|| format!("expired at {expires}, by the clock of this machine: {now}"))
 }
 

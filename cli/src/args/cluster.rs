@@ -1,5 +1,4 @@
 //! What the commands take that speak with a cluster.
-#![expect(clippy::doc_markdown, reason = "what is shown at a terminal has no markup")]
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

@@ -120,7 +120,7 @@ async fn answer(Shared(api): Shared<Api>, method: Method, uri: Uri, headers: Hea
         (&Method::GET, Some("")) => state.list(&user, uri.query().unwrap_or_default(), &accept),
         (&Method::GET, Some(name)) => state.read(&user, name.trim_start_matches('/')),
         (&Method::PATCH, Some(name)) => {
-            let (status, answer) = state.patch(&user, name.trim_start_matches('/'), body);
+            let (status, answer) = state.patch(&user, name.trim_start_matches('/'), &body);
             if std::mem::take(&mut state.answers_lost) > 0 {
                 return refusal(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", "the answer was lost");
             }
@@ -172,7 +172,7 @@ impl State {
     }
 
     /// A merge patch, checked as the cluster checks it: rights, version, the CRD's rule, the policy.
-    fn patch(&mut self, user: &str, name: &str, patch: Value) -> Answer {
+    fn patch(&mut self, user: &str, name: &str, patch: &Value) -> Answer {
         self.patches.push(patch.clone());
         if let Some(forbidden) = self.forbids(user, "patch", name) {
             return forbidden;

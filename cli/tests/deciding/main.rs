@@ -1,6 +1,5 @@
 //! `bloomery approve`, `deny` and `can-approve`, as people call them, against an API server in memory.
 #![cfg(test)]
-#![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 mod api;
 

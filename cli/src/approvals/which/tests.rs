@@ -38,12 +38,12 @@ fn a_job_that_waits_for_nobody_says_who_decided() {
 #[case::approved(by_jane(), "refund-1 is approved already, by jane@acme.io: the photo shows it")]
 #[case::denied(decided(json!({"verdict": "Deny", "by": "jane@acme.io"})), "refund-1 is denied already, by jane@acme.io")]
 #[case::expired(
-    counted(json!({"verdict": "Expired", "by": "system:serviceaccount:bloomery:bloomery"})),
+    decided(json!({"verdict": "Expired", "by": "system:serviceaccount:bloomery:bloomery"})),
     "refund-1 expired at 2027-01-16T08:00:00Z: nobody decided in time"
 )]
 #[case::too_late(
     counted(json!({"verdict": "Approve", "by": "jane@acme.io"})),
-    "refund-1 expired at 2027-01-16T08:00:00Z: nobody decided in time"
+    "refund-1 expired at 2027-01-16T08:00:00Z: the decision of jane@acme.io came too late"
 )]
 fn what_is_decided_is_not_decided_again(#[case] approval: Approval, #[case] expected: &str) {
     let trouble = open(Named::Approval(Box::new(approval)), now()).unwrap_err();
