@@ -54,7 +54,15 @@ async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, T
     }
     let reason = args.reason.clone().filter(|reason| !reason.is_empty());
     let decided = desk.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
-    print(&page::decided(&decided, verdict, args.output)?)
+    let exit = print(&page::decided(&decided, verdict, args.output)?);
+    if verdict == ApprovalVerdict::Approve {
+        // Whoever may not list Approvals is not told: it is decided all the same.
+        let of_job = desk.of_job(&decided.spec.job).await.unwrap_or_default();
+        if let Some(told) = which::others(&decided, &of_job, Timestamp::now()) {
+            plain::say(&told);
+        }
+    }
+    exit
 }
 
 /// Asks whoever sits at the terminal. Only a clear word decides.

@@ -45,9 +45,17 @@ impl Desk {
         if let Some(approval) = self.approvals.get_opt(name).await? {
             return Ok(Some(Named::Approval(Box::new(approval))));
         }
-        let of_job = ListParams::default().labels(&format!("{LABEL_JOB}={name}"));
-        let of_job = self.approvals.list(&of_job).await?.items;
+        let of_job = self.of_job(name).await?;
         Ok((!of_job.is_empty()).then(|| Named::OfJob(name.to_owned(), of_job)))
+    }
+
+    /// The Approvals of a Job.
+    ///
+    /// # Errors
+    /// If they may not be read.
+    pub async fn of_job(&self, job: &str) -> kube::Result<Vec<Approval>> {
+        let of_job = ListParams::default().labels(&format!("{LABEL_JOB}={job}"));
+        Ok(self.approvals.list(&of_job).await?.items)
     }
 
     /// The names of all Approvals, and of their Jobs.

@@ -91,6 +91,14 @@ fn list(approvals: &[Approval], now: Timestamp) -> String {
     text
 }
 
+/// Who else has to agree before the call is made, where somebody has.
+pub(super) fn others(approved: &Approval, of_job: &[Approval], now: Timestamp) -> Option<String> {
+    let of_call = |other: &&Approval| other.spec.call_id == approved.spec.call_id && other.uid() != approved.uid();
+    let open = of_job.iter().filter(of_call).filter(|other| closed(other, now).is_none());
+    let asked: Vec<String> = open.map(|other| format!("{} ({})", other.spec.approver, other.name_any())).collect();
+    (!asked.is_empty()).then(|| format!("The call waits for {} too.", asked.join(" and ")))
+}
+
 /// That there is nothing of a name, with the name that is near. `known` are the names of Approvals and of their Jobs.
 pub(super) fn unknown(name: &str, namespace: &str, known: &BTreeSet<String>) -> Trouble {
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));

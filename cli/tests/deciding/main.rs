@@ -205,6 +205,22 @@ async fn a_name_that_is_not_there_or_is_not_clear_decides_nothing() {
 }
 
 #[tokio::test]
+async fn who_approves_hears_who_else_has_to() {
+    let office = Office::open().await;
+    office.api.lets("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
+    office.api.put(approval("refund-2", "refund", "finance"));
+    let mut of_an_older_call = approval("refund-3", "refund", "legal");
+    of_an_older_call["spec"]["callId"] = json!("c-6");
+    office.api.put(of_an_older_call);
+    let ran = office.runs_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    assert!(ran.err.ends_with("The call waits for finance (refund-2) too.\n"), "{}", ran.err);
+    let ran = office.runs_as("joe@acme.io", &["approve", "refund-2", "--yes"]).await;
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    assert!(!ran.err.contains("waits for"), "{}", ran.err);
+}
+
+#[tokio::test]
 async fn who_is_overtaken_decides_nothing() {
     let office = Office::open().await;
     let mut theirs = approval("refund-1f0c4a9b27", "refund", "supervisor");
