@@ -54,6 +54,10 @@ impl Listing {
         Self { definitions: Some(definitions), is_known: false }
     }
 
+    fn listed_twice(&self) -> impl Iterator<Item = &str> {
+        self.definitions.iter().flatten().filter(|(_, definition)| definition.is_none()).map(|(name, _)| name.as_str())
+    }
+
     /// Why a call is not sent: its tool is not what it was when the Job began.
     fn objection(&self, call: &ToolCall<'_>) -> Option<String> {
         let drift = match self.definitions.as_ref()?.get(call.tool) {
@@ -100,6 +104,11 @@ impl Session {
         *listing = Listing::default();
         let tools = self.pages(until).await?;
         *listing = Listing::of(&tools);
+        for name in listing.listed_twice() {
+            tracing::warn!(
+                "the MCP server lists the tool {name:?} more than once: it is not used, since nobody can say which is meant"
+            );
+        }
         Ok(tools)
     }
 
