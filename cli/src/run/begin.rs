@@ -52,8 +52,10 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     };
     let (skill, spec) = (loaded.name.clone(), loaded.spec.clone());
     let revision = Revision { version: VERSION, skill, spec, mcp: server.mcp };
-    let document = Document::new(revision, asked, server.program)?;
+    let mut document = Document::new(revision, asked, server.program)?;
     let inputs = inputs(&document, &models, redactor)?;
+    // What is kept, and what another run of the same key is held against, is the goal as the log has it.
+    document.part.goal = inputs.redactor.owned(document.part.goal);
     same_job(slag, &key, &document)?;
     let writer = writer();
     slag.open(&writer)?;

@@ -172,6 +172,32 @@ async fn a_key_out_of_the_environment_goes_to_its_provider_only_and_is_written_n
     assert!(!said.contains("sk-secret") && !stand.everything().contains("sk-secret"));
 }
 
+/// Somebody writes the secret into the goal: it is kept and shown nowhere, and the Job is the same when it is asked again.
+#[tokio::test]
+async fn a_secret_in_the_goal_is_kept_nowhere() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: tok, type: credential}}]\n"));
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("tok");
+    fs::write(&file, "hush-hush-1234\n").unwrap();
+    let bound = format!("tok=@{}", file.display());
+    let goal = "LEAK hush-hush-1234 now";
+    let args = ["--skill", "./skill.yaml", "--goal", goal, "--resource", &bound, "--run-key", "k-1"];
+    for _ in 0..2 {
+        stand.run(&args).await.assert(0, "Succeeded");
+    }
+    assert!(!stand.everything().contains("hush-hush"));
+    assert!(stand.read("memory/greeter/jobs/k-1/run.json").contains("LEAK [redacted: tok] now"));
+    for shown in
+        [&["get", "k-1"][..], &["get"], &["get", "k-1", "-o", "json"], &["get", "-o", "yaml"], &["events", "k-1"]]
+    {
+        let ran = stand.bloomery(shown).await;
+        assert!(ran.code == 0 && !format!("{ran:?}").contains("hush-hush"), "{shown:?}: {ran:#?}");
+    }
+    stand.bloomery(&["get", "k-1"]).await.assert(0, "LEAK [redacted: tok] now");
+    stand.run(&["--resume", "k-1"]).await.assert(0, "Succeeded");
+}
+
 #[tokio::test]
 async fn models_stand_in_a_file_too() {
     let stand = Stand::new(SAYS_HELLO).await;
