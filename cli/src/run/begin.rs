@@ -5,12 +5,12 @@ use super::memory::{Slag, holder, writer};
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, Found, Loaded};
-use super::{DEFAULT_SKILL, Job, resources};
+use super::{DEFAULT_SKILL, Job, resources, standing};
 use crate::args::RunArgs;
 use crate::exit::{Faults, Trouble};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, JobPart, KeyFile, ModelEndpoint, Revision, VERSION};
-use bloomery_crds::v1alpha1::Limits;
+use bloomery_crds::v1alpha1::{Limits, seconds};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::redact::Redactor;
 use serde_json::{Map, Value};
@@ -58,11 +58,13 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     document.part.goal = inputs.redactor.owned(document.part.goal);
     same_job(slag, &key, &document)?;
     let writer = writer();
-    slag.open(&writer)?;
-    found.settle()?;
-    if !document.keep(slag, &writer)? {
-        // Another process was faster.
-        same_job(slag, &key, &document)?;
+    if !has_ended(slag, &key, &inputs)? {
+        slag.open(&writer)?;
+        found.settle()?;
+        if !document.keep(slag, &writer)? {
+            // Another process was faster.
+            same_job(slag, &key, &document)?;
+        }
     }
     Ok((Job { args, slag: found.slag, document, _models: models, writer }, inputs))
 }
@@ -85,7 +87,9 @@ pub fn again<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<Beg
     }
     let inputs = inputs(&document, &models, redactor)?;
     let writer = writer();
-    slag.open(&writer)?;
+    if !has_ended(&slag, key, &inputs)? {
+        slag.open(&writer)?;
+    }
     Ok((Job { args, slag, document, _models: models, writer }, inputs))
 }
 
@@ -134,11 +138,13 @@ fn limit(name: &str, value: &str) -> Result<(String, Value), Trouble> {
         return Err(Trouble::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
     }
     let value = value.parse::<u64>().map_or_else(|_| Value::from(value), Value::from);
+    let nothing = || Trouble::usage(format!("--limit {name}: nothing could be done"));
     if value == 0 {
-        return Err(Trouble::usage(format!("--limit {name}: nothing could be done")));
+        return Err(nothing());
     }
     let limit = (name.to_owned(), value);
-    read_limits(Map::from_iter([limit.clone()]), &format!("--limit {name}")).map(|_| limit)
+    let read = read_limits(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
+    if read.duration.is_some_and(|duration| seconds(&duration) == 0) { Err(nothing()) } else { Ok(limit) }
 }
 
 /// A key that no other Job of this memory has, and that says when it began.
@@ -180,6 +186,12 @@ fn same_job(slag: &Slag, key: &str, asked: &Document) -> Result<(), Trouble> {
          one: --resume {key}",
         slag.name
     )))
+}
+
+/// Whether a Job has ended. It is only told again, for which its memory need not take a log any more.
+fn has_ended(slag: &Slag, key: &str, inputs: &Inputs) -> Result<bool, Trouble> {
+    slag.own()?;
+    Ok(slag.log(key).is_dir() && standing::of(slag, inputs)?.conversation.outcome().is_some())
 }
 
 fn env(name: &str) -> Option<String> {

@@ -50,12 +50,44 @@ impl Slag {
         keys.into_iter().collect()
     }
 
+    /// Refuses the directory of somebody else, though it may be written: root may write all, and a tenant is one user's.
+    /// What is not there yet belongs to whoever has the memory.
+    ///
+    /// # Errors
+    /// If the memory, the slag, or where its logs are is another user's.
+    pub fn own(&self) -> Result<(), Trouble> {
+        let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
+        let me = owner(Path::new("/proc/self"));
+        for dir in [self.dir.parent().unwrap_or(&self.dir), &self.dir, &self.dir.join(log::JOBS)] {
+            if let (Some(owner), Some(me)) = (owner(dir), me)
+                && owner != me
+            {
+                return Err(Trouble::usage(format!(
+                    "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of \
+                     yours with --memory",
+                    dir.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Makes what is missing, and tries whether a log can be kept there.
     ///
     /// # Errors
     /// If it cannot: not this user's to write, read-only, full, or without what keeps a log from forking.
     pub fn open(&self, writer: &str) -> Result<(), Trouble> {
-        own(&self.dir)?;
+        self.own()?;
+        let inner = DIRECTORIES.map(|name| self.dir.join(name));
+        let dirs = inner.iter().map(PathBuf::as_path).chain(self.dir.ancestors());
+        let missing: Vec<&Path> = dirs.filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
+        self.make(writer).inspect_err(|_| {
+            // The deepest first, and none that holds anything.
+            missing.iter().for_each(|dir| drop(fs::remove_dir(dir)));
+        })
+    }
+
+    fn make(&self, writer: &str) -> Result<(), Trouble> {
         fs::create_dir_all(&self.dir).map_err(|error| refused(&self.dir, &error))?;
         log::check_volume(&Disk, &self.dir, writer).map_err(|error| told(&error))?;
         for name in DIRECTORIES {
@@ -68,25 +100,6 @@ impl Slag {
         }
         Ok(())
     }
-}
-
-/// Refuses the directory of somebody else, though it may be written: root may write all, and a tenant is one user's. What
-/// is not there yet belongs to whoever has the memory.
-fn own(slag: &Path) -> Result<(), Trouble> {
-    let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
-    let me = owner(Path::new("/proc/self"));
-    for dir in [slag.parent().unwrap_or(slag), slag] {
-        if let (Some(owner), Some(me)) = (owner(dir), me)
-            && owner != me
-        {
-            return Err(Trouble::usage(format!(
-                "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of yours with \
-                 --memory",
-                dir.display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// All slags of a memory, in the order of their names.

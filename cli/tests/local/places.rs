@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-const RUN: &str = "run --skill ./skill.yaml --goal Greet --run-key k-1 --model scripted";
+const RUN: &str = "run --skill ./skill.yaml --goal Greet --model scripted";
 
 /// Whether this machine lets us mount; says so where not. Root may, so where it may not, that has to be known
 /// (`BLOOMERY_NO_MOUNTS`): a test that passes because it does nothing tells nobody.
@@ -25,7 +25,7 @@ fn can_mount() -> bool {
 /// Runs a Skill after `mounts`, a script of its own.
 async fn after(stand: &Stand, mounts: &str) -> Ran {
     let (program, url) = (env!("CARGO_BIN_EXE_bloomery"), stand.url());
-    let script = format!("set -e; {mounts}\nexec {program} {RUN} --model-url {url}");
+    let script = format!("set -e; set -- --run-key k-1; {mounts}\n{program} {RUN} \"$@\" --model-url {url}");
     let mut command = tokio::process::Command::new("unshare");
     command.args(["-m", "sh", "-c", &script]).current_dir(stand.dir.path());
     Ran::of(command.output().await.unwrap())
@@ -41,13 +41,19 @@ async fn a_memory_that_is_mounted_read_only() {
     empty.assert(2, "is read-only");
     // One that was used before, too.
     stand
-        .bloomery(&[&RUN.split(' ').collect::<Vec<_>>()[..], &["--model-url", &stand.url()]].concat())
+        .bloomery(
+            &[&RUN.split(' ').collect::<Vec<_>>()[..], &["--run-key", "k-1", "--model-url", &stand.url()]].concat(),
+        )
         .await
         .assert(0, "");
     let before = stand.everything();
-    let used = after(&stand, "mount --bind memory memory; mount -o remount,bind,ro memory").await;
-    used.assert(2, "Name another with --memory");
-    assert_eq!(stand.everything(), before);
+    let read_only = "mount --bind memory memory; mount -o remount,bind,ro memory";
+    let other = format!("{read_only}\nset -- --run-key k-2");
+    after(&stand, &other).await.assert(2, "Name another with --memory");
+    // A Job that has ended is told all the same.
+    let told = after(&stand, read_only).await;
+    told.assert(0, "Succeeded");
+    assert_eq!((told.out.as_str(), stand.everything()), ("Hello.\n", before));
 }
 
 #[tokio::test]
@@ -56,11 +62,34 @@ async fn a_memory_that_is_full() {
         return;
     }
     let stand = Stand::new(SAYS_HELLO).await;
-    let fill = "mkdir memory; mount -t tmpfs -o size=64k none memory; head -c 64k /dev/zero >memory/filled";
-    after(&stand, fill).await.assert(2, "there is no room left for the memory");
+    // What it could not be tried in does not stay.
+    let fill = "mkdir memory; mount -t tmpfs -o size=64k none memory; head -c 64k /dev/zero >memory/filled || true
+        trap 'ls memory' EXIT";
+    let full = after(&stand, fill).await;
+    full.assert(2, "there is no room left for the memory");
+    assert_eq!(full.out, "filled\n");
     // No names are left, where blocks are.
     let names = "mount -t tmpfs -o nr_inodes=2 none memory; : >memory/filled";
     after(&stand, names).await.assert(2, "there is no room left for the memory");
+}
+
+/// A Job that has ended is told again where there is no room left.
+#[tokio::test]
+async fn a_memory_that_is_full_after_a_job() {
+    if !can_mount() {
+        return;
+    }
+    let stand = Stand::new(SAYS_HELLO).await;
+    let (program, url) = (env!("CARGO_BIN_EXE_bloomery"), stand.url());
+    let fill = format!(
+        "mkdir memory; mount -t tmpfs -o size=1m none memory
+        {program} {RUN} --run-key k-1 --model-url {url} >/dev/null
+        head -c 2m /dev/zero >memory/filled || true"
+    );
+    let told = after(&stand, &fill).await;
+    told.assert(0, "Succeeded");
+    assert_eq!(told.out, "Hello.\n", "{told:#?}");
+    after(&stand, &format!("rmdir memory; {fill}\nset -- --run-key k-2")).await.assert(2, "there is no room left");
 }
 
 /// A log that runs into the end of the room is whole as far as it goes, and goes on once there is room.
@@ -74,7 +103,7 @@ async fn a_memory_that_becomes_full() {
     // Room for the start, and not for much more.
     let script = format!(
         "set -e; mkdir memory; mount -t tmpfs -o size=20k none memory
-        {program} {RUN} --model-url {url} && exit 9 || [ $? -eq 1 ]
+        {program} {RUN} --run-key k-1 --model-url {url} && exit 9 || [ $? -eq 1 ]
         mount -o remount,size=1m memory
         exec {program} run --resume k-1 --model scripted --model-url {url}"
     );

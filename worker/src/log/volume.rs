@@ -19,7 +19,11 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
             .map_err(|error| Error::of("remove a probe", &probe, error))
     };
     clear()?;
-    files.create(&probe, b"probe\n").map_err(|error| Error::of("create a file in", dir, error))?;
+    if let Err(error) = files.create(&probe, b"probe\n") {
+        // The name may be there, where there is no room for what it names.
+        let _ = clear();
+        return Err(Error::of("create a file in", dir, error));
+    }
     let unsupported = |what, detail| Error::Unsupported { dir: dir.to_owned(), what, detail };
     let failed = |what, error: io::Error| {
         if is_passing(&error) {
