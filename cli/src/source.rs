@@ -1,9 +1,13 @@
 //! Where documents come from.
 
 use bloomery_crds::dialect::MAX_BYTES;
+use rustix::fs::{Mode, OFlags, open};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+/// What the system calls the files that this process was started with: a pipe of a shell is as good as stdin.
+const HANDED_OVER: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 
 /// An input as people name it, and its bytes.
 #[derive(Debug)]
@@ -26,11 +30,59 @@ pub fn read(file: &Path) -> io::Result<Source> {
     if is_stdin(file) {
         io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     } else {
-        File::open(file)?.take(limit).read_to_end(&mut bytes)?;
+        opened(file)?.take(limit).read_to_end(&mut bytes)?;
     }
     Ok(Source { name: name(file), bytes })
 }
 
+/// Opens a file. What is none, such as a pipe with a name, may never end, nor even begin: it is not waited for.
+///
+/// # Errors
+/// If it cannot be opened, or is no regular file.
+pub fn opened(file: &Path) -> io::Result<File> {
+    if file.to_str().is_some_and(|name| HANDED_OVER.iter().any(|handed| name.starts_with(handed))) {
+        return File::open(file);
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = File::from(open(file, flags, Mode::empty())?);
+    let metadata = opened.metadata()?;
+    // A directory says itself that it is one.
+    if metadata.is_file() || metadata.is_dir() { Ok(opened) } else { Err(io::Error::other("it is no regular file")) }
+}
+
 fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, mknodat};
+    use std::fs;
+
+    #[test]
+    fn only_files_are_read_and_no_pipe_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, pipe, link) = (dir.path().join("file"), dir.path().join("pipe"), dir.path().join("link"));
+        fs::write(&file, "text").unwrap();
+        assert_eq!(read(&file).unwrap().bytes, b"text");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        std::os::unix::fs::symlink(&pipe, &link).unwrap();
+        for none in [&pipe, &link, Path::new("/dev/zero")] {
+            let error = read(none).unwrap_err().to_string();
+            assert_eq!(error, "it is no regular file", "{}", none.display());
+        }
+        assert!(read(dir.path()).unwrap_err().to_string().contains("directory"));
+    }
+
+    #[test]
+    fn what_was_handed_over_is_read_whatever_it_is() {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+        let (ours, mut theirs) = io::pipe().unwrap();
+        theirs.write_all(b"text").unwrap();
+        drop(theirs);
+        let name = format!("/dev/fd/{}", ours.as_raw_fd());
+        assert_eq!(read(Path::new(&name)).unwrap().bytes, b"text");
+    }
 }

@@ -2,15 +2,17 @@
 
 use super::memory::directories;
 use crate::exit::Trouble;
+use crate::source;
 use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::text::line_fault;
 use bloomery_crds::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
 use bloomery_worker::http;
 use bloomery_worker::reach::Reach;
+use bloomery_worker::redact::MAX_VALUE;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The resource that `--project-path` binds, as the seeds' older requests do (seed 000, "Backward Compatibility").
@@ -169,8 +171,18 @@ pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, String> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| format!("the file {shown} cannot be read: {error}.");
     let real = file.canonicalize().map_err(unreadable)?;
-    if std::fs::read(&real).map_err(unreadable)?.iter().all(u8::is_ascii_whitespace) {
-        return Err(format!("the file {shown} is empty."));
+    let mut value = Vec::new();
+    source::opened(&real)
+        .and_then(|file| file.take(2 * MAX_VALUE as u64).read_to_end(&mut value))
+        .map_err(unreadable)?;
+    match value.trim_ascii().len() {
+        0 => return Err(format!("the file {shown} is empty.")),
+        bytes if bytes > MAX_VALUE || value.len() >= 2 * MAX_VALUE => {
+            return Err(format!(
+                "the file {shown} holds more than {MAX_VALUE} bytes, which is no secret that can be kept out of texts."
+            ));
+        }
+        _ => {}
     }
     let path = real.to_str().ok_or_else(|| format!("the path {shown} is no text in UTF-8."))?.to_owned();
     Ok(KeyFile { path, secret: of.to_owned(), key: shown.to_string() })
@@ -277,6 +289,15 @@ mod tests {
         fs::write(&file, " \n").unwrap();
         let value = format!("@{}", file.display());
         assert!(bound(&declared, &given(&value), None).unwrap_err().message.contains("is empty"));
+        assert!(bound(&declared, &given("@/dev/zero"), None).unwrap_err().message.contains("is no regular file"));
+        for large in ["x".repeat(MAX_VALUE + 1), format!("x{}", " ".repeat(2 * MAX_VALUE))] {
+            fs::write(&file, large).unwrap();
+            let refused = bound(&declared, &given(&value), None).unwrap_err();
+            assert_eq!(refused.exit, crate::exit::Exit::Usage);
+            assert!(
+                refused.message.contains("codebase: the file") && refused.message.contains("token holds more than")
+            );
+        }
         fs::write(&file, "sk-1").unwrap();
         let source = &bound(&declared, &given(&value), None).unwrap()[0].source;
         assert!(matches!(source, ResourceSource::Secret(file) if file.path.ends_with("token")), "{source:?}");

@@ -117,7 +117,7 @@ impl Found {
         }
         if file.try_exists().unwrap_or(true) {
             if let Origin::File(of) = &self.origin
-                && text != fs::read(&file).unwrap_or_default()
+                && source::read(&file).map_or(true, |kept| text != kept.bytes)
             {
                 plain::say(&format!("{shown} is another version of the Skill, and stays as it is: {of} is run"));
             }

@@ -1,10 +1,12 @@
 //! What cannot be used is refused before anything is begun, with the reason.
 
-use super::stand::{SAYS_HELLO, SKILL, Stand};
+use super::stand::{PATIENCE, SAYS_HELLO, SKILL, Stand};
 use rstest::rstest;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use tokio::io::AsyncWriteExt;
 
 #[rstest]
 #[case::alias("a: &a {b: 1}\nc: *a\n", "aliases are not read")]
@@ -53,6 +55,8 @@ async fn what_is_asked_is_checked_first() {
     run(&["--resource", "codebase=."]).await.assert(2, "codebase: the Skill declares no resources");
     run(&["--limit", "step=3"]).await.assert(2, "Did you mean \"steps\"?");
     run(&["--limit", "steps=0"]).await.assert(2, "nothing could be done");
+    run(&["--limit", "duration=0s"]).await.assert(2, "--limit duration: nothing could be done");
+    run(&["--api-key-file", "/dev/zero"]).await.assert(2, "/dev/zero cannot be read: it is no regular file");
     run(&["--mcp", "ftp://x"]).await.assert(2, "is not an http or https URL");
     run(&["--provider", "acme"]).await.assert(2, "--provider is one of openai");
     run(&["--run-key", "K_1"]).await.assert(2, "must be at most 63 lower-case letters");
@@ -70,6 +74,38 @@ async fn what_is_asked_is_checked_first() {
     let keyless = keyless.output().await.unwrap();
     assert!(String::from_utf8(keyless.stderr).unwrap().contains("asks for a key: set OPENAI_API_KEY"));
     assert!(!stand.path("memory").exists(), "nothing is made for a run that is refused");
+}
+
+#[tokio::test]
+async fn a_pipe_with_a_name_is_no_skill_and_is_not_waited_for() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo").arg(stand.path(name)).status().unwrap();
+        assert!(made.success(), "{name}");
+    };
+    pipe("pipe.yaml");
+    fs::create_dir_all(stand.path("memory/piped/jobs")).unwrap();
+    pipe("memory/piped/skill.yaml");
+    for skill in ["pipe.yaml", "piped"] {
+        let ran = tokio::time::timeout(PATIENCE, stand.run(&["--skill", skill, "--goal", "x"])).await.expect(skill);
+        ran.assert(2, "cannot be read: it is no regular file");
+    }
+    // What a shell hands over is one too, and is read.
+    let mut piped = stand.run_command(&["--skill", "/dev/stdin", "--goal", "x"]).stdin(Stdio::piped()).spawn().unwrap();
+    piped.stdin.take().unwrap().write_all(SKILL.as_bytes()).await.unwrap();
+    super::stand::Ran::of(piped.wait_with_output().await.unwrap()).assert(0, "Succeeded");
+}
+
+#[tokio::test]
+async fn a_secret_that_is_too_large_is_refused_before_anything_is_made() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: tok, type: credential}}]\n"));
+    stand.write("large", &"x".repeat(16 * 1024 + 1));
+    let run = async |args: &[&str]| stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
+    run(&["--resource", "tok=@large"]).await.assert(2, "tok: the file large holds more than 16384 bytes");
+    run(&["--resource", "tok=@/dev/zero"]).await.assert(2, "tok: the file /dev/zero cannot be read");
+    run(&["--api-key-file", "large"]).await.assert(2, "--api-key-file: the file large holds more than 16384 bytes");
+    assert!(!stand.path("memory").exists());
 }
 
 #[tokio::test]
@@ -198,5 +234,14 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
         open(&shared.path().join("memory"), 0o777);
         run();
         assert_eq!(fs::read_dir(shared.path().join("memory")).unwrap().count(), 0);
+        // Nor where only the logs are somebody else's.
+        let jobs = shared.path().join("memory/greeter/jobs");
+        fs::create_dir_all(&jobs).unwrap();
+        open(&jobs, 0o777);
+        for own in ["memory", "memory/greeter"] {
+            std::os::unix::fs::chown(shared.path().join(own), Some(65534), Some(65534)).unwrap();
+        }
+        run();
+        assert_eq!(fs::read_dir(&jobs).unwrap().count(), 0);
     }
 }
