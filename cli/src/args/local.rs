@@ -41,13 +41,14 @@ pub struct RunArgs {
     /// Lower a limit: steps, toolCalls, tokens or duration (as 10m)
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = pair)]
     pub limits: Vec<(String, String)>,
-    /// Name the Job so: a Job of that name that has ended is not run again
+    /// Name the Job so (lower-case letters, digits and '-'): a Job of that name that has ended is not run again
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub run_key: Option<String>,
     /// Go on with a Job that was parked or interrupted
     #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key"])]
     pub resume: Option<String>,
-    /// How many seconds a model or an MCP server that gives no answer is waited for
+    /// For how many seconds a model or an MCP server that failed is tried again. How long one request to a model may
+    /// stay silent is its Model's timeout (120 s), which this does not cut short
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub patience: u64,
     /// Print the lines of the log to stdout, and nothing else; of a Job that has ended, too

@@ -175,7 +175,7 @@ async fn an_mcp_server_that_never_answers_ends_the_job() {
     assert_eq!(outcome.code, OutcomeCode::McpUnavailable);
     assert_eq!(
         outcome.message,
-        "Connection refused. It was waited for 0 s. Mend the Skill's mcpServer, and make the Job anew."
+        "Connection refused. It was waited for 0 s. Mend the MCP server, or what names it, and make the Job anew."
     );
 }
 

@@ -59,7 +59,7 @@ where
 
 fn given_up(waiting: &Waiting, after: Duration) -> Event {
     let (code, remedy) = match waiting {
-        Waiting::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, "Mend the Skill's mcpServer"),
+        Waiting::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, "Mend the MCP server, or what names it"),
         Waiting::SecretMissing { .. } => (OutcomeCode::ModelUnavailable, "Put it there"),
         Waiting::ModelUnavailable { .. } => (OutcomeCode::ModelUnavailable, "Mend the Model"),
     };
