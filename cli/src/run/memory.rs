@@ -83,7 +83,9 @@ impl Slag {
         let missing: Vec<&Path> = dirs.filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
         self.make(writer).inspect_err(|_| {
             // The deepest first, and none that holds anything.
-            missing.iter().for_each(|dir| drop(fs::remove_dir(dir)));
+            for dir in &missing {
+                drop(fs::remove_dir(dir));
+            }
         })
     }
 

@@ -63,9 +63,9 @@ async fn a_memory_that_is_full() {
     }
     let stand = Stand::new(SAYS_HELLO).await;
     // What it could not be tried in does not stay.
-    let fill = "mkdir memory; mount -t tmpfs -o size=64k none memory; head -c 64k /dev/zero >memory/filled || true
+    let script = "mkdir memory; mount -t tmpfs -o size=64k none memory; head -c 64k /dev/zero >memory/filled || true
         trap 'ls memory' EXIT";
-    let full = after(&stand, fill).await;
+    let full = after(&stand, script).await;
     full.assert(2, "there is no room left for the memory");
     assert_eq!(full.out, "filled\n");
     // No names are left, where blocks are.
