@@ -120,15 +120,22 @@ fn endpoint_fault(value: &str) -> Option<String> {
     let Some(url) = url else {
         return Some("the value is no http or https URL, such as https://api.example.com/v1.".to_owned());
     };
-    let authority =
-        value.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    if !url.username().is_empty() || url.password().is_some() || authority.contains('@') {
+    if !url.username().is_empty() || url.password().is_some() || names_user(value) {
         return Some(
             "the URL names a user or a password, which everybody could read: declare a credential, and bind a secretKeyRef."
                 .to_owned(),
         );
     }
-    authority.is_empty().then(|| "the URL names no host.".to_owned())
+    authority(value).is_empty().then(|| "the URL names no host.".to_owned())
+}
+
+/// Whether a URL names a user or a password, which everybody could read where the URL is kept.
+pub fn names_user(url: &str) -> bool {
+    authority(url).contains('@')
+}
+
+fn authority(url: &str) -> &str {
+    url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -137,8 +137,11 @@ fn limit(name: &str, value: &str) -> Result<(String, Value), Trouble> {
         let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
         return Err(Trouble::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
     }
-    let value = value.parse::<u64>().map_or_else(|_| Value::from(value), Value::from);
     let nothing = || Trouble::usage(format!("--limit {name}: nothing could be done"));
+    if value.starts_with('-') {
+        return Err(nothing());
+    }
+    let value = value.parse::<u64>().map_or_else(|_| Value::from(value), Value::from);
     if value == 0 {
         return Err(nothing());
     }

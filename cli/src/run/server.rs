@@ -4,6 +4,7 @@ use super::document::McpProgram;
 use super::skill::Loaded;
 use crate::args::McpArgs;
 use crate::exit::Trouble;
+use bloomery_crds::resources::names_user;
 use bloomery_crds::run::McpEndpoint;
 use bloomery_worker::http::{self, Route};
 use bloomery_worker::reach::Reach;
@@ -62,6 +63,9 @@ pub fn of_skill(skill: &Loaded) -> Result<Server, Trouble> {
 }
 
 fn endpoint(url: &str) -> Result<McpEndpoint, Trouble> {
+    if names_user(url) {
+        return Err(Trouble::usage("the MCP server: its URL names a user or a password, which would be kept in clear"));
+    }
     let route = Route { reach: Some(Reach::local()), ..Route::default() };
     http::routed(url, Duration::ZERO, route).map_err(|error| Trouble::usage(format!("the MCP server: {error}")))?;
     Ok(McpEndpoint { url: url.to_owned() })

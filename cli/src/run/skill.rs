@@ -186,7 +186,8 @@ impl Wanted<'_> {
                 return Err(format!("there is more than one Skill {wanted:?} in it"));
             }
             let near = bloomery_crds::nearest::did_you_mean(wanted, names.iter().map(String::as_str));
-            return skills.pop().ok_or_else(|| format!("there is no Skill {wanted:?} in it.{near}"));
+            let there = names.join(", ");
+            return skills.pop().ok_or_else(|| format!("there is no Skill {wanted:?} in it, but {there}.{near}"));
         }
         skills.pop().ok_or_else(|| "there is no Skill in it".to_owned())
     }

@@ -55,7 +55,12 @@ async fn what_is_asked_is_checked_first() {
     run(&["--resource", "codebase=."]).await.assert(2, "codebase: the Skill declares no resources");
     run(&["--limit", "step=3"]).await.assert(2, "Did you mean \"steps\"?");
     run(&["--limit", "steps=0"]).await.assert(2, "nothing could be done");
-    run(&["--limit", "duration=0s"]).await.assert(2, "--limit duration: nothing could be done");
+    for nothing in ["duration=0s", "duration=-1h"] {
+        run(&["--limit", nothing]).await.assert(2, "--limit duration: nothing could be done");
+    }
+    run(&["--mcp", "http://u:pass@localhost/mcp"]).await.assert(2, "its URL names a user or a password");
+    let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model-url", "http://u:pass@localhost/v1"];
+    stand.bloomery(&asked).await.assert(2, "the URL of the model names a user or a password");
     run(&["--api-key-file", "/dev/zero"]).await.assert(2, "/dev/zero cannot be read: it is no regular file");
     run(&["--mcp", "ftp://x"]).await.assert(2, "is not an http or https URL");
     run(&["--provider", "acme"]).await.assert(2, "--provider is one of openai");
@@ -146,7 +151,7 @@ async fn of_several_skills_one_is_named() {
     run("skills.yaml")
         .await
         .assert(2, "name the one to run, such as --skill skills.yaml#greeter; there are greeter, other");
-    run("skills.yaml#others").await.assert(2, "there is no Skill \"others\" in it. Did you mean \"other\"?");
+    run("skills.yaml#others").await.assert(2, "Did you mean \"other\"?");
     assert!(!stand.path("memory").exists());
     run("skills.yaml#other").await.assert(0, "of the Skill other, in memory/other/jobs/");
     // In its slag, the one of its name counts.
