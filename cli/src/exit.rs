@@ -25,6 +25,8 @@ pub enum Exit {
     Parked = 7,
     /// Another process has taken the Job over.
     Superseded = 8,
+    /// The Job was cancelled.
+    Cancelled = 9,
     /// A second ^C ended the process at once; the Job can go on.
     Interrupted = 130,
 }
@@ -37,11 +39,13 @@ impl Exit {
             Phase::Failed => Self::Failed,
             Phase::Refused => Self::Refused,
             Phase::Escalated => Self::Escalated,
+            Phase::Cancelled => Self::Cancelled,
             Phase::Pending
             | Phase::Queued
             | Phase::Starting
             | Phase::Running
             | Phase::AwaitingApproval
+            | Phase::AwaitingReply
             | Phase::Finalizing => Self::Parked,
         }
     }

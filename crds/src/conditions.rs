@@ -20,6 +20,8 @@ pub enum ConditionType {
     McpAvailable,
     /// Whether all of the Skill holds as it is written, for a Job; present where it does not.
     SkillAsWritten,
+    /// Whether every reply has found its question, for a Job; present where one has not.
+    RepliesTaken,
     /// Whether the last pod's end was reported, or only read from its termination message.
     Reported,
 }
@@ -105,6 +107,18 @@ pub enum Reason {
     OutOfDomain,
     /// A call waits until a person has decided.
     AwaitingApproval,
+    /// A question waits until a person has answered.
+    AwaitingReply,
+    /// A reply answers no open question.
+    UnknownQuestion,
+    /// The Job is being cancelled.
+    Cancelling,
+    /// A person cancelled the Job.
+    Cancelled,
+    /// No pod runs while the namespace is suspended.
+    Suspended,
+    /// The Job that this one continues has not ended, or does not exist.
+    ContinuedNotEnded,
     /// Nobody is asked to approve anything: what checks decisions is not installed as it was shipped.
     ApprovalPolicyMissing,
     /// Whoever has to agree has agreed.

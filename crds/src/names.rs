@@ -37,6 +37,9 @@ pub const ANNOTATION_JOB_PART: &str = "bloomery.dev/job-part";
 /// longer wanted is noticed.
 pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";
 
+/// Annotation of a namespace: while its value is `true` no pod of a Job runs there.
+pub const ANNOTATION_SUSPEND: &str = "bloomery.dev/suspend";
+
 /// The memory claim of a tenant; one that exists already is used as it is.
 pub const MEMORY_CLAIM: &str = "bloomery-memory";
 

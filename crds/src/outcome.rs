@@ -33,6 +33,8 @@ pub enum Phase {
     Running,
     /// A call waits until a person has decided; no pod runs.
     AwaitingApproval,
+    /// A question waits until a person has answered; no pod runs.
+    AwaitingReply,
     /// The model gave an answer, which the finalization gate rules on.
     Finalizing,
     /// The goal was reached and the answer passed its gates.
@@ -43,18 +45,21 @@ pub enum Phase {
     Refused,
     /// The engine would not decide, and a person has to.
     Escalated,
+    /// A person ended the Job.
+    Cancelled,
 }
 
 impl Phase {
     /// Whether the Job has ended.
     pub fn is_terminal(self) -> bool {
         match self {
-            Self::Succeeded | Self::Failed | Self::Refused | Self::Escalated => true,
+            Self::Succeeded | Self::Failed | Self::Refused | Self::Escalated | Self::Cancelled => true,
             Self::Pending
             | Self::Queued
             | Self::Starting
             | Self::Running
             | Self::AwaitingApproval
+            | Self::AwaitingReply
             | Self::Finalizing => false,
         }
     }
@@ -107,6 +112,8 @@ pub enum OutcomeCode {
     UserNeeded,
     /// The goal is none of the Skill's intents; `action` says what the Skill does then.
     OutOfDomain,
+    /// `cancel` of the Job was set.
+    Cancelled,
 }
 
 /// The end of a Job: a typed reason and a sentence for people.
@@ -151,6 +158,7 @@ impl Outcome {
             | OutcomeCode::McpUnavailable
             | OutcomeCode::ModelUnavailable
             | OutcomeCode::SkillDeleted => Phase::Failed,
+            OutcomeCode::Cancelled => Phase::Cancelled,
             OutcomeCode::GateFailed | OutcomeCode::ToolIndeterminate | OutcomeCode::UserNeeded => Phase::Escalated,
             OutcomeCode::OutOfDomain => match self.action {
                 Some(OutOfDomainAction::Escalate) => Phase::Escalated,

@@ -2,7 +2,7 @@
 
 use crate::canonical::Digest;
 use crate::outcome::{Outcome, Phase};
-use crate::run::JobIdentity;
+use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
 use crate::v1alpha1::{Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress};
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,12 @@ pub struct Projection {
     /// What a person has to do before the conversation can go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
+    /// How many of the Job's replies the conversation has heard.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replies_heard: u32,
+    /// Replies that belong nowhere, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stray_replies: Vec<String>,
     /// What of the Skill does not hold as it is written, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
@@ -69,6 +75,11 @@ pub struct Projection {
     pub usage: Usage,
     /// How far the log is.
     pub log: LogPosition,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A call that waits for people, as they are shown it; who they are stands in `projection.waitingFor`.
@@ -152,16 +163,27 @@ pub enum ParkReason {
     Drain,
     /// A call waits until a person has decided.
     Approval,
-    /// A question waits until a person has answered. Questions are asked only where people can be: not in pods.
+    /// A question waits until a person has answered.
     Reply,
+    /// The namespace is suspended: no pod of it runs until that is over.
+    Suspension,
 }
 
 /// What the operator answers to every report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Directives {
     /// How many events of the log are safely in `Job.status`.
     pub ack: u64,
+    /// Whether the Job is to end as cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancel: bool,
+    /// Whether the worker is to park: the namespace is suspended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub park: bool,
+    /// What people have said that the report's `repliesHeard` does not know yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<GivenReply>,
 }
 
 /// What a worker leaves behind in `/dev/termination-log`; an outcome in it is final.

@@ -101,6 +101,9 @@ pub struct JobPart {
     /// What people have decided of the call that the Job waits with, and its worker may not know yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<GivenDecision>,
+    /// What people have said to the conversation, and its log may not have yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<GivenReply>,
     /// Where to report. None where there is no operator: a worker pod is always told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportEndpoint>,
@@ -123,6 +126,19 @@ pub struct GivenDecision {
     /// Why, in their own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A reply of the Job's spec.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GivenReply {
+    /// Its place among the Job's replies, from 1.
+    pub nth: u32,
+    /// The question that it answers; none for a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What it says.
+    pub text: String,
 }
 
 /// Which Job, beyond doubt.

@@ -75,6 +75,7 @@ impl Document {
             models,
             resources,
             approvals: Vec::new(),
+            replies: Vec::new(),
             log: None,
             report: None,
         };

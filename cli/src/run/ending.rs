@@ -72,7 +72,8 @@ pub fn tokens(usage: &Usage) -> u64 {
 /// Why a Job is parked, and how it goes on.
 pub fn parked(reason: ParkReason, memory: &Path, slag: &Slag, key: &str) -> String {
     let why = match reason {
-        ParkReason::Drain => "Parked.",
+        // Only a namespace can be suspended.
+        ParkReason::Drain | ParkReason::Suspension => "Parked.",
         ParkReason::Approval => "Parked: a call waits until a person has decided, who could not be asked here.",
         ParkReason::Reply => "Parked: a question waits until a person has answered, who could not be asked here.",
     };

@@ -2,6 +2,7 @@
 
 mod binding;
 mod gates;
+mod reply;
 mod rules;
 mod status;
 
@@ -10,8 +11,10 @@ pub use gates::{
     DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates,
     PreTool, Ruling, SuggestedAction, Verdict,
 };
+pub use reply::Reply;
 pub use status::{
-    Attempt, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress,
+    AskedQuestion, Attempt, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, ToolName, Usage, WaitingFor,
+    WorkflowProgress,
 };
 
 use super::shared::Limits;
@@ -23,7 +26,7 @@ use std::collections::BTreeMap;
 ///
 /// The kind shares its name with batch/v1's, so its plural is `skilljobs` (short `sj`): `kubectl get jobs`
 /// keeps its one meaning.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "bloomery.dev",
     version = "v1alpha1",
@@ -78,6 +81,9 @@ use std::collections::BTreeMap;
     validation = rules::skill_is_fixed(),
     validation = rules::goal_is_fixed(),
     validation = rules::resources_are_fixed(),
+    validation = rules::continues_is_fixed(),
+    validation = rules::cancel_stays(),
+    validation = rules::replies_only_grow(),
     validation = rules::limits_only_fall("steps", "self.limits.steps <= oldSelf.limits.steps"),
     validation = rules::limits_only_fall("toolCalls", "self.limits.toolCalls <= oldSelf.limits.toolCalls"),
     validation = rules::limits_only_fall("tokens", "self.limits.tokens <= oldSelf.limits.tokens"),
@@ -99,4 +105,22 @@ pub struct JobSpec {
     /// a pod runs counts from the Job's next attempt on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// A Job of the same Skill that has ended, which this one follows up: its goal and its answer are told first. Waited
+    /// for while it has not ended. Fixed once set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
+    pub continues: Option<String>,
+    /// Answers to the questions that the Job waits with, and messages to the conversation. Only more can be added, at
+    /// the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub replies: Vec<Reply>,
+    /// Ends the Job, whatever it does or waits for. It cannot be taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<bool>,
+    /// How many seconds after its end the Job is deleted; never, where it is left out. Its log and its record in the
+    /// Skill's memory stay. Not for Jobs that are kept in Git, which would be made and run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 31_536_000))]
+    pub ttl_seconds_after_finished: Option<i64>,
 }

@@ -1,7 +1,5 @@
 //! Jobs of a story.
 
-use std::collections::BTreeMap;
-
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
@@ -33,12 +31,8 @@ pub struct JobHandle<'t> {
 impl Tenant {
     /// A Job of the Skill `cs-tier-1`.
     pub fn job(&self, name: &str) -> JobDraft<'_> {
-        let spec = JobSpec {
-            skill: "cs-tier-1".to_owned(),
-            goal: "Refund order A-17".to_owned(),
-            resources: BTreeMap::new(),
-            limits: None,
-        };
+        let spec =
+            JobSpec { skill: "cs-tier-1".to_owned(), goal: "Refund order A-17".to_owned(), ..JobSpec::default() };
         JobDraft { tenant: self, job: Job::new(name, spec) }
     }
 }

@@ -24,6 +24,8 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
             workflows: Vec::new(),
             waiting_for: None,
             tool_names: Vec::new(),
+            replies_heard: 0,
+            stray_replies: Vec::new(),
             remarks: Vec::new(),
             usage: status.usage.clone().unwrap_or_default(),
             log,

@@ -22,7 +22,6 @@ use bloomery_crds::v1alpha1::{
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The UID of the Job.
@@ -45,12 +44,7 @@ pub(crate) fn revision() -> RevisionRef {
 
 /// The Job `refund`, as somebody made it.
 pub(crate) fn job() -> Job {
-    let spec = JobSpec {
-        limits: None,
-        resources: BTreeMap::new(),
-        skill: "cs-tier-1".into(),
-        goal: "Refund order A-17".into(),
-    };
+    let spec = JobSpec { skill: "cs-tier-1".into(), goal: "Refund order A-17".into(), ..JobSpec::default() };
     let mut job = Job::new("refund", spec);
     job.metadata.namespace = Some("acme".into());
     job.metadata.uid = Some(UID.into());
@@ -318,6 +312,8 @@ pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Rep
             workflows: Vec::new(),
             waiting_for: None,
             tool_names: Vec::new(),
+            replies_heard: 0,
+            stray_replies: Vec::new(),
             remarks: Vec::new(),
             usage: Usage { tool_calls: u32::try_from(events).unwrap(), ..Usage::default() },
             log: log(events),

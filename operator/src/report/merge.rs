@@ -60,14 +60,27 @@ fn is_news(standing: &JobStatus, report: &Report) -> bool {
 
 fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     // Without `..`: what is added to the projection cannot be forgotten here.
-    let Projection { phase, outcome, result, gates, workflows, tool_names, waiting_for, remarks, usage, log } =
-        &report.projection;
+    let Projection {
+        phase,
+        outcome,
+        result,
+        gates,
+        workflows,
+        tool_names,
+        waiting_for,
+        replies_heard,
+        stray_replies: _,
+        remarks,
+        usage,
+        log,
+    } = &report.projection;
     let mut status = standing.clone();
     status.result.clone_from(result);
     status.gates = Some(gates.clone());
     status.workflows.clone_from(workflows);
     status.tool_names.clone_from(tool_names);
     status.waiting_for = waiting_for.clone().map(|waiting| named(waiting, &report.job));
+    status.replies_heard = Some(*replies_heard).filter(|heard| *heard > 0);
     status.usage = Some(usage.clone());
     status.log = Some(log.clone());
     if let Some(attempt) = &mut status.attempt {

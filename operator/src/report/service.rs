@@ -145,7 +145,7 @@ impl Service {
 
     fn done(&self, result: &str, ack: u64) -> Step {
         self.context.metrics.report(result);
-        Step::Done(Directives { ack })
+        Step::Done(Directives { ack, ..Directives::default() })
     }
 
     async fn tell(&self, job: &Job, standing: &JobStatus, merged: &JobStatus) {

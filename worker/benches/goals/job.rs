@@ -59,6 +59,7 @@ impl Job {
             models: vec![model(&self.servers.base, self.window)],
             resources: Vec::new(),
             approvals: Vec::new(),
+            replies: Vec::new(),
             log: None,
             report: Some(self.operator.endpoint.clone()),
         })

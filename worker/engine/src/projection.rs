@@ -24,6 +24,8 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
         workflows: conversation.rules().workflows.projection(),
         tool_names: tool_names(conversation),
         waiting_for: waiting_for(conversation),
+        replies_heard: 0,
+        stray_replies: Vec::new(),
         remarks: remarks(conversation),
         usage: usage(conversation),
         log,
@@ -62,7 +64,7 @@ fn phase(conversation: &Conversation) -> Phase {
 fn waiting_for(conversation: &Conversation) -> Option<WaitingFor> {
     let call = conversation.held().filter(|_| conversation.outcome().is_none())?;
     // Who is asked, and by which object, the operator knows.
-    Some(WaitingFor { call: Some(call.clone()), approvals: Vec::new() })
+    Some(WaitingFor { call: Some(call.clone()), approvals: Vec::new(), questions: Vec::new() })
 }
 
 /// What people need to know of the call that is held, the first of them, with the `events` before it.

@@ -68,6 +68,8 @@ mod tests {
             workflows: Vec::new(),
             waiting_for: None,
             tool_names: Vec::new(),
+            replies_heard: 0,
+            stray_replies: Vec::new(),
             remarks: Vec::new(),
             usage: Usage::default(),
             log,

@@ -24,6 +24,8 @@ fn projection(events: u64) -> Projection {
         workflows: Vec::new(),
         waiting_for: None,
         tool_names: Vec::new(),
+        replies_heard: 0,
+        stray_replies: Vec::new(),
         remarks: Vec::new(),
         usage: Usage::default(),
         log: LogPosition { path: "jobs/k-1".into(), events, head: Digest::of_bytes(b"") },

@@ -166,6 +166,7 @@ impl Stand {
             }],
             resources: Vec::new(),
             approvals: Vec::new(),
+            replies: Vec::new(),
             log: self.operator.known(&job),
             report: Some(self.operator.endpoint.clone()),
         };

@@ -170,6 +170,8 @@ pub(super) mod tests {
             workflows: Vec::new(),
             waiting_for: None,
             tool_names: Vec::new(),
+            replies_heard: 0,
+            stray_replies: Vec::new(),
             remarks: Vec::new(),
             usage,
             log: LogPosition { path: "jobs/k".into(), events: 1, head: Digest::of_bytes(b"") },

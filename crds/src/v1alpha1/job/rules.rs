@@ -8,7 +8,7 @@ use kube::core::Rule;
 /// A Job that has ended stays ended, whoever writes, and in the phase in which it ended.
 pub(super) fn terminal_is_final() -> Rule {
     Rule::new(
-        "!has(oldSelf.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Refused', 'Escalated']) \
+        "!has(oldSelf.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Refused', 'Escalated', 'Cancelled']) \
          || (has(self.status) && has(self.status.phase) && self.status.phase == oldSelf.status.phase)",
     )
     .message("a terminal phase is never left")
@@ -61,6 +61,32 @@ pub(super) fn resources_are_fixed() -> Rule {
     )
     .message("is fixed once a Job is made: make another Job")
     .field_path(".resources")
+}
+
+/// What a Job was asked is fixed: what it continues.
+pub(super) fn continues_is_fixed() -> Rule {
+    Rule::new(
+        "has(self.continues) == has(oldSelf.continues) && (!has(self.continues) || self.continues == oldSelf.continues)",
+    )
+    .message("is fixed once a Job is made: make another Job")
+    .field_path(".continues")
+}
+
+/// A Job that was cancelled stays so.
+pub(super) fn cancel_stays() -> Rule {
+    Rule::new("!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)")
+        .message("cannot be taken back: make another Job")
+        .field_path(".cancel")
+}
+
+/// Replies may have been heard already: they are neither changed nor removed, and none is put before another.
+pub(super) fn replies_only_grow() -> Rule {
+    Rule::new(
+        "!has(oldSelf.replies) || oldSelf.replies.size() == 0 || (has(self.replies) && self.replies.size() >= oldSelf.replies.size() \
+         && oldSelf.replies.all(i, reply, self.replies[i] == reply))",
+    )
+    .message("may have been heard: add to the end, and leave those before as they are")
+    .field_path(".replies")
 }
 
 /// A limit that was set can be lowered, never raised or removed.

@@ -47,6 +47,9 @@ pub struct JobStatus {
     /// What the Job waits for a person to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
+    /// How many of the spec's `replies` the conversation has heard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replies_heard: Option<u32>,
     /// What the Job has spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -205,6 +208,46 @@ pub struct WaitingFor {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), inner(length(max = 50)))]
     pub approvals: Vec<String>,
+    /// The questions that a person has to answer, by `replies` of the spec; the oldest of them where there are many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    pub questions: Vec<AskedQuestion>,
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedQuestion {
+    /// Replies name it.
+    #[schemars(length(max = 16))]
+    pub id: String,
+    /// The question, cut at 1024 bytes.
+    #[schemars(length(max = 1024))]
+    pub text: String,
+    /// Answers to choose from; none where any words will do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), inner(length(max = 128)))]
+    pub choices: Vec<String>,
+    /// Why the latest reply to it was not taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub refused: Option<String>,
+}
+
+impl AskedQuestion {
+    /// The longest text, in bytes.
+    pub const MAX_TEXT: usize = 1024;
+
+    /// The longest choice, in bytes.
+    pub const MAX_CHOICE: usize = 128;
+
+    /// The longest reason of a refusal, in bytes.
+    pub const MAX_REFUSED: usize = 256;
+}
+
+impl WaitingFor {
+    /// How many questions are shown at once.
+    pub const MAX_QUESTIONS: usize = 8;
 }
 
 /// A call that waits for a person.

@@ -109,8 +109,11 @@ fn a_message_never_takes_the_log_back() {
 
 fn held() -> JobStatus {
     let mut standing = status(1, Phase::AwaitingApproval);
-    standing.waiting_for =
-        Some(WaitingFor { call: Some(held_call()), approvals: vec!["refund-a".into(), "refund-b".into()] });
+    standing.waiting_for = Some(WaitingFor {
+        call: Some(held_call()),
+        approvals: vec!["refund-a".into(), "refund-b".into()],
+        questions: Vec::new(),
+    });
     with_health(standing.clone(), at_work(&standing), &stamp(40))
 }
 

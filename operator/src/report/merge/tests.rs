@@ -69,7 +69,7 @@ fn parking_queues_the_job_and_nothing_of_the_same_attempt_takes_it_back() {
 /// A report of a worker that parks because a call is held.
 fn held(events: u64) -> Report {
     let mut held = report(1, 1, events, Phase::AwaitingApproval);
-    held.projection.waiting_for = Some(WaitingFor { call: Some(held_call()), approvals: Vec::new() });
+    held.projection.waiting_for = Some(WaitingFor { call: Some(held_call()), ..WaitingFor::default() });
     held.end = Some(End::Parked(ParkReason::Approval));
     held
 }

@@ -183,7 +183,7 @@ async fn a_report_must_be_one() {
 fn held() -> bloomery_crds::report::Report {
     let mut held = fixtures::report(1, 1, 7, Phase::AwaitingApproval);
     held.projection.waiting_for =
-        Some(bloomery_crds::v1alpha1::WaitingFor { call: Some(fixtures::held_call()), approvals: Vec::new() });
+        Some(bloomery_crds::v1alpha1::WaitingFor { call: Some(fixtures::held_call()), ..Default::default() });
     held.hold = Some(fixtures::hold());
     held.end = Some(bloomery_crds::report::End::Parked(bloomery_crds::report::ParkReason::Approval));
     held

@@ -1,0 +1,28 @@
+//! What a person says to a conversation.
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+/// An answer to a question, or a message to the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reply {
+    /// Which question of `status.waitingFor` is answered. Without it the text is a message to the conversation, which it
+    /// takes up when it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 16))]
+    pub question: Option<String>,
+    /// What is said: at most 1024 bytes.
+    #[schemars(length(min = 1, max = 1024))]
+    #[x_kube(validation = kube::core::Rule::new("bytes(self).size() <= 1024").message("must be at most 1024 bytes long"))]
+    #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say something"))]
+    pub text: String,
+}
+
+impl Reply {
+    /// The longest text, in bytes.
+    pub const MAX_TEXT: usize = 1024;
+
+    /// How many replies a Job takes.
+    pub const MAX_REPLIES: usize = 32;
+}
