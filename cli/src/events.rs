@@ -44,7 +44,8 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Trouble
         let mut is_over = false;
         let read = segments.read_lines(&mut chain, |line, entry| {
             is_over |= matches!(entry.event, Event::Finished { .. });
-            lines.push_str(&printer.render(line, entry));
+            let gist = printer.gist(entry);
+            printer.put(&mut lines, &gist, line);
         });
         match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
             // Whoever reads has seen enough: `bloomery events ... | head`.

@@ -1,11 +1,13 @@
 //! Settling Approvals: a decision comes to count, one that nobody made expires, one that is not to be trusted goes. Each
 //! is read again before, for the caches hold no arguments and may be behind.
 
+use super::build::whole_seconds;
 use super::guard::{self, Guard};
 use super::standing::{Mark, Wanted, counts, mark};
 use crate::context::Context;
 use crate::error::Error;
 use crate::events::Telling;
+use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::conditions::{self, Health, Reason};
 use bloomery_crds::names;
@@ -14,7 +16,6 @@ use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, ApprovalStatus, Approv
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
-use kube::api::PostParams;
 use kube::core::ResourceExt;
 
 /// Why a decision that was not made in time is the operator's.
@@ -72,9 +73,8 @@ async fn expire(context: &Context, namespace: &str, mut approval: Approval) -> R
     approval.spec.decision = Some(decision);
     let name = approval.name_any();
     let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
-    let parameters = PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() };
     context.metrics.wrote("Approval", "update");
-    let written = api.replace(&name, &parameters, &approval).await;
+    let written = api.replace(&name, &owned::posting(), &approval).await;
     written.map_err(Error::api(format!("let Approval {namespace}/{name} expire")))
 }
 
@@ -93,7 +93,7 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
     };
     let standing = approval.status.clone().unwrap_or_default();
     let seen = Health::Ready(reason, message).observations();
-    let at = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
+    let at = Time(whole_seconds(now));
     ApprovalStatus {
         observed_generation: approval.metadata.generation,
         conditions: conditions::merge(&standing.conditions, &seen, approval.metadata.generation, &at),

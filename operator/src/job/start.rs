@@ -21,7 +21,6 @@ use bloomery_crds::v1alpha1::{Job, RevisionRef};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::jiff::SignedDuration;
 use kube::Api;
-use kube::api::PostParams;
 use kube::core::ResourceExt;
 
 /// What came of starting an attempt.
@@ -68,9 +67,8 @@ pub async fn start(context: &Context, interests: &Interests, seen: &Seen, attemp
     let Some(trusted) = context.report_trust.bundle() else {
         return Ok(Started::Waits(untrusted(context), Some(UNTRUSTED)));
     };
-    let decided = decided(context, seen).await?;
     let inputs = match inputs(context, interests, seen, (attempt, revision, &compiled), trusted) {
-        Ok(inputs) => Inputs { approvals: decided, ..inputs },
+        Ok(inputs) => Inputs { approvals: decided(context, seen).await?, ..inputs },
         Err(wait) => return Ok(unmet(seen, wait)),
     };
     if !is_current(context, seen).await? {
@@ -189,9 +187,8 @@ async fn make(context: &Context, seen: &Seen, inputs: &Inputs) -> Result<Started
     let wanted = build::pod(inputs, &context.settings.worker, &part);
     let (namespace, name) = (&seen.namespace, wanted.name_any());
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
-    let parameters = PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() };
     context.metrics.wrote("Pod", "create");
-    match api.create(&parameters, &wanted).await {
+    match api.create(&owned::posting(), &wanted).await {
         Ok(pod) => Ok(made(&pod, inputs)),
         Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
             Ok(match stored_pod(context, namespace, &name).await? {

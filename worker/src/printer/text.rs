@@ -19,18 +19,22 @@ const GIST: usize = 400;
 
 /// Time, seq, name and the gist.
 pub(super) fn line(entry: &Entry, tools: &Tools) -> String {
-    let gist = bounded(&plain(&gist(&entry.event, tools)), GIST);
+    let gist = bounded(&plain(&gist(&entry.event, tools), GIST), GIST);
     format!("{} {:>4} {:<19} {gist}", entry.stamp.time, entry.seq, entry.event.name()).trim_end().to_owned() + "\n"
 }
 
-/// One line without what steers: what models and servers say must not steer a terminal.
-fn plain(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
+/// One line without what steers: what models and servers say must not steer a terminal. No more of it than shows that it
+/// is longer than `most` bytes.
+fn plain(text: &str, most: usize) -> String {
+    let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || steers(c)).filter(|word| !word.is_empty()) {
         if !line.is_empty() {
             line.push(' ');
         }
         line.push_str(word);
+        if line.len() > most {
+            break;
+        }
     }
     line
 }
