@@ -138,6 +138,7 @@ fn sources(context: &Context, memory: &Arc<Memory>) -> Vec<BoxStream<'static, Wa
     };
     vec![
         wakes(caches.jobs.changes(), jobs, on_job),
+        wakes(caches.jobs.changes(), jobs, interested(memory, Kind::Job, |job: &Guarded<Job>| Some(job.name_any()))),
         wakes(caches.pods.changes(), jobs, |pod| labelled(pod, names::LABEL_JOB)),
         wakes(caches.approvals.changes(), jobs, of_approval),
         wakes(caches.policies.changes(), jobs, all_that_wait(jobs)),

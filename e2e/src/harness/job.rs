@@ -59,6 +59,13 @@ impl JobDraft<'_> {
         self
     }
 
+    /// Follows up another Job.
+    #[must_use]
+    pub fn continuing(mut self, job: &str) -> Self {
+        self.job.spec.continues = Some(job.to_owned());
+        self
+    }
+
     /// Has budgets of its own.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {

@@ -55,6 +55,8 @@ pub struct Made {
     pub attempt: u32,
     /// The revision that it was made with.
     pub revision: RevisionRef,
+    /// The UID of the Job that the Job continues.
+    pub continued: Option<String>,
     /// When it was made.
     pub created: Option<Time>,
 }

@@ -16,7 +16,7 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report;
-use bloomery_crds::run::{GivenDecision, JobIdentity, ReportEndpoint, Revision};
+use bloomery_crds::run::{ContinuedJob, GivenDecision, JobIdentity, ReportEndpoint, Revision};
 use bloomery_crds::v1alpha1::{Job, RevisionRef};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::jiff::SignedDuration;
@@ -143,9 +143,24 @@ fn inputs(
         bound,
         log: status.log.clone(),
         approvals: Vec::new(),
+        continues: continued(context, interests, seen)?,
         report: ReportEndpoint { url: format!("{}{}", context.settings.report_url(), report::PATH), ca: trusted },
         one_node: validate::is_of_one_node(context.caches.claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
     })
+}
+
+/// The Job that this one continues: looked for until the first pod is made, and known from then on.
+fn continued(context: &Context, interests: &Interests, seen: &Seen) -> Result<Option<ContinuedJob>, Wait> {
+    let Seen { job, namespace, name, status, .. } = seen;
+    let Some(continued) = &job.spec.continues else { return Ok(None) };
+    let run_key = if let Some(uid) = &status.continued_uid {
+        uid.clone()
+    } else {
+        interests.record(name, Interest::new(Kind::Job, namespace, continued));
+        let found = context.caches.jobs.get(namespace, continued);
+        validate::continued(continued, &job.spec.skill, found.as_deref())?
+    };
+    Ok(Some(ContinuedJob { name: continued.clone(), run_key }))
 }
 
 /// What was decided of the call that the Job waits with, as far as its status knows: its worker may not have heard it yet.
@@ -211,6 +226,7 @@ fn made(pod: &Pod, inputs: &Inputs) -> Started {
             uid,
             attempt: inputs.attempt,
             revision,
+            continued: inputs.continues.as_ref().map(|continued| continued.run_key.clone()),
             created: pod.metadata.creation_timestamp.clone(),
         }),
     }

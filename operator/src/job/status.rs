@@ -49,7 +49,7 @@ pub fn only_words_changed(standing: &JobStatus, next: &JobStatus) -> bool {
 
 /// The pod of an attempt was made.
 fn starting(standing: &JobStatus, made: Made, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
-    let Made { pod, uid, attempt, revision, created } = made;
+    let Made { pod, uid, attempt, revision, continued, created } = made;
     let before = standing.attempt.as_ref();
     let mut status = standing.clone();
     status.phase = Some(Phase::Starting);
@@ -62,6 +62,7 @@ fn starting(standing: &JobStatus, made: Made, after: Option<&Lost>, stamp: &Stam
         ended: None,
     });
     status.skill_revision = Some(revision);
+    status.continued_uid = continued;
     status.start_time = status.start_time.take().or(created).or_else(|| Some(stamp.now.clone()));
     let health = at_work(&status);
     with_health(status, health, stamp)

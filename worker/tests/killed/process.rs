@@ -167,6 +167,7 @@ impl Stand {
             resources: Vec::new(),
             approvals: Vec::new(),
             replies: Vec::new(),
+            continues: None,
             log: self.operator.known(&job),
             report: Some(self.operator.endpoint.clone()),
         };

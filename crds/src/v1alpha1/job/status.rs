@@ -44,6 +44,10 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub tool_names: Vec<ToolName>,
+    /// The UID of the Job that this one continues, from the first pod on.
+    #[serde(rename = "continuedUID", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub continued_uid: Option<String>,
     /// What the Job waits for a person to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,

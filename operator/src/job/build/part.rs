@@ -20,6 +20,7 @@ pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
         log: inputs.log.clone(),
         approvals: inputs.approvals.clone(),
         replies: Vec::new(),
+        continues: inputs.continues.clone(),
         report: Some(inputs.report.clone()),
     };
     let sealed = run::seal(&part)

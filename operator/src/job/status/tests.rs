@@ -11,6 +11,7 @@ fn made(attempt: u32) -> Made {
         uid: pod_uid(attempt),
         attempt,
         revision: revision(),
+        continued: None,
         created: Some(Time(at(1))),
     }
 }

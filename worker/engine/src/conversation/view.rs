@@ -3,7 +3,7 @@
 use super::{
     Budget, Call, CallState, Conversation, DEFAULT_RETRIES, Finalizing, Intention, Questions, Selecting, Stall, calls,
 };
-use crate::event::{CallId, ContextPart, ModelFailure, WholeResult};
+use crate::event::{CallId, ContextKind, ContextPart, ModelFailure, WholeResult};
 use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
 use crate::run::Run;
@@ -85,6 +85,12 @@ impl Conversation {
     /// What was gathered before the conversation opened, once it was.
     pub fn context(&self) -> Option<&[ContextPart]> {
         self.context.as_deref()
+    }
+
+    /// What was asked and answered in the Job that this one follows up.
+    pub fn earlier(&self) -> Option<&str> {
+        let part = self.context()?.iter().find(|part| part.kind == ContextKind::Earlier)?;
+        part.fault.is_none().then_some(part.text.as_str())
     }
 
     /// How far the intent is known.

@@ -35,6 +35,7 @@ pub(super) fn all() -> Vec<Event> {
         other_models(),
         endpoints(),
         remembered(),
+        followed(),
     ]
     .concat()
 }
@@ -432,4 +433,15 @@ fn remembered() -> Vec<Event> {
         ..note.clone()
     };
     vec![Event::ContextGathered { parts: vec![note, broken] }]
+}
+
+/// What a follow-up begins with.
+fn followed() -> Vec<Event> {
+    let earlier = ContextPart {
+        kind: ContextKind::Earlier,
+        of: "refund-0".into(),
+        text: "The person asked:\nRefund A-17\n".into(),
+        fault: None,
+    };
+    vec![Event::ContextGathered { parts: vec![earlier] }]
 }
