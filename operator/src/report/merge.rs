@@ -104,7 +104,8 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
         _ => Phase::Running,
     });
     let waiting = report.waiting.as_ref().filter(|_| !parks && !is_held);
-    let mut seen = waiting.map_or_else(|| at_work(&status), of_waiting).observations();
+    let health = of_cancelling(standing).unwrap_or_else(|| waiting.map_or_else(|| at_work(&status), of_waiting));
+    let mut seen = health.observations();
     seen.extend(remarks);
     with_conditions(status, &seen, stamp)
 }
@@ -123,6 +124,13 @@ pub(super) fn is_held(report: &Report) -> bool {
 fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     let approvals = waiting.call.as_ref().map(|call| names_of(&job.name, &job.uid, call)).unwrap_or_default();
     WaitingFor { approvals, ..waiting }
+}
+
+/// That the Job is being cancelled stands until it has ended, whatever its worker does meanwhile.
+fn of_cancelling(standing: &JobStatus) -> Option<Health> {
+    let told = conditions::find(&standing.conditions, ConditionType::Reconciling)?;
+    let is_cancelling = told.reason == Reason::Cancelling.to_string();
+    is_cancelling.then(|| Health::Reconciling(Reason::Cancelling, told.message.clone()))
 }
 
 fn of_waiting(waiting: &Waiting) -> Health {
