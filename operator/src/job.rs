@@ -200,7 +200,9 @@ fn all_that_wait<C>(jobs: &Store<Guarded<Job>>) -> impl Fn(&C) -> Vec<Wake<Job>>
 }
 
 /// The Jobs of a namespace that have not ended: whether it is suspended may have changed.
-fn all_that_go_on(jobs: &Store<Guarded<Job>>) -> impl Fn(&PartialObjectMeta<Namespace>) -> Vec<Wake<Job>> + Send + 'static {
+fn all_that_go_on(
+    jobs: &Store<Guarded<Job>>,
+) -> impl Fn(&PartialObjectMeta<Namespace>) -> Vec<Wake<Job>> + Send + 'static {
     let jobs = jobs.clone();
     move |namespace| {
         let goes_on = |job: &Guarded<Job>| {

@@ -105,7 +105,8 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
             (Reason::Expired, format!("{by} decided too late: it counts as denied, and the call is not made"))
         }
         ApprovalVerdict::Expired => {
-            let why = approval.spec.decision.as_ref().and_then(|decision| decision.reason.as_deref()).unwrap_or(EXPIRED);
+            let why =
+                approval.spec.decision.as_ref().and_then(|decision| decision.reason.as_deref()).unwrap_or(EXPIRED);
             (Reason::Expired, format!("{why}: the call is not made"))
         }
     };
@@ -157,11 +158,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_withdrawn_says_why_and_is_not_told_to_the_worker() {
+        let mut withdrawn = approval("supervisor");
+        let reason = Some("the Job was cancelled".to_owned());
+        withdrawn.spec.decision =
+            Some(ApprovalDecision { verdict: ApprovalVerdict::Expired, by: "operator".into(), reason });
+        let status = counted(&withdrawn, at(1));
+        assert_eq!(status.conditions[0].message, "the Job was cancelled: the call is not made");
+        withdrawn.status = Some(status);
+        assert_eq!(given(&withdrawn), None);
+    }
+
+    #[test]
     fn what_counts_is_told_to_people_and_to_the_worker() {
         for (verdict, seconds, reason) in [
             (ApprovalVerdict::Approve, 1, "Approved"),
             (ApprovalVerdict::Deny, 1, "Denied"),
-            (ApprovalVerdict::Expired, 1, "Expired"),
+            (ApprovalVerdict::Expired, 9_000_000, "Expired"),
             (ApprovalVerdict::Approve, 9_000_000, "Expired"),
         ] {
             let mut approval = decided(approval("supervisor"), verdict);

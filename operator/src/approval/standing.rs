@@ -77,7 +77,11 @@ pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Stan
     let verdicts: Vec<Option<ApprovalVerdict>> =
         there().map(|(_, approval)| Some(approval?.status.as_ref()?.counted.as_ref()?.verdict)).collect();
     let is_denied = verdicts.iter().flatten().any(|verdict| *verdict != ApprovalVerdict::Approve);
-    let others = if is_denied { there().filter_map(|(_, approval)| withdrawal(approval?, DENIED)).collect() } else { Vec::new() };
+    let others = if is_denied {
+        there().filter_map(|(_, approval)| withdrawal(approval?, DENIED)).collect()
+    } else {
+        Vec::new()
+    };
     if !others.is_empty() {
         return Standing::Settle(others);
     }

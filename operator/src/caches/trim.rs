@@ -3,7 +3,9 @@
 use super::Guarded;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Approval;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec};
+use k8s_openapi::api::core::v1::{
+    Namespace, PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{PartialObjectMeta, Resource};
 use std::collections::BTreeMap;

@@ -39,7 +39,10 @@ mod tests {
     #[test]
     fn what_is_known_first_counts_until_the_job_has_ended() {
         let cancels = Cancels::default();
-        assert_eq!((cancels.since("a", at(1)), cancels.since("a", at(9)), cancels.since("b", at(9))), (at(1), at(1), at(9)));
+        assert_eq!(
+            (cancels.since("a", at(1)), cancels.since("a", at(9)), cancels.since("b", at(9))),
+            (at(1), at(1), at(9))
+        );
         cancels.forget("a");
         assert_eq!(cancels.since("a", at(20)), at(20));
     }

@@ -130,7 +130,10 @@ fn left_open(context: &Context, seen: &Seen) -> Vec<Mark> {
     let Some(outcome) = seen.status.outcome.as_ref().filter(|_| seen.status.is_terminal()) else { return Vec::new() };
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
     let of_job = |approval: &Guarded<Approval>| {
-        approval.0.as_ref().is_ok_and(|approval| approval.spec.job_uid == seen.uid && !context.statuses.is_stale(approval))
+        approval
+            .0
+            .as_ref()
+            .is_ok_and(|approval| approval.spec.job_uid == seen.uid && !context.statuses.is_stale(approval))
     };
     let approvals = context.caches.approvals.select(&seen.namespace, of_job);
     approvals.iter().filter_map(|approval| withdrawal(approval.0.as_ref().ok()?, why)).collect()

@@ -19,9 +19,7 @@ pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Dire
 fn replies(job: &Job, heard: u32) -> Vec<GivenReply> {
     let numbered = (1..).zip(&job.spec.replies);
     let unheard = numbered.filter(|(nth, _)| *nth > heard);
-    unheard
-        .map(|(nth, reply)| GivenReply { nth, question: reply.question.clone(), text: reply.text.clone() })
-        .collect()
+    unheard.map(|(nth, reply)| GivenReply { nth, question: reply.question.clone(), text: reply.text.clone() }).collect()
 }
 
 #[cfg(test)]
@@ -59,7 +57,8 @@ mod tests {
     #[test]
     fn replies_are_told_until_they_are_heard_and_keep_their_numbers() {
         let mut job = fixtures::job();
-        let reply = |question: Option<&str>, text: &str| Reply { question: question.map(str::to_owned), text: text.into() };
+        let reply =
+            |question: Option<&str>, text: &str| Reply { question: question.map(str::to_owned), text: text.into() };
         job.spec.replies = vec![reply(Some("q-1"), "A-17"), reply(None, "be quick"), reply(Some("q-2"), "no")];
         let told = |heard| {
             let replies = directives(&job, false, &report(heard), 4).replies;

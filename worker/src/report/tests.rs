@@ -156,7 +156,10 @@ async fn an_attempt_that_is_superseded_is_stopped() {
 #[case(Reply::Cancel, Why::Cancelled)]
 #[case(Reply::Park, Why::Suspended)]
 #[tokio::test]
-async fn what_the_operator_says_is_heard_with_any_reply_and_the_first_time_counts(#[case] reply: Reply, #[case] why: Why) {
+async fn what_the_operator_says_is_heard_with_any_reply_and_the_first_time_counts(
+    #[case] reply: Reply,
+    #[case] why: Why,
+) {
     let stand = Stand::with([Reply::Ack, reply, reply]).await;
     let reporter = stand.reporter();
     stand.operator.until(|taken| taken.len() == 1).await;

@@ -38,7 +38,10 @@ fn end(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> En
         None => "The Job was cancelled.".to_owned(),
         Some(lost) => {
             let log = facts.status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path);
-            format!("The Job was cancelled; {}: a call of a tool may have been under way, and {log} says which", lost.message)
+            format!(
+                "The Job was cancelled; {}: a call of a tool may have been under way, and {log} says which",
+                lost.message
+            )
         }
     };
     End { outcome: Outcome::new(OutcomeCode::Cancelled, message), read_from: None }

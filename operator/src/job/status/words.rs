@@ -33,7 +33,14 @@ pub fn of_outcome(outcome: &Outcome) -> Health {
         Phase::Cancelled => Health::Ready(Reason::Cancelled, outcome.message.clone()),
         Phase::Escalated => Health::Stalled(Reason::Escalated, message),
         Phase::Refused => Health::Stalled(Reason::OutOfDomain, outcome.message.clone()),
-        _ => Health::Stalled(Reason::Failed, message),
+        Phase::Failed
+        | Phase::Pending
+        | Phase::Queued
+        | Phase::Starting
+        | Phase::Running
+        | Phase::AwaitingApproval
+        | Phase::AwaitingReply
+        | Phase::Finalizing => Health::Stalled(Reason::Failed, message),
     }
 }
 

@@ -74,7 +74,11 @@ fn a_call_whose_answer_is_lost_is_named_and_nobody_is_asked_about_it(#[case] run
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::Cancelled);
     let call = &world.conversation.calls()[0];
-    assert!(message(&world).contains(&format!("The call {} of process_refund {UNKNOWN}", call.id)), "{}", message(&world));
+    assert!(
+        message(&world).contains(&format!("The call {} of process_refund {UNKNOWN}", call.id)),
+        "{}",
+        message(&world)
+    );
     assert_eq!(world.names().iter().filter(|name| **name == "tool.skipped").count(), 1);
     assert!(!world.names().contains(&"user.asked"));
 }
