@@ -32,7 +32,8 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
     let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
     let now = Timestamp::now();
     match as_stored(&approval, wanted, &guard, now) {
-        None => Ok(()),
+        // Nothing that is read of one Approval says that nobody need decide on it.
+        None | Some(Mark::Withdraw { .. }) => Ok(()),
         Some(Mark::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and the call is asked anew: {why}");
             context.events.tell(&approval, Telling::warning(Reason::Invalid, note)).await;
@@ -52,8 +53,6 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
             let status = counted(&approval, now);
             context.statuses.replace(&approval, status).await.map(|_| ())
         }
-        // Nothing that is read of one Approval says that nobody need decide on it.
-        Some(Mark::Withdraw { .. }) => Ok(()),
     }
 }
 

@@ -194,8 +194,7 @@ impl Conversation {
             Event::ReplyPolished { polish } => self.finalizing.polished(polish.clone()),
             Event::LimitHit { code, message } => self.limit_hit(*code, message),
             // That it parks is an event of its own.
-            Event::DirectiveReceived { directive: Directive::Park } => {}
-            Event::DirectiveReceived { directive: Directive::Cancel } => self.cancelled = true,
+            Event::DirectiveReceived { directive } => self.cancelled |= *directive == Directive::Cancel,
             Event::Parked { reason } => self.parked = Some(*reason),
             Event::Finished { outcome, result } => self.finished = Some((outcome.clone(), result.clone())),
         }

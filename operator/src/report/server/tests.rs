@@ -272,7 +272,8 @@ async fn a_worker_that_has_nothing_new_costs_no_request() {
     post(&running, report(3, Phase::Running)).await;
     let router = endpoint(&api).await;
     post(&router, report(3, Phase::Running)).await;
-    (api.writes(), api.reads());
+    api.writes();
+    api.reads();
     let reviews = api.reviews();
     for _ in 0..10 {
         assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
