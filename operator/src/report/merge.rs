@@ -104,7 +104,7 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
         _ => Phase::Running,
     });
     let waiting = report.waiting.as_ref().filter(|_| !parks && !is_held);
-    let health = of_cancelling(standing).unwrap_or_else(|| waiting.map_or_else(|| at_work(&status), of_waiting));
+    let health = of_standing(standing, report).unwrap_or_else(|| waiting.map_or_else(|| at_work(&status), of_waiting));
     let mut seen = health.observations();
     seen.extend(remarks);
     with_conditions(status, &seen, stamp)
@@ -126,11 +126,15 @@ fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     WaitingFor { approvals, ..waiting }
 }
 
-/// That the Job is being cancelled stands until it has ended, whatever its worker does meanwhile.
-fn of_cancelling(standing: &JobStatus) -> Option<Health> {
+/// What is said of the Job and stands whatever its worker says: that it is being cancelled, until it has ended; and that
+/// its node is lost, as long as nothing has happened there.
+fn of_standing(standing: &JobStatus, report: &Report) -> Option<Health> {
     let told = conditions::find(&standing.conditions, ConditionType::Reconciling)?;
-    let is_cancelling = told.reason == Reason::Cancelling.to_string();
-    is_cancelling.then(|| Health::Reconciling(Reason::Cancelling, told.message.clone()))
+    let reason: Reason = told.reason.parse().ok()?;
+    let nothing_happened = standing.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
+    let stands =
+        reason == Reason::Cancelling || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
+    stands.then(|| Health::Reconciling(reason, told.message.clone()))
 }
 
 fn of_waiting(waiting: &Waiting) -> Health {

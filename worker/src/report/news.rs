@@ -79,7 +79,7 @@ mod tests {
     #[tokio::test]
     async fn a_person_hears_at_once_and_the_rest_and_nothing_new_within_five_seconds() {
         assert!(EVERY < Duration::from_secs(5));
-        let at = Instant::now() - Duration::from_secs(60);
+        let at = Instant::now();
         let told = Told { news: news(Phase::Running, 3), at };
         let same = told.news.clone();
         assert_eq!(due(&same, Some(&told)), at + EVERY);
@@ -88,6 +88,6 @@ mod tests {
         let waiting = Some(Waiting::McpUnavailable { message: "refused".into() });
         assert_eq!(due(&News { waiting, ..same.clone() }, Some(&told)), at);
         assert_eq!(due(&News { end: Some(End::Finished), ..same.clone() }, Some(&told)), at);
-        assert!(due(&same, None) > at);
+        assert!(due(&same, None) >= at);
     }
 }

@@ -257,3 +257,14 @@ fn a_report_does_not_say_that_a_job_is_not_being_cancelled_any_more() {
     );
     assert!(conditions::is_true(&merged.conditions, ConditionType::Ready));
 }
+
+#[test]
+fn a_worker_with_no_news_does_not_say_that_its_node_is_back() {
+    let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
+    let problem = crate::job::pods::Problem { reason: Reason::NodeLost, message: "the node n does not answer".into() };
+    let applied = crate::job::applied::Applied::Observed(Some(problem));
+    let lost = crate::job::status::next(&running, &applied, &stamp(20));
+    assert_eq!(reason(&lost), "NodeLost");
+    assert_eq!(merge(&lost, &report(1, 1, 3, Phase::Running), &stamp(25)), Merged::Nothing);
+    assert_eq!(reason(&apply(&lost, &report(1, 1, 4, Phase::Running))), "Running");
+}
