@@ -185,6 +185,19 @@ impl Applier {
         }
     }
 
+    /// Deletes an object, if it is still as it was seen. Where it is not, its change wakes whoever wants to look again.
+    pub async fn delete_as_seen<K: Object>(&self, seen: &K) -> Result<(), Error> {
+        let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
+        let preconditions = Preconditions { uid: seen.uid(), resource_version: seen.resource_version() };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        self.metrics.wrote(&K::kind(&()), "delete");
+        let what = format!("delete {} {namespace}/{name}", K::kind(&()));
+        match self.api::<K>(&namespace).delete(&name, &parameters).await.map_err(Error::api(what)) {
+            Err(error) if !(error.is_gone() || error.is_conflict()) => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     async fn ask<K: Object>(&self, target: &Target) -> Result<Option<Known>, Error> {
         let found = self.api::<K>(&target.namespace).get_opt(&target.name).await;
         let found = found.map_err(Error::api(format!("read {}", target.what)))?;

@@ -27,7 +27,7 @@ pub struct Reporter {
 
 impl Reporter {
     /// Starts to report, first of all that the epoch was claimed. `stop` is asked for where the operator says that
-    /// another attempt has taken over.
+    /// another attempt has taken over, that the Job is cancelled, or that its namespace is suspended.
     pub fn start(client: Client, sender: Sender, first: Projection, stop: Stop) -> Self {
         let (news, latest) = watch::channel(News { projection: first, waiting: None, hold: None, end: None });
         let (hears, end_heard) = watch::channel(false);

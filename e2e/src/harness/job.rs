@@ -7,7 +7,8 @@ use bloomery_crds::v1alpha1::{Job, JobSpec, JobStatus, Limits};
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::{ListParams, LogParams};
+use kube::api::{ListParams, LogParams, Patch, PatchParams};
+use serde_json::json;
 
 use super::pods::{typed, write};
 use super::tenant::Tenant;
@@ -63,6 +64,13 @@ impl JobDraft<'_> {
     #[must_use]
     pub fn continuing(mut self, job: &str) -> Self {
         self.job.spec.continues = Some(job.to_owned());
+        self
+    }
+
+    /// Is deleted so many seconds after its end.
+    #[must_use]
+    pub fn lasting(mut self, seconds: i64) -> Self {
+        self.job.spec.ttl_seconds_after_finished = Some(seconds);
         self
     }
 
@@ -163,6 +171,13 @@ impl JobHandle<'_> {
             logs += &self.logs(attempt).await;
         }
         logs
+    }
+
+    /// Cancels it and does not wait for its end.
+    pub async fn cancel(&self) {
+        let patch = Patch::Merge(json!({"spec": {"cancel": true}}));
+        let cancelled = self.tenant.api::<Job>().patch(&self.name, &PatchParams::default(), &patch).await;
+        cancelled.unwrap_or_else(|error| panic!("{} cannot be cancelled: {error}", self.name));
     }
 
     /// Deletes it and does not wait for it to go.

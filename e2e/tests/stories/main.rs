@@ -14,6 +14,7 @@
 
 mod approvals;
 mod budget;
+mod cancel;
 mod continues;
 mod conversations;
 mod crds;

@@ -22,6 +22,10 @@ pub enum Applied {
     Started(Made, Option<Lost>),
     /// A call waits for people; where it is so, why nobody is asked.
     Awaiting(Option<String>),
+    /// The Job is cancelled, and its pod still lives; what keeps the pod, if anything does.
+    Cancelling(Option<Problem>),
+    /// The Job was deleted.
+    Deleted,
     /// A call waits for a person, and the pod ended.
     Held(Box<TerminationMessage>),
     /// The Job is over.

@@ -2,7 +2,9 @@
 
 mod attempt;
 mod awaiting;
+mod cancelling;
 mod cleanup;
+mod expiry;
 
 use super::pods::{Life, Problem, WorkerPod};
 use crate::approval::standing::{Asked, Mark};
@@ -24,6 +26,14 @@ pub struct Facts<'a> {
     pub skill_gone: bool,
     /// The call that people decide on, where the Job waits for that and the call is known.
     pub asked: Option<&'a Asked>,
+    /// What is to be done to Approvals that a Job that has ended has left open.
+    pub left_open: &'a [Mark],
+    /// Since when it is known that the Job is cancelled, where it is.
+    pub cancelled_since: Option<Timestamp>,
+    /// Whether the namespace is suspended.
+    pub suspended: bool,
+    /// How many seconds after its end the Job is to stay, where that has an end.
+    pub ttl: Option<i64>,
     /// How long finished pods are kept.
     pub retention: SignedDuration,
     /// The present.
@@ -46,6 +56,8 @@ pub struct Decision {
 pub enum Act {
     /// The Job has ended.
     Rest,
+    /// The Job has ended, and has stayed as long as it was to: it is deleted.
+    Delete,
     /// Its pod lives: say what keeps it from its work, if anything does.
     Observe(Option<Problem>),
     /// The pause after a lost attempt lasts on. Nothing is to be said.
@@ -63,6 +75,10 @@ pub enum Act {
         /// Present where the attempt before ended without an outcome, and did not park.
         after: Option<Lost>,
     },
+    /// An attempt would start, and the namespace is suspended.
+    Suspend(Option<Lost>),
+    /// The Job is cancelled, and its pod still lives: say so, and what keeps the pod, if anything does.
+    Cancel(Option<Problem>),
     /// The worker parked because a call waits for a person, and only its pod says so.
     Held(Box<TerminationMessage>),
     /// The Job is over.
@@ -105,6 +121,7 @@ const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
 pub fn decide(facts: &Facts) -> Decision {
     let (delete, next_deletion) = cleanup::plan(facts);
     let (act, next_look) = act(facts);
+    let act = if facts.suspended { suspended(act, facts) } else { act };
     let again = [next_deletion, next_look].into_iter().flatten().min();
     Decision { act, delete, again }
 }
@@ -112,9 +129,12 @@ pub fn decide(facts: &Facts) -> Decision {
 fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     let status = facts.status;
     if status.is_terminal() {
-        return (Act::Rest, None);
+        return ended(facts);
     }
     let Some(recorded) = &status.attempt else {
+        if facts.cancelled_since.is_some() {
+            return cancelling::act(facts, None, None);
+        }
         if facts.skill_gone && status.skill_revision.is_some() {
             return (Act::End(skill_deleted()), None);
         }
@@ -128,6 +148,9 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if let Some(end) = pod.and_then(told_end) {
         return (Act::End(end), None);
     }
+    if facts.cancelled_since.is_some() {
+        return cancelling::act(facts, Some(recorded), pod);
+    }
     if facts.skill_gone {
         return (Act::End(skill_deleted()), None);
     }
@@ -140,6 +163,23 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     match pod {
         Some(pod) if let Life::Alive(problem) = &pod.life => (Act::Observe(problem.clone()), next_look(pod, facts.now)),
         pod => attempt::after(facts, recorded, pod),
+    }
+}
+
+/// What is done for a Job that has ended.
+fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
+    match expiry::left(facts) {
+        Some(left) if left <= SignedDuration::ZERO => (Act::Delete, None),
+        left if facts.left_open.is_empty() => (Act::Rest, left),
+        left => (Act::Settle(facts.left_open.to_vec()), left),
+    }
+}
+
+/// No pod is made in a suspended namespace; one that is there already is taken over.
+fn suspended(act: Act, facts: &Facts) -> Act {
+    match act {
+        Act::Start { attempt, after } if !facts.pods.iter().any(|pod| pod.attempt == attempt) => Act::Suspend(after),
+        other => other,
     }
 }
 

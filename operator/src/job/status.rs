@@ -28,6 +28,8 @@ pub struct Stamp {
 pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
     match applied {
         Applied::Nothing => settled(standing, stamp),
+        Applied::Deleted => standing.clone(),
+        Applied::Cancelling(problem) => cancelling(standing, problem.as_ref(), stamp),
         Applied::Observed(problem) => observed(standing, problem.as_ref(), stamp),
         Applied::Paused(lost) => paused(standing, lost, stamp),
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
@@ -114,6 +116,15 @@ fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> J
         None if standing_reason.is_some_and(is_of_a_pod) => with_health(standing.clone(), at_work(standing), stamp),
         None => settled(standing, stamp),
     }
+}
+
+/// The Job is cancelled, and its pod still lives.
+fn cancelling(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
+    let pod = standing.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
+    let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
+    let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
+    let message = format!("the Job is cancelled, and ends once {pod} has{kept}");
+    with_health(standing.clone(), Health::Reconciling(Reason::Cancelling, message), stamp)
 }
 
 fn is_of_a_pod(reason: Reason) -> bool {

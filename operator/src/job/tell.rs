@@ -33,6 +33,8 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
         | Applied::Observed(_)
         | Applied::Paused(_)
         | Applied::Awaiting(_)
+        | Applied::Cancelling(_)
+        | Applied::Deleted
         | Applied::Waiting(..) => return,
     };
     context.events.tell(&seen.job, telling).await;

@@ -365,8 +365,6 @@ async fn a_job_on_its_way_out_is_left_to_the_garbage_collector() {
     assert_eq!(api.writes(), [""; 0]);
 }
 
-mod approvals;
-
 #[tokio::test]
 async fn a_follow_up_waits_for_the_end_of_what_it_follows_up_and_remembers_which_it_was() {
     let api = tenant();
@@ -396,3 +394,6 @@ async fn a_follow_up_waits_for_the_end_of_what_it_follows_up_and_remembers_which
     look(&api).await.unwrap();
     assert_eq!(part(POD_2), json!({"name": "refund-0", "runKey": "refund-0-uid"}));
 }
+
+mod approvals;
+mod wanted;

@@ -104,7 +104,8 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
         _ => Phase::Running,
     });
     let waiting = report.waiting.as_ref().filter(|_| !parks && !is_held);
-    let mut seen = waiting.map_or_else(|| at_work(&status), of_waiting).observations();
+    let health = of_standing(standing, report).unwrap_or_else(|| waiting.map_or_else(|| at_work(&status), of_waiting));
+    let mut seen = health.observations();
     seen.extend(remarks);
     with_conditions(status, &seen, stamp)
 }
@@ -123,6 +124,17 @@ pub(super) fn is_held(report: &Report) -> bool {
 fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     let approvals = waiting.call.as_ref().map(|call| names_of(&job.name, &job.uid, call)).unwrap_or_default();
     WaitingFor { approvals, ..waiting }
+}
+
+/// What is said of the Job and stands whatever its worker says: that it is being cancelled, until it has ended; and that
+/// its node is lost, as long as nothing has happened there.
+fn of_standing(standing: &JobStatus, report: &Report) -> Option<Health> {
+    let told = conditions::find(&standing.conditions, ConditionType::Reconciling)?;
+    let reason: Reason = told.reason.parse().ok()?;
+    let nothing_happened = standing.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
+    let stands =
+        reason == Reason::Cancelling || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
+    stands.then(|| Health::Reconciling(reason, told.message.clone()))
 }
 
 fn of_waiting(waiting: &Waiting) -> Health {

@@ -1,6 +1,7 @@
 //! Takes reports: judges, merges, writes, acknowledges. It knows nothing of HTTP.
 
 use super::auth::{Authenticator, Caller};
+use super::directives::directives;
 use super::judge::{Verdict, check, judge, same_tenant};
 use super::merge::{Merged, ack, is_held, merge};
 use super::refusal::Refusal;
@@ -118,19 +119,19 @@ impl Service {
         let status = match merge(&standing, report, &stamp) {
             Merged::Now(status) => status,
             Merged::Later(status) if self.pace.left(uid, Instant::now()).is_none() => status,
-            Merged::Later(_) => return Ok(self.done("deferred", ack(&standing, report))),
-            Merged::Nothing => return Ok(self.done("repeated", ack(&standing, report))),
+            Merged::Later(_) => return Ok(self.done("deferred", job, report, ack(&standing, report))),
+            Merged::Nothing => return Ok(self.done("repeated", job, report, ack(&standing, report))),
         };
         self.ask(job, report).await?;
         let safe = ack(&status, report);
-        match self.context.statuses.replace(job, (*status).clone()).await {
-            Ok(_) => {}
+        let written = match self.context.statuses.replace(job, (*status).clone()).await {
+            Ok(written) => written,
             Err(error) if error.is_conflict() => return Ok(Step::Again),
             Err(error) => return Err(refused(&error)),
-        }
+        };
         self.pace.wrote(uid, Instant::now());
         self.tell(job, &standing, &status).await;
-        Ok(self.done("merged", safe))
+        Ok(self.done("merged", written.as_ref().unwrap_or(job), report, safe))
     }
 
     /// Asks people about the call that the worker parked with: before the status says that they are asked.
@@ -143,9 +144,11 @@ impl Service {
         })
     }
 
-    fn done(&self, result: &str, ack: u64) -> Step {
+    /// What the worker is told, by the Job as it is known: that costs no request, so a worker may ask as often as it likes.
+    fn done(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Step {
         self.context.metrics.report(result);
-        Step::Done(Directives { ack, ..Directives::default() })
+        let suspended = self.context.caches.is_suspended(&report.job.namespace);
+        Step::Done(directives(job, suspended, report, ack))
     }
 
     async fn tell(&self, job: &Job, standing: &JobStatus, merged: &JobStatus) {

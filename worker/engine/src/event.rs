@@ -6,6 +6,7 @@
 mod answer;
 mod call;
 mod context;
+mod directive;
 mod person;
 mod resource;
 mod result;
@@ -16,6 +17,7 @@ mod told;
 pub use answer::{Answer, AskedCall, ModelFailure};
 pub use call::{Arguments, CallId, RulingReason};
 pub use context::{ContextKind, ContextPart};
+pub use directive::Directive;
 pub use person::{About, Decision, QuestionId, UserQuestion};
 pub use resource::BoundName;
 pub use result::WholeResult;
@@ -322,6 +324,13 @@ pub enum Event {
         code: OutcomeCode,
         /// What was spent of what.
         message: String,
+    },
+    /// The operator has said what is to become of the run.
+    #[serde(rename = "directive.received")]
+    #[strum(serialize = "directive.received")]
+    DirectiveReceived {
+        /// What.
+        directive: Directive,
     },
     /// The worker ends its pod; the conversation goes on in another.
     #[serde(rename = "parked")]

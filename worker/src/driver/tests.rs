@@ -13,6 +13,7 @@ use bloomery_crds::report::End;
 use bloomery_crds::run::KeyFile;
 use std::fs;
 
+mod cancelled;
 mod crashed;
 mod decided;
 mod drifted;

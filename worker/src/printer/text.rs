@@ -4,7 +4,8 @@ use bloomery_crds::text::{bounded, steers};
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
-    Answer, Arguments, BoundName, CallId, ContextPart, Decision, FinalRuling, Polish, RulingReason, Told, UserQuestion,
+    Answer, Arguments, BoundName, CallId, ContextPart, Decision, Directive, FinalRuling, Polish, RulingReason, Told,
+    UserQuestion,
 };
 use bloomery_engine::line::Entry;
 use bloomery_engine::tool::CatalogueTool;
@@ -79,6 +80,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
             format!("{} of {of} tools, by {by}: {}", tools.len(), tools.join(", "))
         }
         Event::LimitHit { code, message } => format!("{code}: {message}"),
+        Event::DirectiveReceived { directive: Directive::Cancel } => "the Job is cancelled".to_owned(),
+        Event::DirectiveReceived { directive: Directive::Park } => "the namespace is suspended".to_owned(),
         Event::Parked { reason } => reason.to_string(),
         Event::Finished { outcome, .. } => format!("{}: {}", outcome.code, outcome.message),
     }

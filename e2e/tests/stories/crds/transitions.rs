@@ -106,7 +106,9 @@ async fn limits_of_a_job_only_fall() {
 async fn a_terminal_phase_is_never_left() {
     story(async |tenant| {
         let jobs = ended_job(tenant).await;
-        for other in ["Running", "Pending", "AwaitingApproval", "Failed", "Refused", "Escalated"] {
+        for other in
+            ["Running", "Pending", "AwaitingApproval", "AwaitingReply", "Failed", "Refused", "Escalated", "Cancelled"]
+        {
             refused(jobs.change_status("ended", &json!({"phase": other})).await, TERMINAL);
         }
         refused(jobs.remove_from_status("ended", "/status/phase").await, TERMINAL);

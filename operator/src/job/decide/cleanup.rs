@@ -1,5 +1,6 @@
 //! Which pods of a Job have served their time.
 
+use super::cancelling;
 use super::{Doomed, Facts, Life, WorkerPod};
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use k8s_openapi::jiff::SignedDuration;
@@ -31,10 +32,17 @@ fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
         Life::Alive(_) if facts.status.is_terminal() => match facts.status.outcome.as_ref().map(|outcome| outcome.code)
         {
             Some(OutcomeCode::SkillDeleted) => Some(SignedDuration::ZERO),
+            // Made as it was cancelled, and never recorded: there is nothing that it could tell.
+            Some(OutcomeCode::Cancelled) if !is_recorded(facts, pod) => Some(SignedDuration::ZERO),
             _ => facts.status.completion_time.as_ref().map(|ended| FAREWELL - since(ended.0)),
         },
-        Life::Alive(_) => None,
+        Life::Alive(_) => cancelling::left(facts, pod),
     }
+}
+
+/// Whether a pod is of the attempt that is recorded.
+pub(super) fn is_recorded(facts: &Facts, pod: &WorkerPod) -> bool {
+    facts.status.attempt.as_ref().is_some_and(|recorded| recorded.number == pod.attempt)
 }
 
 /// Whether the end of this pod is all that is known of how its attempt went.

@@ -11,17 +11,30 @@ use rstest::rstest;
 const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 
 fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
+    let pods = read(now, status, pods);
+    decide(&Facts { skill_gone, ..facts(now, status, &pods) })
+}
+
+fn read(now: i64, status: &JobStatus, pods: &[Pod]) -> Vec<WorkerPod> {
     let recorded = status.attempt.as_ref();
-    let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect();
-    decide(&Facts {
+    pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect()
+}
+
+/// Of a Job that nobody wants anything of.
+fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a> {
+    Facts {
         job: ("refund", UID),
         status,
-        pods: &pods,
-        skill_gone,
+        pods,
+        skill_gone: false,
         asked: None,
+        left_open: &[],
+        cancelled_since: None,
+        suspended: false,
+        ttl: None,
         retention: RETENTION,
         now: at(now),
-    })
+    }
 }
 
 fn act_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Act {
@@ -49,6 +62,12 @@ fn parked() -> TerminationMessage {
 fn word(act: &Act) -> String {
     match act {
         Act::Rest => "rest".into(),
+        Act::Delete => "delete".into(),
+        Act::Suspend(None) => "suspend".into(),
+        Act::Suspend(Some(lost)) => format!("suspend silent={}", lost.silent),
+        Act::Cancel(problem) => {
+            problem.as_ref().map_or("cancel".into(), |problem| format!("cancel {}", problem.reason))
+        }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::Hold => "hold".into(),
         Act::Await(unasked) => if unasked.is_some() { "unguarded" } else { "await" }.into(),
@@ -239,20 +258,11 @@ fn starting_is_looked_at_again_when_it_takes_long() {
 
 fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now: i64) -> Decision {
     let status = status(1, Phase::AwaitingApproval);
-    let recorded = status.attempt.as_ref();
-    let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect();
+    let pods = read(now, &status, pods);
     let call = held_call();
     let names = crate::approval::names_of("refund", UID, &call);
     let asked = Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard };
-    decide(&Facts {
-        job: ("refund", UID),
-        status: &status,
-        pods: &pods,
-        skill_gone: false,
-        asked: Some(&asked),
-        retention: RETENTION,
-        now: at(now),
-    })
+    decide(&Facts { asked: Some(&asked), ..facts(now, &status, &pods) })
 }
 
 #[test]
@@ -277,3 +287,5 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
     // Never beside the pod before it.
     assert_eq!(waits_with(&[pod(1, "Running")], both(), Guard::Stands, 60).act, Act::Await(None));
 }
+
+mod wanted;

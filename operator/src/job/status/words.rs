@@ -29,9 +29,18 @@ pub fn of_outcome(outcome: &Outcome) -> Health {
     let message = format!("{}: {}", outcome.code, outcome.message);
     match outcome.phase() {
         Phase::Succeeded => Health::Ready(Reason::Succeeded, outcome.message.clone()),
+        // What a person wanted has come about.
+        Phase::Cancelled => Health::Ready(Reason::Cancelled, outcome.message.clone()),
         Phase::Escalated => Health::Stalled(Reason::Escalated, message),
         Phase::Refused => Health::Stalled(Reason::OutOfDomain, outcome.message.clone()),
-        _ => Health::Stalled(Reason::Failed, message),
+        Phase::Failed
+        | Phase::Pending
+        | Phase::Queued
+        | Phase::Starting
+        | Phase::Running
+        | Phase::AwaitingApproval
+        | Phase::AwaitingReply
+        | Phase::Finalizing => Health::Stalled(Reason::Failed, message),
     }
 }
 

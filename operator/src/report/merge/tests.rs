@@ -1,5 +1,6 @@
 use super::*;
 use crate::job::fixtures::{held_call, report, stamp, status};
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
 
@@ -228,4 +229,42 @@ proptest! {
         }
         prop_assert_eq!(shuffled, in_order);
     }
+}
+
+#[test]
+fn a_report_does_not_say_that_a_job_is_not_being_cancelled_any_more() {
+    let standing = crate::job::status::next(
+        &status(1, Phase::Running),
+        &crate::job::applied::Applied::Cancelling(None),
+        &stamp(20),
+    );
+    let told = |status: &JobStatus| {
+        let told = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
+        (told.reason.clone(), told.message.clone())
+    };
+    assert_eq!(told(&standing).0, "Cancelling");
+    for phase in [Phase::Running, Phase::Finalizing] {
+        let merged = merge(&standing, &report(1, 1, 9, phase), &stamp(25));
+        let (Merged::Now(merged) | Merged::Later(merged)) = merged else { panic!("{merged:?}") };
+        assert_eq!(told(&merged), told(&standing));
+    }
+    let mut over = report(1, 1, 9, Phase::Cancelled);
+    over.projection.outcome = Some(Outcome::new(OutcomeCode::Cancelled, "The Job was cancelled."));
+    let Merged::Now(merged) = merge(&standing, &over, &stamp(25)) else { panic!("an end is told now") };
+    assert_eq!(
+        (merged.phase, conditions::find(&merged.conditions, ConditionType::Reconciling)),
+        (Some(Phase::Cancelled), None)
+    );
+    assert!(conditions::is_true(&merged.conditions, ConditionType::Ready));
+}
+
+#[test]
+fn a_worker_with_no_news_does_not_say_that_its_node_is_back() {
+    let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
+    let problem = crate::job::pods::Problem { reason: Reason::NodeLost, message: "the node n does not answer".into() };
+    let applied = crate::job::applied::Applied::Observed(Some(problem));
+    let lost = crate::job::status::next(&running, &applied, &stamp(20));
+    assert_eq!(reason(&lost), "NodeLost");
+    assert_eq!(merge(&lost, &report(1, 1, 3, Phase::Running), &stamp(25)), Merged::Nothing);
+    assert_eq!(reason(&apply(&lost, &report(1, 1, 4, Phase::Running))), "Running");
 }

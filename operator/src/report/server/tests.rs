@@ -234,3 +234,49 @@ async fn arguments_that_are_not_those_of_the_call_are_refused() {
     assert_eq!((status, answer.to_string().contains("hold.arguments")), (422, true), "{answer}");
     assert_eq!(api.writes(), [""; 0]);
 }
+
+#[tokio::test]
+async fn what_people_want_is_told_with_every_reply_and_repeated_reports_cost_nothing() {
+    let api = starting();
+    api.change(JOB, |job| {
+        job["spec"]["cancel"] = json!(true);
+        job["spec"]["replies"] = json!([{ "question": "q-1", "text": "A-17" }, { "text": "be quick" }]);
+    });
+    let annotations = json!({ bloomery_crds::names::ANNOTATION_SUSPEND: "true" });
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "acme", "annotations": annotations } });
+    api.put("/api/v1/namespaces/acme", namespace);
+    let router = endpoint(&api).await;
+    let said = json!({
+        "cancel": true, "park": true,
+        "replies": [{ "nth": 1, "question": "q-1", "text": "A-17" }, { "nth": 2, "text": "be quick" }],
+    });
+    let mut expected = said.clone();
+    expected["ack"] = json!(3);
+    // Merged, repeated, deferred.
+    for (events, acked) in [(3, 3), (3, 3), (4, 3)] {
+        expected["ack"] = json!(acked);
+        assert_eq!(post(&router, report(events, Phase::Running)).await, (200, expected.clone()));
+    }
+    let mut heard = fixtures::report(1, 1, 4, Phase::Running);
+    heard.projection.replies_heard = 1;
+    let (_, reply) = post(&router, serde_json::to_string(&heard).unwrap()).await;
+    assert_eq!(reply["replies"], json!([{ "nth": 2, "text": "be quick" }]));
+}
+
+#[tokio::test]
+async fn a_worker_that_has_nothing_new_costs_no_request() {
+    let api = starting();
+    // What the cache has is what stands: as after a moment.
+    let running = endpoint(&api).await;
+    post(&running, report(3, Phase::Running)).await;
+    let router = endpoint(&api).await;
+    post(&router, report(3, Phase::Running)).await;
+    api.writes();
+    api.reads();
+    let reviews = api.reviews();
+    for _ in 0..10 {
+        assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+    }
+    assert_eq!((api.writes().len(), api.reads().len(), api.reviews()), (0, 0, reviews));
+}

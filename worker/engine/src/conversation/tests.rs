@@ -1,4 +1,5 @@
 mod approvals;
+mod cancelled;
 mod context;
 mod drift;
 mod long;

@@ -118,6 +118,11 @@ impl Conversation {
         &self.questions
     }
 
+    /// Whether a person has cancelled the Job: it ends, and nothing more is done.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
     /// Who ended it at a call that nobody knows about.
     pub fn stopped_by(&self) -> Option<&str> {
         self.stopped_by.as_deref()

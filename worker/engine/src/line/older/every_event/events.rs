@@ -1,8 +1,8 @@
 //! What each line of `every-event.jsonl` means. Every optional field is there in one, and absent in another.
 
 use crate::event::{
-    About, Answer, Arguments, AskedCall, BoundName, CallId, ContextKind, ContextPart, Decision, Event, FinalRuling,
-    ModelFailure, Polish, QuestionId, RulingReason, Selector, Told, UserQuestion, WholeResult,
+    About, Answer, Arguments, AskedCall, BoundName, CallId, ContextKind, ContextPart, Decision, Directive, Event,
+    FinalRuling, ModelFailure, Polish, QuestionId, RulingReason, Selector, Told, UserQuestion, WholeResult,
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -36,6 +36,7 @@ pub(super) fn all() -> Vec<Event> {
         endpoints(),
         remembered(),
         followed(),
+        directed(),
     ]
     .concat()
 }
@@ -444,4 +445,14 @@ fn followed() -> Vec<Event> {
         fault: None,
     };
     vec![Event::ContextGathered { parts: vec![earlier] }]
+}
+
+/// What the operator says of a run, and what comes of it.
+fn directed() -> Vec<Event> {
+    vec![
+        Event::DirectiveReceived { directive: Directive::Park },
+        Event::Parked { reason: ParkReason::Suspension },
+        Event::DirectiveReceived { directive: Directive::Cancel },
+        Event::Finished { outcome: Outcome::new(OutcomeCode::Cancelled, "The Job was cancelled."), result: None },
+    ]
 }
