@@ -24,6 +24,10 @@ pub struct Facts<'a> {
     pub skill_gone: bool,
     /// The call that people decide on, where the Job waits for that and the call is known.
     pub asked: Option<&'a Asked>,
+    /// Whether the spec has a reply to a question that the conversation has not heard.
+    pub answered: bool,
+    /// How long the Job may wait for a reply; none where its Skill cannot be read.
+    pub reply_expiry: Option<SignedDuration>,
     /// How long finished pods are kept.
     pub retention: SignedDuration,
     /// The present.
@@ -50,7 +54,7 @@ pub enum Act {
     Observe(Option<Problem>),
     /// The pause after a lost attempt lasts on. Nothing is to be said.
     Hold,
-    /// A call waits for people; where it is so, why nobody is asked.
+    /// People are waited for; where it is so, why nobody is asked.
     Await(Option<String>),
     /// These Approvals are to be settled, before anything else.
     Settle(Vec<Mark>),
@@ -63,7 +67,7 @@ pub enum Act {
         /// Present where the attempt before ended without an outcome, and did not park.
         after: Option<Lost>,
     },
-    /// The worker parked because a call waits for a person, and only its pod says so.
+    /// The worker parked because a call or a question waits for a person, and only its pod says so.
     Held(Box<TerminationMessage>),
     /// The Job is over.
     End(End),
@@ -132,7 +136,10 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         return (Act::End(skill_deleted()), None);
     }
     if status.phase == Some(Phase::AwaitingApproval) {
-        return awaiting::act(facts, recorded, pod);
+        return awaiting::approval(facts, recorded, pod);
+    }
+    if status.phase == Some(Phase::AwaitingReply) {
+        return awaiting::reply(facts, recorded, pod);
     }
     if let Some(message) = pod.and_then(told_hold) {
         return (Act::Held(Box::new(message.clone())), None);
@@ -150,9 +157,12 @@ fn told_end(pod: &WorkerPod) -> Option<End> {
     Some(End { outcome, read_from: Some(Box::new(message.clone())) })
 }
 
-/// The message of a worker that parked because a call waits for a person: no pod is started for it.
+/// The message of a worker that parked because a call or a question waits for a person: no pod is started for it.
 fn told_hold(pod: &WorkerPod) -> Option<&TerminationMessage> {
-    pod.message.as_ref().filter(|message| message.end == PodEnd::Parked(ParkReason::Approval))
+    pod.message.as_ref().filter(|message| match message.end {
+        PodEnd::Parked(ParkReason::Approval | ParkReason::Reply) => true,
+        PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension) | PodEnd::Finished | PodEnd::Superseded => false,
+    })
 }
 
 fn skill_deleted() -> End {

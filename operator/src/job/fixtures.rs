@@ -12,7 +12,7 @@ use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End, Hold, Projection, Report, TerminationMessage};
 use bloomery_crds::run::{
-    BoundResource, GivenDecision, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource,
+    BoundResource, GivenDecision, GivenReply, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource,
 };
 use bloomery_crds::v1alpha1::{
     Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, Attempt, CaRef, ConfigMapKeyRef, CountedDecision,
@@ -100,6 +100,7 @@ pub(crate) fn inputs() -> Inputs {
             by: "jane@acme.io".into(),
             reason: Some("it is in order".into()),
         }],
+        replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
             ca: "-----BEGIN CERTIFICATE-----\n".into(),

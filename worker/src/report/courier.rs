@@ -3,9 +3,11 @@
 use super::client::{Client, Failure};
 use super::news::{News, Told, due};
 use crate::backoff::Backoff;
+use crate::driver::Decided;
 use crate::stop::{Stop, Why};
 use bloomery_crds::report::Report;
 use bloomery_crds::run::JobIdentity;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -36,6 +38,8 @@ pub(super) struct Courier {
     /// Set once the operator has taken the news of the end, and acknowledged all events.
     pub end_heard: watch::Sender<bool>,
     pub stop: Stop,
+    /// Where what people have said is put.
+    pub inbox: Arc<Decided>,
 }
 
 impl Courier {
@@ -82,8 +86,10 @@ impl Courier {
         let Sender { job, attempt, epoch } = self.sender.clone();
         let News { projection, waiting, hold, end } = news.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
-        let ack = self.client.send(&Report { job, attempt, epoch, projection, waiting, hold, end }).await?.ack;
-        let acknowledged = ack >= events;
+        let report = Report { job, attempt, epoch, projection, waiting, hold, end };
+        let directives = self.client.send(&report).await?;
+        self.inbox.put(directives.replies);
+        let acknowledged = directives.ack >= events;
         if is_end && acknowledged {
             self.end_heard.send_replace(true);
         }

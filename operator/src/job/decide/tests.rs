@@ -19,6 +19,8 @@ fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> De
         pods: &pods,
         skill_gone,
         asked: None,
+        answered: false,
+        reply_expiry: None,
         retention: RETENTION,
         now: at(now),
     })
@@ -250,6 +252,8 @@ fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now:
         pods: &pods,
         skill_gone: false,
         asked: Some(&asked),
+        answered: false,
+        reply_expiry: None,
         retention: RETENTION,
         now: at(now),
     })

@@ -1,7 +1,6 @@
 use super::*;
 use crate::job::fixtures::{at, held_call, job, log, message, pod_uid, revision, stamp, status};
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::report::{End as PodEnd, ParkReason};
 use bloomery_crds::v1alpha1::{OutOfDomainAction, Usage, WaitingFor};
 use rstest::rstest;
 
@@ -112,7 +111,7 @@ fn held() -> JobStatus {
     standing.waiting_for = Some(WaitingFor {
         call: Some(held_call()),
         approvals: vec!["refund-a".into(), "refund-b".into()],
-        questions: Vec::new(),
+        ..WaitingFor::default()
     });
     with_health(standing.clone(), at_work(&standing), &stamp(40))
 }
