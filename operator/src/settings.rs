@@ -49,7 +49,7 @@ pub struct Settings {
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReplySettings {
     /// How long a Job waits for the answer to a question where the Skill does not say, as `168h`.
-    #[arg(long = "reply-expiry", env = "BLOOMERY_REPLY_EXPIRY", default_value = "168h", value_parser = duration)]
+    #[arg(id = "reply-expiry", long = "reply-expiry", env = "BLOOMERY_REPLY_EXPIRY", default_value = "168h", value_parser = duration)]
     pub expiry: Duration,
 }
 

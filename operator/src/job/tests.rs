@@ -365,3 +365,4 @@ async fn a_job_on_its_way_out_is_left_to_the_garbage_collector() {
 }
 
 mod approvals;
+mod replies;

@@ -64,10 +64,12 @@ fn asked(status: &JobStatus) -> String {
         return format!("a question waits for a person, {log} says which; a new pod tells it again");
     };
     let AskedQuestion { id, text, choices, refused } = first;
-    let mut message = format!("{id} asks {:?}", bounded(text, MAX_QUESTION));
-    if !choices.is_empty() {
-        message += &format!(", one of: {}", choices.join(", "));
-    }
+    let job = status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB");
+    // What to do comes first: Events cut what is long.
+    let mut message = format!(
+        "{id} asks {:?}: answer with kubectl bloomery reply {job} {id} TEXT, or add it to spec.replies of the Job",
+        bounded(text, MAX_QUESTION)
+    );
     if let Some(refused) = refused {
         message += &format!("; the last reply was not taken: {refused}");
     }
@@ -75,8 +77,10 @@ fn asked(status: &JobStatus) -> String {
         let others: Vec<&str> = others.iter().map(|other| other.id.as_str()).collect();
         message += &format!("; {} are asked as well", others.join(", "));
     }
-    let job = status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB");
-    format!("{message}. Answer with: kubectl bloomery reply {job} {id} TEXT; or add {{question: {id}, text: ...}} to spec.replies")
+    if !choices.is_empty() {
+        message += &format!("; the choices are: {}", choices.join(", "));
+    }
+    message
 }
 
 /// Which replies belong nowhere; none where each has found its question.
