@@ -38,6 +38,7 @@ impl Decided {
         let mut inbox = self.inbox();
         for reply in replies {
             if reply.nth > inbox.last {
+                tracing::info!("reply {} of the Job has come: it is taken once what is under way is done", reply.nth);
                 inbox.last = reply.nth;
                 inbox.unheard.push(replied(reply));
             }

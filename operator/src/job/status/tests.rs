@@ -158,7 +158,7 @@ fn what_is_asked_says_how_to_answer_before_what_may_be_cut() {
     waiting.questions[0].refused = Some("it is empty".into());
     asks.waiting_for = Some(waiting);
     let Health::Reconciling(_, message) = at_work(&asks) else { panic!("it waits") };
-    for what in ["kubectl bloomery reply refund q-1", "spec.replies", "it is empty", "q-2"] {
+    for what in ["kubectl bloomery reply refund --question q-1", "spec.replies", "it is empty", "q-2"] {
         assert!(message.find(what).is_some_and(|at| at < 1024), "{what} is not in {message}");
     }
     // It has a pod again, and waits for nobody as long as that runs.

@@ -67,7 +67,7 @@ fn asked(status: &JobStatus) -> String {
     let job = status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB");
     // What to do comes first: Events cut what is long.
     let mut message = format!(
-        "{id} asks {:?}: answer with kubectl bloomery reply {job} {id} TEXT, or add it to spec.replies of the Job",
+        "{id} asks {:?}: answer with kubectl bloomery reply {job} --question {id} TEXT, or add it to spec.replies of the Job",
         bounded(text, MAX_QUESTION)
     );
     if let Some(refused) = refused {
