@@ -64,7 +64,16 @@ impl Case {
     pub fn of(skill: SkillSpec, goal: &'static str, conversation: Conversation) -> Self {
         let models = vec![("default", model(ModelProvider::Openai))];
         let conversations = vec![conversation];
-        Self { skill, has_orders: true, models, conversations, goals: vec![goal], limits: None, mishap: None, replies: Vec::new() }
+        Self {
+            skill,
+            has_orders: true,
+            models,
+            conversations,
+            goals: vec![goal],
+            limits: None,
+            mishap: None,
+            replies: Vec::new(),
+        }
     }
 
     /// Whether its Jobs bind this resource.

@@ -72,7 +72,8 @@ pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Times
         interests.forget(&namespace, &name);
     }
     let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
-    let mut seen = Seen { job, namespace, name, uid, status, skill: None, pods: Vec::new(), asked: None, reply_expiry: None };
+    let mut seen =
+        Seen { job, namespace, name, uid, status, skill: None, pods: Vec::new(), asked: None, reply_expiry: None };
     if !seen.status.is_terminal() {
         interests.record(&seen.name, Interest::new(Kind::Skill, &seen.namespace, &seen.job.spec.skill));
         seen.skill = skill(context, &seen).await?;

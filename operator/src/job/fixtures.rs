@@ -15,9 +15,9 @@ use bloomery_crds::run::{
     BoundResource, GivenDecision, GivenReply, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource,
 };
 use bloomery_crds::v1alpha1::{
-    Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, AskedQuestion, Attempt, CaRef, ConfigMapKeyRef, CountedDecision,
-    GateReason, Gates, HeldCall, HoldRule, Job, JobSpec, JobStatus, LogPosition, ModelProvider, ResourceType,
-    RevisionRef, SecretKeyRef, Usage, WaitingFor,
+    Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, AskedQuestion, Attempt, CaRef, ConfigMapKeyRef,
+    CountedDecision, GateReason, Gates, HeldCall, HoldRule, Job, JobSpec, JobStatus, LogPosition, ModelProvider,
+    ResourceType, RevisionRef, SecretKeyRef, Usage, WaitingFor,
 };
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};

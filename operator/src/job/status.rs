@@ -234,7 +234,8 @@ pub fn with_conditions(mut status: JobStatus, seen: &[Observation], stamp: &Stam
 fn told(status: &JobStatus) -> impl Iterator<Item = Observation> {
     let remarks =
         [(ConditionType::SkillAsWritten, Reason::Differs), (ConditionType::RepliesTaken, Reason::UnknownQuestion)];
-    let standing = |(of, why)| Some(Observation::fails(of, why, conditions::find(&status.conditions, of)?.message.clone()));
+    let standing =
+        |(of, why)| Some(Observation::fails(of, why, conditions::find(&status.conditions, of)?.message.clone()));
     remarks.into_iter().filter_map(standing)
 }
 

@@ -172,7 +172,12 @@ A call of process_refund waits for finance and supervisor.
     fn an_answer_is_a_choice_or_words(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);
         let said = read(&Ask::Question(&open), line, "jane").ok();
-        let replies = |text: &str| Said::Replies { question: QuestionId::new(1), text: text.into(), by: "jane".into(), nth: None };
+        let replies = |text: &str| Said::Replies {
+            question: QuestionId::new(1),
+            text: text.into(),
+            by: "jane".into(),
+            nth: None,
+        };
         assert_eq!(said, expected.map(replies));
     }
 

@@ -35,7 +35,7 @@ pub fn a_call_whose_server_died_is_left_to_a_person() -> Case {
     let turns = [
         call("check_eligibility", json!({"order_id": "HOLD-5"})),
         call("process_refund", json!({"order_id": "HOLD-5", "amount": 25.9})).after_result("true"),
-        Turn::answer("HOLD-5").after_result("found out that it happened"),
+        Turn::answer("HOLD-5").after_result("It happened, as"),
     ];
     Case::of(refunds(), "Refund order HOLD-5", conversation("HOLD-5", turns))
         .suffering(Mishap::ServerKilledAfterRefund("HOLD-5"))

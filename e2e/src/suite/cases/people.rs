@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::GOAL;
-use crate::harness::{Turn, call, conversation, fails, refunds, tier_one};
+use crate::harness::{Turn, call, conversation, fails, refunds, say, tier_one};
 use crate::suite::Case;
 
 /// The model asks, and reads what is answered.
@@ -40,10 +40,12 @@ pub fn a_goal_that_leaves_out_what_is_required_is_completed() -> Case {
 
 /// The gate finds that the answer depends on what only a person knows: it is given anew with that.
 pub fn an_answer_that_a_person_has_to_complete_is_given_anew() -> Case {
+    let fields = json!({"order_id": "A-17", "status": "refunded", "next_steps": ["Keep the first one."]});
     let turns = [
         call("check_eligibility", json!({"order_id": "A-17"})),
         Turn::answer("A-17").after_result("eligible"),
-        Turn::answer("A-17").after_feedback("the second one"),
+        say(&format!("The second parcel of order A-17 is refunded.\n```json\n{fields}\n```"))
+            .after_feedback("the second one"),
     ];
     let ruling = fails("GOAL_NOT_MET", "which of two parcels arrived broken", "CLARIFY_USER");
     let passes = json!({"passed": true, "score": 1.0, "reasons": []});

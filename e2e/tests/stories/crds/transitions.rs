@@ -134,7 +134,8 @@ async fn replies_are_only_added_at_the_end() {
             assert!(sentence.contains("spec.replies: "), "{what}: {sentence}");
             assert!(sentence.contains("may have been heard"), "{what}: {sentence}");
         }
-        let all: Vec<Value> = [first, second].into_iter().chain((2..32).map(|n| json!({"text": format!("{n}")}))).collect();
+        let all: Vec<Value> =
+            [first, second].into_iter().chain((2..32).map(|n| json!({"text": format!("{n}")}))).collect();
         set(json!(all)).await.expect("as many as there may be");
     })
     .await;
@@ -171,7 +172,9 @@ async fn limits_of_a_job_only_fall() {
 async fn a_terminal_phase_is_never_left() {
     story(async |tenant| {
         let jobs = ended_job(tenant).await;
-        for other in ["Running", "Pending", "AwaitingApproval", "AwaitingReply", "Failed", "Refused", "Escalated", "Cancelled"] {
+        for other in
+            ["Running", "Pending", "AwaitingApproval", "AwaitingReply", "Failed", "Refused", "Escalated", "Cancelled"]
+        {
             refused(jobs.change_status("ended", &json!({"phase": other})).await, TERMINAL);
         }
         refused(jobs.remove_from_status("ended", "/status/phase").await, TERMINAL);

@@ -87,7 +87,6 @@ fn expired(questions: &[AskedQuestion], limit: SignedDuration) -> End {
 /// Starts a worker that tells anew what is waited for, after a pause: it may be told in vain, again and again.
 fn told_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let ended = pod.and_then(WorkerPod::ended);
-    let left =
-        ended.map_or(SignedDuration::ZERO, |ended| pause(recorded.number) - facts.now.duration_since(ended));
+    let left = ended.map_or(SignedDuration::ZERO, |ended| pause(recorded.number) - facts.now.duration_since(ended));
     if left > SignedDuration::ZERO { (Act::Await(None), Some(left)) } else { (next(recorded), None) }
 }

@@ -143,7 +143,10 @@ fn a_hold_names_the_call_the_people_and_the_rules() {
 fn a_question_that_only_the_pod_told() {
     let message = message(1, PodEnd::Parked(ParkReason::Reply), None);
     let after = next(&status(1, Phase::Running), &Applied::Held(Box::new(message)), &stamp(50));
-    assert_eq!((after.phase, told(&after, ConditionType::Reconciling).1.as_str()), (Some(Phase::AwaitingReply), "AwaitingReply"));
+    assert_eq!(
+        (after.phase, told(&after, ConditionType::Reconciling).1.as_str()),
+        (Some(Phase::AwaitingReply), "AwaitingReply")
+    );
     let lost = &conditions::find(&after.conditions, ConditionType::Reported).unwrap().message;
     assert!(lost.contains("that a question waits was read from its termination message"), "{lost}");
     assert_eq!(next(&after, &Applied::Nothing, &stamp(90)), after);
@@ -198,7 +201,11 @@ fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
     for applied in [Applied::Paused(lost(0)), Applied::Started(made(2), None), Applied::Ended(end)] {
         let after = next(&standing, &applied, &stamp(50));
         assert_eq!(told(&after, ConditionType::SkillAsWritten), ("False".into(), "Differs".into()), "{applied:?}");
-        assert_eq!(told(&after, ConditionType::RepliesTaken), ("False".into(), "UnknownQuestion".into()), "{applied:?}");
+        assert_eq!(
+            told(&after, ConditionType::RepliesTaken),
+            ("False".into(), "UnknownQuestion".into()),
+            "{applied:?}"
+        );
     }
     assert_eq!(of_remarks(&[]), None);
 }

@@ -38,14 +38,16 @@ async fn nothing_is_written_while_people_think_and_a_message_is_no_answer() {
 #[tokio::test]
 async fn with_an_answer_the_next_attempt_starts_and_knows_all_that_was_not_heard() {
     let api = asking(-60);
-    let replies =
-        json!([{ "text": "be quick" }, { "text": "please" }, { "question": "q-9", "text": "A-17" }]);
+    let replies = json!([{ "text": "be quick" }, { "text": "please" }, { "question": "q-9", "text": "A-17" }]);
     reply(&api, &replies);
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
     let text = api.get(POD_2)["metadata"]["annotations"][names::ANNOTATION_JOB_PART].as_str().unwrap().to_owned();
     let part: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(part["replies"], json!([{ "nth": 2, "text": "please" }, { "nth": 3, "question": "q-9", "text": "A-17" }]));
+    assert_eq!(
+        part["replies"],
+        json!([{ "nth": 2, "text": "please" }, { "nth": 3, "question": "q-9", "text": "A-17" }])
+    );
     assert_eq!(api.get(JOB)["status"]["waitingFor"]["since"], Value::Null);
 }
 

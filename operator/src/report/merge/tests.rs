@@ -262,7 +262,8 @@ fn reports() -> impl Strategy<Value = Vec<Report>> {
         // A log grows: later epochs have more events.
         places.into_iter().map(|(epoch, events)| (epoch, epoch * 100 + events)).collect::<Vec<_>>()
     });
-    let last_phases = prop::sample::select(vec![Phase::Running, Phase::Succeeded, Phase::AwaitingApproval, Phase::AwaitingReply]);
+    let last_phases =
+        prop::sample::select(vec![Phase::Running, Phase::Succeeded, Phase::AwaitingApproval, Phase::AwaitingReply]);
     (sorted, last_phases, prop::collection::vec(any::<bool>(), 8)).prop_map(|(places, last_phase, finalizing)| {
         let last = places.len() - 1;
         let phase = |at: usize| match finalizing[at] {

@@ -168,7 +168,10 @@ async fn a_question_beside_a_held_call_is_shown_with_it_and_parks_for_the_approv
     assert_eq!(stand.run(1).await, Exit::Parked(ParkReason::Approval));
     let report = stand.reports().pop().unwrap().report;
     let waiting = report.projection.waiting_for.unwrap();
-    assert_eq!((report.projection.phase, waiting.questions[0].text.as_str()), (Phase::AwaitingApproval, "Which order?"));
+    assert_eq!(
+        (report.projection.phase, waiting.questions[0].text.as_str()),
+        (Phase::AwaitingApproval, "Which order?")
+    );
     let call = waiting.call.unwrap();
 
     // The answer alone does not let it go on; both do.

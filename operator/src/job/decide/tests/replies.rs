@@ -38,7 +38,10 @@ fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
     let Act::End(end) = waits(DAY).act else { panic!("{:?}", waits(DAY).act) };
     assert_eq!((end.outcome.code, end.outcome.phase()), (OutcomeCode::UserNeeded, Phase::Escalated));
     let message = &end.outcome.message;
-    assert!(message.starts_with("nobody has answered q-1 (\"Which order?\"), q-2 (\"Which shop?\") within 24h"), "{message}");
+    assert!(
+        message.starts_with("nobody has answered q-1 (\"Which order?\"), q-2 (\"Which shop?\") within 24h"),
+        "{message}"
+    );
     assert_eq!(end.read_from, None);
 }
 
@@ -53,7 +56,11 @@ fn a_job_whose_skill_cannot_be_read_waits_on() {
 #[test]
 fn an_answer_starts_the_next_attempt_once_the_pod_has_ended() {
     for now in [60, 2 * DAY] {
-        assert_eq!(waits(Phase::AwaitingReply, &[], true, now).act, start(2), "an answer counts, however late it is seen");
+        assert_eq!(
+            waits(Phase::AwaitingReply, &[], true, now).act,
+            start(2),
+            "an answer counts, however late it is seen"
+        );
     }
     assert_eq!(waits(Phase::AwaitingReply, &[ended_pod(1, 10, Some(asked_by_message()))], true, 60).act, start(2));
     assert_eq!(waits(Phase::AwaitingReply, &[pod(1, "Running")], true, 60).act, Act::Await(None));

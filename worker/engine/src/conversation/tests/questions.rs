@@ -271,7 +271,7 @@ fn a_lost_call_that_happened_is_completed_and_the_rest_goes_on() {
     });
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     let results = results(&world.conversation);
-    assert!(results[0].contains("jane found out that it happened"), "{results:?}");
+    assert!(results[0].contains("It happened, as jane found out"), "{results:?}");
     assert_eq!((&results[1..], world.effects.len()), (["ok", "ok"].as_slice(), 2));
     assert_history_is_well_formed(&world.conversation);
 }
@@ -281,7 +281,7 @@ fn a_lost_call_that_did_not_happen_has_failed_and_is_not_sent_again() {
     let world = loses_the_refund(|open| reply(open, |choices| choices[1].clone()));
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     let results = results(&world.conversation);
-    assert!(results[0].starts_with("Failed:") && results[0].contains("it did not happen"), "{results:?}");
+    assert!(results[0].starts_with("Failed:") && results[0].contains("It did not happen"), "{results:?}");
     assert!(results[1].starts_with("Skipped:"), "{results:?}");
     assert_eq!((results[2], world.effects.len()), ("ok", 1));
 }
@@ -291,7 +291,7 @@ fn a_lost_call_at_which_a_person_stops_ends_as_indeterminate() {
     let world = loses_the_refund(|open| reply(open, |choices| choices[2].clone()));
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::ToolIndeterminate, 1));
     let message = &world.conversation.outcome().unwrap().message;
-    assert!(message.ends_with("it was not repeated. jane ended the Job here."), "{message}");
+    assert!(message.ends_with("it was not repeated. The Job was ended here by jane."), "{message}");
     assert_history_is_well_formed(&world.conversation);
 }
 
