@@ -20,7 +20,7 @@ pub mod status;
 mod tell;
 pub mod validate;
 
-pub(crate) use tell::{tell_end, tell_held};
+pub(crate) use tell::{tell_end, tell_rest};
 
 use crate::caches::Guarded;
 use crate::context::Context;

@@ -25,6 +25,7 @@ mod gates;
 mod healing;
 mod limits;
 mod memory;
+mod questions;
 mod refund;
 mod reports;
 mod resources;

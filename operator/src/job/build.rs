@@ -12,7 +12,9 @@ pub use paths::{ca_file, key_file, resource as resource_path};
 pub use pod::{pod, revision_of};
 
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{BoundResource, ContinuedJob, GivenDecision, JobIdentity, ModelEndpoint, ReportEndpoint};
+use bloomery_crds::run::{
+    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
+};
 use bloomery_crds::v1alpha1::{LogPosition, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
@@ -45,6 +47,8 @@ pub struct Inputs {
     pub approvals: Vec<GivenDecision>,
     /// The Job that the Job continues.
     pub continues: Option<ContinuedJob>,
+    /// What people have said, and the log may not have yet.
+    pub replies: Vec<GivenReply>,
     /// Where to report.
     pub report: ReportEndpoint,
     /// Whether the memory can be mounted by one node at a time.

@@ -34,6 +34,10 @@ pub struct Facts<'a> {
     pub suspended: bool,
     /// How many seconds after its end the Job is to stay, where that has an end.
     pub ttl: Option<i64>,
+    /// Whether the spec has a reply to a question that the conversation has not heard.
+    pub answered: bool,
+    /// How long the Job may wait for a reply; none where its Skill cannot be read.
+    pub reply_expiry: Option<SignedDuration>,
     /// How long finished pods are kept.
     pub retention: SignedDuration,
     /// The present.
@@ -62,7 +66,7 @@ pub enum Act {
     Observe(Option<Problem>),
     /// The pause after a lost attempt lasts on. Nothing is to be said.
     Hold,
-    /// A call waits for people; where it is so, why nobody is asked.
+    /// People are waited for; where it is so, why nobody is asked.
     Await(Option<String>),
     /// These Approvals are to be settled, before anything else.
     Settle(Vec<Mark>),
@@ -79,7 +83,7 @@ pub enum Act {
     Suspend(Option<Lost>),
     /// The Job is cancelled, and its pod still lives: say so, and what keeps the pod, if anything does.
     Cancel(Option<Problem>),
-    /// The worker parked because a call waits for a person, and only its pod says so.
+    /// The worker parked because a call or a question waits for a person, and only its pod says so.
     Held(Box<TerminationMessage>),
     /// The Job is over.
     End(End),
@@ -155,7 +159,10 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         return (Act::End(skill_deleted()), None);
     }
     if status.phase == Some(Phase::AwaitingApproval) {
-        return awaiting::act(facts, recorded, pod);
+        return awaiting::approval(facts, recorded, pod);
+    }
+    if status.phase == Some(Phase::AwaitingReply) {
+        return awaiting::reply(facts, recorded, pod);
     }
     if let Some(message) = pod.and_then(told_hold) {
         return (Act::Held(Box::new(message.clone())), None);
@@ -190,9 +197,12 @@ fn told_end(pod: &WorkerPod) -> Option<End> {
     Some(End { outcome, read_from: Some(Box::new(message.clone())) })
 }
 
-/// The message of a worker that parked because a call waits for a person: no pod is started for it.
+/// The message of a worker that parked because a call or a question waits for a person: no pod is started for it.
 fn told_hold(pod: &WorkerPod) -> Option<&TerminationMessage> {
-    pod.message.as_ref().filter(|message| message.end == PodEnd::Parked(ParkReason::Approval))
+    pod.message.as_ref().filter(|message| match message.end {
+        PodEnd::Parked(ParkReason::Approval | ParkReason::Reply) => true,
+        PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension) | PodEnd::Finished | PodEnd::Superseded => false,
+    })
 }
 
 fn skill_deleted() -> End {

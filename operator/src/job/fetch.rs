@@ -10,12 +10,14 @@ use crate::context::Context;
 use crate::error::Error;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Skill};
+use bloomery_crds::run::GivenReply;
+use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Skill, seconds};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
 use kube::core::{Resource, ResourceExt};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is known of a Job and of what it depends on.
 pub struct Seen {
@@ -39,6 +41,8 @@ pub struct Seen {
     pub left_open: Vec<Mark>,
     /// Whether the namespace is suspended.
     pub suspended: bool,
+    /// How long it may wait for a reply.
+    pub reply_expiry: Option<SignedDuration>,
 }
 
 impl Seen {
@@ -55,9 +59,16 @@ impl Seen {
             cancelled_since,
             suspended: self.suspended,
             ttl: self.job.spec.ttl_seconds_after_finished,
+            answered: self.unheard().any(|reply| reply.question.is_some()),
+            reply_expiry: self.reply_expiry,
             retention,
             now,
         }
+    }
+
+    /// What people have said and the conversation has not heard, as far as its status knows.
+    pub fn unheard(&self) -> impl Iterator<Item = GivenReply> {
+        self.job.spec.replies_after(self.status.replies_heard.unwrap_or(0))
     }
 }
 
@@ -81,10 +92,12 @@ pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Times
         asked: None,
         left_open: Vec::new(),
         suspended,
+        reply_expiry: None,
     };
     if !seen.status.is_terminal() {
         interests.record(&seen.name, Interest::new(Kind::Skill, &seen.namespace, &seen.job.spec.skill));
         seen.skill = skill(context, &seen).await?;
+        seen.reply_expiry = reply_expiry(context, seen.skill.as_deref());
     }
     seen.pods = pods(context, &seen, now).await?;
     seen.asked = asked(context, &seen).await?;
@@ -103,6 +116,14 @@ async fn skill(context: &Context, seen: &Seen) -> Result<Option<Arc<Guarded<Skil
     let api: Api<Guarded<Skill>> = Api::namespaced(context.client.clone(), namespace);
     let stored = api.get_opt(name).await.map_err(Error::api(format!("read Skill {namespace}/{name}")))?;
     Ok(stored.map(Arc::new))
+}
+
+/// How long a Job may wait for a reply: what its Skill says now, so that those that wait already can be given more time.
+fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<SignedDuration> {
+    let engine = skill?.0.as_ref().ok()?.spec.engine.as_ref();
+    let said = engine.and_then(|engine| engine.reply_expiry.as_ref()).map(seconds);
+    let expiry = said.map_or(context.settings.replies.expiry, Duration::from_secs);
+    SignedDuration::try_from(expiry).ok()
 }
 
 /// The call that waits for people, and the Approvals of it. One is not believed to be gone before the API server says so.

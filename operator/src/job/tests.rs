@@ -396,4 +396,5 @@ async fn a_follow_up_waits_for_the_end_of_what_it_follows_up_and_remembers_which
 }
 
 mod approvals;
+mod replies;
 mod wanted;

@@ -3,7 +3,7 @@
 use super::auth::{Authenticator, Caller};
 use super::directives::directives;
 use super::judge::{Verdict, check, judge, same_tenant};
-use super::merge::{Merged, ack, is_held, merge};
+use super::merge::{Merged, ack, merge, rests_in};
 use super::refusal::Refusal;
 use crate::approval::ask::{Unasked, ask};
 use crate::context::Context;
@@ -12,7 +12,6 @@ use crate::job::fetch::stored_pod;
 use crate::job::pace::Pace;
 use crate::job::status::Stamp;
 use crate::owned;
-use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -137,7 +136,7 @@ impl Service {
     /// Asks people about the call that the worker parked with: before the status says that they are asked.
     async fn ask(&self, job: &Job, report: &Report) -> Result<(), Refusal> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-        let (Some(call), Some(hold), true) = (call, &report.hold, is_held(report)) else { return Ok(()) };
+        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, rests_in(report)) else { return Ok(()) };
         ask(&self.context, job, call, hold).await.map_err(|unasked| match unasked {
             Unasked::Invalid(message) => Refusal::Invalid(message),
             Unasked::Api(error) => Refusal::Unavailable(format!("people cannot be asked now: {error}")),
@@ -155,8 +154,8 @@ impl Service {
         super::count::count(&self.context.metrics, standing, merged);
         if let Some(outcome) = merged.outcome.as_ref().filter(|_| !standing.is_terminal()) {
             crate::job::tell_end(&self.context, job, outcome).await;
-        } else if merged.phase == Some(Phase::AwaitingApproval) && standing.phase != merged.phase {
-            crate::job::tell_held(&self.context, job, merged).await;
+        } else if merged.awaits_people() && standing.phase != merged.phase {
+            crate::job::tell_rest(&self.context, job, merged).await;
         }
     }
 }

@@ -188,8 +188,14 @@ impl Conversation {
                 self.rules.workflows.closed(step, closed(*evidence, *not_applicable));
             }
             Event::UserAsked { question, about } => self.user_asked(question, about),
-            Event::UserReplied { question, text, by } => self.user_replied(entry.seq, question, text, by),
-            Event::UserMessage { text, .. } => self.user_message(text),
+            Event::UserReplied { question, text, by, nth } => {
+                self.questions.heard(*nth);
+                self.user_replied(entry.seq, question, text, by, *nth);
+            }
+            Event::UserMessage { text, by: _, nth } => {
+                self.questions.heard(*nth);
+                self.user_message(text);
+            }
             Event::GateRuled { ruling } => self.gate_ruled(ruling),
             Event::ReplyPolished { polish } => self.finalizing.polished(polish.clone()),
             Event::LimitHit { code, message } => self.limit_hit(*code, message),

@@ -292,6 +292,9 @@ pub enum Event {
         text: String,
         /// Who the person is.
         by: String,
+        /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nth: Option<u32>,
     },
     /// A person says something without being asked.
     #[serde(rename = "user.message")]
@@ -301,6 +304,9 @@ pub enum Event {
         text: String,
         /// Who the person is.
         by: String,
+        /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nth: Option<u32>,
     },
     /// The finalization gate has ruled on an answer.
     #[serde(rename = "gate.ruled")]

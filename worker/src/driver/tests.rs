@@ -24,6 +24,7 @@ mod killed;
 mod people;
 mod remembered;
 mod replayed;
+mod replies;
 mod secrets;
 mod selected;
 mod stopped;

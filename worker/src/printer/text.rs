@@ -71,8 +71,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
             decided(call, decision, tools)
         }
         Event::UserAsked { question, .. } => asked(question),
-        Event::UserReplied { question, text, by } => format!("{question} by {by}: {text}"),
-        Event::UserMessage { text, by } => format!("{by}: {text}"),
+        Event::UserReplied { question, text, by, nth: _ } => format!("{question} by {by}: {text}"),
+        Event::UserMessage { text, by, nth: _ } => format!("{by}: {text}"),
         Event::GateRuled { ruling } => final_ruling(ruling),
         Event::ReplyPolished { polish: Polish::Polished(text) } => text.clone(),
         Event::ReplyPolished { polish: Polish::Kept(why) } => format!("the answer stands as it was: {why}"),
@@ -280,9 +280,9 @@ mod tests {
         let asked = Event::UserAsked { question, about: About::Draft };
         assert_eq!(gist(asked), "user.asked          q-1 Which? [A-17 | B-4]");
         let (text, by) = ("B-4".to_owned(), "jane".to_owned());
-        let replied = Event::UserReplied { question: id, text: text.clone(), by: by.clone() };
+        let replied = Event::UserReplied { question: id, text: text.clone(), by: by.clone(), nth: None };
         assert_eq!(gist(replied), "user.replied        q-1 by jane: B-4");
-        assert_eq!(gist(Event::UserMessage { text, by }), "user.message        jane: B-4");
+        assert_eq!(gist(Event::UserMessage { text, by, nth: None }), "user.message        jane: B-4");
         let codebase =
             BoundName { name: "src".into(), kind: ResourceType::Filesystem, rendering: Some("/resources/src".into()) };
         let token = BoundName { name: "token".into(), kind: ResourceType::Credential, rendering: None };

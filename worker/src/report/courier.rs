@@ -3,9 +3,11 @@
 use super::client::{Client, Failure};
 use super::news::{News, Told, due};
 use crate::backoff::Backoff;
+use crate::driver::Decided;
 use crate::stop::{Stop, Why};
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::run::JobIdentity;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -36,6 +38,8 @@ pub(super) struct Courier {
     /// Set once the operator has taken the news of the end, and acknowledged all events.
     pub end_heard: watch::Sender<bool>,
     pub stop: Stop,
+    /// Where what people have said is put.
+    pub inbox: Arc<Decided>,
 }
 
 impl Courier {
@@ -82,9 +86,10 @@ impl Courier {
         let Sender { job, attempt, epoch } = self.sender.clone();
         let News { projection, waiting, hold, end } = news.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
-        let said = self.client.send(&Report { job, attempt, epoch, projection, waiting, hold, end }).await?;
-        self.hear(&said);
-        let acknowledged = said.ack >= events;
+        let report = Report { job, attempt, epoch, projection, waiting, hold, end };
+        let directives = self.client.send(&report).await?;
+        let acknowledged = directives.ack >= events;
+        self.hear(directives);
         if is_end && acknowledged {
             self.end_heard.send_replace(true);
         }
@@ -92,13 +97,14 @@ impl Courier {
     }
 
     /// Hands on what the operator says. It says the same with every reply, as long as it is so: only the first counts.
-    fn hear(&self, said: &Directives) {
+    fn hear(&self, said: Directives) {
         if said.cancel {
             self.stop.ask(Why::Cancelled);
         }
         if said.park {
             self.stop.ask(Why::Suspended);
         }
+        self.inbox.put(said.replies);
     }
 }
 

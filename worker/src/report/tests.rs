@@ -41,12 +41,17 @@ struct Stand {
     operator: Operator,
     dir: tempfile::TempDir,
     stop: Stop,
+    inbox: Arc<Decided>,
 }
 
 impl Stand {
     async fn with(script: impl IntoIterator<Item = Reply>) -> Self {
-        let stand =
-            Self { operator: Operator::start(script).await, dir: tempfile::tempdir().unwrap(), stop: Stop::default() };
+        let stand = Self {
+            operator: Operator::start(script).await,
+            dir: tempfile::tempdir().unwrap(),
+            stop: Stop::default(),
+            inbox: Arc::default(),
+        };
         fs::write(stand.token(), "token-1\n").unwrap();
         stand
     }
@@ -60,7 +65,7 @@ impl Stand {
     }
 
     fn reporter(&self) -> Reporter {
-        Reporter::start(self.client(), sender(), projection(1), self.stop.clone())
+        Reporter::start(self.client(), sender(), projection(1), self.stop.clone(), Arc::clone(&self.inbox))
     }
 
     async fn send(&self) -> Result<bloomery_crds::report::Directives, Failure> {

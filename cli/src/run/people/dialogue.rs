@@ -66,7 +66,7 @@ pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Said, String> {
             let chosen =
                 line.parse::<usize>().ok().and_then(|number| open.question.choices.get(number.checked_sub(1)?));
             let text = chosen.map_or(line, String::as_str).to_owned();
-            Ok(Said::Replies { question: open.question.id.clone(), text, by: by.to_owned() })
+            Ok(Said::Replies { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
         }
     }
 }
@@ -172,7 +172,12 @@ A call of process_refund waits for finance and supervisor.
     fn an_answer_is_a_choice_or_words(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);
         let said = read(&Ask::Question(&open), line, "jane").ok();
-        let replies = |text: &str| Said::Replies { question: QuestionId::new(1), text: text.into(), by: "jane".into() };
+        let replies = |text: &str| Said::Replies {
+            question: QuestionId::new(1),
+            text: text.into(),
+            by: "jane".into(),
+            nth: None,
+        };
         assert_eq!(said, expected.map(replies));
     }
 

@@ -2,7 +2,7 @@
 
 use super::cancelling;
 use super::{Doomed, Facts, Life, WorkerPod};
-use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::outcome::OutcomeCode;
 use k8s_openapi::jiff::SignedDuration;
 
 /// How long the pod of a Job that has ended may take to end itself: it waits for an acknowledgement 120 s.
@@ -48,6 +48,6 @@ pub(super) fn is_recorded(facts: &Facts, pod: &WorkerPod) -> bool {
 /// Whether the end of this pod is all that is known of how its attempt went.
 fn is_needed(facts: &Facts, pod: &WorkerPod) -> bool {
     let recorded = facts.status.attempt.as_ref();
-    let is_settled = facts.status.is_terminal() || facts.status.phase == Some(Phase::AwaitingApproval);
+    let is_settled = facts.status.is_terminal() || facts.status.awaits_people();
     !is_settled && recorded.is_none_or(|recorded| pod.attempt >= recorded.number)
 }

@@ -8,6 +8,8 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
+mod replies;
+
 const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 
 fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
@@ -32,6 +34,8 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         cancelled_since: None,
         suspended: false,
         ttl: None,
+        answered: false,
+        reply_expiry: None,
         retention: RETENTION,
         now: at(now),
     }
@@ -48,6 +52,10 @@ fn start(attempt: u32) -> Act {
 fn silent(mut status: JobStatus, silent: u32) -> JobStatus {
     status.attempt.as_mut().unwrap().silent = Some(silent);
     status
+}
+
+fn asked_by_message() -> TerminationMessage {
+    message(1, PodEnd::Parked(ParkReason::Reply), None)
 }
 
 fn held() -> TerminationMessage {
@@ -102,6 +110,11 @@ fn word(act: &Act) -> String {
 #[case::parked_and_gone(status(1, Phase::Queued), vec![], 10, "start 2")]
 #[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], 10, "observe")]
 #[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], 11, "held by message")]
+#[case::asked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "held by message")]
+#[case::asked_and_not_told(status(1, Phase::AwaitingReply), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "start 2")]
+#[case::asked_and_not_told_yet(status(2, Phase::AwaitingReply), vec![ended_pod(2, 10, Some(asked_by_message()))], 11, "await")]
+#[case::asked_and_still_there(status(1, Phase::AwaitingReply), vec![pod(1, "Running")], 11, "await")]
+#[case::asked_and_gone(status(1, Phase::AwaitingReply), vec![], 5000, "start 2")]
 // Nobody knows which call: a worker tells it again.
 #[case::held_and_not_told(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, Some(held()))], 11, "start 2")]
 #[case::held_and_not_told_yet(status(2, Phase::AwaitingApproval), vec![ended_pod(2, 10, Some(held()))], 11, "await")]

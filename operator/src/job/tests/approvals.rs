@@ -37,7 +37,7 @@ pub(super) fn waiting() -> FakeApi {
     let call = held_call();
     let approvals = crate::approval::names_of("refund", UID, &call);
     let mut waits = status(1, Phase::AwaitingApproval);
-    waits.waiting_for = Some(WaitingFor { call: Some(call), approvals, questions: Vec::new() });
+    waits.waiting_for = Some(WaitingFor { call: Some(call), approvals, ..WaitingFor::default() });
     waits.observed_generation = Some(1);
     waits.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
     let waits = super::super::status::with_conditions(

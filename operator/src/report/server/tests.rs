@@ -280,3 +280,26 @@ async fn a_worker_that_has_nothing_new_costs_no_request() {
     }
     assert_eq!((api.writes().len(), api.reads().len(), api.reviews()), (0, 0, reviews));
 }
+
+#[tokio::test]
+async fn a_question_is_told_with_one_write_and_a_lie_about_it_is_refused() {
+    let api = starting();
+    let mut asking = fixtures::report(1, 1, 7, Phase::AwaitingReply);
+    asking.projection.waiting_for = Some(fixtures::asked(0));
+    asking.projection.replies_heard = 2;
+    asking.end = Some(bloomery_crds::report::End::Parked(bloomery_crds::report::ParkReason::Reply));
+    let router = endpoint(&api).await;
+    let body = serde_json::to_string(&asking).unwrap();
+    assert_eq!(post(&router, body.clone()).await, acked(7));
+    assert_eq!(post(&router, body).await, acked(7));
+    assert_eq!(api.writes(), [format!("status {JOB}")]);
+    let status = api.get(JOB)["status"].clone();
+    assert_eq!((&status["phase"], &status["repliesHeard"]), (&json!("AwaitingReply"), &json!(2)));
+    let waiting = &status["waitingFor"];
+    assert_eq!(waiting["questions"][1]["text"], "Which shop?");
+    assert_ne!(waiting["since"], json!(fixtures::at(0)), "since when, the operator says");
+
+    asking.projection.waiting_for.as_mut().unwrap().questions[0].text = "x".repeat(1025);
+    let (status, answer) = post(&router, serde_json::to_string(&asking).unwrap()).await;
+    assert_eq!((status, answer.to_string().contains("a question: 1025")), (422, true), "{answer}");
+}

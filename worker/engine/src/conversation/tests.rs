@@ -4,6 +4,7 @@ mod context;
 mod drift;
 mod long;
 mod questions;
+mod replies;
 mod seed;
 mod seed_002;
 mod stages;

@@ -337,8 +337,8 @@ fn people() -> Vec<Event> {
         asks(question(2, "What is order_id (string)?", &[]), About::Entity("order_id".into())),
         asks(question(3, "What address?", &[]), About::Draft),
         asks(question(4, "Did it happen?", &["happened", "did not happen", "stop"]), About::Lost(call())),
-        Event::UserReplied { question: QuestionId::new(1), text: "A-17".into(), by: jane() },
-        Event::UserMessage { text: "Hurry\nup".into(), by: jane() },
+        Event::UserReplied { question: QuestionId::new(1), text: "A-17".into(), by: jane(), nth: None },
+        Event::UserMessage { text: "Hurry\nup".into(), by: jane(), nth: None },
         Event::Parked { reason: ParkReason::Reply },
     ]
 }
