@@ -190,7 +190,7 @@ impl Conversation {
             Event::UserAsked { question, about } => self.user_asked(question, about),
             Event::UserReplied { question, text, by, nth } => {
                 self.questions.heard(*nth);
-                self.user_replied(entry.seq, question, text, by, *nth);
+                self.user_replied(entry.seq, question, text, (by, *nth));
             }
             Event::UserMessage { text, by: _, nth } => {
                 self.questions.heard(*nth);

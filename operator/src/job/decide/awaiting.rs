@@ -43,9 +43,9 @@ pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
     if facts.answered || questions.is_empty() {
         return match pod.filter(|pod| is_alive(pod)) {
             Some(pod) => (Act::Await(None), next_look(pod, facts.now)),
-            None if facts.answered => (next(recorded), None),
-            // No report has told which question it is.
-            None => told_again(facts, recorded, pod),
+            // No report has told which question it is, nor what was heard.
+            None if questions.is_empty() => told_again(facts, recorded, pod),
+            None => (next(recorded), None),
         };
     }
     match left(facts) {

@@ -74,22 +74,18 @@ fn asked(status: &JobStatus) -> String {
     };
     let AskedQuestion { id, text, choices, refused } = first;
     let job = status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB");
+    let others: Vec<&str> = others.iter().map(|other| other.id.as_str()).collect();
     // What to do comes first: Events cut what is long.
-    let mut message = format!(
-        "{id} asks {:?}: answer with kubectl bloomery reply {job} --question {id} TEXT, or add it to spec.replies of the Job",
-        bounded(text, MAX_QUESTION)
-    );
-    if let Some(refused) = refused {
-        message += &format!("; the last reply was not taken: {refused}");
-    }
-    if !others.is_empty() {
-        let others: Vec<&str> = others.iter().map(|other| other.id.as_str()).collect();
-        message += &format!("; {} are asked as well", others.join(", "));
-    }
-    if !choices.is_empty() {
-        message += &format!("; the choices are: {}", choices.join(", "));
-    }
-    message
+    let parts = [
+        Some(format!(
+            "{id} asks {:?}: answer with kubectl bloomery reply {job} --question {id} TEXT, or add it to spec.replies of the Job",
+            bounded(text, MAX_QUESTION)
+        )),
+        refused.as_ref().map(|refused| format!("the last reply was not taken: {refused}")),
+        (!others.is_empty()).then(|| format!("also open: {}", others.join(", "))),
+        (!choices.is_empty()).then(|| format!("the choices are: {}", choices.join(", "))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Which replies belong nowhere; none where each has found its question.

@@ -129,7 +129,7 @@ fn a_question_rests_the_job_since_it_was_asked_and_nothing_takes_it_back() {
     assert_eq!(waiting.waiting_for, Some(asked(9)));
     let told = &conditions::find(&waiting.conditions, ConditionType::Reconciling).unwrap().message;
     let expected = "q-1 asks \"Which order?\": answer with kubectl bloomery reply refund --question q-1 TEXT, or add it to \
-        spec.replies of the Job; q-2 are asked as well";
+        spec.replies of the Job; also open: q-2";
     assert_eq!(told, expected);
     assert_eq!(merge(&waiting, &asking(7), &stamp(99)), Merged::Nothing, "it waits since it was asked first");
     for late in [report(1, 1, 4, Phase::Running), report(1, 1, 9, Phase::Running)] {

@@ -77,7 +77,7 @@ impl Conversation {
     }
 
     /// A reply that fits no open question is kept, to be shown; one that is no answer leaves its question open.
-    pub(super) fn user_replied(&mut self, seq: u64, id: &QuestionId, text: &str, by: &str, nth: Option<u32>) {
+    pub(super) fn user_replied(&mut self, seq: u64, id: &QuestionId, text: &str, (by, nth): (&str, Option<u32>)) {
         let Some(about) = self.questions.about(id) else {
             let answered = self.questions.was_asked(id);
             let (question, text, by) = (id.clone(), text.to_owned(), by.to_owned());
