@@ -196,32 +196,33 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
             self.obey()?;
             self.hear()?;
             let Self { conversation, journal, world } = self;
-            let entries = match step::next(conversation) {
+            let done = match step::next(conversation) {
                 Step::Record(events) => {
                     selection::remember(&events, conversation, world.recent, journal.files());
-                    journal.append_all(events)?
+                    Ok(journal.append_all(events)?)
                 }
                 Step::Done(_) => {
                     journal.sync()?;
                     return Ok(Exit::Finished);
                 }
                 Step::AskPeople(asks) => match people::ask(&asks, conversation, journal, world).await? {
-                    Answered::Said(entries) => entries,
+                    Answered::Said(entries) => Ok(entries),
                     Answered::Nobody(reason) => return self.park(reason),
-                    Answered::Stopped(why) => match self.leave(why)? {
-                        Some(exit) => return Ok(exit),
-                        None => continue,
-                    },
+                    Answered::Stopped(why) => Err(why),
                 },
                 begun => match world.stop.asked() {
-                    Some(asked) => match self.leave(asked.why)? {
-                        Some(exit) => return Ok(exit),
-                        None => continue,
-                    },
-                    None => act::perform(begun, conversation, journal, world).await?,
+                    Some(asked) => Err(asked.why),
+                    None => Ok(act::perform(begun, conversation, journal, world).await?),
                 },
             };
-            self.apply(&entries);
+            match done {
+                Ok(entries) => self.apply(&entries),
+                Err(why) => {
+                    if let Some(exit) = self.leave(why)? {
+                        return Ok(exit);
+                    }
+                }
+            }
         }
     }
 
