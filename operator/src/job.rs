@@ -99,6 +99,7 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     let next = status::next(&seen.status, &applied, &stamp);
     // API server
     let again = write(&context, &memory.pace, &seen, &next, again).await?;
+    census::waited(&context.metrics, &seen.status, &next, now);
     tell::tell(&context, &seen, &applied, &next).await;
     Ok(again.and_then(|again| Duration::try_from(again).ok()).map_or_else(Action::await_change, Action::requeue))
 }

@@ -19,6 +19,8 @@ pub struct Metrics {
     writes: Family<Labels<2>, Counter>,
     leader: Gauge,
     jobs: Family<Labels<1>, Gauge>,
+    waiting: Family<Labels<1>, Gauge>,
+    waited: Family<Labels<1>, Histogram>,
     reports: Family<Labels<1>, Counter>,
     verdicts: Family<Labels<2>, Counter>,
 }
@@ -27,6 +29,9 @@ impl Metrics {
     /// Registers all series.
     pub fn new() -> Self {
         let durations: fn() -> Histogram = || Histogram::new([0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
+        // From a minute to a week: people are waited for.
+        let waits: fn() -> Histogram =
+            || Histogram::new([60.0, 600.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0]);
         let mut metrics = Self {
             registry: Registry::with_prefix("bloomery"),
             reconciles: Family::default(),
@@ -35,6 +40,8 @@ impl Metrics {
             writes: Family::default(),
             leader: Gauge::default(),
             jobs: Family::default(),
+            waiting: Family::default(),
+            waited: Family::new_with_constructor(waits),
             reports: Family::default(),
             verdicts: Family::default(),
         };
@@ -45,6 +52,9 @@ impl Metrics {
         registry.register("writes", "Requests that change the cluster, by kind and verb", metrics.writes.clone());
         registry.register("leader", "Whether this replica leads", metrics.leader.clone());
         registry.register("jobs", "Jobs by phase", metrics.jobs.clone());
+        let help = "How long the Job that waits longest has waited for people, by phase";
+        registry.register("waiting_longest_seconds", help, metrics.waiting.clone());
+        registry.register("waited_seconds", "How long Jobs waited for people, by phase", metrics.waited.clone());
         registry.register("reports", "Reports of workers by result", metrics.reports.clone());
         registry.register("gate_verdicts", "Verdicts of gates", metrics.verdicts.clone());
         metrics
@@ -79,6 +89,19 @@ impl Metrics {
         for (phase, count) in counts {
             self.jobs.get_or_create(&[("phase", phase)]).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
+    }
+
+    /// Says for how many seconds the Job that waits longest has waited in each phase; none waits in those not named.
+    pub fn waiting_longest(&self, seconds: impl IntoIterator<Item = (String, i64)>) {
+        self.waiting.clear();
+        for (phase, seconds) in seconds {
+            self.waiting.get_or_create(&[("phase", phase)]).set(seconds);
+        }
+    }
+
+    /// Counts a Job that has waited for people in this phase, for so many seconds.
+    pub fn waited(&self, phase: &str, seconds: f64) {
+        self.waited.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
     }
 
     /// Counts a report by its result, such as `merged`, `repeated`, `refused`.
@@ -118,11 +141,15 @@ mod tests {
         metrics.reconcile_ended("skill", "conflict", 0.3);
         metrics.gate("preTool", "Deny", 2);
         metrics.jobs_by_phase([("Running".to_owned(), 3)]);
+        metrics.waiting_longest([("AwaitingReply".to_owned(), 90)]);
+        metrics.waited("AwaitingReply", 90.0);
         let text = metrics.to_text();
         for line in [
             r#"bloomery_reconciles_total{controller="skill",result="conflict"} 1"#,
             r#"bloomery_gate_verdicts_total{gate="preTool",verdict="Deny"} 2"#,
             r#"bloomery_jobs{phase="Running"} 3"#,
+            r#"bloomery_waiting_longest_seconds{phase="AwaitingReply"} 90"#,
+            r#"bloomery_waited_seconds_bucket{le="600.0",phase="AwaitingReply"} 1"#,
             r#"bloomery_reconciles_running{controller="skill"} 0"#,
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");

@@ -1,8 +1,11 @@
-//! How many Jobs are in each phase, for metrics.
+//! How many Jobs are in each phase, and how long they wait for people, for metrics.
 
 use crate::caches::Guarded;
 use crate::context::Context;
-use bloomery_crds::v1alpha1::Job;
+use crate::metrics::Metrics;
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::{Job, JobStatus};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +16,9 @@ const EVERY: Duration = Duration::from_secs(15);
 /// Counts now and then. It ends only when it is dropped.
 pub(super) async fn keep(context: &Context) {
     loop {
-        let counts = by_phase(&context.caches.jobs.store().state());
-        context.metrics.jobs_by_phase(counts);
+        let jobs = context.caches.jobs.store().state();
+        context.metrics.jobs_by_phase(by_phase(&jobs));
+        context.metrics.waiting_longest(waiting_longest(&jobs, Timestamp::now()));
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -28,11 +32,38 @@ fn by_phase(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
     counts
 }
 
+/// For each phase in which Jobs wait for people: for how many seconds the first of them has.
+fn waiting_longest(jobs: &[Arc<Guarded<Job>>], now: Timestamp) -> BTreeMap<String, i64> {
+    let mut longest = BTreeMap::new();
+    for status in jobs.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref()) {
+        if let Some((phase, waited)) = waiting(status, now) {
+            let longest: &mut i64 = longest.entry(phase.to_string()).or_default();
+            *longest = waited.as_secs().max(*longest);
+        }
+    }
+    longest
+}
+
+/// Counts how long a Job has waited for people that does so no longer.
+pub(super) fn waited(metrics: &Metrics, before: &JobStatus, after: &JobStatus, now: Timestamp) {
+    if let Some((phase, waited)) = waiting(before, now)
+        && after.phase != Some(phase)
+    {
+        metrics.waited(&phase.to_string(), waited.as_secs_f64());
+    }
+}
+
+/// For what a Job waits for people, and for how long; none where it does not. Clocks may be set back.
+fn waiting(status: &JobStatus, now: Timestamp) -> Option<(Phase, SignedDuration)> {
+    let phase = status.phase.filter(|phase| phase.awaits_people())?;
+    let since = status.waiting_for.as_ref()?.since.as_ref()?;
+    Some((phase, now.duration_since(since.0).max(SignedDuration::ZERO)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::fixtures::{job, status};
-    use bloomery_crds::outcome::Phase;
+    use crate::job::fixtures::{asked, at, job, status};
     use kube::core::DeserializeGuard;
 
     #[test]
@@ -40,5 +71,19 @@ mod tests {
         let running = Job { status: Some(status(1, Phase::Running)), ..job() };
         let jobs = [running.clone(), running, job()].map(|job| Arc::new(DeserializeGuard(Ok(job))));
         assert_eq!(by_phase(&jobs), BTreeMap::from([("Pending".into(), 1), ("Running".into(), 2)]));
+    }
+    #[test]
+    fn the_wait_of_the_first_is_shown_and_each_is_counted_when_it_is_over() {
+        let waits = |since| JobStatus { waiting_for: Some(asked(since)), ..status(1, Phase::AwaitingReply) };
+        let jobs = [10, 40, 20].map(|since| Job { status: Some(waits(since)), ..job() });
+        let jobs = jobs.map(|job| Arc::new(DeserializeGuard(Ok(job))));
+        assert_eq!(waiting_longest(&jobs, at(100)), BTreeMap::from([("AwaitingReply".into(), 90)]));
+        assert_eq!(waiting_longest(&jobs, at(0)), BTreeMap::from([("AwaitingReply".into(), 0)]));
+        let metrics = Metrics::new();
+        waited(&metrics, &waits(10), &waits(10), at(100));
+        waited(&metrics, &status(1, Phase::Running), &status(1, Phase::Queued), at(100));
+        assert!(!metrics.to_text().contains("waited_seconds_sum{"));
+        waited(&metrics, &waits(10), &status(2, Phase::Starting), at(100));
+        assert!(metrics.to_text().contains(r#"waited_seconds_sum{phase="AwaitingReply"} 90"#));
     }
 }

@@ -1,7 +1,6 @@
 //! What a worker is told with the reply to its report: pure, over the freshest Job at hand.
 
 use bloomery_crds::report::{Directives, Report};
-use bloomery_crds::run::GivenReply;
 use bloomery_crds::v1alpha1::Job;
 
 /// What a worker is told that has reported of this Job: `ack` of its events are safe, and `suspended` says whether no pod
@@ -11,15 +10,8 @@ pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Dire
         ack,
         cancel: job.spec.cancel == Some(true),
         park: suspended,
-        replies: replies(job, report.projection.replies_heard),
+        replies: job.spec.replies_after(report.projection.replies_heard).collect(),
     }
-}
-
-/// What people have said beyond what the conversation has heard.
-fn replies(job: &Job, heard: u32) -> Vec<GivenReply> {
-    let numbered = (1..).zip(&job.spec.replies);
-    let unheard = numbered.filter(|(nth, _)| *nth > heard);
-    unheard.map(|(nth, reply)| GivenReply { nth, question: reply.question.clone(), text: reply.text.clone() }).collect()
 }
 
 #[cfg(test)]
