@@ -12,12 +12,11 @@ use crate::args::{CanApproveArgs, DecideArgs};
 use crate::cluster::Cluster;
 use crate::exit::{Exit, Trouble};
 use crate::page::coloured;
-use crate::{plain, terminal};
+use crate::{output, plain, terminal};
 use bloomery_crds::v1alpha1::{ApprovalDecision, ApprovalVerdict};
 use desk::Desk;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use std::io::{self, Write};
 
 /// Decides on an Approval.
 ///
@@ -54,7 +53,7 @@ async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, T
     }
     let reason = args.reason.clone().filter(|reason| !reason.is_empty());
     let decided = desk.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
-    let exit = print(&page::decided(&decided, verdict, args.output)?);
+    let printed = output::print(&page::decided(&decided, verdict, args.output)?);
     if verdict == ApprovalVerdict::Approve {
         // Whoever may not list Approvals is not told: it is decided all the same.
         let of_job = desk.of_job(&decided.spec.job).await.unwrap_or_default();
@@ -62,7 +61,7 @@ async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, T
             plain::say(&told);
         }
     }
-    exit
+    printed.map(|()| Exit::Good)
 }
 
 /// Asks whoever sits at the terminal. Only a clear word decides.
@@ -96,17 +95,10 @@ async fn asking(args: &CanApproveArgs) -> Result<Exit, Trouble> {
     let name = approval.as_ref().map(ResourceExt::name_any);
     let missing = desk.cluster.missing(rights::to_decide(approver, name.as_deref())).await?;
     if missing.is_empty() {
-        return print("yes\n");
+        return output::print("yes\n").map(|()| Exit::Good);
     }
     let by = desk.cluster.user().await?;
-    print("no\n")?;
+    output::print("no\n")?;
     plain::say(&format!("bloomery: {}", rights::told(&by, &desk.cluster.namespace, &missing)));
     Ok(Exit::Bad)
-}
-
-fn print(text: &str) -> Result<Exit, Trouble> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::failed(error.to_string())),
-        _ => Ok(Exit::Good),
-    }
 }

@@ -3,6 +3,7 @@
 use crate::args::ClusterArgs;
 use crate::exit::Trouble;
 use crate::plain;
+use bloomery_crds::names::GROUP;
 use bloomery_crds::nearest;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
@@ -13,9 +14,6 @@ use std::time::Duration;
 
 /// How long an answer of the API server is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The group of our kinds.
-pub const GROUP: &str = "bloomery.dev";
 
 /// A cluster, as one user sees one namespace of it.
 pub struct Cluster {

@@ -2,6 +2,7 @@
 
 use crate::args::EventsArgs;
 use crate::exit::{Exit, Trouble};
+use crate::output;
 use crate::run::memory::{holder, told};
 use bloomery_engine::Event;
 use bloomery_engine::line::{Chain, source_of};
@@ -9,7 +10,7 @@ use bloomery_worker::log::files::Disk;
 use bloomery_worker::log::{Segments, segment};
 use bloomery_worker::printer::{Format, Printer};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,10 +47,8 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Trouble
             is_over |= matches!(entry.event, Event::Finished { .. });
             lines.push_str(&printer.render(line, entry));
         });
-        match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
-            // Whoever reads has seen enough: `bloomery events ... | head`.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::Good),
-            written => written.map_err(|error| Trouble::failed(error.to_string()))?,
+        if !output::write(&mut out, &lines)? {
+            return Ok(Exit::Good);
         }
         read.map_err(|error| told(&error))?;
         if is_over || !follow {

@@ -19,7 +19,6 @@ use bloomery_worker::inputs::Inputs;
 use bloomery_worker::redact::Redactor;
 use kept::Kept;
 use serde::Serialize;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A Job and how it stands, as its status on a cluster says it.
@@ -83,10 +82,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Trouble> {
         }
         None => all(args)?,
     };
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::failed(error.to_string())),
-        _ => Ok(exit),
-    }
+    output::print(&text).map(|()| exit)
 }
 
 /// Every Job of the memory; one that cannot be read is told, and hides no other.

@@ -1,6 +1,7 @@
 //! What somebody needs to decide, and what is said where it is missing.
 
-use crate::cluster::{GROUP, Right};
+use crate::cluster::Right;
+use bloomery_crds::names::GROUP;
 
 /// The rights that a decision for an approver takes: on one Approval, or on all.
 pub(super) fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
