@@ -9,7 +9,7 @@ mod rights;
 mod which;
 
 use crate::args::{CanApproveArgs, DecideArgs};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, on_a_runtime};
 use crate::exit::{Exit, Trouble};
 use crate::page::coloured;
 use crate::{output, plain, terminal};
@@ -38,17 +38,12 @@ pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Trouble> {
     on_a_runtime(asking(args)).map_err(|Trouble { message, .. }| Trouble::usage(message))
 }
 
-fn on_a_runtime(command: impl Future<Output = Result<Exit, Trouble>>) -> Result<Exit, Trouble> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Trouble::failed(error.to_string()))?.block_on(command)
-}
-
 async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Trouble> {
     let desk = Desk::new(Cluster::find(&args.cluster).await?);
     let approval = which::open(desk.named(&args.name).await?, Timestamp::now())?;
     let by = desk.cluster.user().await?;
     anstream::eprint!("{}", coloured(&page::of(&approval, &by, Timestamp::now())));
-    if !args.yes && !confirmed(verdict).await? {
+    if !args.yes && !terminal::confirmed(page::question(verdict)).await? {
         return Err(Trouble::failed("nothing was decided"));
     }
     let reason = args.reason.clone().filter(|reason| !reason.is_empty());
@@ -62,25 +57,6 @@ async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, T
         }
     }
     printed.map(|()| Exit::Good)
-}
-
-/// Asks whoever sits at the terminal. Only a clear word decides.
-async fn confirmed(verdict: ApprovalVerdict) -> Result<bool, Trouble> {
-    let asked = tokio::task::spawn_blocking(move || {
-        terminal::forget_typed();
-        loop {
-            anstream::eprint!("{}", page::question(verdict));
-            let Some(line) = terminal::read_line() else {
-                anstream::eprintln!();
-                return false;
-            };
-            match page::answer(&line) {
-                Some(answer) => return answer,
-                None => plain::say("Type yes or no."),
-            }
-        }
-    });
-    asked.await.map_err(|error| Trouble::failed(error.to_string()))
 }
 
 async fn asking(args: &CanApproveArgs) -> Result<Exit, Trouble> {

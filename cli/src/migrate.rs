@@ -5,8 +5,8 @@ mod plan;
 
 use crate::args::MigrateArgs;
 use crate::exit::{Exit, Trouble};
-use crate::{output, plain};
 use crate::run::memory;
+use crate::{output, plain};
 pub use plan::MAX_JOB;
 use plan::{Move, Stay, plan};
 use std::fs::{self, File};

@@ -1,0 +1,19 @@
+#compdef bloomery kubectl-bloomery
+# Completion of bloomery in zsh: source <(bloomery completion zsh)
+_bloomery() {
+    local line directive
+    local -a candidates
+    for line in "${(@f)$("${words[1]}" __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+        case $line in
+            :*) directive=${line#:} ;;
+            *$'\t'*) candidates+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
+            ?*) candidates+=("${line//:/\\:}") ;;
+        esac
+    done
+    if (( $#candidates )); then
+        _describe bloomery candidates
+    elif [[ $directive = 0 ]]; then
+        _files
+    fi
+}
+compdef _bloomery bloomery kubectl-bloomery
