@@ -98,7 +98,7 @@ fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
     status.conditions.iter().filter(is_news).collect()
 }
 
-/// What people can do, with the command that does it.
+/// What people can do, with the command that does it: under a name of its own, which no text of a model has.
 fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, way: &Way<'_>) {
     if let Some(call) = &waiting.call {
         let approvers = call.approvers.join(" and ");
@@ -108,8 +108,8 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, way: &Way<'_>) {
         );
     }
     for approval in &waiting.approvals {
-        page.line("", &way.to(&format!("approve {approval}")));
-        page.line("", &way.to(&format!("deny {approval}")));
+        page.line("Approve", &way.to(&format!("approve {approval}")));
+        page.line("Deny", &way.to(&format!("deny {approval}")));
     }
     for question in &waiting.questions {
         page.question("Waits for", &format!("an answer to {}: {}", question.id, question.text), &question.choices);
@@ -118,7 +118,7 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, way: &Way<'_>) {
         }
         match super::say::answered(job, &question.id) {
             Some(reply) => page.line("", &format!("It is answered, and not heard yet: {}", reply.text)),
-            None => page.line("", &rest::answer(job, question, way)),
+            None => page.line("Reply", &rest::answer(job, question, way)),
         }
     }
 }
