@@ -296,7 +296,7 @@ fn log(api: &Api, pod: &str) -> Response {
     text.into_response()
 }
 
-fn patched(api: &Api, path: &str, patch: &Value) -> Response {
+fn patched(api: &Api, path: &str, change: &Value) -> Response {
     let overtakes = {
         let mut state = api.state();
         if state.meanwhile.is_empty() { None } else { Some(state.meanwhile.remove(0)) }
@@ -306,17 +306,17 @@ fn patched(api: &Api, path: &str, patch: &Value) -> Response {
     }
     let answer = {
         let mut state = api.state();
-        state.patches.push(patch.clone());
+        state.patches.push(change.clone());
         let Some(mut stored) = state.objects.get(path).cloned() else {
             return refusal(StatusCode::NOT_FOUND, "NotFound", "not found");
         };
         for field in ["uid", "resourceVersion"] {
-            let meant = &patch["metadata"][field];
+            let meant = &change["metadata"][field];
             if !meant.is_null() && *meant != stored["metadata"][field] {
                 return refusal(StatusCode::CONFLICT, "Conflict", "the object has been modified");
             }
         }
-        for (field, value) in patch["spec"].as_object().unwrap() {
+        for (field, value) in change["spec"].as_object().unwrap() {
             stored["spec"][field] = value.clone();
         }
         let stored = state.put(path, stored);
