@@ -115,6 +115,33 @@ fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bloomery_engine::event::CallId;
+    use bloomery_engine::line::Stamp;
+
+    #[test]
+    fn a_log_is_told_up_to_where_it_breaks() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut chain = Chain::new("urn:job:1".to_owned());
+        let stamp = || Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+        let mut lines = Vec::new();
+        for n in 0..3 {
+            let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, n) }, stamp()).unwrap();
+            lines.push(line + "\n");
+        }
+        std::fs::write(dir.path().join(segment::name(1)), lines[..2].concat()).unwrap();
+        std::fs::write(dir.path().join(segment::name(3)), &lines[2]).unwrap();
+        let mut out = Vec::new();
+        tell(dir.path(), Format::Json, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), lines.concat());
+        let mut out = Vec::new();
+        tell(dir.path(), Format::Text, &mut out).unwrap();
+        assert_eq!(String::from_utf8_lossy(&out).matches("tool.started").count(), 3);
+
+        std::fs::write(dir.path().join(segment::name(3)), lines[2].replace("tool.started", "tool.stopped")).unwrap();
+        let mut out = Vec::new();
+        assert!(matches!(tell(dir.path(), Format::Json, &mut out), Err(Error::Log(_))));
+        assert_eq!(String::from_utf8(out).unwrap(), lines[..2].concat());
+    }
 
     #[test]
     fn what_is_not_there_is_told_as_that() {

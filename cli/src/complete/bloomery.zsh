@@ -16,4 +16,9 @@ _bloomery() {
         _files
     fi
 }
-compdef _bloomery bloomery kubectl-bloomery
+# In a directory of fpath this file is the function itself.
+if [[ $funcstack[1] = _bloomery ]]; then
+    _bloomery "$@"
+else
+    compdef _bloomery bloomery kubectl-bloomery
+fi

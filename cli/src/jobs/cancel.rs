@@ -62,20 +62,29 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
                 output::print(&format!("skilljob.bloomery.dev/{} is being cancelled\n", job.name_any()))?;
                 waited_for.push(job);
             }
-            Err(trouble) => {
-                plain::say(&format!("bloomery: {}", trouble.message));
-                exit = worse(exit, trouble.exit);
-            }
+            Err(trouble) => exit = worse(exit, told(trouble)),
         }
     }
     if args.wait {
         for job in &waited_for {
-            let rested = wait::until(&desk, job, Some(Goal::Ended), args.timeout).await?;
-            output::print(&format!("skilljob.bloomery.dev/{} {}\n", job.name_any(), rest::line(&rested)))?;
-            exit = worse(exit, ended(&rested));
+            let end = match wait::until(&desk, job, Some(Goal::Ended), args.timeout).await {
+                Ok(rested) => {
+                    let line = format!("skilljob.bloomery.dev/{} {}\n", job.name_any(), rest::line(&rested));
+                    output::print(&line)?;
+                    ended(&rested)
+                }
+                Err(trouble) => told(trouble),
+            };
+            exit = worse(exit, end);
         }
     }
     Ok(exit)
+}
+
+/// Says what is wrong with one Job, which keeps nothing from the others.
+fn told(trouble: Trouble) -> Exit {
+    plain::say(&format!("bloomery: {}", trouble.message));
+    trouble.exit
 }
 
 /// What is about to end.

@@ -15,7 +15,9 @@ use std::collections::BTreeSet;
 /// Prints the events of a Job.
 pub(super) async fn run(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
     if let Some(fault) = bloomery_crds::dialect::name_fault(&args.log) {
-        return Err(Trouble::usage(format!("the name of a Job {fault}")));
+        return Err(Trouble::usage(format!(
+            "the name of a Job {fault}. The log in a directory is read with --memory ."
+        )));
     }
     if args.json && args.follow {
         return Err(Trouble::usage("--json reads the log in the memory, which is not followed: leave out --follow"));

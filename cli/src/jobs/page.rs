@@ -6,7 +6,7 @@ use crate::page::{Page, phase};
 use crate::plain::shown;
 use crate::run::ending::spent;
 use bloomery_crds::conditions::ConditionType;
-use bloomery_crds::v1alpha1::{Gates, Job, JobStatus, WaitingFor};
+use bloomery_crds::v1alpha1::{Gates, Job, JobStatus, LlmCalls, WaitingFor};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
@@ -35,6 +35,7 @@ pub(super) fn of(job: &Job, way: &Way<'_>, now: Timestamp) -> String {
     if let Some(gates) = status.gates.as_ref().filter(|gates| **gates != Gates::default()) {
         page.gates(gates);
     }
+    stages(&mut page, status);
     page.workflows(&status.workflows);
     if let Some(waiting) = &status.waiting_for {
         waits_for(&mut page, job, waiting, way);
@@ -120,6 +121,24 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, way: &Way<'_>) {
             Some(reply) => page.line("", &format!("It is answered, and not heard yet: {}", reply.text)),
             None => page.line("Reply", &rest::answer(job, question, way)),
         }
+    }
+}
+
+/// The stages that a model was asked in, and how often.
+fn stages(page: &mut Page, status: &JobStatus) {
+    let Some(calls) = status.usage.as_ref().map(|usage| &usage.llm_calls) else { return };
+    let LlmCalls { intent, selection, plan, finalization, polish } = calls;
+    let stages = [
+        ("intent", intent),
+        ("selection", selection),
+        ("plan", plan),
+        ("finalization", finalization),
+        ("polish", polish),
+    ];
+    let asked = stages.iter().filter(|(_, calls)| **calls > 0).map(|(stage, calls)| format!("{stage} {calls}"));
+    let asked: Vec<String> = asked.collect();
+    if !asked.is_empty() {
+        page.line("Stages", &asked.join(", "));
     }
 }
 

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod api;
+mod terminal;
 
 use api::{Api, job_path, pod_path};
 use rstest::rstest;
