@@ -62,7 +62,7 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
                 output::print(&format!("skilljob.bloomery.dev/{} is being cancelled\n", job.name_any()))?;
                 waited_for.push(job);
             }
-            Err(trouble) => exit = worse(exit, told(trouble)),
+            Err(trouble) => exit = worse(exit, told(&trouble)),
         }
     }
     if args.wait {
@@ -73,7 +73,7 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
                     output::print(&line)?;
                     ended(&rested)
                 }
-                Err(trouble) => told(trouble),
+                Err(trouble) => told(&trouble),
             };
             exit = worse(exit, end);
         }
@@ -82,7 +82,7 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
 }
 
 /// Says what is wrong with one Job, which keeps nothing from the others.
-fn told(trouble: Trouble) -> Exit {
+fn told(trouble: &Trouble) -> Exit {
     plain::say(&format!("bloomery: {}", trouble.message));
     trouble.exit
 }

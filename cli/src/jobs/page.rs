@@ -5,7 +5,7 @@ use super::way::Way;
 use crate::page::{Page, phase};
 use crate::plain::shown;
 use crate::run::ending::spent;
-use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::v1alpha1::{Gates, Job, JobStatus, LlmCalls, WaitingFor};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -87,13 +87,15 @@ pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
 }
 
 /// What somebody should know of: what is not so though it should be, and what asks for a person. Of a Job that has ended
-/// the outcome has said why.
+/// the outcome has said why; one at work is not ready, as it should be.
 fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
     let is = |condition: &Condition, kind: ConditionType| condition.type_ == <&str>::from(kind);
     let is_news = |condition: &&Condition| {
         // `Ready` says the same as these, in the same words.
         let is_twin = is(condition, ConditionType::Reconciling) || is(condition, ConditionType::Stalled);
-        let is_told = is_twin || (is(condition, ConditionType::Ready) && status.is_terminal());
+        let is_as_usual =
+            [Reason::Running, Reason::Finalizing].iter().any(|usual| condition.reason == <&str>::from(usual));
+        let is_told = is_twin || (is(condition, ConditionType::Ready) && (is_as_usual || status.is_terminal()));
         condition.status != "True" && !is_told
     };
     status.conditions.iter().filter(is_news).collect()
@@ -179,6 +181,18 @@ mod tests {
     #[test]
     fn a_job_of_which_nobody_has_said_anything_has_a_page() {
         insta::assert_snapshot!(page(&job("new")));
+    }
+
+    #[test]
+    fn a_job_at_work_is_as_it_should_be() {
+        let told = |reason: &str| {
+            let mut job = holds();
+            if let Some(status) = &mut job.status {
+                status.conditions[0].reason = reason.to_owned();
+            }
+            page(&job).contains(&format!("Condition   {reason}"))
+        };
+        assert!(!told("Running") && !told("Finalizing") && told("Unschedulable"));
     }
 
     #[test]

@@ -59,7 +59,7 @@ async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
         run(tenant, &["get", "refund"]).exits(0).says(&["Refund order A-17", "Running", &pod, "events refund"]);
         run(tenant, &["get", "refund", "-o", "name"]).exits(0).says(&["skilljob.bloomery.dev/refund"]);
         run(tenant, &["tree"]).exits(0).says(&["Skill cs-tier-1  Ready", "└─ Job refund  Running", &pod]);
-        run(tenant, &["events", "refund"]).exits(0).says(&["goal: Refund order A-17", "tool.completed"]);
+        run(tenant, &["events", "refund"]).exits(0).says(&["epoch.started"]);
         run(tenant, &["wait", "refund", "--timeout", "1s"]).exits(6).says(&["the time is up"]);
 
         shop.model.release("think").await;
@@ -106,7 +106,12 @@ async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
 async fn a_job_that_asks_is_answered() {
     story(async |tenant| {
         let question = json!({"text": "Is it broken, or lost?", "choices": ["broken", "lost"]});
-        let turns = [call("ask_user", question), Turn::answer("A-17").after_result("lost")];
+        let turns = [
+            call("ask_user", question),
+            call("check_eligibility", json!({"order_id": "A-17"})).after_result("lost"),
+            call("process_refund", json!({"order_id": "A-17", "amount": 49.9})).after_result("true"),
+            Turn::answer("A-17").after_result("refunded"),
+        ];
         let shop = tenant.shop(&[conversation("A-17", turns)]).await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("asks").goal("Refund order A-17").await;
