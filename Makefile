@@ -20,6 +20,10 @@ demo: ## A cluster, the operator, Skills and Jobs: everything at once, on a mach
 .PHONY: test
 test: test-fast sdk-test e2e ## All tests
 
+.PHONY: transcript
+transcript: ## Write docs/people.md's transcript anew, from what people do in the demo
+	@BLOOMERY_TRANSCRIPT=$(CURDIR)/docs/people.md hack/demo
+
 .PHONY: test-fast
 test-fast: ## Tests that need no cluster
 	@$(STEP) "tests without a cluster" hack/test-fast

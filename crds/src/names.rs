@@ -66,6 +66,11 @@ pub fn worker_pod(job: &str, attempt: u32, uid: &str) -> String {
     format!("{job}-{attempt}-{}", uid.get(..5).unwrap_or(uid))
 }
 
+/// The Job of the pod of one of its attempts; none of a pod that has another name.
+pub fn job_of(worker_pod: &str, attempt: u32) -> Option<&str> {
+    worker_pod.rsplit_once('-')?.0.strip_suffix(&format!("-{attempt}"))
+}
+
 /// The Approval of a call of a Job for one approver: the same whenever it is made.
 pub fn approval(job: &str, uid: &str, call: &str, approver: &str) -> String {
     let digest = Digest::of_value(&serde_json::json!([uid, call, approver]));
@@ -90,6 +95,8 @@ mod tests {
             assert!(name.len() <= 63, "{name} is {} long", name.len());
         }
         assert_eq!(worker_pod("refund", 2, uid), "refund-2-01234");
+        assert_eq!(job_of(&worker_pod("refund-2", 12, uid), 12), Some("refund-2"));
+        assert_eq!((job_of("refund-2-01234", 1), job_of("refund", 1)), (None, None));
     }
 
     #[test]

@@ -63,6 +63,23 @@ impl Phase {
             | Self::Finalizing => false,
         }
     }
+
+    /// Whether the Job rests, without a pod, until a person has spoken.
+    pub fn awaits_people(self) -> bool {
+        match self {
+            Self::AwaitingApproval | Self::AwaitingReply => true,
+            Self::Pending
+            | Self::Queued
+            | Self::Starting
+            | Self::Running
+            | Self::Finalizing
+            | Self::Succeeded
+            | Self::Failed
+            | Self::Refused
+            | Self::Escalated
+            | Self::Cancelled => false,
+        }
+    }
 }
 
 /// The typed reason of a terminal phase.

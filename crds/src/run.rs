@@ -104,6 +104,9 @@ pub struct JobPart {
     /// What people have said to the conversation, and its log may not have yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,
+    /// The Job that this one follows up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<ContinuedJob>,
     /// Where to report. None where there is no operator: a worker pod is always told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportEndpoint>,
@@ -139,6 +142,16 @@ pub struct GivenReply {
     pub question: Option<String>,
     /// What it says.
     pub text: String,
+}
+
+/// A Job that has ended, and that another one follows up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ContinuedJob {
+    /// Its name, for people.
+    pub name: String,
+    /// Names its record in the Skill's memory.
+    pub run_key: String,
 }
 
 /// Which Job, beyond doubt.

@@ -55,6 +55,8 @@ pub struct Case {
     pub limits: Option<Limits>,
     /// What goes wrong.
     pub mishap: Option<Mishap>,
+    /// What people answer to the questions of its Job, the oldest first, each once it rests with it.
+    pub replies: Vec<&'static str>,
 }
 
 impl Case {
@@ -62,7 +64,16 @@ impl Case {
     pub fn of(skill: SkillSpec, goal: &'static str, conversation: Conversation) -> Self {
         let models = vec![("default", model(ModelProvider::Openai))];
         let conversations = vec![conversation];
-        Self { skill, has_orders: true, models, conversations, goals: vec![goal], limits: None, mishap: None }
+        Self {
+            skill,
+            has_orders: true,
+            models,
+            conversations,
+            goals: vec![goal],
+            limits: None,
+            mishap: None,
+            replies: Vec::new(),
+        }
     }
 
     /// Whether its Jobs bind this resource.
@@ -89,6 +100,12 @@ impl Case {
     #[must_use]
     fn suffering(self, mishap: Mishap) -> Self {
         Self { mishap: Some(mishap), ..self }
+    }
+
+    /// Is held where people answer so.
+    #[must_use]
+    fn answered(self, replies: &[&'static str]) -> Self {
+        Self { replies: replies.to_vec(), ..self }
     }
 
     #[must_use]
@@ -139,9 +156,10 @@ macro_rules! suite {
             a_model_that_writes_as_few_do_is_understood,
             arguments_that_cannot_be_used_are_told,
             a_large_result_is_put_aside_and_read_on,
-            a_question_that_nobody_hears_is_denied,
-            a_goal_that_leaves_out_what_is_required_ends,
-            an_answer_that_a_person_has_to_complete_is_handed_over,
+            a_question_waits_for_its_answer,
+            questions_are_put_together_and_so_are_answers,
+            a_goal_that_leaves_out_what_is_required_is_completed,
+            an_answer_that_a_person_has_to_complete_is_given_anew,
             a_job_whose_worker_is_killed_goes_on,
             thoughts_are_kept_by_the_next_worker_too,
             a_call_whose_server_died_is_left_to_a_person,

@@ -16,7 +16,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::names::{ANNOTATION_APPLIED, MANAGER};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt, Status};
 use kube::{Api, Client};
 use memory::Memory;
@@ -145,7 +145,6 @@ impl Applier {
     /// Creates `wanted`, which nobody owns, unless there is an object of that name; that one is left as it is.
     pub async fn create_unowned<K: Object>(&self, wanted: &K) -> Result<Applied<K>, Error> {
         let what = format!("{} {}/{}", K::kind(&()), wanted.namespace().unwrap_or_default(), wanted.name_any());
-        let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let api: Api<K> = self.api(&wanted.namespace().unwrap_or_default());
         // One at a time: several Skills of a new tenant find at once that its memory is missing.
         let _one = self.creating.lock().await;
@@ -154,7 +153,7 @@ impl Applier {
             return Ok(Applied::Stands);
         }
         self.metrics.wrote(&K::kind(&()), "create");
-        match api.create(&parameters, wanted).await.map_err(Error::api(format!("create {what}"))) {
+        match api.create(&owned::posting(), wanted).await.map_err(Error::api(format!("create {what}"))) {
             Ok(created) => Ok(Applied::Written(Box::new(created))),
             Err(error) if error.is_conflict() => Ok(Applied::Stands),
             Err(error) => refusal(error),
@@ -183,6 +182,19 @@ impl Applier {
                 self.memory.forget(uid);
                 Err(error)
             }
+        }
+    }
+
+    /// Deletes an object, if it is still as it was seen. Where it is not, its change wakes whoever wants to look again.
+    pub async fn delete_as_seen<K: Object>(&self, seen: &K) -> Result<(), Error> {
+        let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
+        let preconditions = Preconditions { uid: seen.uid(), resource_version: seen.resource_version() };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        self.metrics.wrote(&K::kind(&()), "delete");
+        let what = format!("delete {} {namespace}/{name}", K::kind(&()));
+        match self.api::<K>(&namespace).delete(&name, &parameters).await.map_err(Error::api(what)) {
+            Err(error) if !(error.is_gone() || error.is_conflict()) => Err(error),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 

@@ -13,8 +13,9 @@ use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
-use kube::core::{DeserializeGuard, PartialObjectMeta, Resource};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, Service, ServiceAccount};
+use kube::core::{DeserializeGuard, PartialObjectMeta, Resource, ResourceExt};
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
@@ -49,6 +50,8 @@ pub struct Caches {
     pub claims: Cache<PersistentVolumeClaim>,
     /// Pods of ours: workers, and those of MCP servers. Without environment, volumes and the Job's part.
     pub pods: Cache<Pod>,
+    /// All namespaces: their names, and whether they are suspended.
+    pub namespaces: Cache<PartialObjectMeta<Namespace>>,
 }
 
 /// What has to run so that the caches are filled; it ends only when it is dropped.
@@ -80,6 +83,7 @@ impl Caches {
             services: cache(client, everything(), trim::service, &mut feeds),
             claims: cache(client, everything(), trim::claim, &mut feeds),
             pods: cache(client, ours(), trim::pod, &mut feeds),
+            namespaces: cache(client, everything(), trim::namespace, &mut feeds),
         };
         (caches, futures::stream::select_all(feeds).boxed())
     }
@@ -99,6 +103,7 @@ impl Caches {
             services,
             claims,
             pods,
+            namespaces,
         } = self;
         tokio::join!(
             approvals.synced(),
@@ -113,7 +118,16 @@ impl Caches {
             services.synced(),
             claims.synced(),
             pods.synced(),
+            namespaces.synced(),
         );
+    }
+
+    /// Whether no pod of a Job is to run in a namespace ([`names::ANNOTATION_SUSPEND`]).
+    pub fn is_suspended(&self, namespace: &str) -> bool {
+        let known = self.namespaces.store().get(&ObjectRef::new(namespace));
+        known.is_some_and(|known| {
+            known.annotations().get(names::ANNOTATION_SUSPEND).is_some_and(|suspended| suspended == "true")
+        })
     }
 }
 

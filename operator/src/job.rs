@@ -6,6 +6,7 @@
 pub mod applied;
 pub mod apply;
 pub mod build;
+pub mod cancels;
 mod census;
 pub mod decide;
 pub mod fetch;
@@ -19,7 +20,7 @@ pub mod status;
 mod tell;
 pub mod validate;
 
-pub(crate) use tell::{tell_end, tell_held};
+pub(crate) use tell::{tell_end, tell_rest};
 
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -28,10 +29,11 @@ use crate::error::Error;
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Model, Skill};
+use cancels::Cancels;
 use fetch::Seen;
 use futures::stream::BoxStream;
 use interests::{Interest, Interests, Kind};
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
@@ -55,6 +57,7 @@ const CA_PATIENCE: Duration = Duration::from_secs(10);
 struct Memory {
     interests: Interests,
     pace: Pace,
+    cancels: Cancels,
 }
 
 /// Runs the Job controller until the shutdown.
@@ -86,8 +89,9 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     let Some(seen) = fetch::seen(&context, &memory.interests, job, now).await? else {
         return Ok(Action::await_change());
     };
+    let cancelled_since = cancelled_since(&memory.cancels, &seen, now);
     // pure
-    let decision = decide::decide(&seen.facts(retention, now));
+    let decision = decide::decide(&seen.facts(retention, cancelled_since, now));
     // API server: validates, builds, creates, deletes
     let (applied, again) = apply::apply(&context, &memory.interests, &seen, decision).await?;
     // pure
@@ -97,6 +101,15 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     let again = write(&context, &memory.pace, &seen, &next, again).await?;
     tell::tell(&context, &seen, &applied, &next).await;
     Ok(again.and_then(|again| Duration::try_from(again).ok()).map_or_else(Action::await_change, Action::requeue))
+}
+
+/// Since when it is known that the Job is cancelled, where it is and has not ended.
+fn cancelled_since(cancels: &Cancels, seen: &Seen, now: Timestamp) -> Option<Timestamp> {
+    if seen.status.is_terminal() {
+        cancels.forget(&seen.uid);
+    }
+    let is_cancelled = seen.job.spec.cancel == Some(true) && !seen.status.is_terminal();
+    is_cancelled.then(|| cancels.since(&seen.uid, now))
 }
 
 /// Writes the status where it changed. A wait that only got other words is told with the next interval.
@@ -138,10 +151,12 @@ fn sources(context: &Context, memory: &Arc<Memory>) -> Vec<BoxStream<'static, Wa
     };
     vec![
         wakes(caches.jobs.changes(), jobs, on_job),
+        wakes(caches.jobs.changes(), jobs, interested(memory, Kind::Job, |job: &Guarded<Job>| Some(job.name_any()))),
         wakes(caches.pods.changes(), jobs, |pod| labelled(pod, names::LABEL_JOB)),
         wakes(caches.approvals.changes(), jobs, of_approval),
         wakes(caches.policies.changes(), jobs, all_that_wait(jobs)),
         wakes(caches.bindings.changes(), jobs, all_that_wait(jobs)),
+        wakes(caches.namespaces.changes(), jobs, all_that_go_on(jobs)),
         wakes(
             caches.skills.changes(),
             jobs,
@@ -182,6 +197,20 @@ fn all_that_wait<C>(jobs: &Store<Guarded<Job>>) -> impl Fn(&C) -> Vec<Wake<Job>>
             status.is_some_and(|status| status.phase == Some(Phase::AwaitingApproval))
         };
         jobs.state().iter().filter(|job| waits(job)).map(|job| ObjectRef::from_obj(job.as_ref())).collect()
+    }
+}
+
+/// The Jobs of a namespace that have not ended: whether it is suspended may have changed.
+fn all_that_go_on(
+    jobs: &Store<Guarded<Job>>,
+) -> impl Fn(&PartialObjectMeta<Namespace>) -> Vec<Wake<Job>> + Send + 'static {
+    let jobs = jobs.clone();
+    move |namespace| {
+        let goes_on = |job: &Guarded<Job>| {
+            let status = job.0.as_ref().ok().and_then(|job| job.status.as_ref());
+            job.meta().namespace == namespace.metadata.name && !status.is_some_and(JobStatus::is_terminal)
+        };
+        jobs.state().iter().filter(|job| goes_on(job)).map(|job| ObjectRef::from_obj(job.as_ref())).collect()
     }
 }
 

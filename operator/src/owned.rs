@@ -2,6 +2,7 @@
 
 use bloomery_crds::names;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::PostParams;
 use kube::core::Resource;
 use std::collections::BTreeMap;
 
@@ -30,4 +31,9 @@ pub fn owner<K: Resource<DynamicType = ()>>(owner: &K) -> Option<OwnerReference>
 pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
     let references = metadata.owner_references.iter().flatten();
     references.into_iter().any(|reference| reference.controller == Some(true) && reference.uid == uid)
+}
+
+/// How the operator creates and replaces: as its own field manager.
+pub fn posting() -> PostParams {
+    PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() }
 }

@@ -6,6 +6,7 @@
 pub mod auth;
 pub mod ca;
 mod count;
+mod directives;
 pub mod judge;
 pub mod merge;
 pub mod refusal;

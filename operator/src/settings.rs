@@ -40,6 +40,17 @@ pub struct Settings {
     /// How held calls are approved.
     #[command(flatten)]
     pub approvals: ApprovalSettings,
+    /// How questions are answered.
+    #[command(flatten)]
+    pub replies: ReplySettings,
+}
+
+/// How questions are answered.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ReplySettings {
+    /// How long a Job waits for the answer to a question where the Skill does not say, as `168h`.
+    #[arg(id = "reply-expiry", long = "reply-expiry", env = "BLOOMERY_REPLY_EXPIRY", default_value = "168h", value_parser = duration)]
+    pub expiry: Duration,
 }
 
 /// How held calls are approved.
@@ -275,6 +286,7 @@ mod tests {
     #[case("--log=a=b=c", "BLOOMERY_LOG")]
     #[case("--approval-expiry=later", "BLOOMERY_APPROVAL_EXPIRY")]
     #[case("--approvals={}", "BLOOMERY_APPROVALS")]
+    #[case("--reply-expiry=-1h", "BLOOMERY_REPLY_EXPIRY")]
     fn a_bad_setting_is_refused_by_name(#[case] flag: &str, #[case] variable: &str) {
         let message = Settings::refusal(&parse(&[flag]).unwrap_err());
         assert!(message.contains(variable), "{message}");

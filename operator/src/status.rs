@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::metrics::Metrics;
+use crate::owned;
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::PostParams;
 use kube::core::object::HasStatus;
 use kube::core::{Resource, ResourceExt};
 use kube::{Api, Client};
@@ -53,9 +53,7 @@ impl Statuses {
         let what = format!("write the status of {} {namespace}/{}", K::kind(&()), object.name_any());
         let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
         self.metrics.wrote(&K::kind(&()), "status");
-        let parameters =
-            PostParams { field_manager: Some(bloomery_crds::names::MANAGER.to_owned()), ..PostParams::default() };
-        let stored = api.replace_status(&object.name_any(), &parameters, &new).await.map_err(Error::api(what))?;
+        let stored = api.replace_status(&object.name_any(), &owned::posting(), &new).await.map_err(Error::api(what))?;
         self.remember(stored.meta().uid.as_deref(), stored.meta().resource_version.as_deref());
         Ok(Some(stored))
     }

@@ -14,6 +14,7 @@ use crate::settings::RunArgs;
 use crate::stop::Stop;
 use crate::trace::{self, Trace};
 use crate::{ending, http, mcp, model, skill_file};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the end of the session with the MCP server may take.
@@ -55,7 +56,9 @@ pub async fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<E
 
 async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<Exit, Error> {
     redactor.watch("report token", &args.token);
-    let inputs = Inputs::read(args, redactor.clone())?;
+    let mut inputs = Inputs::read(args, redactor.clone())?;
+    // Whoever can write the Job can answer.
+    inputs.people = true;
     let stop = Stop::default();
     stop.listen().map_err(Error::Signals)?;
     let part = &inputs.part;
@@ -65,12 +68,13 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let outside = Duration::from_secs(args.patience);
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside), redactor)?;
     let tools = tools(args, &inputs, redactor)?;
-    let people = Decided::new(&part.approvals);
+    let people = Arc::new(Decided::new(&part.approvals, &part.replies));
     let host = Host {
         files: Disk,
         model: &models,
         tools: &tools,
-        people: &people,
+        people: people.as_ref(),
+        inbox: Arc::clone(&people),
         printer: Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(std::io::stdout())))),
         patience: Patience::of(outside),
         stop,
@@ -102,6 +106,8 @@ pub struct Host<'a, M, T, F> {
     pub tools: &'a T,
     /// Who decides and answers.
     pub people: &'a dyn People,
+    /// Where what people have said meanwhile is put, as the operator tells it.
+    pub inbox: Arc<Decided>,
     /// Where events are printed.
     pub printer: Printer,
     /// How long to wait for what.
@@ -116,7 +122,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     inputs: &Inputs,
     host: Host<'_, M, T, F>,
 ) -> Result<Exit, Error> {
-    let Host { files, model, tools, people, printer, patience, stop } = host;
+    let Host { files, model, tools, people, inbox, printer, patience, stop } = host;
     let part = &inputs.part;
     let Some(endpoint) = &part.report else {
         return Err(Error::Report("the Job's part names no endpoint for reports".to_owned()));
@@ -138,7 +144,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
         keep_skill(epoch.files(), args, inputs);
     }
     let sender = report::Sender { job: part.job.clone(), attempt: part.attempt, epoch: number };
-    let reporter = Reporter::start(client, sender, epoch.projection(), stop.clone());
+    let reporter = Reporter::start(client, sender, epoch.projection(), stop.clone(), inbox);
     let company = Company { model, tools, people, audience: &reporter, stop: &stop, printer, patience };
     let Ended { exit, projection, hold, result: _ } = epoch.drive(company).await?;
     if let Some(hold) = hold {

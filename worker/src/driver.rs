@@ -24,6 +24,7 @@ use crate::stop::{Stop, Why};
 use crate::tools::CoreTools;
 use crate::waits::Waits;
 use bloomery_crds::report::{Hold, ParkReason, Projection, Waiting};
+use bloomery_engine::event::Directive;
 use bloomery_engine::line::Entry;
 use bloomery_engine::projection::{hold, project};
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
@@ -81,6 +82,8 @@ pub struct Patience {
     pub tool: Duration,
     /// For a call with effect that is under way when the pod is asked to end.
     pub grace: Duration,
+    /// The same, when the Job is cancelled: a person waits for that.
+    pub cancel_grace: Duration,
 }
 
 impl Patience {
@@ -91,6 +94,15 @@ impl Patience {
             tool: crate::mcp::MAX_CALL_TIMEOUT,
             // The pod has 60 s: the rest is for the log and the report.
             grace: Duration::from_secs(50),
+            cancel_grace: Duration::from_secs(5),
+        }
+    }
+
+    /// How long a call with effect may go on once the run is to stop.
+    fn grace_of(&self, why: Why) -> Duration {
+        match why {
+            Why::Drain | Why::Suspended | Why::Superseded => self.grace,
+            Why::Cancelled => self.cancel_grace,
         }
     }
 }
@@ -181,6 +193,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         loop {
             // A signal that came while the log was written is heard before anything is begun.
             tokio::task::yield_now().await;
+            self.obey()?;
             self.hear()?;
             let Self { conversation, journal, world } = self;
             let entries = match step::next(conversation) {
@@ -195,10 +208,16 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
                 Step::AskPeople(asks) => match people::ask(&asks, conversation, journal, world).await? {
                     Answered::Said(entries) => entries,
                     Answered::Nobody(reason) => return self.park(reason),
-                    Answered::Stopped(why) => return self.leave(why),
+                    Answered::Stopped(why) => match self.leave(why)? {
+                        Some(exit) => return Ok(exit),
+                        None => continue,
+                    },
                 },
                 begun => match world.stop.asked() {
-                    Some(asked) => return self.leave(asked.why),
+                    Some(asked) => match self.leave(asked.why)? {
+                        Some(exit) => return Ok(exit),
+                        None => continue,
+                    },
                     None => act::perform(begun, conversation, journal, world).await?,
                 },
             };
@@ -219,13 +238,35 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         Ok(())
     }
 
-    /// Leaves the conversation to another attempt.
-    fn leave(&mut self, why: Why) -> Result<Exit, log::Error> {
+    /// Writes down that the Job was cancelled, where it was: from then on the engine only ends it.
+    fn obey(&mut self) -> Result<(), log::Error> {
+        let is_cancelled = self.world.stop.asked().is_some_and(|asked| asked.why == Why::Cancelled);
+        if is_cancelled && !self.is_over() {
+            let entries = self.journal.append_all(vec![Event::DirectiveReceived { directive: Directive::Cancel }])?;
+            self.journal.sync()?;
+            self.apply(&entries);
+        }
+        Ok(())
+    }
+
+    /// Leaves the conversation to another attempt. None where there is to be no other: it is ended here.
+    fn leave(&mut self, why: Why) -> Result<Option<Exit>, log::Error> {
         match why {
             // What is not durable yet belongs to nobody: the log is another's.
-            Why::Superseded => Ok(Exit::Superseded),
-            Why::Drain => self.park(ParkReason::Drain),
+            Why::Superseded => Ok(Some(Exit::Superseded)),
+            Why::Drain => self.park(ParkReason::Drain).map(Some),
+            Why::Suspended => {
+                let told = self.journal.append_all(vec![Event::DirectiveReceived { directive: Directive::Park }])?;
+                self.apply(&told);
+                self.park(ParkReason::Suspension).map(Some)
+            }
+            Why::Cancelled => Ok(None),
         }
+    }
+
+    /// Whether nothing more is to be done but to tell the end.
+    fn is_over(&self) -> bool {
+        self.conversation.outcome().is_some() || self.conversation.is_cancelled()
     }
 
     /// Ends the pod with its log written.
@@ -238,7 +279,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
 
     /// Waits until what the Job binds is there. Not where it is over, which needs nothing any more.
     async fn await_resources(&mut self) -> Result<(), log::Error> {
-        if self.conversation.outcome().is_some() {
+        if self.is_over() {
             return Ok(());
         }
         let (event, time) = resources::there(&self.conversation.run().resources, &self.world).await;
@@ -253,7 +294,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// Looks whether the tools that an earlier attempt has fixed are still what they were. Whoever does not answer now is
     /// looked at again before the first call.
     async fn look_at_tools(&mut self) -> Result<(), log::Error> {
-        if self.conversation.outcome().is_some() || !self.conversation.has_catalogue() {
+        if self.is_over() || !self.conversation.has_catalogue() {
             return Ok(());
         }
         let began = Instant::now();

@@ -30,8 +30,8 @@ pub async fn tell(
         return;
     }
     let grace_over = async {
-        let asked = stop.wait().await;
-        tokio::time::sleep_until(asked.since + ACK_IN_GRACE).await;
+        let drained = stop.drained().await;
+        tokio::time::sleep_until(drained + ACK_IN_GRACE).await;
     };
     message.acked = tokio::select! {
         acked = reporter.end(projection, message.end.clone(), ACK) => acked,

@@ -123,7 +123,9 @@ impl<'a, F: Files> Epoch<'a, F> {
         let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
         let resources = &inputs.part.resources;
         let declared = &inputs.revision.spec.resources;
-        let core = CoreTools::new(resources, focus).with_notes(notes(inputs, ground));
+        let core = CoreTools::new(resources, focus)
+            .with_notes(notes(inputs, ground))
+            .following(ground.memory, inputs.part.continues.as_ref());
         let mut core = core.calling(declared, resources, ground.reach.clone(), inputs.redactor.clone());
         if !ground.hidden.is_empty() {
             let hidden: Vec<&Path> = ground.hidden.iter().map(PathBuf::as_path).chain([ground.memory]).collect();

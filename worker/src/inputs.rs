@@ -101,6 +101,7 @@ impl Inputs {
             limits: self.part.limits,
             resources: self.part.resources.clone(),
             context_window: self.context_window,
+            continues: self.part.continues.as_ref().map(|continued| continued.name.clone()),
             people: self.people,
             // Who claims an epoch looks for them.
             has_notes: false,

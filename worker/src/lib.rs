@@ -3,6 +3,7 @@
 pub mod attempt;
 pub mod backoff;
 pub mod clock;
+pub mod continued;
 pub mod driver;
 pub mod ending;
 pub mod epoch;

@@ -42,23 +42,27 @@ impl Printer {
         self.tools.insert(call.clone(), tool.to_owned());
     }
 
-    /// The line to print of an event, line feed included.
-    pub fn render(&mut self, line: &str, entry: &Entry) -> String {
+    /// The line of an event for people, line feed included. Events are told in their order: later ones name what earlier
+    /// ones have told.
+    pub fn gist(&mut self, entry: &Entry) -> String {
         match &entry.event {
             // The calls of the answer before are over. Remembered for good, they would grow with the conversation.
             Event::ModelAnswered { .. } => self.tools.clear(),
             Event::ToolRequested { call, tool, .. } => self.learn(call, tool),
             _ => {}
         }
-        match self.format {
-            Format::Text => self.gist(entry),
-            Format::Json => format!("{line}\n"),
-        }
+        text::line(entry, &self.tools)
     }
 
-    /// The line of an event for people, line feed included.
-    pub fn gist(&self, entry: &Entry) -> String {
-        text::line(entry, &self.tools)
+    /// Puts what is printed of an event behind `lines`: its gist, or its line of the log.
+    pub fn put(&self, lines: &mut String, gist: &str, line: &str) {
+        match self.format {
+            Format::Text => lines.push_str(gist),
+            Format::Json => {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+        }
     }
 
     /// Prints lines. Nobody may be listening, which is no reason to stop.

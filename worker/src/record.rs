@@ -11,11 +11,15 @@ use bloomery_crds::v1alpha1::{DetectedIntent, LogPosition, Usage};
 use bloomery_engine::Conversation;
 use bloomery_engine::event::WholeResult;
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The schema version of a record.
 pub const VERSION: u32 = 1;
+
+/// The largest record that is read, in bytes.
+pub const MAX_BYTES: u64 = 16 << 20;
 
 /// What is kept of a Job that has ended. The result is whole here; status has only what fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +33,9 @@ pub struct Record {
     pub skill: String,
     /// The revision of the Skill.
     pub revision: Digest,
+    /// What was asked and answered before, where the Job followed up another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<String>,
     /// What was to be reached.
     pub goal: String,
     /// What the Job binds: a secret only by the Secret and the key that hold it.
@@ -72,6 +79,7 @@ impl Record {
             job: part.job.clone(),
             skill: run.skill_name.clone(),
             revision: run.revision.clone(),
+            earlier: conversation.earlier().map(str::to_owned),
             goal: run.goal.clone(),
             resources: resources.collect(),
             intent: projection.gates.intent,
@@ -80,6 +88,23 @@ impl Record {
             usage: projection.usage,
             log: projection.log,
         }
+    }
+
+    /// Reads the record of a Job.
+    ///
+    /// # Errors
+    /// If there is none, or it is no record: larger than [`MAX_BYTES`], no file, or not of this form.
+    pub fn read(memory: &Path, run_key: &str) -> io::Result<Self> {
+        let path = file(memory, run_key);
+        if !path.symlink_metadata()?.is_file() {
+            return Err(io::Error::other("it is no file"));
+        }
+        let mut text = Vec::new();
+        File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(io::Error::other(format!("it is larger than {MAX_BYTES} bytes")));
+        }
+        Ok(serde_json::from_slice(&text)?)
     }
 
     /// Writes the record, replacing an earlier one at once. Every event that it mentions must be durable.

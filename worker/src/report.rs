@@ -10,11 +10,12 @@ mod news;
 pub use client::Client;
 pub use courier::Sender;
 
-use crate::driver::Audience;
+use crate::driver::{Audience, Decided};
 use crate::stop::Stop;
 use bloomery_crds::report::{End, Hold, Projection, Waiting};
 use courier::Courier;
 use news::News;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -27,11 +28,12 @@ pub struct Reporter {
 
 impl Reporter {
     /// Starts to report, first of all that the epoch was claimed. `stop` is asked for where the operator says that
-    /// another attempt has taken over.
-    pub fn start(client: Client, sender: Sender, first: Projection, stop: Stop) -> Self {
+    /// another attempt has taken over, that the Job is cancelled, or that its namespace is suspended; what people have said
+    /// goes into the inbox.
+    pub fn start(client: Client, sender: Sender, first: Projection, stop: Stop, inbox: Arc<Decided>) -> Self {
         let (news, latest) = watch::channel(News { projection: first, waiting: None, hold: None, end: None });
         let (hears, end_heard) = watch::channel(false);
-        tokio::spawn(Courier { client, sender, news: latest, end_heard: hears, stop }.run());
+        tokio::spawn(Courier { client, sender, news: latest, end_heard: hears, stop, inbox }.run());
         Self { news, end_heard }
     }
 

@@ -71,7 +71,8 @@ impl Telling {
         let printer = &mut self.printer;
         let read = self.segments.read_lines(&mut self.chain, |line, entry| {
             is_over |= matches!(entry.event, Event::Finished { .. });
-            lines.push_str(&printer.render(line, entry));
+            let gist = printer.gist(entry);
+            printer.put(&mut lines, &gist, line);
         });
         Told { lines, is_over, read }
     }

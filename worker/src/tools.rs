@@ -7,17 +7,19 @@ mod memory;
 
 pub use memory::Notes;
 
+use crate::continued;
 use crate::focus::FocusCache;
 use crate::log::files::Files;
 use crate::reach::Reach;
 use crate::redact::Redactor;
-use bloomery_crds::run::BoundResource;
+use bloomery_crds::run::{BoundResource, ContinuedJob};
 use bloomery_crds::v1alpha1::{Context, ResourceDeclaration};
 use bloomery_engine::Event;
-use bloomery_engine::event::ContextPart;
+use bloomery_engine::event::{ContextKind, ContextPart};
 use bloomery_engine::gate::core_tools::FOCUS_READ;
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Workspace;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +30,7 @@ pub struct CoreTools {
     workspace: Arc<Workspace>,
     http: http::Http,
     notes: Option<Notes>,
+    continues: Option<(PathBuf, ContinuedJob)>,
 }
 
 /// Why a call of a core tool has no answer: text for the model.
@@ -54,6 +57,18 @@ pub(crate) fn lost_before(why: &str) -> String {
     format!("its answer was lost; it could not be repeated: {why}")
 }
 
+/// What was said in the Job that this one follows up.
+async fn earlier(memory: PathBuf, continued: ContinuedJob, within: Duration) -> ContextPart {
+    let of = continued.name.clone();
+    let read = tokio::task::spawn_blocking(move || continued::told(&memory, &continued));
+    let fault = match tokio::time::timeout(within, read).await {
+        Ok(Ok(told)) => return told,
+        Ok(Err(error)) => format!("its record could not be read: {error}."),
+        Err(_) => format!("its record was not read within {within:?}."),
+    };
+    ContextPart { kind: ContextKind::Earlier, of, text: String::new(), fault: Some(fault) }
+}
+
 impl From<String> for Fault {
     fn from(text: String) -> Self {
         Self::Failed(text)
@@ -63,7 +78,13 @@ impl From<String> for Fault {
 impl CoreTools {
     /// The core tools of a Job that binds `resources`, with the slag's focus cache.
     pub fn new(resources: &[BoundResource], focus: FocusCache) -> Self {
-        Self { focus, workspace: Arc::new(files::workspace(resources)), http: http::Http::default(), notes: None }
+        Self {
+            focus,
+            workspace: Arc::new(files::workspace(resources)),
+            http: http::Http::default(),
+            notes: None,
+            continues: None,
+        }
     }
 
     /// The same, which calls the endpoints among `resources` as the Skill declares them: those within `reach`.
@@ -82,6 +103,12 @@ impl CoreTools {
     #[must_use]
     pub fn with_notes(self, notes: Notes) -> Self {
         Self { notes: Some(notes), ..self }
+    }
+
+    /// Of a Job that follows up another, whose record is in this memory.
+    #[must_use]
+    pub fn following(self, memory: &Path, continued: Option<&ContinuedJob>) -> Self {
+        Self { continues: continued.map(|continued| (memory.to_owned(), continued.clone())), ..self }
     }
 
     /// Where large results are kept.
@@ -111,6 +138,9 @@ impl CoreTools {
         let mut parts = files::gather(&self.workspace, wanted, within).await;
         if let Some(notes) = &self.notes {
             parts.extend(notes.gather(within).await);
+        }
+        if let Some((memory, continued)) = self.continues.clone() {
+            parts.push(earlier(memory, continued, within).await);
         }
         parts
     }

@@ -48,6 +48,8 @@
 {{- end }}
 - name: BLOOMERY_APPROVAL_EXPIRY
   value: {{ .Values.approvals.expiry }}
+- name: BLOOMERY_REPLY_EXPIRY
+  value: {{ .Values.replies.expiry }}
 - name: BLOOMERY_APPROVALS
   value: {{ dict "name" (include "bloomery.approvalsName" .) "operator" (include "bloomery.operatorUser" .) "policy" (include "bloomery.approvalPolicy" . | fromYaml) "binding" (include "bloomery.approvalBinding" . | fromYaml) | toJson | quote }}
 {{- end }}

@@ -45,8 +45,11 @@ pub struct RunArgs {
     /// Name the Job so (lower-case letters, digits and '-'): a Job of that name that has ended is not run again
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub run_key: Option<String>,
+    /// Follow up a Job of the Skill that has ended: its goal and its answer are told first
+    #[arg(long, value_name = "KEY", value_parser = key)]
+    pub continues: Option<String>,
     /// Go on with a Job that was parked or interrupted
-    #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key"])]
+    #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key", "continues"])]
     pub resume: Option<String>,
     /// For how many seconds a model or an MCP server that failed is tried again. How long one request to a model may
     /// stay silent is its Model's timeout (120 s), which this does not cut short

@@ -36,7 +36,7 @@ pub(super) fn in_phase(phase: Phase) -> Job {
 fn at_work() -> Value {
     let digest = format!("sha256:{}", "0".repeat(64));
     json!({
-        "attempt": {"number": 1, "pod": "refund-1-01234", "ended": "2027-01-15T08:20:00Z"},
+        "attempt": {"number": 1, "pod": "refund-1-01234"},
         "skillRevision": {"name": "cs-tier-1-4f1c9a2e", "digest": digest},
         "gates": {
             "intent": {"id": "refund", "entities": {"order_id": "A-443"}, "outOfDomain": false},
@@ -82,6 +82,7 @@ pub(super) fn holds() -> Job {
         &json!({
             "phase": "AwaitingApproval",
             "waitingFor": {
+                "since": "2027-01-15T08:20:00Z",
                 "call": {
                     "id": "c-7", "tool": "process_refund", "digest": format!("sha256:{}", "0".repeat(64)),
                     "approvers": ["finance", "supervisor"], "reason": "amount > 500 needs approval",
@@ -106,7 +107,7 @@ pub(super) fn asks() -> Job {
         &json!({
             "phase": "AwaitingReply",
             "repliesHeard": 1,
-            "waitingFor": {"questions": [
+            "waitingFor": {"since": "2027-01-15T08:20:00Z", "questions": [
                 {"id": "q-1", "text": "Which order\nis meant?", "refused": "\"B\" is no order"},
                 {"id": "q-2", "text": "Did it happen?", "choices": ["happened", "did not happen", "stop"]},
             ]},

@@ -60,14 +60,14 @@ pub(super) fn of(job: &Job, way: &Way<'_>, now: Timestamp) -> String {
 fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
     let at = |time: Option<&Time>| time.map(|Time(at)| *at);
     let ended = at(status.completion_time.as_ref());
-    let parked = status.attempt.as_ref().and_then(|attempt| at(attempt.ended.as_ref())).filter(|_| rest::waits(job));
+    let waits = status.waiting_for.as_ref().and_then(|waiting| at(waiting.since.as_ref())).filter(|_| rest::waits(job));
     let begun = at(status.start_time.as_ref());
     let made = at(job.metadata.creation_timestamp.as_ref());
     let ago = |word: &str, at: Timestamp| format!("{word} {at}, {} ago", age(Some(at), now));
-    match (ended, parked, begun, made) {
+    match (ended, waits, begun, made) {
         (Some(ended), _, Some(begun), _) => format!("{}; it took {}", ago("ended", ended), age(Some(begun), ended)),
         (Some(ended), _, None, _) => ago("ended", ended),
-        (None, Some(parked), _, _) => ago("parked", parked),
+        (None, Some(waits), _, _) => ago("waiting since", waits),
         (None, None, Some(begun), _) => ago("begun", begun),
         (None, None, None, Some(made)) => ago("made", made),
         (None, None, None, None) => "unknown".to_owned(),

@@ -14,19 +14,7 @@ pub fn phase(job: &Job) -> Phase {
 
 /// Whether it waits for people.
 pub fn waits(job: &Job) -> bool {
-    match phase(job) {
-        Phase::AwaitingApproval | Phase::AwaitingReply => true,
-        Phase::Pending
-        | Phase::Queued
-        | Phase::Starting
-        | Phase::Running
-        | Phase::Finalizing
-        | Phase::Succeeded
-        | Phase::Failed
-        | Phase::Refused
-        | Phase::Escalated
-        | Phase::Cancelled => false,
-    }
+    phase(job).awaits_people()
 }
 
 /// Whether it has ended.

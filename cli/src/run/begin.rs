@@ -9,11 +9,13 @@ use super::{DEFAULT_SKILL, Job, resources, standing};
 use crate::args::RunArgs;
 use crate::exit::{Faults, Trouble};
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{BoundResource, JobPart, KeyFile, ModelEndpoint, Revision, VERSION};
+use bloomery_crds::run::{BoundResource, ContinuedJob, JobPart, KeyFile, ModelEndpoint, Revision, VERSION};
 use bloomery_crds::v1alpha1::{Limits, seconds};
 use bloomery_worker::inputs::Inputs;
+use bloomery_worker::record::Record;
 use bloomery_worker::redact::Redactor;
 use serde_json::{Map, Value};
+use std::io::ErrorKind;
 
 /// The longest goal, in bytes: that of a Job on a cluster.
 const MAX_GOAL: usize = 8192;
@@ -49,6 +51,7 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
         limits: EffectiveLimits::resolve(skill_limits, limits.as_ref()),
         models: models.endpoints.iter().map(without_held).collect(),
         resources,
+        continues: continued(slag, args.continues.as_deref())?,
     };
     let (skill, spec) = (loaded.name.clone(), loaded.spec.clone());
     let revision = Revision { version: VERSION, skill, spec, mcp: server.mcp };
@@ -91,6 +94,22 @@ pub fn again<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<Beg
         slag.open(&writer)?;
     }
     Ok((Job { args, slag, document, _models: models, writer }, inputs))
+}
+
+/// The Job that is followed up: one of the Skill that has ended.
+fn continued(slag: &Slag, key: Option<&str>) -> Result<Option<ContinuedJob>, Trouble> {
+    let Some(key) = key else { return Ok(None) };
+    match Record::read(&slag.dir, key) {
+        Ok(record) if record.outcome.is_some() => {
+            Ok(Some(ContinuedJob { name: key.to_owned(), run_key: key.to_owned() }))
+        }
+        Ok(_) => Err(Trouble::usage(format!("--continues {key}: its record does not say how it ended"))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Trouble::usage(format!(
+            "--continues {key}: the Skill {} has no Job {key} that has ended; `bloomery get` lists its Jobs",
+            slag.name
+        ))),
+        Err(error) => Err(Trouble::usage(format!("--continues {key}: its record cannot be read: {error}"))),
+    }
 }
 
 /// What the worker is told.
@@ -171,6 +190,7 @@ fn same_job(slag: &Slag, key: &str, asked: &Document) -> Result<(), Trouble> {
             begun.part.goal == asked.part.goal
                 && begun.part.resources == asked.part.resources
                 && begun.part.revision == asked.part.revision
+                && begun.part.continues == asked.part.continues
         }
         None if slag.record(key).exists() => {
             let record = slag.record(key);

@@ -5,7 +5,7 @@ use crate::exit::Trouble;
 use crate::run::memory::{Slag, told};
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{BoundResource, JobIdentity, JobPart, ModelEndpoint, Revision, VERSION, seal};
+use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, ModelEndpoint, Revision, VERSION, seal};
 use bloomery_worker::log::files::{Disk, Files};
 use bloomery_worker::log::{self, JOBS};
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,8 @@ pub struct Asked {
     pub models: Vec<ModelEndpoint>,
     /// What is bound.
     pub resources: Vec<BoundResource>,
+    /// The Job that is followed up.
+    pub continues: Option<ContinuedJob>,
 }
 
 impl Document {
@@ -63,7 +65,7 @@ impl Document {
     /// # Errors
     /// If the Skill cannot be written as JSON.
     pub fn new(revision: Revision, asked: Asked, program: Option<McpProgram>) -> Result<Self, Trouble> {
-        let Asked { key, goal, limits, models, resources } = asked;
+        let Asked { key, goal, limits, models, resources, continues } = asked;
         let part = JobPart {
             version: VERSION,
             job: JobIdentity { namespace: NAMESPACE.to_owned(), name: key.clone(), uid: key.clone() },
@@ -76,6 +78,7 @@ impl Document {
             resources,
             approvals: Vec::new(),
             replies: Vec::new(),
+            continues,
             log: None,
             report: None,
         };
@@ -159,6 +162,7 @@ mod tests {
             limits: EffectiveLimits::DEFAULT,
             models: Vec::new(),
             resources: Vec::new(),
+            continues: None,
         };
         Document::new(revision, asked, Some(McpProgram { argv: vec!["x".into()], env: Vec::new() })).unwrap()
     }

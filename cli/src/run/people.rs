@@ -41,7 +41,7 @@ impl Terminal {
 
     /// A line that nobody asked for.
     fn message(&self, line: String) -> Option<Said> {
-        (!line.trim().is_empty()).then(|| Said::Message { text: line, by: self.by.clone() })
+        (!line.trim().is_empty()).then(|| Said::Message { text: line, by: self.by.clone(), nth: None })
     }
 
     async fn answer(&self, asks: &[Ask<'_>]) -> Option<Said> {

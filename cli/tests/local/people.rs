@@ -19,7 +19,7 @@ conversations:
 const RUN: &str = "--skill ./skill.yaml --goal Greet --run-key k-1";
 
 /// A run at a terminal: what stands on it, and the keyboard.
-struct Seat {
+pub struct Seat {
     child: Child,
     keyboard: ChildStdin,
     screen: ChildStdout,
@@ -28,14 +28,15 @@ struct Seat {
 
 impl Seat {
     fn new(stand: &Stand, args: &str) -> Self {
-        let run = format!(
-            "exec {} run --model scripted --model-url {} --patience 5 {args}",
-            env!("CARGO_BIN_EXE_bloomery"),
-            stand.url()
-        );
+        Self::of(stand, &format!("run --model scripted --model-url {} --patience 5 {args}", stand.url()), "jane")
+    }
+
+    /// A command at a terminal at which this person sits.
+    pub fn of(stand: &Stand, command: &str, person: &str) -> Self {
+        let run = format!("exec {} {command}", env!("CARGO_BIN_EXE_bloomery"));
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--flush", "--command", &run, "/dev/null"]).current_dir(stand.dir.path());
-        command.env_clear().env("PATH", std::env::var("PATH").unwrap()).env("USER", "jane").env("TERM", "xterm");
+        command.env_clear().env("PATH", std::env::var("PATH").unwrap()).env("USER", person).env("TERM", "xterm");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let (keyboard, screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -43,7 +44,7 @@ impl Seat {
     }
 
     /// Waits until the terminal shows a text that it did not show before.
-    async fn until(&mut self, text: &str) {
+    pub async fn until(&mut self, text: &str) {
         let from = self.shown.len();
         let mut bytes = [0; 4096];
         while !self.shown[from..].contains(text) {
@@ -54,12 +55,12 @@ impl Seat {
         }
     }
 
-    async fn types(&mut self, keys: &str) {
+    pub async fn types(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).await.unwrap();
         self.keyboard.flush().await.unwrap();
     }
 
-    async fn ended(mut self) -> Ran {
+    pub async fn ended(mut self) -> Ran {
         let mut rest = Vec::new();
         self.screen.read_to_end(&mut rest).await.unwrap();
         self.shown.push_str(&String::from_utf8_lossy(&rest));

@@ -221,3 +221,38 @@ async fn models_stand_in_a_file_too() {
     run("absent.yaml").await.assert(2, "absent.yaml cannot be read");
     run("skill.yaml").await.assert(2, "skill.yaml holds no Model");
 }
+
+#[tokio::test]
+async fn a_follow_up_is_told_what_was_asked_and_answered_before() {
+    let script = "
+conversations:
+  - name: first
+    match: {goal: Refund A-17}
+    turns: [{say: A-17 is refunded.}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: A-17 is refunded.}]
+  - name: second
+    match: {goal: And the other}
+    turns: [{say: 'A-18, too.', expect: {systemContains: A-17 is refunded}}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: 'A-18, too.'}]
+  - name: third
+    match: {goal: Both}
+    turns: [{say: 'Both.', expect: {systemContains: Refund A-17}}]
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: 'Both.'}]
+";
+    let stand = Stand::new(script).await;
+    let run = async |goal: &str, more: &[&str]| {
+        stand.run(&[&["--skill", "./skill.yaml", "--goal", goal], more].concat()).await
+    };
+    let early = run("And the other?", &["--continues", "k-1", "--run-key", "k-2"]).await;
+    early.assert(2, "--continues k-1: the Skill greeter has no Job k-1 that has ended");
+    assert!(!stand.path("memory/greeter/jobs/k-2").exists());
+    run("Refund A-17", &["--run-key", "k-1"]).await.assert(0, "Succeeded");
+    run("And the other?", &["--run-key", "k-2", "--continues", "k-1"]).await.assert(0, "Succeeded");
+    run("Both?", &["--run-key", "k-3", "--continues", "k-2"]).await.assert(0, "Succeeded");
+    // The same key with another one before is another Job.
+    run("Both?", &["--run-key", "k-3", "--continues", "k-1"]).await.assert(2, "of which something else was asked");
+    stand.was_asked_without_fault().await;
+}

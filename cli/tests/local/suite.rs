@@ -1,5 +1,6 @@
 //! The suite of conversations, held without a cluster. The stories of e2e hold the same cases on one.
 
+use super::people::Seat;
 use super::resuming::ended;
 use super::shop::Shop;
 use super::stand::{Ran, Stand};
@@ -10,6 +11,9 @@ use bloomery_e2e::suite::{Case, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs;
+
+/// What a terminal shows that waits for an answer.
+const PROMPT: &str = "Your answer";
 
 bloomery_e2e::suite!(held);
 
@@ -32,7 +36,8 @@ async fn held(name: &str, case: Case) {
         let status: JobStatus = serde_json::from_value(seen["status"].clone()).unwrap();
         assert_eq!(ran.code, exit_code(&status), "{ran:#?}");
         let answer = status.result.as_ref().map(|result| result.text.as_str()).unwrap_or_default();
-        assert!(ran.out.starts_with(answer), "{ran:#?}");
+        // A terminal shows what else was said, too.
+        assert!(ran.out.starts_with(answer) || !case.replies.is_empty(), "{ran:#?}");
         told.add(status, &stand.bloomery(&["events", &key]).await.out);
     }
     stand.was_asked_without_fault().await;
@@ -54,6 +59,9 @@ async fn ran(stand: &Stand, shop: &mut Shop, case: &Case, (key, goal, mishap): (
     }
     let limits: Vec<String> = case.limits.iter().flat_map(named).collect();
     first.extend(limits.iter().flat_map(|limit| ["--limit", limit.as_str()]));
+    if !case.replies.is_empty() {
+        return attended(stand, shop, (&first, &again, &case.replies), mishap).await;
+    }
     match mishap {
         None => stand.bloomery(&first).await,
         Some(Mishap::ServerKilledAfterRefund(order)) => {
@@ -67,6 +75,46 @@ async fn ran(stand: &Stand, shop: &mut Shop, case: &Case, (key, goal, mishap): (
         }
         Some(Mishap::WorkerKilledWhileTheModelThinks) => killed(stand, (&first, &again), stand.until_held(1)).await,
     }
+}
+
+/// Runs a Job at a terminal: whoever sits there leaves it at its first question, and answers when they come back.
+async fn attended(
+    stand: &Stand,
+    shop: &mut Shop,
+    (first, again, replies): (&[&str], &[&str], &[&str]),
+    mishap: Option<Mishap>,
+) -> Ran {
+    let mut seat = match mishap {
+        Some(Mishap::WorkerKilledAfterRefund(order)) => {
+            let mut run = stand.command(first).spawn().unwrap();
+            shop.until_refunded(order).await;
+            run.kill().await.unwrap();
+            seat(stand, again)
+        }
+        Some(Mishap::ServerKilledAfterRefund(order)) => {
+            let seat = seat(stand, first);
+            shop.until_refunded(order).await;
+            shop.kill_orders();
+            seat
+        }
+        Some(Mishap::WorkerKilledWhileTheModelThinks) => panic!("it asks nothing then"),
+        None => seat(stand, first),
+    };
+    seat.until(PROMPT).await;
+    seat.types("\u{3}").await;
+    seat.ended().await;
+    let mut seat = self::seat(stand, again);
+    for reply in replies {
+        seat.until(PROMPT).await;
+        seat.types(&format!("{reply}\n")).await;
+    }
+    seat.ended().await
+}
+
+/// A terminal at which nobody is named: nor are they who answer in the spec of a Job.
+fn seat(stand: &Stand, args: &[&str]) -> Seat {
+    let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
+    Seat::of(stand, &quoted.join(" "), "a person")
 }
 
 /// Runs a Job that is killed when it has come so far, and goes on with it.

@@ -20,7 +20,7 @@ pub struct Person {
 }
 
 impl Tenant {
-    /// Somebody with the rights that `bind_approver` and others have given them.
+    /// Somebody with the rights that `lets_approve` and others have given them.
     pub async fn person(&self, name: &str) -> Person {
         self.person_of(name, &[]).await
     }

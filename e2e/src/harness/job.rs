@@ -3,11 +3,12 @@
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::v1alpha1::{Job, JobSpec, JobStatus, Limits};
+use bloomery_crds::v1alpha1::{AskedQuestion, Job, JobSpec, JobStatus, Limits, Reply};
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::{ListParams, LogParams};
+use kube::api::{ListParams, LogParams, Patch, PatchParams};
+use serde_json::json;
 
 use super::pods::{typed, write};
 use super::tenant::Tenant;
@@ -56,6 +57,20 @@ impl JobDraft<'_> {
     #[must_use]
     pub fn binding(mut self, name: &str, binding: serde_json::Value) -> Self {
         self.job.spec.resources.insert(name.to_owned(), typed(binding));
+        self
+    }
+
+    /// Follows up another Job.
+    #[must_use]
+    pub fn continuing(mut self, job: &str) -> Self {
+        self.job.spec.continues = Some(job.to_owned());
+        self
+    }
+
+    /// Is deleted so many seconds after its end.
+    #[must_use]
+    pub fn lasting(mut self, seconds: i64) -> Self {
+        self.job.spec.ttl_seconds_after_finished = Some(seconds);
         self
     }
 
@@ -156,6 +171,40 @@ impl JobHandle<'_> {
             logs += &self.logs(attempt).await;
         }
         logs
+    }
+
+    /// Cancels it and does not wait for its end.
+    pub async fn cancel(&self) {
+        let patch = Patch::Merge(json!({"spec": {"cancel": true}}));
+        let cancelled = self.tenant.api::<Job>().patch(&self.name, &PatchParams::default(), &patch).await;
+        cancelled.unwrap_or_else(|error| panic!("{} cannot be cancelled: {error}", self.name));
+    }
+
+    /// Says something to it in its spec, after what was said before: the answer to a question, or a message.
+    pub async fn hears(&self, question: Option<&str>, text: &str) {
+        self.hears_all([(question, text)]).await;
+    }
+
+    /// Says all of this to it at once.
+    pub async fn hears_all<'a>(&self, said: impl IntoIterator<Item = (Option<&'a str>, &'a str)>) {
+        let jobs = self.tenant.api::<Job>();
+        let job = jobs.get(&self.name).await.unwrap_or_else(|error| panic!("{} cannot be read: {error}", self.name));
+        let mut replies = job.spec.replies;
+        let reply = |(question, text): (Option<&str>, &str)| Reply {
+            question: question.map(str::to_owned),
+            text: text.to_owned(),
+        };
+        replies.extend(said.into_iter().map(reply));
+        let more = Patch::Merge(json!({"spec": {"replies": replies}}));
+        let said = jobs.patch(&self.name, &PatchParams::default(), &more).await;
+        said.unwrap_or_else(|error| panic!("{} takes no reply: {error}", self.name));
+    }
+
+    /// Waits until it rests with questions, so many of them; gives them.
+    pub async fn asks(&self, questions: usize) -> Vec<AskedQuestion> {
+        let open = |status: &JobStatus| status.waiting_for.clone().map(|waiting| waiting.questions).unwrap_or_default();
+        let asks = |status: &JobStatus| status.phase == Some(Phase::AwaitingReply) && open(status).len() == questions;
+        open(&self.until(&format!("{questions} questions"), asks).await)
     }
 
     /// Deletes it and does not wait for it to go.

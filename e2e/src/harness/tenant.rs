@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
+use bloomery_crds::names;
 use futures::FutureExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{DeleteParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -82,6 +83,15 @@ impl Tenant {
     {
         let deleted = self.api::<K>().delete(name, &DeleteParams::default()).await;
         deleted.unwrap_or_else(|error| panic!("{name} cannot be deleted: {error}"));
+    }
+
+    /// Suspends the namespace, or lifts that.
+    pub async fn suspend(&self, suspended: bool) {
+        let annotations = json!({names::ANNOTATION_SUSPEND: suspended.then_some("true")});
+        let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+        let namespaces = Api::<Namespace>::all(self.cluster.client.clone());
+        let written = namespaces.patch(&self.namespace, &PatchParams::default(), &patch).await;
+        written.unwrap_or_else(|error| panic!("{} cannot be annotated: {error}", self.namespace));
     }
 
     /// Deletes the namespace and does not wait for it to go.

@@ -60,8 +60,8 @@ impl Told {
             outcome.message = without_hosts(&outcome.message);
         }
         let events = printed.lines().filter_map(kind).collect();
-        // The names of its Approvals are of that Job, and a terminal has none.
-        let waiting_for = waiting_for.map(|waiting| WaitingFor { approvals: Vec::new(), ..waiting });
+        // The names of its Approvals are of that Job, and so is the time; a terminal has none.
+        let waiting_for = waiting_for.map(|waiting| WaitingFor { approvals: Vec::new(), since: None, ..waiting });
         self.jobs.push(JobTold {
             phase,
             outcome,

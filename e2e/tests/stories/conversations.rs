@@ -40,7 +40,7 @@ async fn held(name: &str, case: Case) {
             if let Some(mishap) = case.mishap.filter(|_| at == 0) {
                 happens(mishap, tenant, &shop, &job).await;
             }
-            let status = job.until("an end, or a call that waits", is_at_rest).await;
+            let status = rests(&case, &job).await;
             let printed = job.all_logs(status.attempt.as_ref().map_or(1, |attempt| attempt.number)).await;
             told.add(status, &printed);
         }
@@ -73,6 +73,21 @@ async fn happens(mishap: Mishap, tenant: &Tenant, shop: &Shop, job: &JobHandle<'
     }
 }
 
-fn is_at_rest(status: &JobStatus) -> bool {
-    status.is_terminal() || status.waiting_for.is_some()
+/// Waits until the Job rests, and answers what it asks as often as the case has an answer.
+async fn rests(case: &Case, job: &JobHandle<'_>) -> JobStatus {
+    let mut replies = case.replies.iter();
+    loop {
+        let heard = u32::try_from(case.replies.len() - replies.len()).unwrap_or(u32::MAX);
+        let is_at_rest = |status: &JobStatus| {
+            let has_heard = status.replies_heard.unwrap_or(0) >= heard;
+            status.is_terminal() || has_heard && status.awaits_people()
+        };
+        let status = job.until("an end, or somebody to be waited for", is_at_rest).await;
+        let open: Vec<_> = status.waiting_for.iter().flat_map(|waiting| &waiting.questions).collect();
+        if open.is_empty() || replies.len() == 0 {
+            return status;
+        }
+        // All at once: what comes later may find another attempt at work.
+        job.hears_all(open.iter().zip(&mut replies).map(|(asked, text)| (Some(asked.id.as_str()), *text))).await;
+    }
 }

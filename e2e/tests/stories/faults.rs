@@ -91,6 +91,9 @@ async fn a_worker_killed_inside_a_call_with_effect_asks_a_person() {
         let job = tenant.job("refund").goal("Refund order HOLD-5").await;
         shop.ledger.until_refunded("HOLD-5").await;
         Process::of(&job.pod(1).await, WORKER).await.kill();
+        let asked = job.asks(1).await;
+        assert!(asked[0].text.contains("process_refund"), "the call should be named: {}", asked[0].text);
+        job.hears(Some("q-1"), "stop").await;
         let status = job.ended(OutcomeCode::ToolIndeterminate).await;
         let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
         assert!(message.contains("process_refund"), "the call should be named: {message}");
@@ -109,8 +112,9 @@ async fn a_server_that_dies_inside_a_call_with_effect_asks_a_person() {
         let at_once = DeleteParams::default().grace_period(0);
         let ours = ListParams::default().labels("bloomery.dev/skill=cs-tier-1,app.kubernetes.io/component=mcp");
         tenant.api::<Pod>().delete_collection(&at_once, &ours).await.expect("the MCP server's pod is deleted");
-        let status = job.ended(OutcomeCode::ToolIndeterminate).await;
-        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "no second attempt calls again");
+        job.asks(1).await;
+        job.hears(Some("q-1"), "stop").await;
+        job.ended(OutcomeCode::ToolIndeterminate).await;
         shop.refunded_once("HOLD-6").await;
     })
     .await;

@@ -14,6 +14,8 @@
 
 mod approvals;
 mod budget;
+mod cancel;
+mod continues;
 mod conversations;
 mod crds;
 mod deletion;
@@ -24,6 +26,7 @@ mod healing;
 mod kubectl;
 mod limits;
 mod memory;
+mod questions;
 mod refund;
 mod reports;
 mod resources;

@@ -15,6 +15,10 @@ async fn the_operator_asks_for_nothing_that_it_may_not_have() {
         tenant.secret("llm", "token", "a key that the model does not ask for").await;
         tenant.skill("cs-tier-1").await;
         tenant.job("refund").await.succeeded().await;
+        // What it may do beside that: it deletes a Job that has served its time.
+        let brief = tenant.job("brief").lasting(0).await;
+        brief.cancel().await;
+        brief.gone().await;
         tenant.skill("cs-tier-1").with(|spec| spec.mcp_server = None).await.ready().await;
 
         let asked = audit::own_requests(&tenant.namespace);
@@ -25,6 +29,9 @@ async fn the_operator_asks_for_nothing_that_it_may_not_have() {
             audit::list(&found.cloned().collect::<Vec<_>>())
         };
         assert_ne!(of(&["pods"]), "", "the log shows what the operator does");
+        let deletes = |asked: &Asked| (asked.verb.as_str(), asked.resource.as_str()) == ("delete", "skilljobs");
+        assert!(granted.iter().any(deletes), "it deleted the Job");
+        assert_eq!(of(&["namespaces"]), "", "of namespaces it only watches all");
         let never = ["secrets", "pods/log", "pods/exec", "pods/portforward", "pods/proxy", "services/proxy"];
         assert_eq!(of(&never), "", "the operator reads no Secret, and connects to nothing of a tenant");
     })

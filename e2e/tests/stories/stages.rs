@@ -115,21 +115,6 @@ async fn a_goal_out_of_domain_ends_as_the_skill_says_and_calls_no_tool() {
 }
 
 #[tokio::test]
-async fn a_required_entity_that_the_goal_does_not_name_is_a_question_to_a_person() {
-    story(async |tenant| {
-        let conversation = conversation("my money back", []).intent("intent_refund", json!({}));
-        let shop = tenant.shop(&[conversation]).await;
-        tenant.skill("cs-tier-1").tier_one().await;
-        let job = tenant.job("refund").goal("I want my money back").await;
-        let status = job.ended(OutcomeCode::UserNeeded).await;
-        let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
-        assert!(message.contains("order_id"), "{message}");
-        shop.model.found_no_fault().await;
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn an_intent_that_cannot_be_read_is_asked_for_once_more_and_then_left_to_a_person() {
     let mended = refund_of("A-17")
         .stage("intent", json!({"say": "A refund, I think."}))

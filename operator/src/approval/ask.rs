@@ -4,12 +4,11 @@ use super::build;
 use super::guard::{self, Guard};
 use crate::context::Context;
 use crate::error::Error;
-use bloomery_crds::names;
+use crate::owned;
 use bloomery_crds::report::Hold;
 use bloomery_crds::v1alpha1::{Approval, HeldCall, Job};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
-use kube::api::PostParams;
 use kube::core::ResourceExt;
 
 /// Why nobody could be asked.
@@ -35,14 +34,13 @@ pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> 
     }
     let namespace = job.namespace().unwrap_or_default();
     let api: Api<Approval> = Api::namespaced(context.client.clone(), &namespace);
-    let parameters = PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() };
     for approval in &approvals {
         let name = approval.name_any();
         if context.caches.approvals.get(&namespace, &name).is_some() {
             continue;
         }
         context.metrics.wrote("Approval", "create");
-        match api.create(&parameters, approval).await {
+        match api.create(&owned::posting(), approval).await {
             Ok(_) => {}
             // Made by an earlier report of the call. What it says is looked at before it counts.
             Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {}

@@ -62,7 +62,7 @@ pub fn approvals(
 }
 
 /// The API server keeps no fractions of a second.
-fn whole_seconds(time: Timestamp) -> Timestamp {
+pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 

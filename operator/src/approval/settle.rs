@@ -1,11 +1,13 @@
 //! Settling Approvals: a decision comes to count, one that nobody made expires, one that is not to be trusted goes. Each
 //! is read again before, for the caches hold no arguments and may be behind.
 
+use super::build::whole_seconds;
 use super::guard::{self, Guard};
-use super::standing::{Mark, Wanted, counts, mark};
+use super::standing::{Mark, Wanted, counts, is_open, is_withdrawn, mark};
 use crate::context::Context;
 use crate::error::Error;
 use crate::events::Telling;
+use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::conditions::{self, Health, Reason};
 use bloomery_crds::names;
@@ -14,7 +16,6 @@ use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, ApprovalStatus, Approv
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
-use kube::api::PostParams;
 use kube::core::ResourceExt;
 
 /// Why a decision that was not made in time is the operator's.
@@ -32,7 +33,8 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
     let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
     let now = Timestamp::now();
     match as_stored(&approval, wanted, &guard, now) {
-        None => Ok(()),
+        // Nothing that is read of one Approval says that nobody need decide on it.
+        None | Some(Mark::Withdraw { .. }) => Ok(()),
         Some(Mark::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and the call is asked anew: {why}");
             context.events.tell(&approval, Telling::warning(Reason::Invalid, note)).await;
@@ -45,12 +47,25 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
             context.applier.delete::<Approval>(&metadata).await
         }
         Some(Mark::Count(_)) => {
-            let approval =
-                if approval.spec.decision.is_none() { expire(context, namespace, approval).await? } else { approval };
+            let approval = match &approval.spec.decision {
+                None => expire(context, namespace, approval, EXPIRED).await?,
+                Some(_) => approval,
+            };
             let status = counted(&approval, now);
             context.statuses.replace(&approval, status).await.map(|_| ())
         }
     }
+}
+
+/// Lets an Approval expire before its time, if nobody has decided on it: nobody need do it any more.
+pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
+    let stored = stored(context, namespace, name).await?;
+    let Some(approval) = stored.filter(|stored| stored.metadata.uid.as_deref() == Some(uid) && is_open(stored)) else {
+        return Ok(());
+    };
+    let approval = expire(context, namespace, approval, why).await?;
+    let status = counted(&approval, Timestamp::now());
+    context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
 /// What is to be done to an Approval as it is stored: its arguments must be those of its digest, too.
@@ -64,17 +79,16 @@ fn as_stored(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Times
     }
 }
 
-/// Writes that nobody decided in time, so that nobody does any more.
-async fn expire(context: &Context, namespace: &str, mut approval: Approval) -> Result<Approval, Error> {
+/// Writes that it has expired and why, so that nobody decides any more.
+async fn expire(context: &Context, namespace: &str, mut approval: Approval, why: &str) -> Result<Approval, Error> {
     let by = context.settings.approvals.shipped.as_ref().map_or(names::MANAGER, |shipped| &shipped.operator);
     let decision =
-        ApprovalDecision { verdict: ApprovalVerdict::Expired, by: by.to_owned(), reason: Some(EXPIRED.to_owned()) };
+        ApprovalDecision { verdict: ApprovalVerdict::Expired, by: by.to_owned(), reason: Some(why.to_owned()) };
     approval.spec.decision = Some(decision);
     let name = approval.name_any();
     let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
-    let parameters = PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() };
     context.metrics.wrote("Approval", "update");
-    let written = api.replace(&name, &parameters, &approval).await;
+    let written = api.replace(&name, &owned::posting(), &approval).await;
     written.map_err(Error::api(format!("let Approval {namespace}/{name} expire")))
 }
 
@@ -89,11 +103,15 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
         ApprovalVerdict::Expired if is_late => {
             (Reason::Expired, format!("{by} decided too late: it counts as denied, and the call is not made"))
         }
-        ApprovalVerdict::Expired => (Reason::Expired, "nobody decided in time: the call is not made".to_owned()),
+        ApprovalVerdict::Expired => {
+            let why =
+                approval.spec.decision.as_ref().and_then(|decision| decision.reason.as_deref()).unwrap_or(EXPIRED);
+            (Reason::Expired, format!("{why}: the call is not made"))
+        }
     };
     let standing = approval.status.clone().unwrap_or_default();
     let seen = Health::Ready(reason, message).observations();
-    let at = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
+    let at = Time(whole_seconds(now));
     ApprovalStatus {
         observed_generation: approval.metadata.generation,
         conditions: conditions::merge(&standing.conditions, &seen, approval.metadata.generation, &at),
@@ -101,8 +119,11 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
     }
 }
 
-/// What a worker is told of an Approval that counts.
+/// What a worker is told of an Approval that counts; nothing of one that was withdrawn.
 pub fn given(approval: &Approval) -> Option<GivenDecision> {
+    if is_withdrawn(approval) {
+        return None;
+    }
     let verdict = approval.status.as_ref()?.counted.as_ref()?.verdict;
     let decision = approval.spec.decision.as_ref()?;
     let spec = &approval.spec;
@@ -136,11 +157,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_withdrawn_says_why_and_is_not_told_to_the_worker() {
+        let mut withdrawn = approval("supervisor");
+        let reason = Some("the Job was cancelled".to_owned());
+        withdrawn.spec.decision =
+            Some(ApprovalDecision { verdict: ApprovalVerdict::Expired, by: "operator".into(), reason });
+        let status = counted(&withdrawn, at(1));
+        assert_eq!(status.conditions[0].message, "the Job was cancelled: the call is not made");
+        withdrawn.status = Some(status);
+        assert_eq!(given(&withdrawn), None);
+    }
+
+    #[test]
     fn what_counts_is_told_to_people_and_to_the_worker() {
         for (verdict, seconds, reason) in [
             (ApprovalVerdict::Approve, 1, "Approved"),
             (ApprovalVerdict::Deny, 1, "Denied"),
-            (ApprovalVerdict::Expired, 1, "Expired"),
+            (ApprovalVerdict::Expired, 9_000_000, "Expired"),
             (ApprovalVerdict::Approve, 9_000_000, "Expired"),
         ] {
             let mut approval = decided(approval("supervisor"), verdict);

@@ -47,7 +47,19 @@ pub enum Mark {
         /// Why, for people.
         why: &'static str,
     },
+    /// Nobody need decide on it any more: it expires before its time.
+    Withdraw {
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
+        /// Why, for people.
+        why: &'static str,
+    },
 }
+
+/// Why nobody else need decide on a call that one has denied.
+const DENIED: &str = "the call is denied already";
 
 /// Decides what follows of the Approvals of the call of this Job.
 pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Standing {
@@ -65,6 +77,14 @@ pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Stan
     let verdicts: Vec<Option<ApprovalVerdict>> =
         there().map(|(_, approval)| Some(approval?.status.as_ref()?.counted.as_ref()?.verdict)).collect();
     let is_denied = verdicts.iter().flatten().any(|verdict| *verdict != ApprovalVerdict::Approve);
+    let others = if is_denied {
+        there().filter_map(|(_, approval)| withdrawal(approval?, DENIED)).collect()
+    } else {
+        Vec::new()
+    };
+    if !others.is_empty() {
+        return Standing::Settle(others);
+    }
     if is_denied || verdicts.iter().all(Option::is_some) {
         return Standing::Decided;
     }
@@ -113,6 +133,25 @@ pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timest
         Guard::Stands => Mark::Count(name),
         Guard::Missing(_) => Mark::Void { name, uid, why: "it was decided while nothing checked decisions" },
     })
+}
+
+/// The mark of an Approval that is still open, and that nobody need decide on any more.
+pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<Mark> {
+    let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
+    is_open(approval).then_some(Mark::Withdraw { name, uid, why })
+}
+
+/// Whether nobody has decided on an Approval, and somebody may.
+pub fn is_open(approval: &Approval) -> bool {
+    let counts = approval.status.as_ref().is_some_and(|status| status.counted.is_some());
+    approval.spec.decision.is_none() && !counts && approval.metadata.deletion_timestamp.is_none()
+}
+
+/// Whether an Approval that counts as expired was withdrawn before its time: it says nothing of the call.
+pub fn is_withdrawn(approval: &Approval) -> bool {
+    let decided = approval.spec.decision.as_ref().is_some_and(|decision| decision.verdict == ApprovalVerdict::Expired);
+    let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
+    decided && counted.is_some_and(|counted| counted.at.0 < approval.spec.expires_at.0)
 }
 
 fn is_of(spec: &ApprovalSpec, wanted: &Wanted<'_>) -> bool {

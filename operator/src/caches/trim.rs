@@ -3,9 +3,12 @@
 use super::Guarded;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Approval;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec};
+use k8s_openapi::api::core::v1::{
+    Namespace, PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::Resource;
+use kube::core::{PartialObjectMeta, Resource};
+use std::collections::BTreeMap;
 
 /// What `kubectl apply` writes: the whole object once more.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -57,6 +60,16 @@ pub(super) fn pod(pod: &mut Pod) {
         container.env_from = None;
         container.volume_mounts = None;
     }
+}
+
+/// Keeps of a namespace its name, and whether it is suspended.
+pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
+    let metadata = &mut namespace.metadata;
+    let annotations = metadata.annotations.take();
+    let suspend = annotations.and_then(|mut annotations| annotations.remove_entry(names::ANNOTATION_SUSPEND));
+    let annotations = suspend.map(|suspend| BTreeMap::from([suspend]));
+    let resource_version = metadata.resource_version.take();
+    *metadata = ObjectMeta { annotations, resource_version, ..identity(metadata) };
 }
 
 /// Keeps of an Approval what is decided on: who reads the rest are people.
@@ -139,6 +152,23 @@ mod tests {
         assert_eq!(bound["metadata"], json!({"namespace": "acme", "name": "src", "uid": "u"}));
         assert_eq!((&bound["spec"], &bound["status"]), (&json!({"accessModes": ["ReadWriteOnce"]}), &Value::Null));
         assert_eq!(trimmed(claim, object(names::MEMORY_CLAIM)), object(names::MEMORY_CLAIM));
+    }
+
+    #[test]
+    fn of_a_namespace_its_name_stays_and_whether_it_is_suspended() {
+        let object = |annotations: Value| {
+            json!({
+                "apiVersion": "v1", "kind": "Namespace",
+                "metadata": {
+                    "name": "acme", "uid": "u", "resourceVersion": "7", "labels": {"a": "b"}, "annotations": annotations,
+                },
+            })
+        };
+        let kept = |annotations| trimmed(namespace, object(annotations))["metadata"].clone();
+        let suspended = json!({names::ANNOTATION_SUSPEND: "true"});
+        let both = json!({names::ANNOTATION_SUSPEND: "true", "c": "d"});
+        assert_eq!(kept(both), json!({"name": "acme", "uid": "u", "resourceVersion": "7", "annotations": suspended}));
+        assert_eq!(kept(json!({"c": "d"})), json!({"name": "acme", "uid": "u", "resourceVersion": "7"}));
     }
 
     #[test]

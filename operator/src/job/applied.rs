@@ -22,6 +22,10 @@ pub enum Applied {
     Started(Made, Option<Lost>),
     /// A call waits for people; where it is so, why nobody is asked.
     Awaiting(Option<String>),
+    /// The Job is cancelled, and its pod still lives; what keeps the pod, if anything does.
+    Cancelling(Option<Problem>),
+    /// The Job was deleted.
+    Deleted,
     /// A call waits for a person, and the pod ended.
     Held(Box<TerminationMessage>),
     /// The Job is over.
@@ -55,6 +59,8 @@ pub struct Made {
     pub attempt: u32,
     /// The revision that it was made with.
     pub revision: RevisionRef,
+    /// The UID of the Job that the Job continues.
+    pub continued: Option<String>,
     /// When it was made.
     pub created: Option<Time>,
 }

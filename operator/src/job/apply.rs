@@ -1,6 +1,6 @@
 //! What is done of a decision.
 
-use super::applied::Applied;
+use super::applied::{Applied, Wait};
 use super::decide::{Act, Decision, Doomed};
 use super::fetch::Seen;
 use super::interests::Interests;
@@ -9,6 +9,8 @@ use crate::approval::settle;
 use crate::approval::standing::{Mark, wanted_of};
 use crate::context::Context;
 use crate::error::Error;
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::names;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::SignedDuration;
@@ -37,6 +39,12 @@ pub async fn apply(
             (Applied::Nothing, again)
         }
         Act::Held(message) => (Applied::Held(message), again),
+        Act::Suspend(after) => (Applied::Waiting(suspended(&seen.namespace), after), again),
+        Act::Cancel(problem) => (Applied::Cancelling(problem), again),
+        Act::Delete => {
+            context.applier.delete_as_seen(&seen.job).await?;
+            (Applied::Deleted, None)
+        }
         Act::End(end) => (Applied::Ended(end), again),
         Act::Start { attempt, after } => match start::start(context, interests, seen, attempt).await? {
             Started::Made(made) => (Applied::Started(made, after), again),
@@ -58,12 +66,25 @@ async fn delete_pod(context: &Context, seen: &Seen, doomed: &Doomed) -> Result<(
 }
 
 async fn settle(context: &Context, seen: &Seen, mark: &Mark) -> Result<(), Error> {
-    let (Mark::Count(name) | Mark::Void { name, .. }) = mark;
+    let name = match mark {
+        Mark::Count(name) | Mark::Void { name, .. } => name,
+        Mark::Withdraw { name, uid, why } => return settle::withdraw(context, &seen.namespace, (name, uid), why).await,
+    };
     let Some(asked) = &seen.asked else { return Ok(()) };
     match wanted_of(&seen.name, &seen.uid, &asked.call, name) {
         Some(wanted) => settle::settle(context, &seen.namespace, name, &wanted).await,
         None => Ok(()),
     }
+}
+
+/// What a Job waits for whose namespace is suspended.
+fn suspended(namespace: &str) -> Wait {
+    let annotation = names::ANNOTATION_SUSPEND;
+    let message = format!(
+        "no pod runs while the namespace {namespace} is suspended by its annotation {annotation}: \
+         kubectl annotate namespace {namespace} {annotation}- lets the Job go on"
+    );
+    Wait::new(Reason::Suspended, message)
 }
 
 fn sooner(one: Option<SignedDuration>, other: Option<SignedDuration>) -> Option<SignedDuration> {

@@ -12,7 +12,9 @@ pub use paths::{ca_file, key_file, resource as resource_path};
 pub use pod::{pod, revision_of};
 
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{BoundResource, GivenDecision, JobIdentity, ModelEndpoint, ReportEndpoint};
+use bloomery_crds::run::{
+    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
+};
 use bloomery_crds::v1alpha1::{LogPosition, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
@@ -43,6 +45,10 @@ pub struct Inputs {
     pub log: Option<LogPosition>,
     /// What people have decided of the call that the Job waits with.
     pub approvals: Vec<GivenDecision>,
+    /// The Job that the Job continues.
+    pub continues: Option<ContinuedJob>,
+    /// What people have said, and the log may not have yet.
+    pub replies: Vec<GivenReply>,
     /// Where to report.
     pub report: ReportEndpoint,
     /// Whether the memory can be mounted by one node at a time.

@@ -2,7 +2,9 @@
 
 mod attempt;
 mod awaiting;
+mod cancelling;
 mod cleanup;
+mod expiry;
 
 use super::pods::{Life, Problem, WorkerPod};
 use crate::approval::standing::{Asked, Mark};
@@ -24,6 +26,18 @@ pub struct Facts<'a> {
     pub skill_gone: bool,
     /// The call that people decide on, where the Job waits for that and the call is known.
     pub asked: Option<&'a Asked>,
+    /// What is to be done to Approvals that a Job that has ended has left open.
+    pub left_open: &'a [Mark],
+    /// Since when it is known that the Job is cancelled, where it is.
+    pub cancelled_since: Option<Timestamp>,
+    /// Whether the namespace is suspended.
+    pub suspended: bool,
+    /// How many seconds after its end the Job is to stay, where that has an end.
+    pub ttl: Option<i64>,
+    /// Whether the spec has a reply to a question that the conversation has not heard.
+    pub answered: bool,
+    /// How long the Job may wait for a reply; none where its Skill cannot be read.
+    pub reply_expiry: Option<SignedDuration>,
     /// How long finished pods are kept.
     pub retention: SignedDuration,
     /// The present.
@@ -46,11 +60,13 @@ pub struct Decision {
 pub enum Act {
     /// The Job has ended.
     Rest,
+    /// The Job has ended, and has stayed as long as it was to: it is deleted.
+    Delete,
     /// Its pod lives: say what keeps it from its work, if anything does.
     Observe(Option<Problem>),
     /// The pause after a lost attempt lasts on. Nothing is to be said.
     Hold,
-    /// A call waits for people; where it is so, why nobody is asked.
+    /// People are waited for; where it is so, why nobody is asked.
     Await(Option<String>),
     /// These Approvals are to be settled, before anything else.
     Settle(Vec<Mark>),
@@ -63,7 +79,11 @@ pub enum Act {
         /// Present where the attempt before ended without an outcome, and did not park.
         after: Option<Lost>,
     },
-    /// The worker parked because a call waits for a person, and only its pod says so.
+    /// An attempt would start, and the namespace is suspended.
+    Suspend(Option<Lost>),
+    /// The Job is cancelled, and its pod still lives: say so, and what keeps the pod, if anything does.
+    Cancel(Option<Problem>),
+    /// The worker parked because a call or a question waits for a person, and only its pod says so.
     Held(Box<TerminationMessage>),
     /// The Job is over.
     End(End),
@@ -105,6 +125,7 @@ const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
 pub fn decide(facts: &Facts) -> Decision {
     let (delete, next_deletion) = cleanup::plan(facts);
     let (act, next_look) = act(facts);
+    let act = if facts.suspended { suspended(act, facts) } else { act };
     let again = [next_deletion, next_look].into_iter().flatten().min();
     Decision { act, delete, again }
 }
@@ -112,9 +133,12 @@ pub fn decide(facts: &Facts) -> Decision {
 fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     let status = facts.status;
     if status.is_terminal() {
-        return (Act::Rest, None);
+        return ended(facts);
     }
     let Some(recorded) = &status.attempt else {
+        if facts.cancelled_since.is_some() {
+            return cancelling::act(facts, None, None);
+        }
         if facts.skill_gone && status.skill_revision.is_some() {
             return (Act::End(skill_deleted()), None);
         }
@@ -128,11 +152,17 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if let Some(end) = pod.and_then(told_end) {
         return (Act::End(end), None);
     }
+    if facts.cancelled_since.is_some() {
+        return cancelling::act(facts, Some(recorded), pod);
+    }
     if facts.skill_gone {
         return (Act::End(skill_deleted()), None);
     }
     if status.phase == Some(Phase::AwaitingApproval) {
-        return awaiting::act(facts, recorded, pod);
+        return awaiting::approval(facts, recorded, pod);
+    }
+    if status.phase == Some(Phase::AwaitingReply) {
+        return awaiting::reply(facts, recorded, pod);
     }
     if let Some(message) = pod.and_then(told_hold) {
         return (Act::Held(Box::new(message.clone())), None);
@@ -143,6 +173,23 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     }
 }
 
+/// What is done for a Job that has ended.
+fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
+    match expiry::left(facts) {
+        Some(left) if left <= SignedDuration::ZERO => (Act::Delete, None),
+        left if facts.left_open.is_empty() => (Act::Rest, left),
+        left => (Act::Settle(facts.left_open.to_vec()), left),
+    }
+}
+
+/// No pod is made in a suspended namespace; one that is there already is taken over.
+fn suspended(act: Act, facts: &Facts) -> Act {
+    match act {
+        Act::Start { attempt, after } if !facts.pods.iter().any(|pod| pod.attempt == attempt) => Act::Suspend(after),
+        other => other,
+    }
+}
+
 /// The outcome that a pod left behind. It is final: no pod is started only to report it.
 fn told_end(pod: &WorkerPod) -> Option<End> {
     let message = pod.message.as_ref()?;
@@ -150,9 +197,12 @@ fn told_end(pod: &WorkerPod) -> Option<End> {
     Some(End { outcome, read_from: Some(Box::new(message.clone())) })
 }
 
-/// The message of a worker that parked because a call waits for a person: no pod is started for it.
+/// The message of a worker that parked because a call or a question waits for a person: no pod is started for it.
 fn told_hold(pod: &WorkerPod) -> Option<&TerminationMessage> {
-    pod.message.as_ref().filter(|message| message.end == PodEnd::Parked(ParkReason::Approval))
+    pod.message.as_ref().filter(|message| match message.end {
+        PodEnd::Parked(ParkReason::Approval | ParkReason::Reply) => true,
+        PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension) | PodEnd::Finished | PodEnd::Superseded => false,
+    })
 }
 
 fn skill_deleted() -> End {

@@ -3,19 +3,21 @@
 use super::decide::Facts;
 use super::interests::{Interest, Interests, Kind};
 use super::pods::WorkerPod;
-use crate::approval::standing::Asked;
+use crate::approval::standing::{Asked, Mark, withdrawal};
 use crate::approval::{guard, names_of, settle};
 use crate::caches::Guarded;
 use crate::context::Context;
 use crate::error::Error;
 use bloomery_crds::names;
-use bloomery_crds::outcome::Phase;
-use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::run::GivenReply;
+use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Skill, seconds};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
 use kube::core::{Resource, ResourceExt};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is known of a Job and of what it depends on.
 pub struct Seen {
@@ -35,11 +37,17 @@ pub struct Seen {
     pub pods: Vec<WorkerPod>,
     /// The call that people decide on, where the Job waits for that.
     pub asked: Option<Asked>,
+    /// What is to be done to Approvals that are still open, where the Job has ended.
+    pub left_open: Vec<Mark>,
+    /// Whether the namespace is suspended.
+    pub suspended: bool,
+    /// How long it may wait for a reply.
+    pub reply_expiry: Option<SignedDuration>,
 }
 
 impl Seen {
     /// What decisions are made of.
-    pub fn facts(&self, retention: SignedDuration, now: Timestamp) -> Facts<'_> {
+    pub fn facts(&self, retention: SignedDuration, cancelled_since: Option<Timestamp>, now: Timestamp) -> Facts<'_> {
         let skill_gone = self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         Facts {
             job: (&self.name, &self.uid),
@@ -47,9 +55,20 @@ impl Seen {
             pods: &self.pods,
             skill_gone,
             asked: self.asked.as_ref(),
+            left_open: &self.left_open,
+            cancelled_since,
+            suspended: self.suspended,
+            ttl: self.job.spec.ttl_seconds_after_finished,
+            answered: self.unheard().any(|reply| reply.question.is_some()),
+            reply_expiry: self.reply_expiry,
             retention,
             now,
         }
+    }
+
+    /// What people have said and the conversation has not heard, as far as its status knows.
+    pub fn unheard(&self) -> impl Iterator<Item = GivenReply> {
+        self.job.spec.replies_after(self.status.replies_heard.unwrap_or(0))
     }
 }
 
@@ -61,13 +80,28 @@ pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Times
         interests.forget(&namespace, &name);
     }
     let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
-    let mut seen = Seen { job, namespace, name, uid, status, skill: None, pods: Vec::new(), asked: None };
+    let suspended = context.caches.is_suspended(&namespace);
+    let mut seen = Seen {
+        job,
+        namespace,
+        name,
+        uid,
+        status,
+        skill: None,
+        pods: Vec::new(),
+        asked: None,
+        left_open: Vec::new(),
+        suspended,
+        reply_expiry: None,
+    };
     if !seen.status.is_terminal() {
         interests.record(&seen.name, Interest::new(Kind::Skill, &seen.namespace, &seen.job.spec.skill));
         seen.skill = skill(context, &seen).await?;
+        seen.reply_expiry = reply_expiry(context, seen.skill.as_deref());
     }
     seen.pods = pods(context, &seen, now).await?;
     seen.asked = asked(context, &seen).await?;
+    seen.left_open = left_open(context, &seen);
     Ok(Some(seen))
 }
 
@@ -82,6 +116,14 @@ async fn skill(context: &Context, seen: &Seen) -> Result<Option<Arc<Guarded<Skil
     let api: Api<Guarded<Skill>> = Api::namespaced(context.client.clone(), namespace);
     let stored = api.get_opt(name).await.map_err(Error::api(format!("read Skill {namespace}/{name}")))?;
     Ok(stored.map(Arc::new))
+}
+
+/// How long a Job may wait for a reply: what its Skill says now, so that those that wait already can be given more time.
+fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<SignedDuration> {
+    let engine = skill?.0.as_ref().ok()?.spec.engine.as_ref();
+    let said = engine.and_then(|engine| engine.reply_expiry.as_ref()).map(seconds);
+    let expiry = said.map_or(context.settings.replies.expiry, Duration::from_secs);
+    SignedDuration::try_from(expiry).ok()
 }
 
 /// The call that waits for people, and the Approvals of it. One is not believed to be gone before the API server says so.
@@ -101,6 +143,21 @@ async fn asked(context: &Context, seen: &Seen) -> Result<Option<Asked>, Error> {
     }
     let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
     Ok(Some(Asked { call, approvals, guard }))
+}
+
+/// What is to be done to the Approvals that are still open, where the Job has ended. The cache is good enough: each is read
+/// again before.
+fn left_open(context: &Context, seen: &Seen) -> Vec<Mark> {
+    let Some(outcome) = seen.status.outcome.as_ref().filter(|_| seen.status.is_terminal()) else { return Vec::new() };
+    let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
+    let of_job = |approval: &Guarded<Approval>| {
+        approval
+            .0
+            .as_ref()
+            .is_ok_and(|approval| approval.spec.job_uid == seen.uid && !context.statuses.is_stale(approval))
+    };
+    let approvals = context.caches.approvals.select(&seen.namespace, of_job);
+    approvals.iter().filter_map(|approval| withdrawal(approval.0.as_ref().ok()?, why)).collect()
 }
 
 /// The pods of all attempts, which have their names of them; the next one too, which may not be recorded yet.

@@ -12,12 +12,13 @@ use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End, Hold, Projection, Report, TerminationMessage};
 use bloomery_crds::run::{
-    BoundResource, GivenDecision, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource,
+    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint,
+    ResourceSource,
 };
 use bloomery_crds::v1alpha1::{
-    Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, Attempt, CaRef, ConfigMapKeyRef, CountedDecision,
-    GateReason, Gates, HeldCall, HoldRule, Job, JobSpec, JobStatus, LogPosition, ModelProvider, ResourceType,
-    RevisionRef, SecretKeyRef, Usage,
+    Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, AskedQuestion, Attempt, CaRef, ConfigMapKeyRef,
+    CountedDecision, GateReason, Gates, HeldCall, HoldRule, Job, JobSpec, JobStatus, LogPosition, ModelProvider,
+    ResourceType, RevisionRef, SecretKeyRef, Usage, WaitingFor,
 };
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
@@ -51,6 +52,16 @@ pub(crate) fn job() -> Job {
     job.metadata.generation = Some(3);
     job.metadata.resource_version = Some("41".into());
     job
+}
+
+/// What a Job waits for that asks two questions, since then.
+pub(crate) fn asked(since: i64) -> WaitingFor {
+    let asked = |id: &str, text: &str| AskedQuestion { id: id.into(), text: text.into(), ..AskedQuestion::default() };
+    WaitingFor {
+        questions: vec![asked("q-1", "Which order?"), asked("q-2", "Which shop?")],
+        since: Some(Time(at(since))),
+        ..WaitingFor::default()
+    }
 }
 
 /// What the pod of its second attempt is made of.
@@ -100,6 +111,8 @@ pub(crate) fn inputs() -> Inputs {
             by: "jane@acme.io".into(),
             reason: Some("it is in order".into()),
         }],
+        continues: Some(ContinuedJob { name: "refund-0".into(), run_key: "uid-0".into() }),
+        replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
             ca: "-----BEGIN CERTIFICATE-----\n".into(),

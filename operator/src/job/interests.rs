@@ -26,6 +26,8 @@ pub enum Kind {
     Model,
     /// A `PersistentVolumeClaim` that the Job binds.
     Claim,
+    /// The Job that the Job continues.
+    Job,
 }
 
 impl Interest {

@@ -16,12 +16,11 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report;
-use bloomery_crds::run::{GivenDecision, JobIdentity, ReportEndpoint, Revision};
+use bloomery_crds::run::{ContinuedJob, GivenDecision, JobIdentity, ReportEndpoint, Revision};
 use bloomery_crds::v1alpha1::{Job, RevisionRef};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::jiff::SignedDuration;
 use kube::Api;
-use kube::api::PostParams;
 use kube::core::ResourceExt;
 
 /// What came of starting an attempt.
@@ -68,9 +67,8 @@ pub async fn start(context: &Context, interests: &Interests, seen: &Seen, attemp
     let Some(trusted) = context.report_trust.bundle() else {
         return Ok(Started::Waits(untrusted(context), Some(UNTRUSTED)));
     };
-    let decided = decided(context, seen).await?;
     let inputs = match inputs(context, interests, seen, (attempt, revision, &compiled), trusted) {
-        Ok(inputs) => Inputs { approvals: decided, ..inputs },
+        Ok(inputs) => Inputs { approvals: decided(context, seen).await?, ..inputs },
         Err(wait) => return Ok(unmet(seen, wait)),
     };
     if !is_current(context, seen).await? {
@@ -145,9 +143,25 @@ fn inputs(
         bound,
         log: status.log.clone(),
         approvals: Vec::new(),
+        continues: continued(context, interests, seen)?,
+        replies: seen.unheard().collect(),
         report: ReportEndpoint { url: format!("{}{}", context.settings.report_url(), report::PATH), ca: trusted },
         one_node: validate::is_of_one_node(context.caches.claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
     })
+}
+
+/// The Job that this one continues: looked for until the first pod is made, and known from then on.
+fn continued(context: &Context, interests: &Interests, seen: &Seen) -> Result<Option<ContinuedJob>, Wait> {
+    let Seen { job, namespace, name, status, .. } = seen;
+    let Some(continued) = &job.spec.continues else { return Ok(None) };
+    let run_key = if let Some(uid) = &status.continued_uid {
+        uid.clone()
+    } else {
+        interests.record(name, Interest::new(Kind::Job, namespace, continued));
+        let found = context.caches.jobs.get(namespace, continued);
+        validate::continued(continued, &job.spec.skill, found.as_deref())?
+    };
+    Ok(Some(ContinuedJob { name: continued.clone(), run_key }))
 }
 
 /// What was decided of the call that the Job waits with, as far as its status knows: its worker may not have heard it yet.
@@ -189,9 +203,8 @@ async fn make(context: &Context, seen: &Seen, inputs: &Inputs) -> Result<Started
     let wanted = build::pod(inputs, &context.settings.worker, &part);
     let (namespace, name) = (&seen.namespace, wanted.name_any());
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
-    let parameters = PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() };
     context.metrics.wrote("Pod", "create");
-    match api.create(&parameters, &wanted).await {
+    match api.create(&owned::posting(), &wanted).await {
         Ok(pod) => Ok(made(&pod, inputs)),
         Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
             Ok(match stored_pod(context, namespace, &name).await? {
@@ -214,6 +227,7 @@ fn made(pod: &Pod, inputs: &Inputs) -> Started {
             uid,
             attempt: inputs.attempt,
             revision,
+            continued: inputs.continues.as_ref().map(|continued| continued.run_key.clone()),
             created: pod.metadata.creation_timestamp.clone(),
         }),
     }

@@ -4,14 +4,14 @@
 
 mod words;
 
-pub use words::{at_work, of_outcome, of_remarks};
+pub use words::{at_work, of_outcome, of_remarks, of_strays};
 
 use super::applied::{Applied, Made, Wait};
 use super::decide::{End, Lost};
 use super::pods::Problem;
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
-use bloomery_crds::report::TerminationMessage;
+use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -28,6 +28,8 @@ pub struct Stamp {
 pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
     match applied {
         Applied::Nothing => settled(standing, stamp),
+        Applied::Deleted => standing.clone(),
+        Applied::Cancelling(problem) => cancelling(standing, problem.as_ref(), stamp),
         Applied::Observed(problem) => observed(standing, problem.as_ref(), stamp),
         Applied::Paused(lost) => paused(standing, lost, stamp),
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
@@ -49,7 +51,7 @@ pub fn only_words_changed(standing: &JobStatus, next: &JobStatus) -> bool {
 
 /// The pod of an attempt was made.
 fn starting(standing: &JobStatus, made: Made, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
-    let Made { pod, uid, attempt, revision, created } = made;
+    let Made { pod, uid, attempt, revision, continued, created } = made;
     let before = standing.attempt.as_ref();
     let mut status = standing.clone();
     status.phase = Some(Phase::Starting);
@@ -62,7 +64,9 @@ fn starting(standing: &JobStatus, made: Made, after: Option<&Lost>, stamp: &Stam
         ended: None,
     });
     status.skill_revision = Some(revision);
+    status.continued_uid = continued;
     status.start_time = status.start_time.take().or(created).or_else(|| Some(stamp.now.clone()));
+    goes_on(&mut status);
     let health = at_work(&status);
     with_health(status, health, stamp)
 }
@@ -72,7 +76,15 @@ fn waiting(standing: &JobStatus, wait: &Wait, after: Option<&Lost>, stamp: &Stam
     let mut status = standing.clone();
     status.phase = Some(if standing.attempt.is_some() { Phase::Queued } else { Phase::Pending });
     record_loss(&mut status, after);
+    goes_on(&mut status);
     with_health(status, Health::Reconciling(wait.reason, wait.message.clone()), stamp)
+}
+
+/// Whatever it waits for, it does not rest any more.
+fn goes_on(status: &mut JobStatus) {
+    if let Some(waiting) = &mut status.waiting_for {
+        waiting.since = None;
+    }
 }
 
 /// An attempt was lost, and the next one starts after a pause.
@@ -115,11 +127,20 @@ fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> J
     }
 }
 
+/// The Job is cancelled, and its pod still lives.
+fn cancelling(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
+    let pod = standing.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
+    let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
+    let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
+    let message = format!("the Job is cancelled, and ends once {pod} has{kept}");
+    with_health(standing.clone(), Health::Reconciling(Reason::Cancelling, message), stamp)
+}
+
 fn is_of_a_pod(reason: Reason) -> bool {
     matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
 }
 
-/// A call waits for people. What was said of it stands, unless nobody is asked, or nobody was.
+/// People are waited for. What was said of it stands, unless nobody is asked, or nobody was.
 fn awaiting(standing: &JobStatus, unasked: Option<&str>, stamp: &Stamp) -> JobStatus {
     let told = conditions::find(&standing.conditions, ConditionType::Reconciling);
     let was_unasked = told.is_some_and(|told| told.reason == Reason::ApprovalPolicyMissing.to_string());
@@ -131,21 +152,28 @@ fn awaiting(standing: &JobStatus, unasked: Option<&str>, stamp: &Stamp) -> JobSt
     with_health(standing.clone(), health, stamp)
 }
 
-/// A call waits for a person, and no report told it.
+/// A call or a question waits for a person, and no report told it.
 fn held(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
-    status.phase = Some(Phase::AwaitingApproval);
+    let (phase, what) = match message.end {
+        PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question"),
+        PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension)
+        | PodEnd::Finished
+        | PodEnd::Superseded => (Phase::AwaitingApproval, "call"),
+    };
+    status.phase = Some(phase);
     carry(&mut status, message);
     let mut seen = at_work(&status).observations();
-    seen.push(report_lost(&status, "that a call waits was read from its termination message, and the call is in"));
-    seen.extend(as_written(&status));
+    let lost = format!("that a {what} waits was read from its termination message, and the {what} is in");
+    seen.push(report_lost(&status, &lost));
+    seen.extend(told(&status));
     with_conditions(status, &seen, stamp)
 }
 
 /// The Job ended, and no report told it.
 fn ended(standing: &JobStatus, end: &End, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
-    let mut more: Vec<Observation> = as_written(&status).into_iter().collect();
+    let mut more: Vec<Observation> = told(&status).collect();
     if let Some(message) = end.read_from.as_deref() {
         carry(&mut status, message);
         more.push(report_lost(&status, "the outcome was read from its termination message, the answer is in"));
@@ -200,10 +228,10 @@ fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
     status
 }
 
-/// Puts the health of a Job that has not ended into its status. What its worker remarked on the Skill stands.
+/// Puts the health of a Job that has not ended into its status. What its worker remarked stands.
 fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
     let mut seen = health.observations();
-    seen.extend(as_written(&status));
+    seen.extend(told(&status));
     with_conditions(status, &seen, stamp)
 }
 
@@ -214,10 +242,13 @@ pub fn with_conditions(mut status: JobStatus, seen: &[Observation], stamp: &Stam
     status
 }
 
-/// What stands of the worker's remarks on the Skill: only another report changes that.
-fn as_written(status: &JobStatus) -> Option<Observation> {
-    let standing = conditions::find(&status.conditions, ConditionType::SkillAsWritten)?;
-    Some(Observation::fails(ConditionType::SkillAsWritten, Reason::Differs, standing.message.clone()))
+/// What stands of the worker's remarks, on the Skill and on replies: only another report changes that.
+fn told(status: &JobStatus) -> impl Iterator<Item = Observation> {
+    let remarks =
+        [(ConditionType::SkillAsWritten, Reason::Differs), (ConditionType::RepliesTaken, Reason::UnknownQuestion)];
+    let standing =
+        |(of, why)| Some(Observation::fails(of, why, conditions::find(&status.conditions, of)?.message.clone()));
+    remarks.into_iter().filter_map(standing)
 }
 
 #[cfg(test)]

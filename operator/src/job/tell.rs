@@ -1,12 +1,12 @@
-//! Which Kubernetes Events a Job gets: its start, its first move to another pod, and its end or the call that waits
-//! for a person. At most three (`design.md`, section 7).
+//! Which Kubernetes Events a Job gets: its start, its first move to another pod, and its end or what waits for a person.
+//! At most three (`design.md`, section 7).
 
 use super::applied::Applied;
 use super::fetch::Seen;
 use crate::context::Context;
 use crate::events::Telling;
 use bloomery_crds::conditions::{Health, Reason};
-use bloomery_crds::outcome::{Outcome, Phase};
+use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 
 /// Tells of what was done; `after` is the status that it led to.
@@ -23,9 +23,9 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
             Reason::Starting,
             format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
         ),
-        Applied::Held(_) => return tell_held(context, &seen.job, after).await,
-        // The Events of its start, its move and its hold are three already.
-        Applied::Ended(_) if seen.status.phase == Some(Phase::AwaitingApproval) => return,
+        Applied::Held(_) => return tell_rest(context, &seen.job, after).await,
+        // The Events of its start, its move and its rest are three already.
+        Applied::Ended(_) if seen.status.awaits_people() => return,
         Applied::Ended(end) => return tell_end(context, &seen.job, &end.outcome).await,
         // One that goes on after people have decided is told of by its end.
         Applied::Started(..)
@@ -33,13 +33,15 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
         | Applied::Observed(_)
         | Applied::Paused(_)
         | Applied::Awaiting(_)
+        | Applied::Cancelling(_)
+        | Applied::Deleted
         | Applied::Waiting(..) => return,
     };
     context.events.tell(&seen.job, telling).await;
 }
 
-/// Tells of a call that waits for a person.
-pub(crate) async fn tell_held(context: &Context, job: &Job, status: &JobStatus) {
+/// Tells of a call or a question that waits for a person.
+pub(crate) async fn tell_rest(context: &Context, job: &Job, status: &JobStatus) {
     let Health::Reconciling(reason, message) = super::status::at_work(status) else { return };
     context.events.tell(job, Telling::warning(reason, message)).await;
 }

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
+const BEFORE: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund-0";
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/cs-tier-1";
 const MODEL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/models/default";
 const REVISION: &str = "cs-tier-1-4f1c9a2e";
@@ -364,4 +365,36 @@ async fn a_job_on_its_way_out_is_left_to_the_garbage_collector() {
     assert_eq!(api.writes(), [""; 0]);
 }
 
+#[tokio::test]
+async fn a_follow_up_waits_for_the_end_of_what_it_follows_up_and_remembers_which_it_was() {
+    let api = tenant();
+    api.change(JOB, |job| job["spec"]["continues"] = json!("refund-0"));
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "ContinuedNotEnded");
+    let before = |skill: &str, phase: &str| {
+        resource("Job", "refund-0", &json!({"skill": skill, "goal": "Refund"}), &json!({ "phase": phase }))
+    };
+    for unfit in [before("cs-tier-1", "Running"), before("cs-tier-2", "Succeeded")] {
+        api.put(BEFORE, unfit);
+        look(&api).await.unwrap();
+        assert_eq!(reason(&api), "ContinuedNotEnded");
+    }
+    api.put(BEFORE, before("cs-tier-1", "Failed"));
+    look(&api).await.unwrap();
+    assert_eq!(api.get(JOB)["status"]["continuedUID"], "refund-0-uid");
+    let part = |pod: &str| {
+        let part = api.get(pod)["metadata"]["annotations"]["bloomery.dev/job-part"].as_str().unwrap().to_owned();
+        serde_json::from_str::<Value>(&part).unwrap()["continues"].clone()
+    };
+    assert_eq!(part(POD_1), json!({"name": "refund-0", "runKey": "refund-0-uid"}));
+    // It is gone, and so is the pod: the next one knows it as well.
+    api.remove(BEFORE);
+    api.remove(POD_1);
+    api.change(JOB, |job| job["status"]["phase"] = json!("Queued"));
+    look(&api).await.unwrap();
+    assert_eq!(part(POD_2), json!({"name": "refund-0", "runKey": "refund-0-uid"}));
+}
+
 mod approvals;
+mod replies;
+mod wanted;

@@ -12,7 +12,7 @@ use crate::model::fallbacks;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::fallback::chain;
 use bloomery_crds::run::{self, ModelEndpoint, Revision};
-use bloomery_crds::v1alpha1::{Model, ModelSpec, RevisionRef, Skill, seconds};
+use bloomery_crds::v1alpha1::{Job, JobStatus, Model, ModelSpec, RevisionRef, Skill, seconds};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::ResourceExt;
@@ -71,6 +71,36 @@ fn unmet(conditions: &[Condition], kind: ConditionType) -> Option<String> {
         Some(condition) if condition.status == "True" => None,
         Some(condition) => Some(format!("{kind}={} ({}): {}", condition.status, condition.reason, condition.message)),
         None => Some(format!("{kind} is not known yet")),
+    }
+}
+
+/// The UID of the Job that another one of this Skill continues: it must have ended, and be of the same Skill, whose memory
+/// holds what was said.
+pub fn continued(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<String, Wait> {
+    let wait = |message: String| Err(Wait::new(Reason::ContinuedNotEnded, message));
+    let job = match job.map(|job| &job.0) {
+        None => {
+            return wait(format!(
+                "the Job {name}, which this one continues, does not exist: make it, or make this one without `continues`"
+            ));
+        }
+        Some(Err(error)) => {
+            let error = &error.error;
+            return wait(format!("the Job {name} cannot be read by this version of the operator: {error}"));
+        }
+        Some(Ok(job)) => job,
+    };
+    if job.spec.skill != skill {
+        let of = &job.spec.skill;
+        return wait(format!(
+            "the Job {name} is one of the Skill {of}, and only Jobs of one Skill continue each other: make another Job"
+        ));
+    }
+    match (&job.metadata.uid, job.status.as_ref().is_some_and(JobStatus::is_terminal)) {
+        (Some(uid), true) => Ok(uid.clone()),
+        _ => wait(format!(
+            "the Job {name}, which this one continues, has not ended: this one starts by itself once it has"
+        )),
     }
 }
 

@@ -1,12 +1,13 @@
 //! How a report changes a Job's status: pure, idempotent, and never backwards.
 
 use crate::approval::names_of;
-use crate::job::status::{Stamp, at_work, finish, of_remarks, with_conditions};
+use crate::job::status::{Stamp, at_work, finish, of_remarks, of_strays, with_conditions};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End, ParkReason, Projection, Report, Waiting};
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{JobStatus, WaitingFor};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// What a report makes of a status.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +70,7 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
         tool_names,
         waiting_for,
         replies_heard,
-        stray_replies: _,
+        stray_replies,
         remarks,
         usage,
         log,
@@ -87,42 +88,68 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
         attempt.epoch = Some(report.epoch);
         attempt.silent = None;
     }
-    let remarks = of_remarks(remarks);
+    let told = of_remarks(remarks).into_iter().chain(of_strays(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
-        return finish(status, outcome.clone(), remarks.into_iter().collect(), stamp);
+        return finish(status, outcome.clone(), told, stamp);
     }
-    let is_held = is_held(report);
-    if matches!(standing.phase, Some(Phase::Queued | Phase::AwaitingApproval)) && !is_held {
+    let rests_in = rests_in(report);
+    if let Some(waiting) = &mut status.waiting_for {
+        waiting.since = since(standing, rests_in, stamp);
+    }
+    if standing.phase.is_some_and(|phase| phase == Phase::Queued || phase.awaits_people()) && rests_in.is_none() {
         // What comes after a worker parked, or was given up, does not bring it back to work.
         return status;
     }
     let parks = matches!(report.end, Some(End::Parked(_)));
-    status.phase = Some(match phase {
-        _ if is_held => Phase::AwaitingApproval,
+    status.phase = Some(match (rests_in, phase) {
+        (Some(rests_in), _) => rests_in,
         _ if parks => Phase::Queued,
-        Phase::Finalizing => Phase::Finalizing,
-        _ => Phase::Running,
+        (None, Phase::Finalizing) => Phase::Finalizing,
+        (None, _) => Phase::Running,
     });
-    let waiting = report.waiting.as_ref().filter(|_| !parks && !is_held);
-    let mut seen = waiting.map_or_else(|| at_work(&status), of_waiting).observations();
-    seen.extend(remarks);
+    let waiting = report.waiting.as_ref().filter(|_| !parks);
+    let health = of_standing(standing, report).unwrap_or_else(|| waiting.map_or_else(|| at_work(&status), of_waiting));
+    let mut seen = health.observations();
+    seen.extend(told);
     with_conditions(status, &seen, stamp)
 }
 
-/// Whether the Job rests until people have decided: its worker parked with a call that is held, whatever it parked for.
-/// One that goes on after a decision finds the call held at first, and is at work.
-pub(super) fn is_held(report: &Report) -> bool {
+/// The phase in which the Job rests until people have spoken, where it does: its worker parked with a call that is held or
+/// a question that is open, whatever it parked for. One that goes on afterwards finds that so at first, and is at work.
+pub(super) fn rests_in(report: &Report) -> Option<Phase> {
     match report.end {
-        Some(End::Parked(ParkReason::Approval)) => true,
-        Some(End::Parked(_)) => report.projection.phase == Phase::AwaitingApproval,
-        Some(End::Finished | End::Superseded) | None => false,
+        Some(End::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
+        Some(End::Parked(ParkReason::Reply)) => Some(Phase::AwaitingReply),
+        Some(End::Parked(ParkReason::Drain | ParkReason::Suspension)) => {
+            Some(report.projection.phase).filter(|phase| phase.awaits_people())
+        }
+        Some(End::Finished | End::Superseded) | None => None,
     }
+}
+
+/// Since when the Job rests: what is told of it again and again does not change that.
+fn since(standing: &JobStatus, rests_in: Option<Phase>, stamp: &Stamp) -> Option<Time> {
+    if !standing.awaits_people() {
+        return rests_in.map(|_| stamp.now.clone());
+    }
+    standing.waiting_for.as_ref().and_then(|waiting| waiting.since.clone()).or_else(|| Some(stamp.now.clone()))
 }
 
 /// What the Job waits for, with the Approvals that people decide it on.
 fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     let approvals = waiting.call.as_ref().map(|call| names_of(&job.name, &job.uid, call)).unwrap_or_default();
     WaitingFor { approvals, ..waiting }
+}
+
+/// What is said of the Job and stands whatever its worker says: that it is being cancelled, until it has ended; and that
+/// its node is lost, as long as nothing has happened there.
+fn of_standing(standing: &JobStatus, report: &Report) -> Option<Health> {
+    let told = conditions::find(&standing.conditions, ConditionType::Reconciling)?;
+    let reason: Reason = told.reason.parse().ok()?;
+    let nothing_happened = standing.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
+    let stands =
+        reason == Reason::Cancelling || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
+    stands.then(|| Health::Reconciling(reason, told.message.clone()))
 }
 
 fn of_waiting(waiting: &Waiting) -> Health {
@@ -148,6 +175,7 @@ fn is_urgent(standing: &JobStatus, merged: &JobStatus) -> bool {
         || epoch(standing) != epoch(merged)
         || turned(Phase::Queued)
         || turned(Phase::AwaitingApproval)
+        || turned(Phase::AwaitingReply)
         || waits_for(standing) != waits_for(merged)
 }
 

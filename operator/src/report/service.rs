@@ -1,8 +1,9 @@
 //! Takes reports: judges, merges, writes, acknowledges. It knows nothing of HTTP.
 
 use super::auth::{Authenticator, Caller};
+use super::directives::directives;
 use super::judge::{Verdict, check, judge, same_tenant};
-use super::merge::{Merged, ack, is_held, merge};
+use super::merge::{Merged, ack, merge, rests_in};
 use super::refusal::Refusal;
 use crate::approval::ask::{Unasked, ask};
 use crate::context::Context;
@@ -11,7 +12,6 @@ use crate::job::fetch::stored_pod;
 use crate::job::pace::Pace;
 use crate::job::status::Stamp;
 use crate::owned;
-use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -118,42 +118,44 @@ impl Service {
         let status = match merge(&standing, report, &stamp) {
             Merged::Now(status) => status,
             Merged::Later(status) if self.pace.left(uid, Instant::now()).is_none() => status,
-            Merged::Later(_) => return Ok(self.done("deferred", ack(&standing, report))),
-            Merged::Nothing => return Ok(self.done("repeated", ack(&standing, report))),
+            Merged::Later(_) => return Ok(self.done("deferred", job, report, ack(&standing, report))),
+            Merged::Nothing => return Ok(self.done("repeated", job, report, ack(&standing, report))),
         };
         self.ask(job, report).await?;
         let safe = ack(&status, report);
-        match self.context.statuses.replace(job, (*status).clone()).await {
-            Ok(_) => {}
+        let written = match self.context.statuses.replace(job, (*status).clone()).await {
+            Ok(written) => written,
             Err(error) if error.is_conflict() => return Ok(Step::Again),
             Err(error) => return Err(refused(&error)),
-        }
+        };
         self.pace.wrote(uid, Instant::now());
         self.tell(job, &standing, &status).await;
-        Ok(self.done("merged", safe))
+        Ok(self.done("merged", written.as_ref().unwrap_or(job), report, safe))
     }
 
     /// Asks people about the call that the worker parked with: before the status says that they are asked.
     async fn ask(&self, job: &Job, report: &Report) -> Result<(), Refusal> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-        let (Some(call), Some(hold), true) = (call, &report.hold, is_held(report)) else { return Ok(()) };
+        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, rests_in(report)) else { return Ok(()) };
         ask(&self.context, job, call, hold).await.map_err(|unasked| match unasked {
             Unasked::Invalid(message) => Refusal::Invalid(message),
             Unasked::Api(error) => Refusal::Unavailable(format!("people cannot be asked now: {error}")),
         })
     }
 
-    fn done(&self, result: &str, ack: u64) -> Step {
+    /// What the worker is told, by the Job as it is known: that costs no request, so a worker may ask as often as it likes.
+    fn done(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Step {
         self.context.metrics.report(result);
-        Step::Done(Directives { ack, ..Directives::default() })
+        let suspended = self.context.caches.is_suspended(&report.job.namespace);
+        Step::Done(directives(job, suspended, report, ack))
     }
 
     async fn tell(&self, job: &Job, standing: &JobStatus, merged: &JobStatus) {
         super::count::count(&self.context.metrics, standing, merged);
         if let Some(outcome) = merged.outcome.as_ref().filter(|_| !standing.is_terminal()) {
             crate::job::tell_end(&self.context, job, outcome).await;
-        } else if merged.phase == Some(Phase::AwaitingApproval) && standing.phase != merged.phase {
-            crate::job::tell_held(&self.context, job, merged).await;
+        } else if merged.awaits_people() && standing.phase != merged.phase {
+            crate::job::tell_rest(&self.context, job, merged).await;
         }
     }
 }

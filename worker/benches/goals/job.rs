@@ -60,6 +60,7 @@ impl Job {
             resources: Vec::new(),
             approvals: Vec::new(),
             replies: Vec::new(),
+            continues: None,
             log: None,
             report: Some(self.operator.endpoint.clone()),
         })

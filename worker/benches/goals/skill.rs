@@ -94,6 +94,7 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         limits: LIMITS,
         resources: Vec::new(),
         context_window: WINDOW,
+        continues: None,
         people: false,
         has_notes: false,
         max_output: 4_096,

@@ -1,5 +1,6 @@
 //! Questions to a model outside the main loop: one prompt, one JSON object as the answer.
 
+use crate::conversation::Conversation;
 use crate::gate::answer;
 use bloomery_crds::Digest;
 use serde_json::{Map, Value, json};
@@ -50,6 +51,17 @@ pub fn data(name: &str, text: &str) -> String {
     let digest = Digest::of_bytes(text.as_bytes());
     let id = digest.short(16);
     format!("<{name} id=\"{id}\">\n{text}\n</{name} id=\"{id}\">")
+}
+
+/// What the person wants, as data: the goal, and what was said before where the Job follows up another.
+pub fn wanted(conversation: &Conversation) -> String {
+    let goal = data("goal", &conversation.run().goal);
+    match conversation.earlier() {
+        None => goal,
+        Some(earlier) => {
+            format!("{goal}\n\nThe goal goes on from this, and need not repeat it:\n\n{}", data("earlier", earlier))
+        }
+    }
 }
 
 /// The one JSON object of an answer, bare or in a fenced block: keys appear once, numbers are exact. Prose

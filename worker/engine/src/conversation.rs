@@ -32,7 +32,7 @@ pub use selecting::Selecting;
 
 use crate::bootstrap::workflows::Status;
 use crate::endpoint;
-use crate::event::{CallId, ContextPart, Event, ModelFailure, WholeResult};
+use crate::event::{CallId, ContextPart, Directive, Event, ModelFailure, WholeResult};
 use crate::gate::catalogue;
 use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
@@ -87,6 +87,8 @@ pub struct Conversation {
     questions: Questions,
     /// Who ended it at a call that nobody knows about.
     stopped_by: Option<String>,
+    /// Whether a person has cancelled the Job.
+    cancelled: bool,
     /// Messages of people that the history has no place for yet.
     inbox: Vec<String>,
     budget: Budget,
@@ -136,6 +138,7 @@ impl Conversation {
             said: String::new(),
             questions: Questions::default(),
             stopped_by: None,
+            cancelled: false,
             inbox: Vec::new(),
             budget: Budget::default(),
             pre_tool: PreTool::default(),
@@ -185,11 +188,19 @@ impl Conversation {
                 self.rules.workflows.closed(step, closed(*evidence, *not_applicable));
             }
             Event::UserAsked { question, about } => self.user_asked(question, about),
-            Event::UserReplied { question, text, by } => self.user_replied(entry.seq, question, text, by),
-            Event::UserMessage { text, .. } => self.user_message(text),
+            Event::UserReplied { question, text, by, nth } => {
+                self.questions.heard(*nth);
+                self.user_replied(entry.seq, question, text, by, *nth);
+            }
+            Event::UserMessage { text, by: _, nth } => {
+                self.questions.heard(*nth);
+                self.user_message(text);
+            }
             Event::GateRuled { ruling } => self.gate_ruled(ruling),
             Event::ReplyPolished { polish } => self.finalizing.polished(polish.clone()),
             Event::LimitHit { code, message } => self.limit_hit(*code, message),
+            // That it parks is an event of its own.
+            Event::DirectiveReceived { directive } => self.cancelled |= *directive == Directive::Cancel,
             Event::Parked { reason } => self.parked = Some(*reason),
             Event::Finished { outcome, result } => self.finished = Some((outcome.clone(), result.clone())),
         }

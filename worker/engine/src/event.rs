@@ -6,6 +6,7 @@
 mod answer;
 mod call;
 mod context;
+mod directive;
 mod person;
 mod resource;
 mod result;
@@ -16,6 +17,7 @@ mod told;
 pub use answer::{Answer, AskedCall, ModelFailure};
 pub use call::{Arguments, CallId, RulingReason};
 pub use context::{ContextKind, ContextPart};
+pub use directive::Directive;
 pub use person::{About, Decision, QuestionId, UserQuestion};
 pub use resource::BoundName;
 pub use result::WholeResult;
@@ -290,6 +292,9 @@ pub enum Event {
         text: String,
         /// Who the person is.
         by: String,
+        /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nth: Option<u32>,
     },
     /// A person says something without being asked.
     #[serde(rename = "user.message")]
@@ -299,6 +304,9 @@ pub enum Event {
         text: String,
         /// Who the person is.
         by: String,
+        /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nth: Option<u32>,
     },
     /// The finalization gate has ruled on an answer.
     #[serde(rename = "gate.ruled")]
@@ -322,6 +330,13 @@ pub enum Event {
         code: OutcomeCode,
         /// What was spent of what.
         message: String,
+    },
+    /// The operator has said what is to become of the run.
+    #[serde(rename = "directive.received")]
+    #[strum(serialize = "directive.received")]
+    DirectiveReceived {
+        /// What.
+        directive: Directive,
     },
     /// The worker ends its pod; the conversation goes on in another.
     #[serde(rename = "parked")]

@@ -1,7 +1,7 @@
 //! Detect intent (seed 002, section 2): one question before everything else. What cannot be read is asked once
 //! more with the error; nothing is guessed.
 
-use crate::ask::{DATA, Form, Prompt, data, exact_object, object};
+use crate::ask::{DATA, Form, Prompt, exact_object, object};
 use bloomery_crds::canonical;
 use bloomery_crds::nearest::nearest;
 use bloomery_crds::text::bounded;
@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The longest text that an entity may have, in bytes: a name or a number of something, not a document.
 const MAX_ENTITY: usize = 1024;
 
-/// The question which of the Skill's intents a goal means.
-pub fn prompt(skill: &SkillSpec, goal: &str) -> Prompt {
+/// The question which of the Skill's intents is meant, of what [`wanted`](crate::ask::wanted) says.
+pub fn prompt(skill: &SkillSpec, wanted: &str) -> Prompt {
     let supported = skill.intents.as_ref().map_or(&[][..], |intents| &intents.supported);
     let intents: Vec<String> = supported.iter().map(described).collect();
     let system = format!(
@@ -21,7 +21,7 @@ pub fn prompt(skill: &SkillSpec, goal: &str) -> Prompt {
         skill.problem.statement.trim(),
         intents.join("\n"),
     );
-    let user = format!("Which intent is this?\n\n{}", data("goal", goal));
+    let user = format!("Which intent is this?\n\n{wanted}");
     Prompt { system, user, form: Some(form(supported)) }
 }
 

@@ -87,6 +87,8 @@ pub enum Said {
         text: String,
         /// Who the person is.
         by: String,
+        /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+        nth: Option<u32>,
     },
     /// Something that nobody asked for.
     Message {
@@ -94,6 +96,8 @@ pub enum Said {
         text: String,
         /// Who the person is.
         by: String,
+        /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+        nth: Option<u32>,
     },
 }
 
@@ -112,10 +116,10 @@ impl From<Said> for Event {
                 Self::ToolApproved { call, digest, decision: fitted(decision) }
             }
             Said::Denies { call, decision } => Self::ToolDenied { call, decision: fitted(decision) },
-            Said::Replies { question, text, by } => {
-                Self::UserReplied { question: QuestionId(name(question.0)), text: words(text), by: name(by) }
+            Said::Replies { question, text, by, nth } => {
+                Self::UserReplied { question: QuestionId(name(question.0)), text: words(text), by: name(by), nth }
             }
-            Said::Message { text, by } => Self::UserMessage { text: words(text), by: name(by) },
+            Said::Message { text, by, nth } => Self::UserMessage { text: words(text), by: name(by), nth },
         }
     }
 }

@@ -1,13 +1,14 @@
 //! What others see of a conversation: `Job.status`, folded from the log and from nothing else.
 
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, OpenQuestion, StrayReply};
 use crate::event::RulingReason;
 use crate::people::{self, Ask};
+use crate::step::{self, Step};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{Hold, MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAME, MAX_TOOL_NAMES, Projection};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{
-    ApprovalSpec, DetectedIntent, Gates, HoldRule, LogPosition, ToolName, Usage, WaitingFor, seconds,
+    ApprovalSpec, AskedQuestion, DetectedIntent, Gates, HoldRule, LogPosition, ToolName, Usage, WaitingFor, seconds,
 };
 
 /// Projects a conversation whose log stands at `log`.
@@ -24,8 +25,8 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
         workflows: conversation.rules().workflows.projection(),
         tool_names: tool_names(conversation),
         waiting_for: waiting_for(conversation),
-        replies_heard: 0,
-        stray_replies: Vec::new(),
+        replies_heard: conversation.questions().replies_heard(),
+        stray_replies: stray_replies(conversation),
         remarks: remarks(conversation),
         usage: usage(conversation),
         log,
@@ -49,8 +50,8 @@ fn phase(conversation: &Conversation) -> Phase {
     if let Some(outcome) = conversation.outcome() {
         return outcome.phase();
     }
-    if waiting_for(conversation).is_some() {
-        return Phase::AwaitingApproval;
+    if let Some(waiting) = waiting_for(conversation) {
+        return if waiting.call.is_some() { Phase::AwaitingApproval } else { Phase::AwaitingReply };
     }
     if conversation.parked().is_some() {
         return Phase::Queued;
@@ -62,9 +63,43 @@ fn phase(conversation: &Conversation) -> Phase {
 }
 
 fn waiting_for(conversation: &Conversation) -> Option<WaitingFor> {
-    let call = conversation.held().filter(|_| conversation.outcome().is_none())?;
-    // Who is asked, and by which object, the operator knows.
-    Some(WaitingFor { call: Some(call.clone()), approvals: Vec::new(), questions: Vec::new() })
+    let call = conversation.held().filter(|_| conversation.outcome().is_none()).cloned();
+    let questions = questions(conversation);
+    // Who is asked, by which object and since when, the operator knows.
+    (call.is_some() || !questions.is_empty()).then(|| WaitingFor { call, questions, ..WaitingFor::default() })
+}
+
+/// What people are asked, once nothing else goes on: a conversation that still has something to do does not wait.
+fn questions(conversation: &Conversation) -> Vec<AskedQuestion> {
+    let open = conversation.questions().open();
+    if open.is_empty() || !matches!(step::next(conversation), Step::AskPeople(_)) {
+        return Vec::new();
+    }
+    open.iter().take(WaitingFor::MAX_QUESTIONS).map(question).collect()
+}
+
+fn question(open: &OpenQuestion) -> AskedQuestion {
+    let OpenQuestion { question, about: _, refused } = open;
+    let choice = |choice: &String| bounded(choice, AskedQuestion::MAX_CHOICE);
+    AskedQuestion {
+        id: question.id.to_string(),
+        text: bounded(&question.text, AskedQuestion::MAX_TEXT),
+        choices: question.choices.iter().take(AskedQuestion::MAX_CHOICES).map(choice).collect(),
+        refused: refused.as_ref().map(|refused| bounded(refused, AskedQuestion::MAX_REFUSED)),
+    }
+}
+
+/// The replies that belong nowhere: told, so that whoever gave one gives it again.
+fn stray_replies(conversation: &Conversation) -> Vec<String> {
+    let stray = conversation.questions().stray();
+    stray.iter().rev().take(MAX_REMARKS).rev().map(|reply| bounded(&stray_reply(reply), MAX_REMARK)).collect()
+}
+
+fn stray_reply(reply: &StrayReply) -> String {
+    let StrayReply { question, text, by: _, nth, answered } = reply;
+    let nth = nth.map(|nth| format!(" {nth}")).unwrap_or_default();
+    let why = if *answered { "was answered before" } else { "nobody has asked" };
+    format!("reply{nth} is to {question}, which {why}: {:?}", bounded(text, 128))
 }
 
 /// What people need to know of the call that is held, the first of them, with the `events` before it.

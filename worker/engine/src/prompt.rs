@@ -2,6 +2,7 @@
 
 use crate::ask::{self, list};
 use crate::conversation::Conversation;
+use crate::event::{ContextKind, ContextPart};
 use crate::gate::core_tools;
 use crate::run::Run;
 use crate::tool::ToolSource;
@@ -29,6 +30,7 @@ pub fn system(conversation: &Conversation) -> Result<String, String> {
     parts.push(WAY_OF_WORKING.to_owned());
     parts.extend(resources(conversation));
     parts.extend(context(conversation));
+    parts.extend(earlier(conversation));
     let guardrails = &conversation.rules().in_prompt;
     if !guardrails.is_empty() {
         parts.push(format!("# Skill guardrails\n{}", list(guardrails)));
@@ -82,13 +84,24 @@ fn resource(bound: &BoundResource, run: &Run) -> Option<String> {
 
 /// What was gathered, as data: names of files are anybody's, and notes those of other Jobs.
 fn context(conversation: &Conversation) -> Option<String> {
-    let parts = conversation.context()?.iter().filter(|part| part.fault.is_none());
+    let is_told = |part: &&ContextPart| part.fault.is_none() && part.kind != ContextKind::Earlier;
+    let parts = conversation.context()?.iter().filter(is_told);
     let told: Vec<String> =
         parts.map(|part| format!("Of `{}`:\n{}", part.of, ask::data(part.kind.name(), &part.text))).collect();
     if told.is_empty() {
         return None;
     }
     Some(format!("# Context\nAs it was when this conversation began. {}\n{}", ask::DATA, told.join("\n")))
+}
+
+/// What the goal goes on from, as data: it is what another Job said.
+fn earlier(conversation: &Conversation) -> Option<String> {
+    let earlier = conversation.earlier()?;
+    Some(format!(
+        "# Before\nThe goal goes on from this conversation, which has ended. {}\n{}",
+        ask::DATA,
+        ask::data("earlier", earlier)
+    ))
 }
 
 fn workflows(conversation: &Conversation) -> Option<String> {

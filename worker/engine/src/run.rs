@@ -24,6 +24,8 @@ pub struct Run {
     pub resources: Vec<BoundResource>,
     /// How many tokens the model of the main loop takes in all.
     pub context_window: u64,
+    /// The name of the Job that this one follows up.
+    pub continues: Option<String>,
     /// Whether there are people who answer questions. Where there are none, what only they know ends the conversation.
     pub people: bool,
     /// Whether the slag's memory bank holds notes, as the worker has found it.

@@ -4,7 +4,7 @@
 //! It is about the size of prompts and not about permission: a tool that was left out and is called all the same passes
 //! the same gates.
 
-use crate::ask::{DATA, Form, Prompt, data, list, object};
+use crate::ask::{DATA, Form, Prompt, data, list, object, wanted};
 use crate::conversation::Conversation;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -67,7 +67,7 @@ impl Choice<'_> {
         let user = format!(
             "Which of these tools does the goal need, {} of them at most?\n\n{}{meant}\n\n{}",
             self.room,
-            data("goal", &run.goal),
+            wanted(conversation),
             data("tools", &list(described))
         );
         Prompt { system, user, form: Some(form()) }
@@ -119,7 +119,7 @@ pub fn key(conversation: &Conversation) -> Digest {
     let intent = conversation.intention().intent().and_then(|intent| intent.id.as_deref());
     let tools: Vec<&str> = conversation.visible().iter().map(|tool| tool.digest.as_str()).collect();
     Digest::of_value(&json!({
-        "skill": run.skill_name, "goal": run.goal, "intent": intent, "max": max(conversation), "tools": tools,
+        "skill": run.skill_name, "goal": wanted(conversation), "intent": intent, "max": max(conversation), "tools": tools,
     }))
 }
 

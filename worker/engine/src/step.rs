@@ -2,6 +2,7 @@
 
 mod asking;
 mod calls;
+mod cancelling;
 mod ending;
 mod finalizing;
 pub(crate) mod lost;
@@ -101,6 +102,10 @@ pub struct ToolCall<'a> {
 pub fn next(conversation: &Conversation) -> Step<'_> {
     if let Some(outcome) = conversation.outcome() {
         return Step::Done(outcome);
+    }
+    // Before any question: nobody is to find anything out for a Job that is over.
+    if conversation.is_cancelled() {
+        return Step::Record(cancelling::end(conversation));
     }
     if let Some(step) = lost::next(conversation) {
         return step;

@@ -9,11 +9,13 @@ use super::{Journal, Model, Tools, World};
 use super::{results, selection};
 use crate::log::{Error, files::Files};
 use crate::mcp::CALL_TIMEOUT;
+use crate::stop::Why;
 use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::conversation::fix_catalogue;
+use bloomery_engine::event::Directive;
 use bloomery_engine::line::Entry;
 use bloomery_engine::offload::Offload;
 use bloomery_engine::projection::project;
@@ -70,6 +72,15 @@ pub(super) fn durable<M, T, F: Files>(
     journal.sync()?;
     world.audience.tell(before);
     Ok(())
+}
+
+/// What is known of a call that was given up because the run is to stop.
+fn given_up(why: Why, grace: Duration) -> String {
+    let asked = match why {
+        Why::Drain | Why::Suspended | Why::Superseded => "the worker was asked to end",
+        Why::Cancelled => "the Job was cancelled",
+    };
+    format!("{asked}, and no answer came within {} s", grace.as_secs())
 }
 
 struct Act<'a, M, T, F> {
@@ -172,21 +183,21 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
         let started = self.durably_begin(Event::ToolStarted { call: call.id.clone() })?;
         let World { stop, patience, core, .. } = self.world;
-        let grace_over = async {
-            let asked = stop.wait().await;
-            tokio::time::sleep_until(asked.since + patience.grace).await;
-        };
         // It has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
         let outcome = tokio::select! {
             outcome = outcome(call, patience.tool, self.world, self.journal.files()) => outcome,
-            () = grace_over => Called::from(Event::ToolIndeterminate {
+            why = stop.grace_over(|why| patience.grace_of(why)) => Called::from(Event::ToolIndeterminate {
                 call: call.id.clone(),
-                text: format!("the worker was asked to end, and no answer came within {} s", patience.grace.as_secs()),
+                text: given_up(why, patience.grace_of(why)),
             }),
         };
         let outcome = vec![self.redacted(outcome)?];
         let outcome = called::recorded(outcome, self.conversation, core.focus(), self.journal.files());
         let mut entries = vec![started];
+        // Why it was given up comes before that it was.
+        if stop.asked().is_some_and(|asked| asked.why == Why::Cancelled) {
+            entries.push(self.journal.append(Event::DirectiveReceived { directive: Directive::Cancel })?);
+        }
         entries.extend(self.journal.append_all(outcome)?);
         self.journal.sync()?;
         Ok(entries)

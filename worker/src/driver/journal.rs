@@ -31,7 +31,9 @@ impl<F: Files> Journal<F> {
             printer.learn(&call.id, &call.tool);
         }
         let Claimed { log, clock, line, entry } = claimed;
-        let first = printer.render(&line, &entry);
+        let mut first = String::new();
+        let gist = printer.gist(&entry);
+        printer.put(&mut first, &gist, &line);
         printer.print(&first);
         Self { log, clock, printer, redactor, unprinted: String::new(), lately: VecDeque::new() }
     }
@@ -40,8 +42,9 @@ impl<F: Files> Journal<F> {
     pub fn append(&mut self, event: Event) -> Result<Entry, Error> {
         let event = self.redacted(event)?;
         let (line, entry) = self.log.append(event, self.clock.stamp())?;
-        self.unprinted.push_str(&self.printer.render(&line, &entry));
-        self.remember(&entry);
+        let gist = self.printer.gist(&entry);
+        self.printer.put(&mut self.unprinted, &gist, &line);
+        self.remember(&entry, &gist);
         Ok(entry)
     }
 
@@ -50,7 +53,7 @@ impl<F: Files> Journal<F> {
         self.lately.iter().cloned().collect()
     }
 
-    fn remember(&mut self, entry: &Entry) {
+    fn remember(&mut self, entry: &Entry, gist: &str) {
         // That it parks is what people are told anyway.
         if matches!(entry.event, Event::Parked { .. }) {
             return;
@@ -58,7 +61,7 @@ impl<F: Files> Journal<F> {
         if self.lately.len() == ApprovalSpec::MAX_EVENTS {
             self.lately.pop_front();
         }
-        self.lately.push_back(bounded(self.printer.gist(entry).trim_end(), ApprovalSpec::MAX_EVENT));
+        self.lately.push_back(bounded(gist.trim_end(), ApprovalSpec::MAX_EVENT));
     }
 
     /// Adds events that have just happened.

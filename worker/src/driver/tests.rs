@@ -13,6 +13,7 @@ use bloomery_crds::report::End;
 use bloomery_crds::run::KeyFile;
 use std::fs;
 
+mod cancelled;
 mod crashed;
 mod decided;
 mod drifted;
@@ -23,6 +24,7 @@ mod killed;
 mod people;
 mod remembered;
 mod replayed;
+mod replies;
 mod secrets;
 mod selected;
 mod stopped;

@@ -4,7 +4,8 @@ use bloomery_crds::text::{bounded, steers};
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
-    Answer, Arguments, BoundName, CallId, ContextPart, Decision, FinalRuling, Polish, RulingReason, Told, UserQuestion,
+    Answer, Arguments, BoundName, CallId, ContextPart, Decision, Directive, FinalRuling, Polish, RulingReason, Told,
+    UserQuestion,
 };
 use bloomery_engine::line::Entry;
 use bloomery_engine::tool::CatalogueTool;
@@ -19,18 +20,22 @@ const GIST: usize = 400;
 
 /// Time, seq, name and the gist.
 pub(super) fn line(entry: &Entry, tools: &Tools) -> String {
-    let gist = bounded(&plain(&gist(&entry.event, tools)), GIST);
+    let gist = bounded(&plain(&gist(&entry.event, tools), GIST), GIST);
     format!("{} {:>4} {:<19} {gist}", entry.stamp.time, entry.seq, entry.event.name()).trim_end().to_owned() + "\n"
 }
 
-/// One line without what steers: what models and servers say must not steer a terminal.
-fn plain(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
+/// One line without what steers: what models and servers say must not steer a terminal. No more of it than shows that it
+/// is longer than `most` bytes.
+fn plain(text: &str, most: usize) -> String {
+    let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || steers(c)).filter(|word| !word.is_empty()) {
         if !line.is_empty() {
             line.push(' ');
         }
         line.push_str(word);
+        if line.len() > most {
+            break;
+        }
     }
     line
 }
@@ -66,8 +71,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
             decided(call, decision, tools)
         }
         Event::UserAsked { question, .. } => asked(question),
-        Event::UserReplied { question, text, by } => format!("{question} by {by}: {text}"),
-        Event::UserMessage { text, by } => format!("{by}: {text}"),
+        Event::UserReplied { question, text, by, nth: _ } => format!("{question} by {by}: {text}"),
+        Event::UserMessage { text, by, nth: _ } => format!("{by}: {text}"),
         Event::GateRuled { ruling } => final_ruling(ruling),
         Event::ReplyPolished { polish: Polish::Polished(text) } => text.clone(),
         Event::ReplyPolished { polish: Polish::Kept(why) } => format!("the answer stands as it was: {why}"),
@@ -75,6 +80,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
             format!("{} of {of} tools, by {by}: {}", tools.len(), tools.join(", "))
         }
         Event::LimitHit { code, message } => format!("{code}: {message}"),
+        Event::DirectiveReceived { directive: Directive::Cancel } => "the Job is cancelled".to_owned(),
+        Event::DirectiveReceived { directive: Directive::Park } => "the namespace is suspended".to_owned(),
         Event::Parked { reason } => reason.to_string(),
         Event::Finished { outcome, .. } => format!("{}: {}", outcome.code, outcome.message),
     }
@@ -273,9 +280,9 @@ mod tests {
         let asked = Event::UserAsked { question, about: About::Draft };
         assert_eq!(gist(asked), "user.asked          q-1 Which? [A-17 | B-4]");
         let (text, by) = ("B-4".to_owned(), "jane".to_owned());
-        let replied = Event::UserReplied { question: id, text: text.clone(), by: by.clone() };
+        let replied = Event::UserReplied { question: id, text: text.clone(), by: by.clone(), nth: None };
         assert_eq!(gist(replied), "user.replied        q-1 by jane: B-4");
-        assert_eq!(gist(Event::UserMessage { text, by }), "user.message        jane: B-4");
+        assert_eq!(gist(Event::UserMessage { text, by, nth: None }), "user.message        jane: B-4");
         let codebase =
             BoundName { name: "src".into(), kind: ResourceType::Filesystem, rendering: Some("/resources/src".into()) };
         let token = BoundName { name: "token".into(), kind: ResourceType::Credential, rendering: None };

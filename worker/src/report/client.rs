@@ -10,7 +10,8 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(15);
-const MAX_REPLY: usize = 64 * 1024;
+/// All replies of a Job, each of 1 KiB of characters that JSON writes as six.
+const MAX_REPLY: usize = 256 * 1024;
 
 /// Why a report was not taken.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,11 @@
 use super::client::{Client, Failure};
 use super::news::{News, Told, due};
 use crate::backoff::Backoff;
+use crate::driver::Decided;
 use crate::stop::{Stop, Why};
-use bloomery_crds::report::Report;
+use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::run::JobIdentity;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -36,18 +38,20 @@ pub(super) struct Courier {
     /// Set once the operator has taken the news of the end, and acknowledged all events.
     pub end_heard: watch::Sender<bool>,
     pub stop: Stop,
+    /// Where what people have said is put.
+    pub inbox: Arc<Decided>,
 }
 
 impl Courier {
-    /// Tells the latest news until the end of all is told, the operator says that this attempt is superseded, or
+    /// Tells the latest news, and again and again that there are none, until the end of all is told, the operator says that this attempt is superseded, or
     /// nobody is left to have news. News that are overtaken by later ones are never told.
     pub async fn run(mut self) {
         let mut told: Option<Told> = None;
         let mut failures = Failures::default();
         loop {
-            let due = due(&self.news.borrow_and_update(), told.as_ref()).map(|at| at.max(failures.not_before));
+            let due = due(&self.news.borrow_and_update(), told.as_ref()).max(failures.not_before);
             let changed = tokio::select! {
-                () = sleep_until(due) => None,
+                () = tokio::time::sleep_until(due) => None,
                 changed = self.news.changed() => Some(changed),
             };
             match changed {
@@ -57,9 +61,9 @@ impl Courier {
             }
             let news = self.news.borrow_and_update().clone();
             match self.send(&news).await {
-                Ok(acknowledged) if news.end.is_none() => {
+                Ok(_) if news.end.is_none() => {
                     failures.healed();
-                    told = Some(Told { news, at: Instant::now(), acknowledged });
+                    told = Some(Told { news, at: Instant::now() });
                 }
                 Ok(true) => return,
                 Ok(false) => failures.add(&Failure::Unacknowledged),
@@ -82,19 +86,25 @@ impl Courier {
         let Sender { job, attempt, epoch } = self.sender.clone();
         let News { projection, waiting, hold, end } = news.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
-        let ack = self.client.send(&Report { job, attempt, epoch, projection, waiting, hold, end }).await?.ack;
-        let acknowledged = ack >= events;
+        let report = Report { job, attempt, epoch, projection, waiting, hold, end };
+        let directives = self.client.send(&report).await?;
+        let acknowledged = directives.ack >= events;
+        self.hear(directives);
         if is_end && acknowledged {
             self.end_heard.send_replace(true);
         }
         Ok(acknowledged)
     }
-}
 
-async fn sleep_until(due: Option<Instant>) {
-    match due {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
+    /// Hands on what the operator says. It says the same with every reply, as long as it is so: only the first counts.
+    fn hear(&self, said: Directives) {
+        if said.cancel {
+            self.stop.ask(Why::Cancelled);
+        }
+        if said.park {
+            self.stop.ask(Why::Suspended);
+        }
+        self.inbox.put(said.replies);
     }
 }
 

@@ -41,12 +41,17 @@ struct Stand {
     operator: Operator,
     dir: tempfile::TempDir,
     stop: Stop,
+    inbox: Arc<Decided>,
 }
 
 impl Stand {
     async fn with(script: impl IntoIterator<Item = Reply>) -> Self {
-        let stand =
-            Self { operator: Operator::start(script).await, dir: tempfile::tempdir().unwrap(), stop: Stop::default() };
+        let stand = Self {
+            operator: Operator::start(script).await,
+            dir: tempfile::tempdir().unwrap(),
+            stop: Stop::default(),
+            inbox: Arc::default(),
+        };
         fs::write(stand.token(), "token-1\n").unwrap();
         stand
     }
@@ -60,7 +65,7 @@ impl Stand {
     }
 
     fn reporter(&self) -> Reporter {
-        Reporter::start(self.client(), sender(), projection(1), self.stop.clone())
+        Reporter::start(self.client(), sender(), projection(1), self.stop.clone(), Arc::clone(&self.inbox))
     }
 
     async fn send(&self) -> Result<bloomery_crds::report::Directives, Failure> {
@@ -150,6 +155,36 @@ async fn an_attempt_that_is_superseded_is_stopped() {
     assert_eq!(stand.stop.wait().await.why, Why::Superseded);
     assert!(!reporter.end(projection(2), End::Finished, LONG).await);
     assert_eq!(stand.operator.taken().len(), 1);
+}
+
+#[rstest]
+#[case(Reply::Cancel, Why::Cancelled)]
+#[case(Reply::Park, Why::Suspended)]
+#[tokio::test]
+async fn what_the_operator_says_is_heard_with_any_reply_and_the_first_time_counts(
+    #[case] reply: Reply,
+    #[case] why: Why,
+) {
+    let stand = Stand::with([Reply::Ack, reply, reply]).await;
+    let reporter = stand.reporter();
+    stand.operator.until(|taken| taken.len() == 1).await;
+    assert!(stand.stop.asked().is_none());
+    reporter.waiting(Some(Waiting::McpUnavailable { message: "refused".into() }));
+    let asked = stand.stop.wait().await;
+    assert_eq!(asked.why, why);
+    reporter.waiting(None);
+    stand.operator.until(|taken| taken.len() == 3).await;
+    assert!(reporter.end(projection(2), End::Finished, LONG).await);
+    assert_eq!(stand.stop.asked().unwrap().since, asked.since);
+}
+
+#[tokio::test]
+async fn a_worker_with_no_news_asks_what_there_is_to_hear() {
+    let stand = Stand::with([Reply::Ack, Reply::Cancel]).await;
+    let _reporter = stand.reporter();
+    assert_eq!(stand.stop.wait().await.why, Why::Cancelled);
+    let taken = stand.operator.taken();
+    assert_eq!((taken.len(), taken[0].report.projection.log.events), (2, taken[1].report.projection.log.events));
 }
 
 #[tokio::test]

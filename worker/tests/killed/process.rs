@@ -5,7 +5,7 @@ use crate::operator::Operator;
 use crate::shop::{Shop, Silence};
 use crate::twelve_steps;
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{JobPart, McpEndpoint, ModelEndpoint, Revision, Sealed, VERSION, seal};
+use bloomery_crds::run::{GivenReply, JobPart, McpEndpoint, ModelEndpoint, Revision, Sealed, VERSION, seal};
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_worker::log::segment;
 use std::fs;
@@ -38,6 +38,8 @@ pub(crate) struct Stand {
     pub(crate) model: ModelServer,
     pub(crate) shop: Shop,
     operator: Operator,
+    /// What people have said in the Job's spec.
+    pub(crate) replies: Vec<GivenReply>,
     /// What the attempts have printed.
     pub(crate) printed: String,
 }
@@ -53,6 +55,7 @@ impl Stand {
             model: ModelServer::start(twelve_steps::script()).await,
             shop: Shop::start().await,
             operator: Operator::start([]).await,
+            replies: Vec::new(),
             printed: String::new(),
         }
     }
@@ -68,6 +71,7 @@ impl Stand {
         // What a worker that died still tells of the Job before is not of this one.
         self.number += 1;
         self.shop.clear();
+        self.replies.clear();
         self.printed.clear();
     }
 
@@ -166,7 +170,8 @@ impl Stand {
             }],
             resources: Vec::new(),
             approvals: Vec::new(),
-            replies: Vec::new(),
+            replies: self.replies.clone(),
+            continues: None,
             log: self.operator.known(&job),
             report: Some(self.operator.endpoint.clone()),
         };

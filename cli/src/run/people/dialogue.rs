@@ -64,7 +64,7 @@ pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Said, String> {
         Ask::Question(_) if line.is_empty() => Err("Type an answer; ^C parks the Job until you know it.".to_owned()),
         Ask::Question(open) => {
             let text = choice::meant(&open.question.choices, line).unwrap_or(line).to_owned();
-            Ok(Said::Replies { question: open.question.id.clone(), text, by: by.to_owned() })
+            Ok(Said::Replies { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
         }
     }
 }
@@ -170,7 +170,12 @@ A call of process_refund waits for finance and supervisor.
     fn an_answer_is_a_choice_or_words(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);
         let said = read(&Ask::Question(&open), line, "jane").ok();
-        let replies = |text: &str| Said::Replies { question: QuestionId::new(1), text: text.into(), by: "jane".into() };
+        let replies = |text: &str| Said::Replies {
+            question: QuestionId::new(1),
+            text: text.into(),
+            by: "jane".into(),
+            nth: None,
+        };
         assert_eq!(said, expected.map(replies));
     }
 

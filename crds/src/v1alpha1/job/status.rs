@@ -44,6 +44,10 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub tool_names: Vec<ToolName>,
+    /// The UID of the Job that this one continues, from the first pod on.
+    #[serde(rename = "continuedUID", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub continued_uid: Option<String>,
     /// What the Job waits for a person to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
@@ -63,7 +67,7 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
     /// `Ready`, `Reconciling` or `Stalled`; `Reported` where a report was lost, `SkillAsWritten` where a rule of the Skill
-    /// does not hold as it is written.
+    /// does not hold as it is written, `RepliesTaken` where a reply names no open question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
@@ -73,6 +77,11 @@ impl JobStatus {
     /// Whether the Job has ended.
     pub fn is_terminal(&self) -> bool {
         self.phase.is_some_and(Phase::is_terminal)
+    }
+
+    /// Whether the Job rests, without a pod, until a person has spoken.
+    pub fn awaits_people(&self) -> bool {
+        self.phase.is_some_and(Phase::awaits_people)
     }
 }
 
@@ -212,6 +221,9 @@ pub struct WaitingFor {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub questions: Vec<AskedQuestion>,
+    /// Since when the Job rests until a person has spoken; absent while a pod runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
 }
 
 /// A question that waits for a person.
@@ -237,6 +249,9 @@ pub struct AskedQuestion {
 impl AskedQuestion {
     /// The longest text, in bytes.
     pub const MAX_TEXT: usize = 1024;
+
+    /// How many choices are shown.
+    pub const MAX_CHOICES: usize = 8;
 
     /// The longest choice, in bytes.
     pub const MAX_CHOICE: usize = 128;

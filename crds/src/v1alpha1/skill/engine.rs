@@ -25,6 +25,7 @@ pub struct OutputContract {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.approvalExpiry) || duration(self.approvalExpiry) <= duration('8760h')").message("at most 8760h, which is a year").field_path(".approvalExpiry"))]
+#[x_kube(validation = Rule::new("!has(self.replyExpiry) || duration(self.replyExpiry) <= duration('8760h')").message("at most 8760h, which is a year").field_path(".replyExpiry"))]
 pub struct Engine {
     /// The name of a Model in this namespace. Default `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,6 +59,11 @@ pub struct Engine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::super::shared::duration_schema")]
     pub approval_expiry: Option<Duration>,
+    /// How long a Job waits for the answer to a question, as `72h`, at most `8760h`: then it ends as escalated. Default:
+    /// what the installation says (`replies.expiry` of the chart, 168h). A change counts for Jobs that wait already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::super::shared::duration_schema")]
+    pub reply_expiry: Option<Duration>,
 }
 
 /// What finds out which intent of the Skill a goal means. A Skill without intents has no use for it.

@@ -30,14 +30,24 @@ pub fn thoughts_are_kept_by_the_next_worker_too() -> Case {
         .suffering(Mishap::WorkerKilledWhileTheModelThinks)
 }
 
-/// The refund is made, and the server dies before it says so.
+/// The refund is made, and the server dies before it says so: a person found out.
 pub fn a_call_whose_server_died_is_left_to_a_person() -> Case {
-    Case::of(refunds(), "Refund order HOLD-5", refund_of("HOLD-5")).suffering(Mishap::ServerKilledAfterRefund("HOLD-5"))
+    let turns = [
+        call("check_eligibility", json!({"order_id": "HOLD-5"})),
+        call("process_refund", json!({"order_id": "HOLD-5", "amount": 25.9})).after_result("true"),
+        Turn::answer("HOLD-5").after_result("It happened, as"),
+    ];
+    Case::of(refunds(), "Refund order HOLD-5", conversation("HOLD-5", turns))
+        .suffering(Mishap::ServerKilledAfterRefund("HOLD-5"))
+        .answered(&["happened"])
 }
 
-/// The refund is made, and the worker dies before it hears of it: the next one does not call again.
+/// The refund is made, and the worker dies before it hears of it: the next one does not call again, and asks a person,
+/// who ends it there.
 pub fn a_call_whose_worker_died_is_left_to_a_person() -> Case {
-    Case::of(refunds(), "Refund order HOLD-6", refund_of("HOLD-6")).suffering(Mishap::WorkerKilledAfterRefund("HOLD-6"))
+    Case::of(refunds(), "Refund order HOLD-6", refund_of("HOLD-6"))
+        .suffering(Mishap::WorkerKilledAfterRefund("HOLD-6"))
+        .answered(&["stop"])
 }
 
 /// The server says of a tool something else than when the Job began: it is denied from then on, the others go on.

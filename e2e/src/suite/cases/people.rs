@@ -1,30 +1,53 @@
-//! What only a person can say, where nobody is there to be asked.
+//! What only a person can say: the Job rests until it is said.
 
 use serde_json::json;
 
 use super::GOAL;
-use crate::harness::{Turn, call, conversation, fails, refunds, tier_one};
+use crate::harness::{Turn, call, conversation, fails, refunds, say, tier_one};
 use crate::suite::Case;
 
-/// Asking is not offered, and who asks all the same is told so.
-pub fn a_question_that_nobody_hears_is_denied() -> Case {
+/// The model asks, and reads what is answered.
+pub fn a_question_waits_for_its_answer() -> Case {
     let turns = [
-        call("ask_user", json!({"text": "Is it broken?", "choices": ["yes", "no"]})).not_offered(&["ask_user"]),
-        call("check_eligibility", json!({"order_id": "A-17"})).after_result("there is no tool"),
+        call("ask_user", json!({"text": "Is it broken?", "choices": ["yes", "no"]})).offered(&["ask_user"]),
+        call("check_eligibility", json!({"order_id": "A-17"})).after_result("yes"),
         Turn::answer("A-17").after_result("eligible"),
     ];
-    Case::of(refunds(), GOAL, conversation("A-17", turns))
+    Case::of(refunds(), GOAL, conversation("A-17", turns)).answered(&["yes"])
+}
+
+/// What is asked in one answer is put at once; it goes on when all of it is answered.
+pub fn questions_are_put_together_and_so_are_answers() -> Case {
+    let turns = [
+        call("ask_user", json!({"text": "Is it broken?"})).and_call("ask_user", json!({"text": "Since when?"})),
+        Turn::answer("A-17").after_result("yesterday"),
+    ];
+    Case::of(refunds(), GOAL, conversation("A-17", turns)).answered(&["yes", "yesterday"])
 }
 
 /// The goal does not say what its intent requires.
-pub fn a_goal_that_leaves_out_what_is_required_ends() -> Case {
-    let conversation = conversation("money back", []).intent("intent_refund", json!({}));
-    Case::of(tier_one(), "I want my money back", conversation)
+pub fn a_goal_that_leaves_out_what_is_required_is_completed() -> Case {
+    let turns = [
+        call("verify_identity", json!({"order_id": "A-17", "email": "customer-17@example.com"}))
+            .after_feedback("order_id: A-17"),
+        call("check_eligibility", json!({"order_id": "A-17"})).after_result("true"),
+        call("process_refund", json!({"order_id": "A-17", "amount": 49.9})).after_result("true"),
+        Turn::answer("A-17").after_result("refunded"),
+    ];
+    let conversation = conversation("money back", turns).intent("intent_refund", json!({}));
+    Case::of(tier_one(), "I want my money back", conversation).answered(&["A-17"])
 }
 
-/// The gate finds that the answer depends on what only a person knows: the draft is handed over.
-pub fn an_answer_that_a_person_has_to_complete_is_handed_over() -> Case {
-    let turns = [call("check_eligibility", json!({"order_id": "A-17"})), Turn::answer("A-17").after_result("eligible")];
+/// The gate finds that the answer depends on what only a person knows: it is given anew with that.
+pub fn an_answer_that_a_person_has_to_complete_is_given_anew() -> Case {
+    let fields = json!({"order_id": "A-17", "status": "refunded", "next_steps": ["Keep the first one."]});
+    let turns = [
+        call("check_eligibility", json!({"order_id": "A-17"})),
+        Turn::answer("A-17").after_result("eligible"),
+        say(&format!("The second parcel of order A-17 is refunded.\n```json\n{fields}\n```"))
+            .after_feedback("the second one"),
+    ];
     let ruling = fails("GOAL_NOT_MET", "which of two parcels arrived broken", "CLARIFY_USER");
-    Case::of(refunds(), GOAL, conversation("A-17", turns).ruling(ruling))
+    let passes = json!({"passed": true, "score": 1.0, "reasons": []});
+    Case::of(refunds(), GOAL, conversation("A-17", turns).ruling(ruling).ruling(passes)).answered(&["the second one"])
 }

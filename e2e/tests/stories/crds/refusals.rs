@@ -249,6 +249,8 @@ async fn a_skill_with_a_bad_engine_is_refused_with_the_path_of_the_field() {
             ("spec.engine.approver", "should match", engine(json!({"approver": "The Boss"}))),
             ("spec.engine.approvalExpiry", "should match", engine(json!({"approvalExpiry": "0s"}))),
             ("spec.engine.approvalExpiry", "at most 8760h", engine(json!({"approvalExpiry": "8760h1s"}))),
+            ("spec.engine.replyExpiry", "should match", engine(json!({"replyExpiry": "soon"}))),
+            ("spec.engine.replyExpiry", "at most 8760h", engine(json!({"replyExpiry": "8760h1s"}))),
             ("spec.engine.limits.steps", "greater than or equal to 1", limits(json!({"steps": 0}))),
             ("spec.engine.limits.toolCalls", "greater than or equal to 1", limits(json!({"toolCalls": 0}))),
             ("spec.engine.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),
@@ -262,6 +264,7 @@ async fn a_skill_with_a_bad_engine_is_refused_with_the_path_of_the_field() {
 #[tokio::test]
 async fn a_bad_job_is_refused_with_the_path_of_the_field() {
     let limits = |limits: Value| json!({"limits": limits});
+    let replies = |reply: Value| json!({"replies": [reply]});
     story(async |tenant| {
         let cases = vec![
             ("spec.goal", "at least 1", json!({"goal": ""})),
@@ -275,6 +278,18 @@ async fn a_bad_job_is_refused_with_the_path_of_the_field() {
             ("spec.limits.toolCalls", "greater than or equal to 1", limits(json!({"toolCalls": 0}))),
             ("spec.limits.tokens", "greater than or equal to 1", limits(json!({"tokens": 0}))),
             ("spec.limits.duration", "should match", limits(json!({"duration": "soon"}))),
+            ("spec.continues", "should match", json!({"continues": "Refund 0"})),
+            ("spec.continues", "at least 1", json!({"continues": ""})),
+            ("spec.ttlSecondsAfterFinished", "greater than or equal to 0", json!({"ttlSecondsAfterFinished": -1})),
+            ("spec.ttlSecondsAfterFinished", "less than or equal to", json!({"ttlSecondsAfterFinished": 31_536_001})),
+            ("spec.replies[0].text", "at least 1", replies(json!({"question": "q-1", "text": ""}))),
+            ("spec.replies[0].text", "must say something", replies(json!({"text": " \n"}))),
+            ("spec.replies[0].text", "Required value", replies(json!({"question": "q-1"}))),
+            ("spec.replies[0].text", "1024", replies(json!({"text": "x".repeat(1025)}))),
+            ("spec.replies[0].text", "at most 1024 bytes", replies(json!({"text": "\u{e4}".repeat(600)}))),
+            ("spec.replies[0].question", "at least 1", replies(json!({"question": "", "text": "A-17"}))),
+            ("spec.replies[0].question", "16", replies(json!({"question": "q".repeat(17), "text": "A-17"}))),
+            ("spec.replies", "32", json!({"replies": vec![json!({"text": "A-17"}); 33]})),
         ];
         refuses_each(&tenant.jobs(), &job(), cases).await;
     })
@@ -406,6 +421,7 @@ async fn explain_says_what_each_field_is_for() {
             ("sj", "one conversation with a Skill"),
             ("sj.spec.resources", "What the Skill's resources are for this Job"),
             ("sj.status.waitingFor", "waits for a person"),
+            ("sj.spec.replies", "Only more can be added"),
             ("sj.spec.goal", "as a person would ask for it"),
             ("sj.status.gates.preTool", "The gate before every tool call"),
             ("model.spec.apiKey", "Leave it out for a server that asks for none"),

@@ -76,6 +76,72 @@ async fn what_a_job_binds_is_fixed() {
 }
 
 #[tokio::test]
+async fn what_a_job_continues_is_fixed() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        // A Skill that is not there: nobody starts a worker.
+        let absent = but(job(), &json!({"skill": "absent"}));
+        jobs.create("first", &absent).await;
+        jobs.create("follows", &but(absent, &json!({"continues": "first"}))).await;
+        let set = async |name: &str, of: Value| jobs.change(name, &json!({"spec": {"continues": of}})).await;
+        set("follows", json!("first")).await.expect("unchanged");
+        refused(set("follows", json!("second")).await, "spec.continues: ");
+        refused(set("follows", Value::Null).await, "make another Job");
+        refused(set("first", json!("follows")).await, "make another Job");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cancelled_job_stays_cancelled() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        jobs.create("cancelled", &but(job(), &json!({"skill": "absent"}))).await;
+        let set = async |cancel: Value| jobs.change("cancelled", &json!({"spec": {"cancel": cancel}})).await;
+        set(json!(false)).await.expect("said, and not so");
+        set(Value::Null).await.expect("not said");
+        set(json!(true)).await.expect("cancelled");
+        set(json!(true)).await.expect("unchanged");
+        refused(set(json!(false)).await, "spec.cancel: ");
+        refused(set(Value::Null).await, "cannot be taken back");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn replies_are_only_added_at_the_end() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        jobs.create("asks", &but(job(), &json!({"skill": "absent"}))).await;
+        let set = async |replies: Value| jobs.change("asks", &json!({"spec": {"replies": replies}})).await;
+        let (first, second) = (json!({"question": "q-1", "text": "A-17"}), json!({"text": "be quick"}));
+        set(json!([first])).await.expect("first set");
+        set(json!([first])).await.expect("unchanged");
+        set(json!([first, second])).await.expect("one more");
+        for (what, replies) in [
+            ("changed", json!([{"question": "q-1", "text": "A-18"}, second])),
+            ("changed question", json!([{"question": "q-2", "text": "A-17"}, second])),
+            ("question removed", json!([{"text": "A-17"}, second])),
+            ("question added", json!([first, {"question": "q-1", "text": "be quick"}])),
+            ("removed", json!([first])),
+            ("removed and another", json!([first, {"text": "be slow"}])),
+            ("another order", json!([second, first])),
+            ("one before", json!([{"text": "hello"}, first, second])),
+            ("all removed", Value::Null),
+            ("emptied", json!([])),
+        ] {
+            let sentence = set(replies).await.expect_err(what);
+            assert!(sentence.contains("spec.replies: "), "{what}: {sentence}");
+            assert!(sentence.contains("may have been heard"), "{what}: {sentence}");
+        }
+        let all: Vec<Value> =
+            [first, second].into_iter().chain((2..32).map(|n| json!({"text": format!("{n}")}))).collect();
+        set(json!(all)).await.expect("as many as there may be");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn limits_of_a_job_only_fall() {
     story(async |tenant| {
         let jobs = tenant.jobs();
@@ -106,7 +172,9 @@ async fn limits_of_a_job_only_fall() {
 async fn a_terminal_phase_is_never_left() {
     story(async |tenant| {
         let jobs = ended_job(tenant).await;
-        for other in ["Running", "Pending", "AwaitingApproval", "Failed", "Refused", "Escalated"] {
+        for other in
+            ["Running", "Pending", "AwaitingApproval", "AwaitingReply", "Failed", "Refused", "Escalated", "Cancelled"]
+        {
             refused(jobs.change_status("ended", &json!({"phase": other})).await, TERMINAL);
         }
         refused(jobs.remove_from_status("ended", "/status/phase").await, TERMINAL);

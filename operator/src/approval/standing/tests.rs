@@ -19,6 +19,7 @@ fn word(standing: Standing) -> String {
             let words = marks.iter().map(|mark| match mark {
                 Mark::Count(_) => "count",
                 Mark::Void { .. } => "void",
+                Mark::Withdraw { .. } => "withdraw",
             });
             words.collect::<Vec<_>>().join(" ")
         }
@@ -44,6 +45,11 @@ fn edited(change: impl FnOnce(&mut ApprovalSpec)) -> Approval {
     edited
 }
 
+/// Expired before its time.
+fn withdrawn(approval: Approval) -> Approval {
+    counted(approval, LATE)
+}
+
 const YES: ApprovalVerdict = ApprovalVerdict::Approve;
 const NO: ApprovalVerdict = ApprovalVerdict::Deny;
 const LATE: ApprovalVerdict = ApprovalVerdict::Expired;
@@ -57,7 +63,23 @@ const EXPIRY: i64 = 24 * 3600;
 #[case::one_decided(Some(decided(supervisor(), YES)), Some(finance()), Guard::Stands, 1, "count")]
 #[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), Guard::Stands, 1, "open")]
 #[case::both_count(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), Guard::Stands, 1, "decided")]
-#[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), Guard::Stands, 1, "decided")]
+#[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), Guard::Stands, 1, "withdraw")]
+#[case::and_then_the_other_is_withdrawn(
+    Some(withdrawn(supervisor())),
+    Some(counted(finance(), NO)),
+    Guard::Stands,
+    1,
+    "decided"
+)]
+#[case::one_denial_and_the_other_gone(None, Some(counted(finance(), NO)), Guard::Stands, 1, "decided")]
+#[case::one_denial_and_a_late_approval(
+    Some(decided(supervisor(), YES)),
+    Some(counted(finance(), NO)),
+    Guard::Stands,
+    1,
+    "count"
+)]
+#[case::one_denial_unguarded(Some(supervisor()), Some(counted(finance(), NO)), missing(), 1, "withdraw")]
 #[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), Guard::Stands, 1, "decided")]
 #[case::just_in_time(Some(supervisor()), Some(finance()), Guard::Stands, EXPIRY - 1, "open")]
 #[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), Guard::Stands, EXPIRY, "count")]
@@ -105,4 +127,16 @@ fn a_decision_counts_that_is_seen_in_time() {
     assert_eq!(counts(&spec, at(EXPIRY - 1)), YES);
     assert_eq!(counts(&spec, at(EXPIRY)), LATE);
     assert_eq!(counts(&supervisor().spec, at(EXPIRY)), LATE);
+}
+
+#[test]
+fn what_is_withdrawn_is_told_from_what_expired() {
+    let withdrawn = withdrawn(supervisor());
+    assert!(is_withdrawn(&withdrawn) && !is_open(&withdrawn));
+    let mut expired = withdrawn.clone();
+    expired.spec.expires_at.0 = at(1);
+    assert!(!is_withdrawn(&expired));
+    assert!(!is_withdrawn(&counted(supervisor(), NO)) && !is_withdrawn(&supervisor()));
+    assert!(is_open(&supervisor()) && !is_open(&decided(supervisor(), YES)));
+    assert_eq!(withdrawal(&decided(supervisor(), NO), "over"), None);
 }

@@ -19,7 +19,8 @@ pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
         resources: inputs.bound.resources.clone(),
         log: inputs.log.clone(),
         approvals: inputs.approvals.clone(),
-        replies: Vec::new(),
+        replies: inputs.replies.clone(),
+        continues: inputs.continues.clone(),
         report: Some(inputs.report.clone()),
     };
     let sealed = run::seal(&part)

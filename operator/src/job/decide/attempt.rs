@@ -47,7 +47,7 @@ pub(super) fn after(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
 }
 
 /// How the attempt was lost; none where it parked.
-fn lost_once(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> Option<Lost> {
+pub(super) fn lost_once(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> Option<Lost> {
     let message = pod.and_then(|pod| pod.message.as_ref());
     if is_parked(facts.status, recorded) || message.is_some_and(has_parked) {
         return None;

@@ -1,42 +1,92 @@
-//! What is done while a call waits for people: the Job has no pod, and goes on in its next attempt.
+//! What is done while people are waited for: the Job has no pod, and goes on in its next attempt.
 
 use super::attempt::pause;
-use super::{Act, Facts, Life, WorkerPod, next_look};
+use super::{Act, End, Facts, Life, WorkerPod, next_look};
 use crate::approval::standing::{Standing, standing};
-use bloomery_crds::v1alpha1::Attempt;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{AskedQuestion, Attempt};
 use k8s_openapi::jiff::SignedDuration;
 
+/// How much of a question stands in an outcome, in bytes.
+const MAX_QUESTION: usize = 256;
+
 /// What is to be done for a Job whose worker parked because a call is held.
-pub(super) fn act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
-    let next = Act::Start { attempt: recorded.number.saturating_add(1), after: None };
+pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
+    let next = next(recorded);
     let (name, uid) = facts.job;
     let standing = match facts.asked {
         Some(asked) => standing(name, uid, asked, facts.now),
         // No report has told which call it is.
         None => Standing::Missing,
     };
+    // Beside the call, questions may be open.
+    let is_answered = facts.answered && !questions(facts).is_empty();
     match standing {
         Standing::Settle(marks) => (Act::Settle(marks), None),
-        Standing::Unguarded(why) => (Act::Await(Some(why)), None),
-        Standing::Open(until) => (Act::Await(None), Some(until.duration_since(facts.now))),
-        Standing::Nobody => (Act::Await(None), None),
         Standing::Decided | Standing::Missing if let Some(pod) = pod.filter(|pod| is_alive(pod)) => {
             (Act::Await(None), next_look(pod, facts.now))
         }
         Standing::Decided => (next, None),
-        Standing::Missing => match told_again_in(facts, recorded, pod) {
-            left if left > SignedDuration::ZERO => (Act::Await(None), Some(left)),
-            _ => (next, None),
-        },
+        _ if is_answered && !pod.is_some_and(is_alive) => (next, None),
+        Standing::Unguarded(why) => (Act::Await(Some(why)), None),
+        Standing::Open(until) => (Act::Await(None), Some(until.duration_since(facts.now))),
+        Standing::Nobody => (Act::Await(None), None),
+        Standing::Missing => told_again(facts, recorded, pod),
     }
+}
+
+/// What is to be done for a Job whose worker parked because a question is open. Messages alone are no answer: they are
+/// heard when it goes on.
+pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
+    let questions = questions(facts);
+    if facts.answered || questions.is_empty() {
+        return match pod.filter(|pod| is_alive(pod)) {
+            Some(pod) => (Act::Await(None), next_look(pod, facts.now)),
+            None if facts.answered => (next(recorded), None),
+            // No report has told which question it is.
+            None => told_again(facts, recorded, pod),
+        };
+    }
+    match left(facts) {
+        Some((limit, left)) if left <= SignedDuration::ZERO => (Act::End(expired(questions, limit)), None),
+        left => (Act::Await(None), left.map(|(_, left)| left)),
+    }
+}
+
+fn next(recorded: &Attempt) -> Act {
+    Act::Start { attempt: recorded.number.saturating_add(1), after: None }
+}
+
+fn questions<'a>(facts: &Facts<'a>) -> &'a [AskedQuestion] {
+    facts.status.waiting_for.as_ref().map_or(&[], |waiting| &waiting.questions)
 }
 
 fn is_alive(pod: &WorkerPod) -> bool {
     matches!(pod.life, Life::Alive(_))
 }
 
-/// How long until a worker is started to tell the call again: it may be told in vain, again and again.
-fn told_again_in(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> SignedDuration {
+/// How long the Job may wait for a reply in all, and from now on.
+fn left(facts: &Facts) -> Option<(SignedDuration, SignedDuration)> {
+    let since = facts.status.waiting_for.as_ref()?.since.as_ref()?;
+    let limit = facts.reply_expiry?;
+    Some((limit, limit - facts.now.duration_since(since.0)))
+}
+
+/// The end of a Job whose question nobody has answered in time.
+fn expired(questions: &[AskedQuestion], limit: SignedDuration) -> End {
+    let asked: Vec<String> =
+        questions.iter().map(|asked| format!("{} ({:?})", asked.id, bounded(&asked.text, MAX_QUESTION))).collect();
+    let message = format!(
+        "nobody has answered {} within {limit:#}, which is how long a Job waits for a reply (engine.replyExpiry of the Skill): make another Job, and say in its goal what is asked",
+        asked.join(", ")
+    );
+    End { outcome: Outcome::new(OutcomeCode::UserNeeded, message), read_from: None }
+}
+
+/// Starts a worker that tells anew what is waited for, after a pause: it may be told in vain, again and again.
+fn told_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let ended = pod.and_then(WorkerPod::ended);
-    ended.map_or(SignedDuration::ZERO, |ended| pause(recorded.number) - facts.now.duration_since(ended))
+    let left = ended.map_or(SignedDuration::ZERO, |ended| pause(recorded.number) - facts.now.duration_since(ended));
+    if left > SignedDuration::ZERO { (Act::Await(None), Some(left)) } else { (next(recorded), None) }
 }

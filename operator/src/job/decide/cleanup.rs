@@ -1,7 +1,8 @@
 //! Which pods of a Job have served their time.
 
+use super::cancelling;
 use super::{Doomed, Facts, Life, WorkerPod};
-use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::outcome::OutcomeCode;
 use k8s_openapi::jiff::SignedDuration;
 
 /// How long the pod of a Job that has ended may take to end itself: it waits for an acknowledgement 120 s.
@@ -31,15 +32,22 @@ fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
         Life::Alive(_) if facts.status.is_terminal() => match facts.status.outcome.as_ref().map(|outcome| outcome.code)
         {
             Some(OutcomeCode::SkillDeleted) => Some(SignedDuration::ZERO),
+            // Made as it was cancelled, and never recorded: there is nothing that it could tell.
+            Some(OutcomeCode::Cancelled) if !is_recorded(facts, pod) => Some(SignedDuration::ZERO),
             _ => facts.status.completion_time.as_ref().map(|ended| FAREWELL - since(ended.0)),
         },
-        Life::Alive(_) => None,
+        Life::Alive(_) => cancelling::left(facts, pod),
     }
+}
+
+/// Whether a pod is of the attempt that is recorded.
+pub(super) fn is_recorded(facts: &Facts, pod: &WorkerPod) -> bool {
+    facts.status.attempt.as_ref().is_some_and(|recorded| recorded.number == pod.attempt)
 }
 
 /// Whether the end of this pod is all that is known of how its attempt went.
 fn is_needed(facts: &Facts, pod: &WorkerPod) -> bool {
     let recorded = facts.status.attempt.as_ref();
-    let is_settled = facts.status.is_terminal() || facts.status.phase == Some(Phase::AwaitingApproval);
+    let is_settled = facts.status.is_terminal() || facts.status.awaits_people();
     !is_settled && recorded.is_none_or(|recorded| pod.attempt >= recorded.number)
 }

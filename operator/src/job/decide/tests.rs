@@ -8,20 +8,37 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
+mod replies;
+
 const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 
 fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
+    let pods = read(now, status, pods);
+    decide(&Facts { skill_gone, ..facts(now, status, &pods) })
+}
+
+fn read(now: i64, status: &JobStatus, pods: &[Pod]) -> Vec<WorkerPod> {
     let recorded = status.attempt.as_ref();
-    let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect();
-    decide(&Facts {
+    pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect()
+}
+
+/// Of a Job that nobody wants anything of.
+fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a> {
+    Facts {
         job: ("refund", UID),
         status,
-        pods: &pods,
-        skill_gone,
+        pods,
+        skill_gone: false,
         asked: None,
+        left_open: &[],
+        cancelled_since: None,
+        suspended: false,
+        ttl: None,
+        answered: false,
+        reply_expiry: None,
         retention: RETENTION,
         now: at(now),
-    })
+    }
 }
 
 fn act_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Act {
@@ -37,6 +54,10 @@ fn silent(mut status: JobStatus, silent: u32) -> JobStatus {
     status
 }
 
+fn asked_by_message() -> TerminationMessage {
+    message(1, PodEnd::Parked(ParkReason::Reply), None)
+}
+
 fn held() -> TerminationMessage {
     message(1, PodEnd::Parked(ParkReason::Approval), None)
 }
@@ -49,6 +70,12 @@ fn parked() -> TerminationMessage {
 fn word(act: &Act) -> String {
     match act {
         Act::Rest => "rest".into(),
+        Act::Delete => "delete".into(),
+        Act::Suspend(None) => "suspend".into(),
+        Act::Suspend(Some(lost)) => format!("suspend silent={}", lost.silent),
+        Act::Cancel(problem) => {
+            problem.as_ref().map_or("cancel".into(), |problem| format!("cancel {}", problem.reason))
+        }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::Hold => "hold".into(),
         Act::Await(unasked) => if unasked.is_some() { "unguarded" } else { "await" }.into(),
@@ -83,6 +110,11 @@ fn word(act: &Act) -> String {
 #[case::parked_and_gone(status(1, Phase::Queued), vec![], 10, "start 2")]
 #[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], 10, "observe")]
 #[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], 11, "held by message")]
+#[case::asked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "held by message")]
+#[case::asked_and_not_told(status(1, Phase::AwaitingReply), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "start 2")]
+#[case::asked_and_not_told_yet(status(2, Phase::AwaitingReply), vec![ended_pod(2, 10, Some(asked_by_message()))], 11, "await")]
+#[case::asked_and_still_there(status(1, Phase::AwaitingReply), vec![pod(1, "Running")], 11, "await")]
+#[case::asked_and_gone(status(1, Phase::AwaitingReply), vec![], 5000, "start 2")]
 // Nobody knows which call: a worker tells it again.
 #[case::held_and_not_told(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, Some(held()))], 11, "start 2")]
 #[case::held_and_not_told_yet(status(2, Phase::AwaitingApproval), vec![ended_pod(2, 10, Some(held()))], 11, "await")]
@@ -239,20 +271,11 @@ fn starting_is_looked_at_again_when_it_takes_long() {
 
 fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now: i64) -> Decision {
     let status = status(1, Phase::AwaitingApproval);
-    let recorded = status.attempt.as_ref();
-    let pods: Vec<WorkerPod> = pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect();
+    let pods = read(now, &status, pods);
     let call = held_call();
     let names = crate::approval::names_of("refund", UID, &call);
     let asked = Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard };
-    decide(&Facts {
-        job: ("refund", UID),
-        status: &status,
-        pods: &pods,
-        skill_gone: false,
-        asked: Some(&asked),
-        retention: RETENTION,
-        now: at(now),
-    })
+    decide(&Facts { asked: Some(&asked), ..facts(now, &status, &pods) })
 }
 
 #[test]
@@ -277,3 +300,5 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
     // Never beside the pod before it.
     assert_eq!(waits_with(&[pod(1, "Running")], both(), Guard::Stands, 60).act, Act::Await(None));
 }
+
+mod wanted;

@@ -1,7 +1,6 @@
 use super::*;
-use crate::job::fixtures::{at, held_call, job, log, message, pod_uid, revision, stamp, status};
+use crate::job::fixtures::{asked, at, held_call, job, log, message, pod_uid, revision, stamp, status};
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::report::{End as PodEnd, ParkReason};
 use bloomery_crds::v1alpha1::{OutOfDomainAction, Usage, WaitingFor};
 use rstest::rstest;
 
@@ -11,6 +10,7 @@ fn made(attempt: u32) -> Made {
         uid: pod_uid(attempt),
         attempt,
         revision: revision(),
+        continued: None,
         created: Some(Time(at(1))),
     }
 }
@@ -112,7 +112,7 @@ fn held() -> JobStatus {
     standing.waiting_for = Some(WaitingFor {
         call: Some(held_call()),
         approvals: vec!["refund-a".into(), "refund-b".into()],
-        questions: Vec::new(),
+        ..WaitingFor::default()
     });
     with_health(standing.clone(), at_work(&standing), &stamp(40))
 }
@@ -141,6 +141,36 @@ fn a_hold_names_the_call_the_people_and_the_rules() {
 }
 
 #[test]
+fn a_question_that_only_the_pod_told() {
+    let message = message(1, PodEnd::Parked(ParkReason::Reply), None);
+    let after = next(&status(1, Phase::Running), &Applied::Held(Box::new(message)), &stamp(50));
+    assert_eq!(
+        (after.phase, told(&after, ConditionType::Reconciling).1.as_str()),
+        (Some(Phase::AwaitingReply), "AwaitingReply")
+    );
+    let lost = &conditions::find(&after.conditions, ConditionType::Reported).unwrap().message;
+    assert!(lost.contains("that a question waits was read from its termination message"), "{lost}");
+    assert_eq!(next(&after, &Applied::Nothing, &stamp(90)), after);
+}
+
+#[test]
+fn what_is_asked_says_how_to_answer_before_what_may_be_cut() {
+    let mut asks = status(1, Phase::AwaitingReply);
+    let mut waiting = asked(0);
+    waiting.questions[0].text = "t".repeat(1024);
+    waiting.questions[0].choices = vec!["c".repeat(128); 8];
+    waiting.questions[0].refused = Some("it is empty".into());
+    asks.waiting_for = Some(waiting);
+    let Health::Reconciling(_, message) = at_work(&asks) else { panic!("it waits") };
+    for what in ["kubectl bloomery reply refund --question q-1", "spec.replies", "it is empty", "q-2"] {
+        assert!(message.find(what).is_some_and(|at| at < 1024), "{what} is not in {message}");
+    }
+    // It has a pod again, and waits for nobody as long as that runs.
+    let again = next(&asks, &Applied::Started(made(2), None), &stamp(50));
+    assert_eq!((again.phase, again.waiting_for.unwrap().since), (Some(Phase::Starting), None));
+}
+
+#[test]
 fn a_job_that_ended_waits_for_nobody() {
     let end = End { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
     let ended = next(&held(), &Applied::Ended(end), &stamp(50));
@@ -166,11 +196,17 @@ fn an_end_that_is_none_people_wished_for_stalls(#[case] outcome: Outcome, #[case
 fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
     let mut standing = status(1, Phase::Running);
     let remarks = of_remarks(&["The tool x is not offered.".to_owned()]).unwrap();
-    standing.conditions = conditions::merge(&[], &[remarks], Some(3), &Time(at(9)));
+    let strays = of_strays(&["reply 1 is to q-9".to_owned()]).unwrap();
+    standing.conditions = conditions::merge(&[], &[remarks, strays], Some(3), &Time(at(9)));
     let end = End { outcome: Outcome::new(OutcomeCode::Stuck, "no way on"), read_from: None };
     for applied in [Applied::Paused(lost(0)), Applied::Started(made(2), None), Applied::Ended(end)] {
         let after = next(&standing, &applied, &stamp(50));
         assert_eq!(told(&after, ConditionType::SkillAsWritten), ("False".into(), "Differs".into()), "{applied:?}");
+        assert_eq!(
+            told(&after, ConditionType::RepliesTaken),
+            ("False".into(), "UnknownQuestion".into()),
+            "{applied:?}"
+        );
     }
     assert_eq!(of_remarks(&[]), None);
 }

@@ -2,8 +2,13 @@
 
 use crate::listing::{IN_A_CONDITION, listed};
 use bloomery_crds::conditions::{ConditionType, Health, Observation, Reason};
+use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, Phase};
-use bloomery_crds::v1alpha1::{HeldCall, JobStatus};
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{AskedQuestion, HeldCall, JobStatus};
+
+/// How much of a question stands in a condition, in bytes; all of it is in `status.waitingFor`.
+const MAX_QUESTION: usize = 256;
 
 /// What is said of a Job that has a pod, or had one that parked.
 pub fn at_work(status: &JobStatus) -> Health {
@@ -16,6 +21,7 @@ pub fn at_work(status: &JobStatus) -> Health {
             (Reason::Finalizing, format!("attempt {number} gave an answer, which its gate rules on"))
         }
         Some(Phase::AwaitingApproval) => (Reason::AwaitingApproval, held(status)),
+        Some(Phase::AwaitingReply) => (Reason::AwaitingReply, asked(status)),
         Some(Phase::Queued) => {
             (Reason::Parked, format!("attempt {number} parked with its log written, and goes on in a new pod"))
         }
@@ -29,9 +35,18 @@ pub fn of_outcome(outcome: &Outcome) -> Health {
     let message = format!("{}: {}", outcome.code, outcome.message);
     match outcome.phase() {
         Phase::Succeeded => Health::Ready(Reason::Succeeded, outcome.message.clone()),
+        // What a person wanted has come about.
+        Phase::Cancelled => Health::Ready(Reason::Cancelled, outcome.message.clone()),
         Phase::Escalated => Health::Stalled(Reason::Escalated, message),
         Phase::Refused => Health::Stalled(Reason::OutOfDomain, outcome.message.clone()),
-        _ => Health::Stalled(Reason::Failed, message),
+        Phase::Failed
+        | Phase::Pending
+        | Phase::Queued
+        | Phase::Starting
+        | Phase::Running
+        | Phase::AwaitingApproval
+        | Phase::AwaitingReply
+        | Phase::Finalizing => Health::Stalled(Reason::Failed, message),
     }
 }
 
@@ -48,6 +63,39 @@ fn held(status: &JobStatus) -> String {
         approvers => (approvers.join(" and "), format!("they decide by spec.decision of the Approval {approvals}")),
     };
     format!("the call {id} of {tool} waits for {approvers}: {how}; it is held because {reason}")
+}
+
+/// What is said of questions that wait for a person: the oldest of them, and how it is answered.
+fn asked(status: &JobStatus) -> String {
+    let questions = status.waiting_for.as_ref().map_or(&[][..], |waiting| &waiting.questions);
+    let [first, others @ ..] = questions else {
+        let log = status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path);
+        return format!("a question waits for a person, {log} says which; a new pod tells it again");
+    };
+    let AskedQuestion { id, text, choices, refused } = first;
+    let job = status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB");
+    // What to do comes first: Events cut what is long.
+    let mut message = format!(
+        "{id} asks {:?}: answer with kubectl bloomery reply {job} --question {id} TEXT, or add it to spec.replies of the Job",
+        bounded(text, MAX_QUESTION)
+    );
+    if let Some(refused) = refused {
+        message += &format!("; the last reply was not taken: {refused}");
+    }
+    if !others.is_empty() {
+        let others: Vec<&str> = others.iter().map(|other| other.id.as_str()).collect();
+        message += &format!("; {} are asked as well", others.join(", "));
+    }
+    if !choices.is_empty() {
+        message += &format!("; the choices are: {}", choices.join(", "));
+    }
+    message
+}
+
+/// Which replies belong nowhere; none where each has found its question.
+pub fn of_strays(strays: &[String]) -> Option<Observation> {
+    let message = listed(strays, IN_A_CONDITION);
+    (!strays.is_empty()).then(|| Observation::fails(ConditionType::RepliesTaken, Reason::UnknownQuestion, message))
 }
 
 /// What a worker remarked on the Skill; none where all of it holds as it is written.

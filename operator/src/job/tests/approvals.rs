@@ -7,12 +7,12 @@ use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, WaitingFor};
 
 const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
 
-fn path(approval: &Approval) -> String {
+pub(super) fn path(approval: &Approval) -> String {
     format!("{APPROVALS}/{}", approval.metadata.name.as_deref().unwrap())
 }
 
 /// An Approval that has not expired yet, by the clock.
-fn open(approver: &str) -> Approval {
+pub(super) fn open(approver: &str) -> Approval {
     let mut approval = approval(approver);
     let spec = &mut approval.spec;
     spec.expires_at = Time(Timestamp::from_second(4_000_000_000).unwrap());
@@ -26,18 +26,18 @@ fn expired(approver: &str) -> Approval {
     approval
 }
 
-fn put(api: &FakeApi, approval: &Approval) {
+pub(super) fn put(api: &FakeApi, approval: &Approval) {
     api.put(&path(approval), serde_json::to_value(approval).unwrap());
 }
 
 /// A Job whose worker parked with a call that supervisor and finance have to approve; its pod is gone.
-fn waiting() -> FakeApi {
+pub(super) fn waiting() -> FakeApi {
     let api = tenant();
     api.guard();
     let call = held_call();
     let approvals = crate::approval::names_of("refund", UID, &call);
     let mut waits = status(1, Phase::AwaitingApproval);
-    waits.waiting_for = Some(WaitingFor { call: Some(call), approvals, questions: Vec::new() });
+    waits.waiting_for = Some(WaitingFor { call: Some(call), approvals, ..WaitingFor::default() });
     waits.observed_generation = Some(1);
     waits.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
     let waits = super::super::status::with_conditions(
@@ -97,8 +97,15 @@ async fn with_the_last_decision_the_next_attempt_starts_and_knows_them() {
 async fn one_denial_is_enough() {
     let api = waiting();
     put(&api, &decided(open("supervisor"), ApprovalVerdict::Deny));
-    put(&api, &open("finance"));
+    let other = open("finance");
+    put(&api, &other);
     look(&api).await.unwrap();
+    api.writes();
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("replace {}", path(&other)), format!("status {}", path(&other))]);
+    let withdrawn = api.get(&path(&other));
+    assert_eq!(withdrawn["spec"]["decision"]["verdict"], "Expired");
+    assert_eq!(withdrawn["spec"]["decision"]["reason"], "the call is denied already");
     look(&api).await.unwrap();
     let given = part(&api, POD_2)["approvals"].clone();
     assert_eq!((given.as_array().unwrap().len(), &given[0]["verdict"]), (1, &json!("Deny")));
@@ -117,6 +124,8 @@ async fn what_nobody_decided_in_time_expires_and_so_does_what_came_too_late() {
         let expected: Vec<String> = writes.iter().map(|verb| format!("{verb} {}", path(&approval))).collect();
         assert_eq!(api.writes(), expected);
         assert_eq!(api.get(&path(&approval))["status"]["counted"]["verdict"], "Expired");
+        // Nobody else need decide.
+        look(&api).await.unwrap();
         look(&api).await.unwrap();
         assert_eq!(part(&api, POD_2)["approvals"][0]["verdict"], "Expired");
     }

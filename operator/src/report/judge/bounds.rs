@@ -5,7 +5,7 @@
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};
 use bloomery_crds::report::{Hold, MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAMES, Projection};
-use bloomery_crds::v1alpha1::{ApprovalSpec, HeldCall, ToolName, WorkflowProgress};
+use bloomery_crds::v1alpha1::{ApprovalSpec, AskedQuestion, HeldCall, Reply, ToolName, WaitingFor, WorkflowProgress};
 use serde_json::{Map, Value};
 
 /// How many workflows a status shows, and how many steps of each.
@@ -19,6 +19,9 @@ const MAX_TOOL: usize = 128;
 /// How many people a call may wait for, and how long the reason may be.
 const MAX_APPROVERS: usize = 8;
 const MAX_REASON: usize = 1024;
+
+/// The longest id of a question.
+const MAX_QUESTION_ID: usize = 16;
 
 /// What of a held call people could not be shown.
 pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
@@ -35,7 +38,8 @@ pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
 
 /// The first thing that does not fit, for the worker's log; none where all does.
 pub(super) fn fault(projection: &Projection) -> Option<String> {
-    let Projection { result, gates, workflows, tool_names, waiting_for, remarks, .. } = projection;
+    let Projection { result, gates, workflows, tool_names, waiting_for, remarks, stray_replies, replies_heard, .. } =
+        projection;
     let intent = gates.intent.as_ref();
     let call = waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     items("remarks", remarks.len(), MAX_REMARKS)
@@ -45,6 +49,10 @@ pub(super) fn fault(projection: &Projection) -> Option<String> {
         .or_else(|| items("toolNames", tool_names.len(), MAX_TOOL_NAMES))
         .or_else(|| tool_names.iter().find_map(of_tool_name))
         .or_else(|| call.and_then(of_call))
+        .or_else(|| waiting_for.as_ref().and_then(of_questions))
+        .or_else(|| items("strayReplies", stray_replies.len(), MAX_REMARKS))
+        .or_else(|| stray_replies.iter().find_map(|stray| over("a stray reply", stray.len(), MAX_REMARK, "bytes")))
+        .or_else(|| items("repliesHeard", usize::try_from(*replies_heard).unwrap_or(usize::MAX), Reply::MAX_REPLIES))
         .or_else(|| text("gates.intent.id", intent?.id.as_ref()?, MAX_NAME))
         .or_else(|| object("gates.intent.entities", &intent?.entities, MAX_ENTITIES))
         .or_else(|| object("result.fields", &result.as_ref()?.fields, MAX_FIELDS))
@@ -71,6 +79,21 @@ fn of_call(call: &HeldCall) -> Option<String> {
         .or_else(|| items("waitingFor.call.approvers", approvers.len(), MAX_APPROVERS))
         .or_else(|| approvers.iter().find_map(|approver| text("an approver", approver, MAX_NAME)))
         .or_else(|| text("waitingFor.call.reason", reason, MAX_REASON))
+}
+
+fn of_questions(waiting: &WaitingFor) -> Option<String> {
+    let questions = &waiting.questions;
+    items("waitingFor.questions", questions.len(), WaitingFor::MAX_QUESTIONS)
+        .or_else(|| questions.iter().find_map(of_question))
+}
+
+fn of_question(question: &AskedQuestion) -> Option<String> {
+    let AskedQuestion { id, text: asked, choices, refused } = question;
+    text("the id of a question", id, MAX_QUESTION_ID)
+        .or_else(|| text("a question", asked, AskedQuestion::MAX_TEXT))
+        .or_else(|| items("a question's choices", choices.len(), AskedQuestion::MAX_CHOICES))
+        .or_else(|| choices.iter().find_map(|choice| text("a choice", choice, AskedQuestion::MAX_CHOICE)))
+        .or_else(|| text("why a reply was not taken", refused.as_ref()?, AskedQuestion::MAX_REFUSED))
 }
 
 fn object(what: &str, value: &Map<String, Value>, max: usize) -> Option<String> {
@@ -106,7 +129,15 @@ mod tests {
         held["reason"] = json!("ä".repeat(MAX_REASON));
         held["approvers"] = json!(vec!["a".repeat(MAX_NAME); MAX_APPROVERS]);
         let mut whole = serde_json::to_value(projection).unwrap();
-        whole["waitingFor"] = json!({ "call": held });
+        let question = json!({
+            "id": "q".repeat(MAX_QUESTION_ID),
+            "text": "ä".repeat(AskedQuestion::MAX_TEXT),
+            "choices": vec!["ä".repeat(AskedQuestion::MAX_CHOICE); AskedQuestion::MAX_CHOICES],
+            "refused": "ä".repeat(AskedQuestion::MAX_REFUSED),
+        });
+        whole["waitingFor"] = json!({ "call": held, "questions": vec![question; WaitingFor::MAX_QUESTIONS] });
+        whole["strayReplies"] = json!(vec!["r".repeat(MAX_REMARK); MAX_REMARKS]);
+        whole["repliesHeard"] = json!(Reply::MAX_REPLIES);
         let steps = vec!["s".repeat(MAX_NAME); MAX_STEPS];
         whole["workflows"] = json!(vec![json!({ "name": "w", "required": true, "open": steps }); MAX_WORKFLOWS]);
         let name = json!({ "tool": "ä".repeat(MAX_TOOL), "alias": "a".repeat(MAX_NAME) });
@@ -145,6 +176,15 @@ mod tests {
     #[case::approvers("/waitingFor/call/approvers", json!(vec!["a"; 9]), "waitingFor.call.approvers: 9 items")]
     #[case::approver("/waitingFor/call/approvers/7", json!("a".repeat(65)), "an approver: 65")]
     #[case::reason("/waitingFor/call/reason", json!("r".repeat(1025)), "waitingFor.call.reason: 1025")]
+    #[case::questions("/waitingFor/questions", json!(vec![json!({ "id": "q-1", "text": "?" }); 9]), "waitingFor.questions: 9 items")]
+    #[case::question_id("/waitingFor/questions/7/id", json!("q".repeat(17)), "the id of a question: 17")]
+    #[case::question("/waitingFor/questions/7/text", json!("t".repeat(1025)), "a question: 1025")]
+    #[case::choices("/waitingFor/questions/7/choices", json!(vec!["c"; 9]), "a question's choices: 9 items")]
+    #[case::choice("/waitingFor/questions/7/choices/7", json!("c".repeat(129)), "a choice: 129")]
+    #[case::refused("/waitingFor/questions/7/refused", json!("r".repeat(257)), "why a reply was not taken: 257")]
+    #[case::strays("/strayReplies", json!(vec!["r"; 9]), "strayReplies: 9 items")]
+    #[case::stray("/strayReplies/7", json!("r".repeat(257)), "a stray reply: 257 bytes")]
+    #[case::heard("/repliesHeard", json!(33), "repliesHeard: 33 items")]
     #[case::intent("/gates/intent/id", json!("i".repeat(65)), "gates.intent.id: 65")]
     #[case::entities("/gates/intent/entities", of_size(2049), "gates.intent.entities: 2049 bytes")]
     #[case::fields("/result/fields", of_size(4097), "result.fields: 4097 bytes")]

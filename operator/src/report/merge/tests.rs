@@ -1,5 +1,6 @@
 use super::*;
-use crate::job::fixtures::{held_call, report, stamp, status};
+use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
 
@@ -111,6 +112,75 @@ fn a_worker_that_goes_on_after_a_decision_is_at_work_though_the_call_is_still_he
     assert_eq!(apply(&begun, &report(2, 2, 10, Phase::Running)).waiting_for, None);
 }
 
+/// A report of a worker that parks because questions are open.
+fn asking(events: u64) -> Report {
+    let mut asking = report(1, 1, events, Phase::AwaitingReply);
+    asking.projection.waiting_for = Some(WaitingFor { since: None, ..asked(0) });
+    asking.end = Some(End::Parked(ParkReason::Reply));
+    asking
+}
+
+#[test]
+fn a_question_rests_the_job_since_it_was_asked_and_nothing_takes_it_back() {
+    let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
+    assert!(is_now(&running, &asking(7)));
+    let waiting = apply(&running, &asking(7));
+    assert_eq!((waiting.phase, reason(&waiting).as_str()), (Some(Phase::AwaitingReply), "AwaitingReply"));
+    assert_eq!(waiting.waiting_for, Some(asked(9)));
+    let told = &conditions::find(&waiting.conditions, ConditionType::Reconciling).unwrap().message;
+    let expected = "q-1 asks \"Which order?\": answer with kubectl bloomery reply refund --question q-1 TEXT, or add it to \
+        spec.replies of the Job; q-2 are asked as well";
+    assert_eq!(told, expected);
+    assert_eq!(merge(&waiting, &asking(7), &stamp(99)), Merged::Nothing, "it waits since it was asked first");
+    for late in [report(1, 1, 4, Phase::Running), report(1, 1, 9, Phase::Running)] {
+        assert_eq!(apply(&waiting, &late).phase, Some(Phase::AwaitingReply));
+    }
+    // Said of the end, or with a drain in between: the log holds the question.
+    let mut drained = asking(7);
+    drained.end = Some(End::Parked(ParkReason::Drain));
+    let mut by_end = asking(7);
+    by_end.projection.phase = Phase::Running;
+    for report in [drained, by_end] {
+        assert_eq!(apply(&running, &report).phase, Some(Phase::AwaitingReply));
+    }
+    // Both: who approves is asked first.
+    let mut both = held(7);
+    both.projection.waiting_for.as_mut().unwrap().questions = asked(0).questions;
+    let both = apply(&running, &both);
+    assert_eq!((both.phase, both.waiting_for.unwrap().questions.len()), (Some(Phase::AwaitingApproval), 2));
+}
+
+#[test]
+fn a_job_that_asks_again_waits_anew() {
+    let waiting = apply(&status(1, Phase::Running), &asking(7));
+    let resumed = JobStatus { phase: Some(Phase::Starting), attempt: status(2, Phase::Starting).attempt, ..waiting };
+    let mut first = asking(8);
+    (first.attempt, first.epoch, first.end) = (2, 2, None);
+    first.projection.replies_heard = 1;
+    let begun = apply(&resumed, &first);
+    assert_eq!((begun.phase, begun.replies_heard), (Some(Phase::Running), Some(1)));
+    assert_eq!(begun.waiting_for.as_ref().unwrap().since, None, "it has a pod");
+    let mut again = asking(9);
+    (again.attempt, again.epoch) = (2, 2);
+    let Merged::Now(again) = merge(&begun, &again, &stamp(500)) else { panic!("it is told at once") };
+    assert_eq!(again.waiting_for.unwrap().since, Some(Time(at(500))));
+}
+
+#[test]
+fn a_reply_to_no_question_is_a_condition_as_long_as_it_is_told() {
+    let stray = "reply 1 is to q-9, which nobody has asked: \"A-17\"";
+    let mut strays = asking(7);
+    strays.projection.stray_replies = vec![stray.to_owned()];
+    let told = apply(&status(1, Phase::Running), &strays);
+    let condition = conditions::find(&told.conditions, ConditionType::RepliesTaken).unwrap();
+    assert_eq!(
+        (condition.status.as_str(), condition.reason.as_str(), condition.message.as_str()),
+        ("False", "UnknownQuestion", stray)
+    );
+    let later = apply(&status(1, Phase::Running), &asking(8));
+    assert_eq!(conditions::find(&later.conditions, ConditionType::RepliesTaken), None);
+}
+
 #[test]
 fn all_of_a_projection_stands_in_the_status() {
     let mut full = held(7);
@@ -193,7 +263,8 @@ fn reports() -> impl Strategy<Value = Vec<Report>> {
         // A log grows: later epochs have more events.
         places.into_iter().map(|(epoch, events)| (epoch, epoch * 100 + events)).collect::<Vec<_>>()
     });
-    let last_phases = prop::sample::select(vec![Phase::Running, Phase::Succeeded, Phase::AwaitingApproval]);
+    let last_phases =
+        prop::sample::select(vec![Phase::Running, Phase::Succeeded, Phase::AwaitingApproval, Phase::AwaitingReply]);
     (sorted, last_phases, prop::collection::vec(any::<bool>(), 8)).prop_map(|(places, last_phase, finalizing)| {
         let last = places.len() - 1;
         let phase = |at: usize| match finalizing[at] {
@@ -228,4 +299,42 @@ proptest! {
         }
         prop_assert_eq!(shuffled, in_order);
     }
+}
+
+#[test]
+fn a_report_does_not_say_that_a_job_is_not_being_cancelled_any_more() {
+    let standing = crate::job::status::next(
+        &status(1, Phase::Running),
+        &crate::job::applied::Applied::Cancelling(None),
+        &stamp(20),
+    );
+    let told = |status: &JobStatus| {
+        let told = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
+        (told.reason.clone(), told.message.clone())
+    };
+    assert_eq!(told(&standing).0, "Cancelling");
+    for phase in [Phase::Running, Phase::Finalizing] {
+        let merged = merge(&standing, &report(1, 1, 9, phase), &stamp(25));
+        let (Merged::Now(merged) | Merged::Later(merged)) = merged else { panic!("{merged:?}") };
+        assert_eq!(told(&merged), told(&standing));
+    }
+    let mut over = report(1, 1, 9, Phase::Cancelled);
+    over.projection.outcome = Some(Outcome::new(OutcomeCode::Cancelled, "The Job was cancelled."));
+    let Merged::Now(merged) = merge(&standing, &over, &stamp(25)) else { panic!("an end is told now") };
+    assert_eq!(
+        (merged.phase, conditions::find(&merged.conditions, ConditionType::Reconciling)),
+        (Some(Phase::Cancelled), None)
+    );
+    assert!(conditions::is_true(&merged.conditions, ConditionType::Ready));
+}
+
+#[test]
+fn a_worker_with_no_news_does_not_say_that_its_node_is_back() {
+    let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
+    let problem = crate::job::pods::Problem { reason: Reason::NodeLost, message: "the node n does not answer".into() };
+    let applied = crate::job::applied::Applied::Observed(Some(problem));
+    let lost = crate::job::status::next(&running, &applied, &stamp(20));
+    assert_eq!(reason(&lost), "NodeLost");
+    assert_eq!(merge(&lost, &report(1, 1, 3, Phase::Running), &stamp(25)), Merged::Nothing);
+    assert_eq!(reason(&apply(&lost, &report(1, 1, 4, Phase::Running))), "Running");
 }

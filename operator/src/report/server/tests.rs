@@ -234,3 +234,72 @@ async fn arguments_that_are_not_those_of_the_call_are_refused() {
     assert_eq!((status, answer.to_string().contains("hold.arguments")), (422, true), "{answer}");
     assert_eq!(api.writes(), [""; 0]);
 }
+
+#[tokio::test]
+async fn what_people_want_is_told_with_every_reply_and_repeated_reports_cost_nothing() {
+    let api = starting();
+    api.change(JOB, |job| {
+        job["spec"]["cancel"] = json!(true);
+        job["spec"]["replies"] = json!([{ "question": "q-1", "text": "A-17" }, { "text": "be quick" }]);
+    });
+    let annotations = json!({ bloomery_crds::names::ANNOTATION_SUSPEND: "true" });
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "acme", "annotations": annotations } });
+    api.put("/api/v1/namespaces/acme", namespace);
+    let router = endpoint(&api).await;
+    let said = json!({
+        "cancel": true, "park": true,
+        "replies": [{ "nth": 1, "question": "q-1", "text": "A-17" }, { "nth": 2, "text": "be quick" }],
+    });
+    let mut expected = said.clone();
+    expected["ack"] = json!(3);
+    // Merged, repeated, deferred.
+    for (events, acked) in [(3, 3), (3, 3), (4, 3)] {
+        expected["ack"] = json!(acked);
+        assert_eq!(post(&router, report(events, Phase::Running)).await, (200, expected.clone()));
+    }
+    let mut heard = fixtures::report(1, 1, 4, Phase::Running);
+    heard.projection.replies_heard = 1;
+    let (_, reply) = post(&router, serde_json::to_string(&heard).unwrap()).await;
+    assert_eq!(reply["replies"], json!([{ "nth": 2, "text": "be quick" }]));
+}
+
+#[tokio::test]
+async fn a_worker_that_has_nothing_new_costs_no_request() {
+    let api = starting();
+    // What the cache has is what stands: as after a moment.
+    let running = endpoint(&api).await;
+    post(&running, report(3, Phase::Running)).await;
+    let router = endpoint(&api).await;
+    post(&router, report(3, Phase::Running)).await;
+    api.writes();
+    api.reads();
+    let reviews = api.reviews();
+    for _ in 0..10 {
+        assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+    }
+    assert_eq!((api.writes().len(), api.reads().len(), api.reviews()), (0, 0, reviews));
+}
+
+#[tokio::test]
+async fn a_question_is_told_with_one_write_and_a_lie_about_it_is_refused() {
+    let api = starting();
+    let mut asking = fixtures::report(1, 1, 7, Phase::AwaitingReply);
+    asking.projection.waiting_for = Some(fixtures::asked(0));
+    asking.projection.replies_heard = 2;
+    asking.end = Some(bloomery_crds::report::End::Parked(bloomery_crds::report::ParkReason::Reply));
+    let router = endpoint(&api).await;
+    let body = serde_json::to_string(&asking).unwrap();
+    assert_eq!(post(&router, body.clone()).await, acked(7));
+    assert_eq!(post(&router, body).await, acked(7));
+    assert_eq!(api.writes(), [format!("status {JOB}")]);
+    let status = api.get(JOB)["status"].clone();
+    assert_eq!((&status["phase"], &status["repliesHeard"]), (&json!("AwaitingReply"), &json!(2)));
+    let waiting = &status["waitingFor"];
+    assert_eq!(waiting["questions"][1]["text"], "Which shop?");
+    assert_ne!(waiting["since"], json!(fixtures::at(0)), "since when, the operator says");
+
+    asking.projection.waiting_for.as_mut().unwrap().questions[0].text = "x".repeat(1025);
+    let (status, answer) = post(&router, serde_json::to_string(&asking).unwrap()).await;
+    assert_eq!((status, answer.to_string().contains("a question: 1025")), (422, true), "{answer}");
+}

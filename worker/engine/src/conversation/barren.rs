@@ -32,8 +32,8 @@ impl Barren {
             self.since_parked += 1;
         } else {
             self.since_parked = 0;
-            // A worker that only parks has started and stopped as it should, and got no further.
-            if !matches!(event, Event::Parked { .. }) {
+            // A worker that only parks, or is told to, has started and stopped as it should, and got no further.
+            if !matches!(event, Event::Parked { .. } | Event::DirectiveReceived { .. }) {
                 self.all = 0;
             }
         }

@@ -47,6 +47,7 @@ pub(crate) fn run() -> Run {
         limits: EffectiveLimits::DEFAULT,
         resources: Vec::new(),
         context_window: 128_000,
+        continues: None,
         people: false,
         has_notes: false,
         max_output: 4_096,

@@ -46,7 +46,7 @@ impl Conversation {
     }
 
     /// Whether what somebody says changes anything: a decision that was heard before, or is about another call, other
-    /// arguments or nobody who has to approve, does not.
+    /// arguments or nobody who has to approve, does not; nor does a reply of the Job's spec that was heard before.
     pub fn awaits(&self, said: &Said) -> bool {
         let waits_for = |id: &CallId, decision: &Decision| {
             let held = self.calls.iter().find(|call| &call.id == id && call.state == CallState::Held);
@@ -57,7 +57,9 @@ impl Conversation {
                 |call| matches!(&call.arguments, Some(Arguments::Canonical(arguments)) if arguments.digest() == digest),
             ),
             Said::Denies { call, decision } => waits_for(call, decision).is_some(),
-            Said::Replies { .. } | Said::Message { .. } => true,
+            Said::Replies { nth, .. } | Said::Message { nth, .. } => {
+                nth.is_none_or(|nth| nth > self.questions.replies_heard())
+            }
         }
     }
 
@@ -75,9 +77,11 @@ impl Conversation {
     }
 
     /// A reply that fits no open question is kept, to be shown; one that is no answer leaves its question open.
-    pub(super) fn user_replied(&mut self, seq: u64, id: &QuestionId, text: &str, by: &str) {
+    pub(super) fn user_replied(&mut self, seq: u64, id: &QuestionId, text: &str, by: &str, nth: Option<u32>) {
         let Some(about) = self.questions.about(id) else {
-            self.questions.keep_stray(StrayReply { question: id.clone(), text: text.to_owned(), by: by.to_owned() });
+            let answered = self.questions.was_asked(id);
+            let (question, text, by) = (id.clone(), text.to_owned(), by.to_owned());
+            self.questions.keep_stray(StrayReply { question, text, by, nth, answered });
             return;
         };
         match self.take_answer(seq, &about, text, by) {

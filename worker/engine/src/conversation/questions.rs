@@ -25,6 +25,10 @@ pub struct StrayReply {
     pub text: String,
     /// Who said it.
     pub by: String,
+    /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+    pub nth: Option<u32>,
+    /// Whether the question was asked, and answered before; nobody asked it otherwise.
+    pub answered: bool,
 }
 
 /// The questions so far.
@@ -34,6 +38,7 @@ pub struct Questions {
     open: Vec<OpenQuestion>,
     stray: Vec<StrayReply>,
     strays: u32,
+    replies_heard: u32,
 }
 
 impl Questions {
@@ -56,6 +61,11 @@ impl Questions {
         }
     }
 
+    /// Remembers that this reply of the Job's spec was heard, whatever came of it.
+    pub(super) fn heard(&mut self, nth: Option<u32>) {
+        self.replies_heard = self.replies_heard.max(nth.unwrap_or(0));
+    }
+
     pub(super) fn keep_stray(&mut self, reply: StrayReply) {
         self.strays += 1;
         if self.stray.len() == MAX_STRAY {
@@ -67,6 +77,16 @@ impl Questions {
     /// How many there were.
     pub fn asked(&self) -> u32 {
         self.asked
+    }
+
+    /// Whether a question of this id was ever asked.
+    pub fn was_asked(&self, id: &QuestionId) -> bool {
+        (1..=self.asked).any(|n| QuestionId::new(n) == *id)
+    }
+
+    /// How many replies of the Job's spec were heard: all up to this one, which are not taken again.
+    pub fn replies_heard(&self) -> u32 {
+        self.replies_heard
     }
 
     /// Those that wait for their answer, oldest first.

@@ -1,8 +1,10 @@
 mod approvals;
+mod cancelled;
 mod context;
 mod drift;
 mod long;
 mod questions;
+mod replies;
 mod seed;
 mod seed_002;
 mod stages;

@@ -3,7 +3,7 @@
 use super::{
     Budget, Call, CallState, Conversation, DEFAULT_RETRIES, Finalizing, Intention, Questions, Selecting, Stall, calls,
 };
-use crate::event::{CallId, ContextPart, ModelFailure, WholeResult};
+use crate::event::{CallId, ContextKind, ContextPart, ModelFailure, WholeResult};
 use crate::gate::rules::Rules;
 use crate::gate::schema::Schema;
 use crate::run::Run;
@@ -87,6 +87,12 @@ impl Conversation {
         self.context.as_deref()
     }
 
+    /// What was asked and answered in the Job that this one follows up.
+    pub fn earlier(&self) -> Option<&str> {
+        let part = self.context()?.iter().find(|part| part.kind == ContextKind::Earlier)?;
+        part.fault.is_none().then_some(part.text.as_str())
+    }
+
     /// How far the intent is known.
     pub fn intention(&self) -> &Intention {
         &self.intention
@@ -110,6 +116,11 @@ impl Conversation {
     /// What people were asked.
     pub fn questions(&self) -> &Questions {
         &self.questions
+    }
+
+    /// Whether a person has cancelled the Job: it ends, and nothing more is done.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
     }
 
     /// Who ended it at a call that nobody knows about.

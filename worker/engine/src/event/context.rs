@@ -29,6 +29,8 @@ pub enum ContextKind {
     RecentChanges,
     /// A note of the memory bank, or the list of them.
     MemoryBank,
+    /// What was asked and answered in the Job that this one follows up, and in those before it.
+    Earlier,
 }
 
 impl ContextKind {

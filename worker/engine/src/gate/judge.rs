@@ -16,9 +16,9 @@ const MAX_FIELDS: usize = 64;
 const MAX_DETAIL: usize = 256;
 const MAX_FIELD: usize = 128;
 
-/// The question whether a draft may go to the person: Job goal, the Skill's problem and goals, acceptance criteria,
+/// The question whether a draft may go to the person: what is [`wanted`](crate::ask::wanted), the Skill's problem and goals, acceptance criteria,
 /// all guardrails, required fields, and the draft's prose and fields.
-pub fn prompt(skill: &SkillSpec, goal: &str, prose: &str, fields: &Map<String, Value>) -> Prompt {
+pub fn prompt(skill: &SkillSpec, wanted: &str, prose: &str, fields: &Map<String, Value>) -> Prompt {
     let mut parts = vec![ROLE.to_owned()];
     let mut section = |title: &str, text: String| {
         if !text.is_empty() {
@@ -35,7 +35,7 @@ pub fn prompt(skill: &SkillSpec, goal: &str, prose: &str, fields: &Map<String, V
     parts.push(DATA.to_owned());
     let mut user = vec![
         "Goal of the person:".to_owned(),
-        data("goal", goal),
+        wanted.to_owned(),
         "Draft of the agent's answer:".to_owned(),
         data("draft", prose),
     ];

@@ -1,4 +1,5 @@
 use super::*;
+use crate::ask::data;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
@@ -32,7 +33,7 @@ fn intents() -> Intents {
 
 #[test]
 fn the_whole_prompt() {
-    let prompt = prompt(&skill(), "Refund order A-17");
+    let prompt = prompt(&skill(), &data("goal", "Refund order A-17"));
     insta::assert_snapshot!(format!("{}\n=====\n{}", prompt.system, prompt.user));
 }
 

@@ -44,9 +44,9 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     Some(effect(call, conversation))
 }
 
-/// Ends what can no longer be done, so that each call has its one result.
+/// Ends what can no longer be done, so that each call has its one result. One that was sent was not skipped.
 pub(super) fn skip_rest(conversation: &Conversation, because: &Call) -> Vec<Event> {
-    let rest = conversation.calls().iter().filter(|call| !call.is_settled());
+    let rest = conversation.calls().iter().filter(|call| !call.is_settled() && !call.is_under_way(conversation));
     rest.map(|call| Event::ToolSkipped { call: call.id.clone(), because: because.id.clone() }).collect()
 }
 

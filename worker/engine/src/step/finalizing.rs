@@ -5,7 +5,7 @@ use crate::conversation::Conversation;
 use crate::event::{About, Event, ModelFailure, Polish};
 use crate::gate::finalization::{self, Ruled};
 use crate::gate::{feedback, judge};
-use crate::{people, polish, prompt};
+use crate::{ask, people, polish, prompt};
 use bloomery_crds::v1alpha1::Stage;
 
 /// The next step of an answer, or nothing where none waits.
@@ -21,7 +21,7 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         Ruled::NeedsJudge => {
             let run = conversation.run();
             let result = finalization::result(draft, conversation, false);
-            let ask = judge::prompt(&run.skill, &run.goal, &result.text, &result.fields);
+            let ask = judge::prompt(&run.skill, &ask::wanted(conversation), &result.text, &result.fields);
             asking::stage(conversation, Stage::Finalization, ask, finalizing.question().complaint())
         }
     })

@@ -45,13 +45,13 @@ impl Finding {
 /// What the model reads of a call that happened.
 pub(crate) fn happened(by: &str) -> String {
     format!(
-        "The call was sent, and its answer was lost. {by} found out that it happened. What it answered is not known."
+        "The call was sent, and its answer was lost. It happened, as {by} found out. What it answered is not known."
     )
 }
 
 /// What the model reads of a call that did not happen.
 pub(crate) fn did_not(by: &str) -> String {
-    format!("The call was sent, and its answer was lost. {by} found out that it did not happen.")
+    format!("The call was sent, and its answer was lost. It did not happen, as {by} found out.")
 }
 
 /// The next step where nobody knows what a call did: it comes before everything else, ends included.
@@ -84,7 +84,7 @@ fn question(call: &Call) -> String {
 
 fn end(call: &Call, conversation: &Conversation) -> Vec<Event> {
     let mut events = calls::skip_rest(conversation, call);
-    let stopped = conversation.stopped_by().map(|by| format!(" {by} ended the Job here.")).unwrap_or_default();
+    let stopped = conversation.stopped_by().map(|by| format!(" The Job was ended here by {by}.")).unwrap_or_default();
     let message = format!(
         "The call {} of {} was sent, and its answer was lost: {}. Find out whether it happened before anything is \
          done again; it was not repeated.{stopped}",

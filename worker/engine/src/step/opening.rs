@@ -2,9 +2,9 @@
 
 use super::{Step, asking};
 use crate::conversation::Conversation;
-use crate::event::{About, BoundName, Event, ModelFailure};
+use crate::event::{About, BoundName, ContextKind, Event, ModelFailure};
 use crate::run::Run;
-use crate::{intent, people, prompt};
+use crate::{ask, intent, people, prompt};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{BankUse, DetectedIntent, Intents, OutOfDomainAction, Stage};
@@ -20,9 +20,10 @@ pub(super) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         if conversation.context().is_none() && wants_context(run) {
             return Some(Step::GatherContext);
         }
-        let event = match prompt::system(conversation) {
-            Ok(system) => opened(conversation, system),
-            Err(why) => unusable(&why),
+        let event = match (lost_thread(conversation), prompt::system(conversation)) {
+            (Some(lost), _) => lost,
+            (None, Ok(system)) => opened(conversation, system),
+            (None, Err(why)) => unusable(&why),
         };
         return Some(Step::Record(vec![event]));
     }
@@ -41,7 +42,9 @@ fn wants_context(run: &Run) -> bool {
         .context
         .as_ref()
         .is_some_and(|context| context.project_structure == Some(true) || context.recent_changes == Some(true));
-    has_notes || is_wanted && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
+    has_notes
+        || run.continues.is_some()
+        || is_wanted && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
 }
 
 fn bound_name(resource: &BoundResource) -> BoundName {
@@ -68,6 +71,21 @@ fn opened(conversation: &Conversation, system: String) -> Event {
     }
 }
 
+/// The end of a follow-up that does not know what it follows up: it would make it up.
+fn lost_thread(conversation: &Conversation) -> Option<Event> {
+    let name = conversation.run().continues.as_ref()?;
+    if conversation.earlier().is_some() {
+        return None;
+    }
+    let parts = conversation.context().unwrap_or_default();
+    let fault = parts.iter().find(|part| part.kind == ContextKind::Earlier).and_then(|part| part.fault.as_deref());
+    let message = format!(
+        "What was said in {name}, which this Job continues, is not known: {} Make another Job whose goal says it.",
+        fault.unwrap_or("it was not looked for.")
+    );
+    Some(Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, message), result: None })
+}
+
 fn unusable(why: &str) -> Event {
     let message =
         format!("The Skill's role.persona cannot be rendered for this Job: {why}. Mend it, and make another Job.");
@@ -86,7 +104,7 @@ fn detect<'a>(conversation: &'a Conversation, intents: &Intents) -> Step<'a> {
     }
     let run = conversation.run();
     let Some(answer) = question.answer() else {
-        let ask = intent::prompt(&run.skill, &run.goal);
+        let ask = intent::prompt(&run.skill, &ask::wanted(conversation));
         return asking::stage(conversation, Stage::Intent, ask, question.complaint());
     };
     Step::Record(vec![match intent::read(answer, intents) {

@@ -71,9 +71,12 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
         stand.people = None;
         drop(desk);
         let desk = Desk::new(|asks| match &asks[0] {
-            Ask::Question(open) => {
-                Does::Says(Said::Replies { question: open.question.id.clone(), text: "A-17".into(), by: "jane".into() })
-            }
+            Ask::Question(open) => Does::Says(Said::Replies {
+                question: open.question.id.clone(),
+                text: "A-17".into(),
+                by: "jane".into(),
+                nth: None,
+            }),
             Ask::Call(_) => Does::Leaves,
         });
         stand.people = Some(Arc::new(desk));
@@ -98,9 +101,12 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
 #[tokio::test]
 async fn a_drain_while_somebody_thinks_parks_at_once(#[case] at: usize) {
     let obliges_until = move |asks: &[Ask<'_>]| match (&asks[0], at) {
-        (Ask::Question(open), 2) => {
-            Does::Says(Said::Replies { question: open.question.id.clone(), text: "A-17".into(), by: "jane".into() })
-        }
+        (Ask::Question(open), 2) => Does::Says(Said::Replies {
+            question: open.question.id.clone(),
+            text: "A-17".into(),
+            by: "jane".into(),
+            nth: None,
+        }),
         _ => Does::Thinks,
     };
     let (mut stand, desk) = stand(Refund::Answers, Desk::new(obliges_until)).await;
@@ -121,8 +127,8 @@ async fn what_people_say_by_themselves_is_taken_between_requests() {
     let (stand, desk) = stand(Refund::Answers, Desk::obliging()).await;
     let by = || "jane".to_owned();
     *desk.unasked.lock().unwrap() = vec![
-        Said::Message { text: "be quick".into(), by: by() },
-        Said::Replies { question: QuestionId::new(9), text: "to nobody".into(), by: by() },
+        Said::Message { text: "be quick".into(), by: by(), nth: None },
+        Said::Replies { question: QuestionId::new(9), text: "to nobody".into(), by: by(), nth: None },
     ];
     assert_eq!(stand.run(1).await, Exit::Finished);
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);

@@ -18,15 +18,15 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 /// A Job whose people can be asked.
-fn attended() -> Run {
+pub(super) fn attended() -> Run {
     Run { people: true, ..run() }
 }
 
-fn ask(text: &str) -> (&'static str, Value) {
+pub(super) fn ask(text: &str) -> (&'static str, Value) {
     ("ask_user", json!({"text": text}))
 }
 
-fn world(run: Run, answers: Vec<Answer>, people: People) -> World {
+pub(super) fn world(run: Run, answers: Vec<Answer>, people: People) -> World {
     let mut world = World::new(run, answers, ALL_WELL);
     world.people = people;
     world.play_out();
@@ -51,18 +51,18 @@ fn reply(open: &[Ask<'_>], answer: impl Fn(&[String]) -> String) -> Option<Said>
     open.iter().find_map(|ask| match ask {
         Ask::Question(open) => {
             let text = answer(&open.question.choices);
-            Some(Said::Replies { question: open.question.id.clone(), text, by: "jane".into() })
+            Some(Said::Replies { question: open.question.id.clone(), text, by: "jane".into(), nth: None })
         }
         Ask::Call(_) => None,
     })
 }
 
-fn replies(n: u32, text: &str) -> Event {
-    Said::Replies { question: QuestionId::new(n), text: text.into(), by: "jane".into() }.into()
+pub(super) fn replies(n: u32, text: &str) -> Event {
+    Said::Replies { question: QuestionId::new(n), text: text.into(), by: "jane".into(), nth: None }.into()
 }
 
-fn message(text: &str) -> Event {
-    Said::Message { text: text.into(), by: "jane".into() }.into()
+pub(super) fn message(text: &str) -> Event {
+    Said::Message { text: text.into(), by: "jane".into(), nth: None }.into()
 }
 
 fn results(conversation: &Conversation) -> Vec<&str> {
@@ -75,7 +75,7 @@ fn said_by_users(conversation: &Conversation) -> Vec<&str> {
     turns.filter_map(|turn| if let Turn::User(text) = turn { Some(text.as_str()) } else { None }).collect()
 }
 
-fn open(world: &World) -> Vec<(String, About)> {
+pub(super) fn open(world: &World) -> Vec<(String, About)> {
     let open = world.conversation.questions().open().iter();
     open.map(|open| (open.question.id.to_string(), open.about.clone())).collect()
 }
@@ -144,8 +144,14 @@ fn a_reply_that_fits_no_open_question_changes_nothing_and_is_kept_to_be_shown() 
     world.record(replies(1, "or B-4"));
     world.play_out();
     assert_eq!((code(&world), results(&world.conversation)), (OutcomeCode::Succeeded, vec!["A-17"]));
-    let stray = |n, text: &str| StrayReply { question: QuestionId::new(n), text: text.into(), by: "jane".into() };
-    let kept = [stray(1, "before it was asked"), stray(7, "to nobody"), stray(1, "or B-4")];
+    let stray = |n, text: &str, answered| StrayReply {
+        question: QuestionId::new(n),
+        text: text.into(),
+        by: "jane".into(),
+        nth: None,
+        answered,
+    };
+    let kept = [stray(1, "before it was asked", false), stray(7, "to nobody", false), stray(1, "or B-4", true)];
     assert_eq!(world.conversation.questions().stray(), kept);
     for n in 10..30 {
         world.record(replies(n, "?"));
@@ -265,7 +271,7 @@ fn a_lost_call_that_happened_is_completed_and_the_rest_goes_on() {
     });
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     let results = results(&world.conversation);
-    assert!(results[0].contains("jane found out that it happened"), "{results:?}");
+    assert!(results[0].contains("It happened, as jane found out"), "{results:?}");
     assert_eq!((&results[1..], world.effects.len()), (["ok", "ok"].as_slice(), 2));
     assert_history_is_well_formed(&world.conversation);
 }
@@ -275,7 +281,7 @@ fn a_lost_call_that_did_not_happen_has_failed_and_is_not_sent_again() {
     let world = loses_the_refund(|open| reply(open, |choices| choices[1].clone()));
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     let results = results(&world.conversation);
-    assert!(results[0].starts_with("Failed:") && results[0].contains("it did not happen"), "{results:?}");
+    assert!(results[0].starts_with("Failed:") && results[0].contains("It did not happen"), "{results:?}");
     assert!(results[1].starts_with("Skipped:"), "{results:?}");
     assert_eq!((results[2], world.effects.len()), ("ok", 1));
 }
@@ -285,7 +291,7 @@ fn a_lost_call_at_which_a_person_stops_ends_as_indeterminate() {
     let world = loses_the_refund(|open| reply(open, |choices| choices[2].clone()));
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::ToolIndeterminate, 1));
     let message = &world.conversation.outcome().unwrap().message;
-    assert!(message.ends_with("it was not repeated. jane ended the Job here."), "{message}");
+    assert!(message.ends_with("it was not repeated. The Job was ended here by jane."), "{message}");
     assert_history_is_well_formed(&world.conversation);
 }
 
@@ -347,8 +353,8 @@ fn a_message_is_new_evidence() {
 
 #[test]
 fn what_people_say_is_bounded() {
-    let Event::UserMessage { text, by } =
-        Event::from(Said::Message { text: "x".repeat(1 << 20), by: "j".repeat(1 << 20) })
+    let Event::UserMessage { text, by, nth: _ } =
+        Event::from(Said::Message { text: "x".repeat(1 << 20), by: "j".repeat(1 << 20), nth: None })
     else {
         panic!("another event")
     };

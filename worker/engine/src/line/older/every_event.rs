@@ -10,7 +10,7 @@ use super::super::{Chain, Entry, Stamp};
 use super::{read, source};
 use crate::conversation::Conversation;
 use crate::conversation::fixture::run;
-use crate::event::{About, Arguments, ContextKind, Event, FinalRuling, ModelFailure, Polish, Selector};
+use crate::event::{About, Arguments, ContextKind, Directive, Event, FinalRuling, ModelFailure, Polish, Selector};
 use crate::projection::project;
 use crate::step::next;
 use crate::tool::ToolSource;
@@ -74,6 +74,7 @@ fn an_event_is_called_what_it_is_written_as() {
 #[case::polish(variants::<Polish>(&json!("")), "reply.polished/polish")]
 #[case::about(variants::<About>(&json!("")), "user.asked/about")]
 #[case::park(variants::<ParkReason>(&json!("")), "parked/reason")]
+#[case::directive(variants::<Directive>(&json!("")), "directive.received/directive")]
 #[case::selector(variants::<Selector>(&json!("")), "tools.selected/by")]
 #[case::outcome(variants::<OutcomeCode>(&json!("")), "finished/outcome/code")]
 #[case::out_of_domain(variants::<OutOfDomainAction>(&json!("")), "finished/outcome/action")]

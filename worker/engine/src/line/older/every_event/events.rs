@@ -1,8 +1,8 @@
 //! What each line of `every-event.jsonl` means. Every optional field is there in one, and absent in another.
 
 use crate::event::{
-    About, Answer, Arguments, AskedCall, BoundName, CallId, ContextKind, ContextPart, Decision, Event, FinalRuling,
-    ModelFailure, Polish, QuestionId, RulingReason, Selector, Told, UserQuestion, WholeResult,
+    About, Answer, Arguments, AskedCall, BoundName, CallId, ContextKind, ContextPart, Decision, Directive, Event,
+    FinalRuling, ModelFailure, Polish, QuestionId, RulingReason, Selector, Told, UserQuestion, WholeResult,
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -35,6 +35,8 @@ pub(super) fn all() -> Vec<Event> {
         other_models(),
         endpoints(),
         remembered(),
+        followed(),
+        directed(),
     ]
     .concat()
 }
@@ -335,8 +337,8 @@ fn people() -> Vec<Event> {
         asks(question(2, "What is order_id (string)?", &[]), About::Entity("order_id".into())),
         asks(question(3, "What address?", &[]), About::Draft),
         asks(question(4, "Did it happen?", &["happened", "did not happen", "stop"]), About::Lost(call())),
-        Event::UserReplied { question: QuestionId::new(1), text: "A-17".into(), by: jane() },
-        Event::UserMessage { text: "Hurry\nup".into(), by: jane() },
+        Event::UserReplied { question: QuestionId::new(1), text: "A-17".into(), by: jane(), nth: None },
+        Event::UserMessage { text: "Hurry\nup".into(), by: jane(), nth: None },
         Event::Parked { reason: ParkReason::Reply },
     ]
 }
@@ -432,4 +434,25 @@ fn remembered() -> Vec<Event> {
         ..note.clone()
     };
     vec![Event::ContextGathered { parts: vec![note, broken] }]
+}
+
+/// What a follow-up begins with.
+fn followed() -> Vec<Event> {
+    let earlier = ContextPart {
+        kind: ContextKind::Earlier,
+        of: "refund-0".into(),
+        text: "The person asked:\nRefund A-17\n".into(),
+        fault: None,
+    };
+    vec![Event::ContextGathered { parts: vec![earlier] }]
+}
+
+/// What the operator says of a run, and what comes of it.
+fn directed() -> Vec<Event> {
+    vec![
+        Event::DirectiveReceived { directive: Directive::Park },
+        Event::Parked { reason: ParkReason::Suspension },
+        Event::DirectiveReceived { directive: Directive::Cancel },
+        Event::Finished { outcome: Outcome::new(OutcomeCode::Cancelled, "The Job was cancelled."), result: None },
+    ]
 }

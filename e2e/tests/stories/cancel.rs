@@ -1,0 +1,169 @@
+//! Jobs that people cancel, namespaces that they suspend, and Jobs that go by themselves.
+
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
+use bloomery_e2e::harness::{
+    JobHandle, Shop, Tenant, call, cluster, conversation, machine, operator, refund_of, story,
+};
+use serde_json::json;
+
+use crate::memory;
+
+fn message(status: &JobStatus) -> String {
+    status.outcome.as_ref().map(|outcome| outcome.message.clone()).unwrap_or_default()
+}
+
+/// Cancelled is what a person wanted: for kstatus all is well.
+fn is_ready(status: &JobStatus) -> bool {
+    conditions::is_true(&status.conditions, ConditionType::Ready)
+        && conditions::find(&status.conditions, ConditionType::Reconciling).is_none()
+}
+
+#[tokio::test]
+async fn a_job_that_is_cancelled_within_a_call_says_that_nobody_knows_what_came_of_it() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("HOLD-7")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("Refund order HOLD-7").await;
+        shop.ledger.until_refunded("HOLD-7").await;
+        job.cancel().await;
+        let status = job.ended(OutcomeCode::Cancelled).await;
+        assert!(is_ready(&status), "{:?}", status.conditions);
+        let message = message(&status);
+        assert!(message.contains("process_refund") && message.contains("find out whether it happened"), "{message}");
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
+        job.pods_have_ended().await;
+        let log = job.logs(1).await;
+        let at = |event: &str| log.find(event).unwrap_or_else(|| panic!("{event} should be in:\n{log}"));
+        assert!(at("directive.received") < at("tool.indeterminate"), "{log}");
+        assert!(at("tool.indeterminate") < at("finished"), "{log}");
+        shop.refunded_once("HOLD-7").await;
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_that_is_cancelled_while_its_model_thinks_asks_no_more() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").await;
+        shop.model.until_held("thinking").await;
+        job.cancel().await;
+        let status = job.ended(OutcomeCode::Cancelled).await;
+        assert_eq!(message(&status), "The Job was cancelled.");
+        shop.model.release("thinking").await;
+        job.pods_have_ended().await;
+        assert_eq!(job.pods().await.len(), 1, "no attempt follows");
+        shop.refunded_once("A-17").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_that_waits_for_approval_is_cancelled_and_nobody_decides_in_vain() {
+    let _turn = operator::alone().await;
+    story(async |tenant| {
+        let dear = "A-443";
+        let refund = call("process_refund", json!({"order_id": dear, "amount": 901.9}));
+        let shop = tenant.shop(&[conversation(dear, [refund])]).await;
+        tenant
+            .skill("cs-tier-1")
+            .with(|spec| {
+                let held = json!({"toolId": "process_refund", "action": "require_approval", "approver": "supervisor"});
+                spec.policy = Some(serde_json::from_value(json!({"approvals": [held]})).expect("a policy"));
+            })
+            .await;
+        let job = tenant.job("dear").goal(&format!("Refund order {dear}")).await;
+        job.until_phase(Phase::AwaitingApproval).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        job.pods_have_ended().await;
+        job.cancel().await;
+        let status = job.ended(OutcomeCode::Cancelled).await;
+        assert_eq!((message(&status).as_str(), status.waiting_for), ("The Job was cancelled.", None));
+        let withdrawn = tenant.counted(&approval).await;
+        let decision = withdrawn.spec.decision.clone().expect("the operator says so");
+        assert_eq!(
+            (decision.verdict, decision.reason.as_deref()),
+            (ApprovalVerdict::Expired, Some("the Job was cancelled"))
+        );
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        let refused = tenant.person("jane@acme.io").await.decides(&withdrawn, "Approve", "").await;
+        assert!(refused.is_err_and(|why| why.contains("a decision is never changed")));
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        assert_eq!(job.pods().await.len(), 1, "no attempt follows");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_that_waits_for_its_skill_is_cancelled() {
+    story(async |tenant| {
+        let job = tenant.job("refund").await;
+        job.waits_for("SkillNotFound", &[]).await;
+        job.cancel().await;
+        let status = job.ended(OutcomeCode::Cancelled).await;
+        assert!(status.attempt.is_none() && is_ready(&status));
+    })
+    .await;
+}
+
+/// A Job whose model thinks about its last answer, in a namespace that is suspended then.
+async fn suspended(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
+    let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking")]).await;
+    tenant.skill("cs-tier-1").await;
+    let job = tenant.job("refund").await;
+    shop.model.until_held("thinking").await;
+    tenant.suspend(true).await;
+    job.waits_for("Suspended", &[&tenant.namespace, "bloomery.dev/suspend"]).await;
+    (shop, job)
+}
+
+#[tokio::test]
+async fn a_suspended_namespace_runs_nothing_and_its_jobs_go_on_afterwards() {
+    story(async |tenant| {
+        let (shop, job) = suspended(tenant).await;
+        let status = job.until_phase(Phase::Queued).await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
+        job.pods_have_ended().await;
+        let late = tenant.job("late").await;
+        late.waits_for("Suspended", &[&tenant.namespace]).await;
+        assert_eq!((job.pods().await.len(), late.pods().await.len()), (1, 0));
+        // It can be cancelled all the same.
+        late.cancel().await;
+        late.ended(OutcomeCode::Cancelled).await;
+
+        shop.model.release("thinking").await;
+        tenant.suspend(false).await;
+        let status = job.succeeded().await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(2));
+        shop.refunded_once("A-17").await;
+        let asked = shop.model.asked_by(&job.uid).await;
+        for turn in 0..3 {
+            assert_eq!(asked.by_position.get(&turn), Some(&1), "turn {turn} was answered and logged before: {asked:?}");
+        }
+        assert!(job.logs(1).await.contains("directive.received"));
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_goes_by_itself_when_it_has_ended_and_its_log_stays() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17"), refund_of("A-18")]).await;
+        tenant.skill("cs-tier-1").await;
+        let kept = tenant.job("kept").goal("Refund order A-18").lasting(86_400).await;
+        let brief = tenant.job("refund").lasting(0).await;
+        brief.gone().await;
+        kept.succeeded().await;
+        shop.refunded_once("A-17").await;
+        if cluster::is_local_or_says("the volume") {
+            let slag = machine::memory(tenant).await.join("cs-tier-1");
+            assert!(memory::jobs(&slag).contains(&brief.uid), "its log stays");
+        }
+    })
+    .await;
+}

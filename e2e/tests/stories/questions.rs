@@ -1,0 +1,205 @@
+//! Questions that people answer in the spec of a Job, and what they say unasked.
+
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::v1alpha1::{JobStatus, Stage};
+use bloomery_e2e::harness::machine::Process;
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, Turn, call, cluster, conversation, eventually, story};
+use kube::core::ResourceExt;
+use serde_json::json;
+
+use crate::faults::WORKER;
+
+/// A Job whose model asks which order it is, and refunds it when it knows.
+async fn asking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
+    let turns = [
+        call("ask_user", json!({"text": "Which order?"})).offered(&["ask_user"]),
+        call("check_eligibility", json!({"order_id": "A-17"})).after_result("A-17"),
+        call("process_refund", json!({"order_id": "A-17", "amount": 49.9})).after_result("true"),
+        Turn::answer("A-17").after_result("refunded"),
+    ];
+    let shop = tenant.shop(&[conversation("my money", turns)]).await;
+    tenant.skill("cs-tier-1").await;
+    let job = tenant.job("refund").goal("I want my money back").await;
+    job.until_phase(Phase::AwaitingReply).await;
+    (shop, job)
+}
+
+/// No turn of the main loop was asked for twice.
+async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
+    let asked = shop.model.asked_by(&job.uid).await;
+    assert!(asked.by_position.values().all(|times| *times == 1), "{asked:?}");
+    shop.model.found_no_fault().await;
+}
+
+fn attempt(status: &JobStatus) -> Option<u32> {
+    status.attempt.as_ref().map(|attempt| attempt.number)
+}
+
+#[tokio::test]
+async fn a_question_rests_a_job_without_a_pod_and_its_answer_goes_on_with_it() {
+    story(async |tenant| {
+        let (shop, job) = asking(tenant).await;
+        let asked = job.asks(1).await;
+        assert_eq!((asked[0].id.as_str(), asked[0].text.as_str()), ("q-1", "Which order?"));
+        job.waits_for("AwaitingReply", &["q-1", "Which order?", "kubectl bloomery reply refund"]).await;
+        let status = job.until("the time since when it waits", |status| status.waiting_for.is_some()).await;
+        assert!(status.waiting_for.is_some_and(|waiting| waiting.since.is_some()));
+        job.pods_have_ended().await;
+
+        job.hears(Some("q-1"), "A-17").await;
+        let status = job.succeeded().await;
+        assert_eq!((attempt(&status), status.replies_heard, status.waiting_for), (Some(2), Some(1), None));
+        shop.refunded_once("A-17").await;
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_reply_to_no_question_is_told_and_the_job_waits_on() {
+    story(async |tenant| {
+        let (shop, job) = asking(tenant).await;
+        job.hears(Some("q-7"), "A-18").await;
+        let taken = |status: &JobStatus| {
+            let told = conditions::find(&status.conditions, ConditionType::RepliesTaken)?;
+            Some((told.status.clone(), told.reason.clone(), told.message.clone()))
+        };
+        let status = job.until("the reply to be told", |status| taken(status).is_some()).await;
+        let (is_taken, reason, message) = taken(&status).expect("it is told");
+        assert_eq!((is_taken.as_str(), reason.as_str()), ("False", "UnknownQuestion"));
+        assert!(message.contains("q-7") && message.contains("A-18"), "{message}");
+        let status = job.until("it to rest again", |status| status.phase == Some(Phase::AwaitingReply)).await;
+        assert_eq!((attempt(&status), status.replies_heard), (Some(2), Some(1)));
+
+        // A message alone wakes nobody; it is heard with the answer.
+        job.hears(None, "The customer is called Ada").await;
+        job.hears(Some("q-1"), "A-17").await;
+        let status = job.succeeded().await;
+        assert_eq!((attempt(&status), status.replies_heard), (Some(3), Some(3)));
+        assert!(taken(&status).is_some(), "nothing that was said is lost");
+        shop.refunded_once("A-17").await;
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_knows_about_is_a_question_and_never_sent_again() {
+    story(async |tenant| {
+        if !cluster::is_local_or_says("SIGKILL of a worker") {
+            return;
+        }
+        let turns = [
+            call("check_eligibility", json!({"order_id": "HOLD-7"})),
+            call("process_refund", json!({"order_id": "HOLD-7", "amount": 29.9})).after_result("true"),
+            Turn::answer("HOLD-7").after_result("It did not happen, as"),
+        ];
+        let shop = tenant.shop(&[conversation("HOLD-7", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("Refund order HOLD-7").await;
+        shop.ledger.until_refunded("HOLD-7").await;
+        Process::of(&job.pod(1).await, WORKER).await.kill();
+
+        let asked = job.asks(1).await;
+        assert_eq!(asked[0].choices, ["happened", "did not happen", "stop"]);
+        assert!(asked[0].text.contains("process_refund"), "{}", asked[0].text);
+        job.hears(Some("q-1"), "perhaps").await;
+        let refused = |status: &JobStatus| {
+            let waiting = status.waiting_for.as_ref();
+            waiting.and_then(|waiting| waiting.questions.first()?.refused.clone())
+        };
+        let rests = |status: &JobStatus| status.phase == Some(Phase::AwaitingReply);
+        let status = job.until("the reply to be refused", |status| rests(status) && refused(status).is_some()).await;
+        assert!(refused(&status).is_some_and(|why| why.contains("perhaps")));
+        job.hears(Some("q-1"), "did not happen").await;
+        job.succeeded().await;
+        shop.refunded_once("HOLD-7").await;
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_required_entity_is_asked_for_before_the_main_loop_begins() {
+    story(async |tenant| {
+        let conversation = refund_of_nobody().intent("intent_refund", json!({}));
+        let shop = tenant.shop(&[conversation]).await;
+        tenant.skill("cs-tier-1").tier_one().await;
+        let job = tenant.job("refund").goal("I want my money back").await;
+        let asked = job.asks(1).await;
+        assert!(asked[0].text.contains("order_id"), "{}", asked[0].text);
+        assert_eq!(shop.model.asked_by(&job.uid).await.requests, 0, "the main loop waits");
+        job.hears(Some("q-1"), "A-17").await;
+        let status = job.succeeded().await;
+        let intent = status.gates.and_then(|gates| gates.intent).expect("the intent is known");
+        assert_eq!(intent.entities["order_id"], "A-17");
+        let intents = shop.model.asked_by(&job.uid).await.by_stage.get(&Stage::Intent).copied();
+        assert_eq!(intents, Some(1), "the intent was detected once");
+        shop.refunded_once("A-17").await;
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+/// The refund of A-17, which the goal does not name.
+fn refund_of_nobody() -> bloomery_e2e::harness::Conversation {
+    let order = "A-17";
+    let turns = [
+        call("verify_identity", json!({"order_id": order, "email": "customer-17@example.com"}))
+            .after_feedback("order_id: A-17"),
+        call("check_eligibility", json!({"order_id": order})).after_result("true"),
+        call("process_refund", json!({"order_id": order, "amount": 49.9})).after_result("true"),
+        Turn::answer(order).after_result("refunded"),
+    ];
+    conversation("my money", turns)
+}
+
+#[tokio::test]
+async fn a_message_to_a_running_job_is_heard_at_the_next_safe_point() {
+    let turns = [
+        call("check_eligibility", json!({"order_id": "A-17"})).fault(json!({"hold": "thinking"})),
+        Turn::answer("A-17").after_feedback("called Ada"),
+    ];
+    story(async |tenant| {
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").await;
+        shop.model.until_held("thinking").await;
+        job.hears(None, "The customer is called Ada").await;
+        // It comes with the answer to a report, and the worker says so.
+        eventually("the worker to have it", async || {
+            let printed = job.logs(1).await;
+            if printed.contains("reply 1 of the Job has come") { Ok(()) } else { Err(printed) }
+        })
+        .await;
+        shop.model.release("thinking").await;
+        let status = job.succeeded().await;
+        assert_eq!((attempt(&status), status.replies_heard), (Some(1), Some(1)));
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_in_time_ends_the_job() {
+    story(async |tenant| {
+        let turns = [call("ask_user", json!({"text": "Which order?"}))];
+        let shop = tenant.shop(&[conversation("my money", turns)]).await;
+        let skill = tenant.skill("cs-tier-1");
+        skill
+            .with(|spec| {
+                let engine = json!({"replyExpiry": "5s"});
+                spec.engine = Some(serde_json::from_value(engine).expect("an engine"));
+            })
+            .await;
+        let job = tenant.job("refund").goal("I want my money back").await;
+        let status = job.ended(OutcomeCode::UserNeeded).await;
+        let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
+        assert!(message.contains("q-1") && message.contains("Which order?"), "{message}");
+        job.pods_have_ended().await;
+        assert_eq!(job.pods().await.iter().filter(|pod| pod.name_any().contains("-2-")).count(), 0);
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}

@@ -1,0 +1,59 @@
+//! Since when this process knows of each Job that it is cancelled: the API server does not say when a field was set. A new
+//! leader begins anew, which only gives a worker more time.
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// How many Jobs are kept before old ones are dropped.
+const REMEMBERED: usize = 4096;
+
+/// How old is old: a Job that is being cancelled for so long has a pod on a lost node.
+const OLD: SignedDuration = SignedDuration::from_hours(1);
+
+/// Since when each Job is known to be cancelled, by its UID.
+#[derive(Debug, Default)]
+pub struct Cancels(Mutex<HashMap<String, Timestamp>>);
+
+impl Cancels {
+    /// Since when this Job is known to be cancelled: now, where it was not known before.
+    pub fn since(&self, uid: &str, now: Timestamp) -> Timestamp {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.retain(|_, since| now.duration_since(*since) < OLD);
+        }
+        *known.entry(uid.to_owned()).or_insert(now)
+    }
+
+    /// Forgets a Job that has ended.
+    pub fn forget(&self, uid: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures::at;
+
+    #[test]
+    fn what_is_known_first_counts_until_the_job_has_ended() {
+        let cancels = Cancels::default();
+        assert_eq!(
+            (cancels.since("a", at(1)), cancels.since("a", at(9)), cancels.since("b", at(9))),
+            (at(1), at(1), at(9))
+        );
+        cancels.forget("a");
+        assert_eq!(cancels.since("a", at(20)), at(20));
+    }
+
+    #[test]
+    fn what_is_old_makes_room() {
+        let cancels = Cancels::default();
+        for job in 0..REMEMBERED {
+            cancels.since(&job.to_string(), at(0));
+        }
+        cancels.since("late", at(3600));
+        assert_eq!(cancels.0.lock().unwrap().len(), 1);
+    }
+}

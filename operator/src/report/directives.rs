@@ -1,0 +1,71 @@
+//! What a worker is told with the reply to its report: pure, over the freshest Job at hand.
+
+use bloomery_crds::report::{Directives, Report};
+use bloomery_crds::run::GivenReply;
+use bloomery_crds::v1alpha1::Job;
+
+/// What a worker is told that has reported of this Job: `ack` of its events are safe, and `suspended` says whether no pod
+/// is to run in its namespace. It says the same as long as it is so: whoever has heard it once need not hear it again.
+pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Directives {
+    Directives {
+        ack,
+        cancel: job.spec.cancel == Some(true),
+        park: suspended,
+        replies: replies(job, report.projection.replies_heard),
+    }
+}
+
+/// What people have said beyond what the conversation has heard.
+fn replies(job: &Job, heard: u32) -> Vec<GivenReply> {
+    let numbered = (1..).zip(&job.spec.replies);
+    let unheard = numbered.filter(|(nth, _)| *nth > heard);
+    unheard.map(|(nth, reply)| GivenReply { nth, question: reply.question.clone(), text: reply.text.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures;
+    use bloomery_crds::outcome::Phase;
+    use bloomery_crds::v1alpha1::Reply;
+
+    fn report(heard: u32) -> Report {
+        let mut report = fixtures::report(1, 1, 4, Phase::Running);
+        report.projection.replies_heard = heard;
+        report
+    }
+
+    #[test]
+    fn a_job_that_nobody_says_anything_of_is_only_acknowledged() {
+        let said = directives(&fixtures::job(), false, &report(0), 4);
+        assert_eq!(said, Directives { ack: 4, ..Directives::default() });
+        let mut kept = fixtures::job();
+        kept.spec.cancel = Some(false);
+        assert!(!directives(&kept, false, &report(0), 4).cancel);
+    }
+
+    #[test]
+    fn a_cancelled_job_and_a_suspended_namespace_are_told_each_and_together() {
+        let mut job = fixtures::job();
+        assert!(directives(&job, true, &report(0), 4).park);
+        job.spec.cancel = Some(true);
+        let said = directives(&job, true, &report(0), 4);
+        assert_eq!((said.cancel, said.park), (true, true));
+        assert!(!directives(&job, false, &report(0), 4).park);
+    }
+
+    #[test]
+    fn replies_are_told_until_they_are_heard_and_keep_their_numbers() {
+        let mut job = fixtures::job();
+        let reply =
+            |question: Option<&str>, text: &str| Reply { question: question.map(str::to_owned), text: text.into() };
+        job.spec.replies = vec![reply(Some("q-1"), "A-17"), reply(None, "be quick"), reply(Some("q-2"), "no")];
+        let told = |heard| {
+            let replies = directives(&job, false, &report(heard), 4).replies;
+            replies.into_iter().map(|reply| (reply.nth, reply.question, reply.text)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(0).len(), 3);
+        assert_eq!(told(1), [(2, None, "be quick".into()), (3, Some("q-2".into()), "no".into())]);
+        assert_eq!((told(3), told(9)), (vec![], vec![]));
+    }
+}
