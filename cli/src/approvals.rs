@@ -9,15 +9,14 @@ mod rights;
 mod which;
 
 use crate::args::{CanApproveArgs, DecideArgs};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, on_a_runtime};
 use crate::exit::{Exit, Trouble};
 use crate::page::coloured;
-use crate::{plain, terminal};
+use crate::{output, plain, terminal};
 use bloomery_crds::v1alpha1::{ApprovalDecision, ApprovalVerdict};
 use desk::Desk;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use std::io::{self, Write};
 
 /// Decides on an Approval.
 ///
@@ -39,22 +38,17 @@ pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Trouble> {
     on_a_runtime(asking(args)).map_err(|Trouble { message, .. }| Trouble::usage(message))
 }
 
-fn on_a_runtime(command: impl Future<Output = Result<Exit, Trouble>>) -> Result<Exit, Trouble> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Trouble::failed(error.to_string()))?.block_on(command)
-}
-
 async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Trouble> {
     let desk = Desk::new(Cluster::find(&args.cluster).await?);
     let approval = which::open(desk.named(&args.name).await?, Timestamp::now())?;
     let by = desk.cluster.user().await?;
     anstream::eprint!("{}", coloured(&page::of(&approval, &by, Timestamp::now())));
-    if !args.yes && !confirmed(verdict).await? {
+    if !args.yes && !terminal::confirmed(page::question(verdict)).await? {
         return Err(Trouble::failed("nothing was decided"));
     }
     let reason = args.reason.clone().filter(|reason| !reason.is_empty());
     let decided = desk.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
-    let exit = print(&page::decided(&decided, verdict, args.output)?);
+    let printed = output::print(&page::decided(&decided, verdict, args.output)?);
     if verdict == ApprovalVerdict::Approve {
         // Whoever may not list Approvals is not told: it is decided all the same.
         let of_job = desk.of_job(&decided.spec.job).await.unwrap_or_default();
@@ -62,26 +56,7 @@ async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, T
             plain::say(&told);
         }
     }
-    exit
-}
-
-/// Asks whoever sits at the terminal. Only a clear word decides.
-async fn confirmed(verdict: ApprovalVerdict) -> Result<bool, Trouble> {
-    let asked = tokio::task::spawn_blocking(move || {
-        terminal::forget_typed();
-        loop {
-            anstream::eprint!("{}", page::question(verdict));
-            let Some(line) = terminal::read_line() else {
-                anstream::eprintln!();
-                return false;
-            };
-            match page::answer(&line) {
-                Some(answer) => return answer,
-                None => plain::say("Type yes or no."),
-            }
-        }
-    });
-    asked.await.map_err(|error| Trouble::failed(error.to_string()))
+    printed.map(|()| Exit::Good)
 }
 
 async fn asking(args: &CanApproveArgs) -> Result<Exit, Trouble> {
@@ -96,17 +71,10 @@ async fn asking(args: &CanApproveArgs) -> Result<Exit, Trouble> {
     let name = approval.as_ref().map(ResourceExt::name_any);
     let missing = desk.cluster.missing(rights::to_decide(approver, name.as_deref())).await?;
     if missing.is_empty() {
-        return print("yes\n");
+        return output::print("yes\n").map(|()| Exit::Good);
     }
     let by = desk.cluster.user().await?;
-    print("no\n")?;
+    output::print("no\n")?;
     plain::say(&format!("bloomery: {}", rights::told(&by, &desk.cluster.namespace, &missing)));
     Ok(Exit::Bad)
-}
-
-fn print(text: &str) -> Result<Exit, Trouble> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::failed(error.to_string())),
-        _ => Ok(Exit::Good),
-    }
 }

@@ -1,17 +1,18 @@
 //! What the command line takes.
 
 mod cluster;
+mod jobs;
 mod local;
 
-pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput};
-pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, Output, RunArgs};
+pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place, PlaceArgs};
+pub use jobs::{CancelArgs, Goal, ReplyArgs, TreeArgs, WaitArgs};
+pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
 
-use clap::{Parser, Subcommand};
-use clap_complete::Shell;
+use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Write Skills, know what is wrong with them before a cluster does, run them without one, and decide what their Jobs
-/// ask on a cluster.
+/// Write Skills, know what is wrong with them before a cluster does, run them without one, and see, answer, approve and
+/// cancel their Jobs on a cluster.
 #[derive(Debug, Parser)]
 #[command(name = "bloomery", version, after_help = EXITS)]
 pub struct Args {
@@ -28,9 +29,9 @@ const EXITS: &str = "Exit codes: 0 good, 1 something is wrong and was said, 2 wh
 pub enum Command {
     /// Run a Skill on this machine, without a cluster
     Run(Box<RunArgs>),
-    /// Print the events of a Job that ran on this machine
+    /// Print the events of a Job, on this machine or on a cluster
     Events(EventsArgs),
-    /// Show how a Job on this machine stands: what its gates decided, what it spent, how it goes on
+    /// Show how a Job stands, on this machine or on a cluster: what its gates decided, what it waits for, how it goes on
     Get(GetArgs),
     /// Move the jobs of an older memory, which held those of all Skills in one directory, to their Skills
     Migrate(MigrateArgs),
@@ -44,11 +45,62 @@ pub enum Command {
     Deny(DecideArgs),
     /// Say whether you may decide for an approver
     CanApprove(CanApproveArgs),
-    /// Print a script that completes commands in a shell
+    /// Answer a question of a Job on a cluster, or say something to it
+    Reply(ReplyArgs),
+    /// End Jobs on a cluster
+    Cancel(CancelArgs),
+    /// Wait until a Job on a cluster has ended, or waits for people
+    Wait(WaitArgs),
+    /// Show the Skills of a namespace with their Jobs, and these with their Approvals and pods
+    Tree(TreeArgs),
+    /// Print a script that completes commands, and names of a cluster, in a shell
     Completion {
-        /// The shell
+        /// The shell; kubectl completes `kubectl bloomery` by a script of its own
         shell: Shell,
     },
+    /// What completes the last of some words, a line each; then, after a colon, what cobra's scripts are to do
+    #[command(name = "__complete", hide = true)]
+    Complete {
+        /// The words after the command
+        #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+        words: Vec<String>,
+    },
+}
+
+/// What can complete commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// bash
+    Bash,
+    /// elvish, without names of a cluster
+    Elvish,
+    /// fish
+    Fish,
+    /// kubectl: save it as `kubectl_complete-bloomery` in a directory of PATH
+    Kubectl,
+    /// `PowerShell`, without names of a cluster
+    Powershell,
+    /// zsh
+    Zsh,
+}
+
+/// What this binary was started as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// `bloomery`: it works on this machine, where nothing else is said.
+    Bloomery,
+    /// `kubectl-bloomery`, a plugin of kubectl: it speaks of a cluster.
+    Plugin,
+}
+
+impl Started {
+    /// How people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bloomery => "bloomery",
+            Self::Plugin => "kubectl bloomery",
+        }
+    }
 }
 
 /// What an import takes.

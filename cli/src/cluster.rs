@@ -1,8 +1,9 @@
 //! The way to a cluster: through the user's own kubeconfig, with the user's own rights.
 
 use crate::args::ClusterArgs;
-use crate::exit::Trouble;
+use crate::exit::{Exit, Trouble};
 use crate::plain;
+use bloomery_crds::names::GROUP;
 use bloomery_crds::nearest;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
@@ -14,26 +15,63 @@ use std::time::Duration;
 /// How long an answer of the API server is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The group of our kinds.
-pub const GROUP: &str = "bloomery.dev";
-
 /// A cluster, as one user sees one namespace of it.
 pub struct Cluster {
     /// Speaks with the API server.
     pub client: Client,
+    /// Speaks with it where an answer may take its time: what is watched, and logs that are followed.
+    pub patient: Client,
     /// The namespace.
     pub namespace: String,
 }
 
-/// A right in a namespace: a verb on a resource of our group, of one name or of all.
+/// A right in a namespace: a verb on a resource, of one name or of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Right {
+    /// The group of the resource; none for Kubernetes' own first one, which has pods.
+    pub group: &'static str,
     /// The verb.
     pub verb: &'static str,
-    /// The resource, in the plural.
+    /// The resource, in the plural, with its subresource: `pods/log`.
     pub resource: &'static str,
     /// The one object.
     pub name: Option<String>,
+}
+
+impl Right {
+    /// A right on all Jobs.
+    pub fn on_jobs(verb: &'static str) -> Self {
+        Self { group: GROUP, verb, resource: "skilljobs", name: None }
+    }
+
+    /// A right on what pods are, or on their logs.
+    pub fn on_pods(verb: &'static str, resource: &'static str) -> Self {
+        Self { group: "", verb, resource, name: None }
+    }
+
+    /// The right in words.
+    pub fn words(&self) -> String {
+        let Self { group, verb, resource, name } = self;
+        let dot = if group.is_empty() { "" } else { "." };
+        let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+        format!("the verb {verb} on {resource}{dot}{group}{name}")
+    }
+
+    /// The rule of a role that gives it.
+    fn rule(&self) -> String {
+        let Self { group, verb, resource, .. } = self;
+        let group = if group.is_empty() { "\"\"" } else { group };
+        format!("- {{apiGroups: [{group}], resources: [{resource}], verbs: [{verb}]}}")
+    }
+}
+
+/// Runs a command that waits for a cluster.
+///
+/// # Errors
+/// Those of the command.
+pub fn on_a_runtime(command: impl Future<Output = Result<Exit, Trouble>>) -> Result<Exit, Trouble> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Trouble::failed(error.to_string()))?.block_on(command)
 }
 
 impl Cluster {
@@ -52,8 +90,10 @@ impl Cluster {
             config.auth_info.impersonate_groups = Some(args.groups.clone()).filter(|groups| !groups.is_empty());
         }
         let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(|error| unusable(&error))?;
-        Ok(Self { client, namespace })
+        let client = Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
+        config.read_timeout = None;
+        let patient = Client::try_from(config).map_err(|error| unusable(&error))?;
+        Ok(Self { client, patient, namespace })
     }
 
     /// Who the API server takes this user for.
@@ -76,9 +116,14 @@ impl Cluster {
         let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
         let mut missing = Vec::new();
         for right in rights {
+            let (resource, subresource) = match right.resource.split_once('/') {
+                Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+                None => (right.resource, None),
+            };
             let attributes = ResourceAttributes {
-                group: Some(GROUP.to_owned()),
-                resource: Some(right.resource.to_owned()),
+                group: Some(right.group.to_owned()),
+                resource: Some(resource.to_owned()),
+                subresource,
                 verb: Some(right.verb.to_owned()),
                 name: right.name.clone(),
                 namespace: Some(self.namespace.clone()),
@@ -93,6 +138,30 @@ impl Cluster {
             }
         }
         Ok(missing)
+    }
+}
+
+impl Cluster {
+    /// Why the API server did not do what it was asked: where it refuses, with those of the rights that are missing.
+    pub async fn refused(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Trouble {
+        let told = failed(doing, error);
+        let kube::Error::Api(status) = error else { return told };
+        if status.code != 403 {
+            return told;
+        }
+        // What cannot be known is not told: the API server has said no already.
+        let missing = self.missing(rights).await.unwrap_or_default();
+        if missing.is_empty() {
+            return told;
+        }
+        let what: Vec<String> = missing.iter().map(Right::words).collect();
+        let rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", right.rule())).collect();
+        let (what, namespace) = (what.join(", and "), &self.namespace);
+        Trouble::failed(format!(
+            "{}\nMissing in the namespace {namespace} is {what}. A role gives it with:{}",
+            told.message,
+            rules.concat()
+        ))
     }
 }
 

@@ -4,7 +4,7 @@ mod kept;
 mod page;
 mod table;
 
-use crate::args::{GetArgs, Output};
+use crate::args::{GetArgs, ObjectOutput};
 use crate::exit::{Exit, Trouble};
 use crate::output;
 use crate::plain;
@@ -19,7 +19,6 @@ use bloomery_worker::inputs::Inputs;
 use bloomery_worker::redact::Redactor;
 use kept::Kept;
 use serde::Serialize;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A Job and how it stands, as its status on a cluster says it.
@@ -59,6 +58,17 @@ enum Item {
     Kept(Box<Kept>),
 }
 
+impl Item {
+    /// Its name on a line.
+    fn line(&self) -> String {
+        let key = match self {
+            Self::Seen(seen) => &seen.job,
+            Self::Kept(kept) => &kept.job,
+        };
+        plain::line(key) + "\n"
+    }
+}
+
 /// Jobs, as `kubectl get -o json` has objects.
 #[derive(Debug, Serialize)]
 struct List {
@@ -70,32 +80,30 @@ struct List {
 ///
 /// # Errors
 /// If there is no such Job, or its log cannot be read.
-pub fn run(args: &GetArgs) -> Result<Exit, Trouble> {
+pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Trouble> {
     let (text, exit) = match &args.key {
         Some(key) => {
-            let slag = memory::holder_of_any(&args.memory, args.skill.as_deref(), key)?;
-            let item = item(args, &slag, key)?.ok_or_else(|| document::none(&slag, key))?;
+            let slag = memory::holder_of_any(memory, args.skill.as_deref(), key)?;
+            let item = item(memory, &slag, key)?.ok_or_else(|| document::none(&slag, key))?;
             let text = match args.output {
+                Some(ObjectOutput::Name) => item.line(),
                 Some(output) => written(&item, output)?,
                 None => page::of(&item),
             };
             (text, Exit::Good)
         }
-        None => all(args)?,
+        None => all(args, memory)?,
     };
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::failed(error.to_string())),
-        _ => Ok(exit),
-    }
+    output::print(&text).map(|()| exit)
 }
 
 /// Every Job of the memory; one that cannot be read is told, and hides no other.
-fn all(args: &GetArgs) -> Result<(String, Exit), Trouble> {
+fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Trouble> {
     let (mut jobs, mut exit) = (Vec::new(), Exit::Good);
-    for slag in slags(args)? {
+    for slag in slags(args, memory)? {
         for key in slag.jobs() {
             let (dir, file) = (slag.log(&key), slag.record(&key));
-            match listed(args, &slag, &key) {
+            match listed(args, memory, &slag, &key) {
                 Ok(Some(item)) => jobs.push(item),
                 Ok(None) if dir.is_dir() => {
                     note(&format!("{} is passed over: no Job was begun there on this machine", dir.display()));
@@ -109,10 +117,11 @@ fn all(args: &GetArgs) -> Result<(String, Exit), Trouble> {
         }
     }
     let text = match args.output {
+        Some(ObjectOutput::Name) => jobs.iter().map(Item::line).collect(),
         Some(output) => written(&List { kind: "List", items: jobs }, output)?,
         None if jobs.is_empty() => {
             let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-            note(&format!("there are no Jobs{of} in {}", args.memory.display()));
+            note(&format!("there are no Jobs{of} in {}", memory.display()));
             String::new()
         }
         None => table::of(&jobs),
@@ -121,31 +130,31 @@ fn all(args: &GetArgs) -> Result<(String, Exit), Trouble> {
 }
 
 /// A Job as the list has it. Of one that has ended the record has all that the table shows, and no log is read.
-fn listed(args: &GetArgs, slag: &Slag, key: &str) -> Result<Option<Item>, Trouble> {
+fn listed(args: &GetArgs, memory: &Path, slag: &Slag, key: &str) -> Result<Option<Item>, Trouble> {
     if args.output.is_none()
         && let Ok(Some(kept @ Kept { status: Some(_), .. })) = kept::read(slag, key)
     {
         return Ok(Some(Item::Kept(Box::new(kept))));
     }
-    item(args, slag, key)
+    item(memory, slag, key)
 }
 
 /// A Job as its log tells of it; without one, as its file does.
-fn item(args: &GetArgs, slag: &Slag, key: &str) -> Result<Option<Item>, Trouble> {
+fn item(memory: &Path, slag: &Slag, key: &str) -> Result<Option<Item>, Trouble> {
     match Document::read(slag, key)? {
-        Some(document) => seen(&args.memory, slag, document).map(|seen| Some(Item::Seen(Box::new(seen)))),
+        Some(document) => seen(memory, slag, document).map(|seen| Some(Item::Seen(Box::new(seen)))),
         None => kept::read(slag, key).map(|kept| Some(Item::Kept(Box::new(kept?)))),
     }
 }
 
 /// The slags that are looked at: all, or that of a Skill.
-fn slags(args: &GetArgs) -> Result<Vec<Slag>, Trouble> {
-    let mut slags = memory::slags(&args.memory)?;
+fn slags(args: &GetArgs, memory: &Path) -> Result<Vec<Slag>, Trouble> {
+    let mut slags = memory::slags(memory)?;
     let Some(skill) = &args.skill else { return Ok(slags) };
     let near = nearest::did_you_mean(skill, slags.iter().map(|slag| slag.name.as_str()));
     slags.retain(|slag| slag.name == *skill);
     if slags.is_empty() {
-        return Err(Trouble::usage(format!("the memory {} has no Skill {skill}.{near}", args.memory.display())));
+        return Err(Trouble::usage(format!("the memory {} has no Skill {skill}.{near}", memory.display())));
     }
     Ok(slags)
 }
@@ -172,10 +181,11 @@ fn seen(memory: &Path, slag: &Slag, Document { revision, part, .. }: Document) -
     Ok(Seen { job, skill: slag.name.clone(), goal, status, here })
 }
 
-fn written(what: &impl Serialize, form: Output) -> Result<String, Trouble> {
+fn written(what: &impl Serialize, form: ObjectOutput) -> Result<String, Trouble> {
     let text = match form {
-        Output::Json => output::json(what),
-        Output::Yaml => output::yaml(what),
+        // A name is no form of a value; it is printed where the value is known.
+        ObjectOutput::Name | ObjectOutput::Json => output::json(what),
+        ObjectOutput::Yaml => output::yaml(what),
     };
     text.map_err(Trouble::failed)
 }

@@ -5,8 +5,8 @@ mod plan;
 
 use crate::args::MigrateArgs;
 use crate::exit::{Exit, Trouble};
-use crate::plain;
 use crate::run::memory;
+use crate::{output, plain};
 pub use plan::MAX_JOB;
 use plan::{Move, Stay, plan};
 use std::fs::{self, File};
@@ -52,12 +52,9 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
     Ok(if stays.is_empty() { Exit::Good } else { Exit::Bad })
 }
 
+/// Whoever reads may have seen enough: what was begun is finished all the same.
 fn say(out: &mut impl Write, line: &str) -> Result<(), Trouble> {
-    match writeln!(out, "{}", plain::line(line)) {
-        // Whoever reads has seen enough, and what was begun is finished all the same.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Trouble::failed(error.to_string())),
-        _ => Ok(()),
-    }
+    output::write(out, &format!("{}\n", plain::line(line))).map(drop)
 }
 
 /// Why a move would not be made.

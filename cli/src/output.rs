@@ -1,6 +1,28 @@
-//! Values, as programs read them.
+//! What goes to stdout, and values as programs read them.
 
+use crate::exit::Trouble;
 use serde::Serialize;
+use std::io::{self, Write};
+
+/// Prints to stdout. That nobody reads to the end is no fault: `bloomery get ... | head`.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn print(text: &str) -> Result<(), Trouble> {
+    write(&mut io::stdout().lock(), text).map(drop)
+}
+
+/// Writes, and says whether somebody still reads.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(out: &mut impl Write, text: &str) -> Result<bool, Trouble> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Trouble::failed(format!("stdout cannot be written: {error}"))),
+    }
+}
 
 /// As JSON, over several lines.
 ///

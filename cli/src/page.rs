@@ -1,5 +1,9 @@
 //! A page for people: names on the left, what belongs to them on the right.
 
+mod sections;
+
+pub use sections::phase;
+
 use crate::plain;
 use anstyle::Style;
 use std::fmt::Write;

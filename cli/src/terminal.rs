@@ -1,5 +1,7 @@
 //! The terminal at which somebody sits, or not.
 
+use crate::exit::Trouble;
+use crate::plain;
 use std::io::{self, BufRead, IsTerminal};
 
 /// The longest line that is read, in bytes; a terminal gives less.
@@ -23,5 +25,69 @@ pub fn read_line() -> Option<String> {
     match read {
         Ok(bytes) if bytes > 0 => Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()),
         Ok(_) | Err(_) => None,
+    }
+}
+
+/// Asks whoever sits there a question that yes or no answers. Only a clear word does.
+///
+/// # Errors
+/// If this process can ask nobody.
+pub async fn confirmed(question: impl Into<String>) -> Result<bool, Trouble> {
+    let question = question.into();
+    asked(move |line| answer(line).ok_or_else(|| "Type yes or no.".to_owned()), question)
+        .await
+        .map(|said| said == Some(true))
+}
+
+/// Asks until what is typed can be read; none where the input ends.
+///
+/// # Errors
+/// If this process can ask nobody.
+pub async fn asked<T: Send + 'static>(
+    read: impl Fn(&str) -> Result<T, String> + Send + 'static,
+    question: String,
+) -> Result<Option<T>, Trouble> {
+    let asked = tokio::task::spawn_blocking(move || {
+        forget_typed();
+        loop {
+            anstream::eprint!("{question}");
+            let Some(line) = read_line() else {
+                anstream::eprintln!();
+                return None;
+            };
+            match read(&line) {
+                Ok(said) => return Some(said),
+                Err(instead) => plain::say(&instead),
+            }
+        }
+    });
+    asked.await.map_err(|error| Trouble::failed(error.to_string()))
+}
+
+/// What a typed line means, where it is clear.
+fn answer(line: &str) -> Option<bool> {
+    let line = line.trim();
+    let is = |word: &str| line.eq_ignore_ascii_case(word);
+    match () {
+        () if is("yes") || is("y") => Some(true),
+        () if is("no") || is("n") => Some(false),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::yes("yes\r", Some(true))]
+    #[case::short(" Y", Some(true))]
+    #[case::no("NO", Some(false))]
+    #[case::nothing("", None)]
+    #[case::more("yes please", None)]
+    #[case::something("yess", None)]
+    fn only_a_clear_word_decides(#[case] line: &str, #[case] expected: Option<bool>) {
+        assert_eq!(answer(line), expected);
     }
 }

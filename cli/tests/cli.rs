@@ -302,9 +302,18 @@ mod tests {
 
     #[test]
     fn completions_are_printed() {
-        let output = bloomery(&["completion", "bash"], b"");
-        assert_eq!(output.status.code(), Some(0));
-        assert!(String::from_utf8(output.stdout).unwrap().contains("--namespace"));
+        for (shell, expected) in [
+            ("bash", "complete -F _bloomery"),
+            ("zsh", "compdef _bloomery"),
+            ("fish", "--arguments '(__bloomery_complete)'"),
+            ("kubectl", "exec kubectl-bloomery __complete"),
+            ("elvish", "--namespace"),
+            ("powershell", "--namespace"),
+        ] {
+            let output = bloomery(&["completion", shell], b"");
+            assert_eq!(output.status.code(), Some(0));
+            assert!(String::from_utf8(output.stdout).unwrap().contains(expected), "{shell}");
+        }
     }
 
     /// Every `console` block of the page is run: `$ command`, then what it prints.

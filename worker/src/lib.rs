@@ -24,6 +24,7 @@ pub mod sentence;
 pub mod settings;
 pub mod skill_file;
 pub mod stop;
+pub mod telling;
 pub mod tools;
 pub mod trace;
 pub mod waits;

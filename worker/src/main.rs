@@ -3,7 +3,8 @@
 use bloomery_worker::attempt;
 use bloomery_worker::printer::Format;
 use bloomery_worker::redact::Redactor;
-use bloomery_worker::settings::{Command, RunArgs, Settings};
+use bloomery_worker::settings::{Command, EventsArgs, RunArgs, Settings};
+use bloomery_worker::telling;
 use bloomery_worker::trace::Trace;
 use clap::Parser;
 use std::process::ExitCode;
@@ -13,13 +14,27 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 fn main() -> ExitCode {
-    let Command::Run(args) = Settings::parse().command;
+    let args = match Settings::parse().command {
+        Command::Run(args) => args,
+        Command::Events(args) => return told(&args),
+    };
     let (trace, redactor) = (Trace::default(), Redactor::default());
     log_to_stderr(args.log_format, trace.clone(), redactor.clone());
     match run(&args, &trace, &redactor) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a log that is there.
+fn told(args: &EventsArgs) -> ExitCode {
+    match telling::tell(&args.dir, args.log_format, &mut std::io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bloomery-worker: {error}");
             ExitCode::FAILURE
         }
     }

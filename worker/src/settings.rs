@@ -18,7 +18,19 @@ pub struct Settings {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Runs a conversation from its log to its end, or until it has to stop.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
+    /// Prints the events of a log, as `kubectl bloomery events` has it read in a pod of its own. Nothing is written.
+    Events(EventsArgs),
+}
+
+/// Which log is printed, and how.
+#[derive(Debug, Clone, Args)]
+pub struct EventsArgs {
+    /// Directory of the log.
+    pub dir: PathBuf,
+    /// How events are printed to stdout.
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: Format,
 }
 
 /// Where a run finds what.

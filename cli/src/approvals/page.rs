@@ -86,17 +86,6 @@ pub(super) fn question(verdict: ApprovalVerdict) -> &'static str {
     }
 }
 
-/// What a typed line means, where it is clear.
-pub(super) fn answer(line: &str) -> Option<bool> {
-    let line = line.trim();
-    let is = |word: &str| line.eq_ignore_ascii_case(word);
-    match () {
-        () if is("yes") || is("y") => Some(true),
-        () if is("no") || is("n") => Some(false),
-        () => None,
-    }
-}
-
 /// The result, for stdout.
 ///
 /// # Errors

@@ -1,23 +1,24 @@
 //! What somebody needs to decide, and what is said where it is missing.
 
-use crate::cluster::{GROUP, Right};
+use crate::cluster::Right;
+use bloomery_crds::names::GROUP;
 
 /// The rights that a decision for an approver takes: on one Approval, or on all.
 pub(super) fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
     vec![
-        Right { verb: "approve", resource: "approvers", name: Some(approver.to_owned()) },
-        Right { verb: "patch", resource: "approvals", name: approval.map(str::to_owned) },
+        Right { group: GROUP, verb: "approve", resource: "approvers", name: Some(approver.to_owned()) },
+        Right { group: GROUP, verb: "patch", resource: "approvals", name: approval.map(str::to_owned) },
     ]
 }
 
 /// The rights that reading takes: one by its name, and those of a Job.
 pub(super) fn to_read() -> Vec<Right> {
-    ["get", "list"].map(|verb| Right { verb, resource: "approvals", name: None }).to_vec()
+    ["get", "list"].map(|verb| Right { group: GROUP, verb, resource: "approvals", name: None }).to_vec()
 }
 
 /// What is missing, and how a role gives it.
 pub(super) fn told(user: &str, namespace: &str, missing: &[Right]) -> String {
-    let what: Vec<String> = missing.iter().map(words).collect();
+    let what: Vec<String> = missing.iter().map(Right::words).collect();
     let mut rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", rule(right))).collect();
     rules.dedup();
     format!(
@@ -28,13 +29,8 @@ pub(super) fn told(user: &str, namespace: &str, missing: &[Right]) -> String {
     )
 }
 
-fn words(Right { verb, resource, name }: &Right) -> String {
-    let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
-    format!("the verb {verb} on {resource}.{GROUP}{name}")
-}
-
 /// A rule of a role. Approvals come and go: no role names them.
-fn rule(Right { verb, resource, name }: &Right) -> String {
+fn rule(Right { verb, resource, name, .. }: &Right) -> String {
     let names = match name {
         Some(name) if *resource == "approvers" => format!("resourceNames: [{name}], "),
         _ => String::new(),

@@ -1,7 +1,8 @@
 //! What the commands take that speak with a cluster.
 
+use super::Started;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The longest reason that an Approval holds, in characters.
 const MAX_REASON: usize = 1024;
@@ -26,6 +27,53 @@ pub struct ClusterArgs {
     /// ... and as one of this group; may be given several times
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     pub groups: Vec<String>,
+}
+
+impl ClusterArgs {
+    /// Whether a cluster, or somebody who asks it, is named.
+    fn names_one(&self) -> bool {
+        let Self { namespace, context, kubeconfig, user, groups } = self;
+        namespace.is_some() || context.is_some() || kubeconfig.is_some() || user.is_some() || !groups.is_empty()
+    }
+}
+
+/// Where a Job is looked for: in a memory of this machine, or on a cluster.
+#[derive(Debug, Default, Args)]
+#[group(skip)]
+pub struct PlaceArgs {
+    /// The memory of this machine [default: memory]
+    #[arg(long, value_name = "DIR",
+          conflicts_with_all = ["on_cluster", "namespace", "context", "kubeconfig", "user", "groups"])]
+    pub memory: Option<PathBuf>,
+    /// Ask the cluster; so do the options of one, and the name kubectl-bloomery
+    #[arg(long = "cluster")]
+    pub on_cluster: bool,
+    /// Which cluster
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// A memory, or a cluster.
+#[derive(Debug)]
+pub enum Place<'a> {
+    /// The memory in a directory.
+    Memory(&'a Path),
+    /// The cluster.
+    Cluster(&'a ClusterArgs),
+}
+
+impl PlaceArgs {
+    /// Which of both is meant. `asks` says whether something else is given that only a cluster has.
+    pub fn place(&self, started: Started, asks: bool) -> Place<'_> {
+        match &self.memory {
+            Some(memory) => Place::Memory(memory),
+            None if asks || self.on_cluster || self.cluster.names_one() => Place::Cluster(&self.cluster),
+            None => match started {
+                Started::Bloomery => Place::Memory(Path::new("memory")),
+                Started::Plugin => Place::Cluster(&self.cluster),
+            },
+        }
+    }
 }
 
 /// What `approve` and `deny` take.

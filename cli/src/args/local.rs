@@ -1,7 +1,8 @@
 //! What the commands take that work on a memory of this machine, without a cluster.
 #![expect(clippy::doc_markdown, reason = "what is shown at a terminal has no markup")]
 
-use clap::{Args, ValueEnum};
+use super::{ObjectOutput, PlaceArgs};
+use clap::Args;
 use std::path::PathBuf;
 
 /// What `run` takes.
@@ -95,51 +96,55 @@ pub struct McpArgs {
 
 /// What `events` takes.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 good, 1 the log is broken, 2 there is no such log.")]
+#[command(
+    after_help = "On a cluster the logs of the Job's pods are printed as they are. Where no pod is left, a short pod reads the log out of\n\
+                  the memory: that takes the right to create pods.\n\n\
+                  Exit codes: 0 good, 1 the log is broken or cannot be read, 2 there is no such log."
+)]
 pub struct EventsArgs {
-    /// The key of a Job in the memory, or the directory of a log
-    #[arg(value_name = "KEY|DIR")]
+    /// A Job on the cluster; in the memory, the key of one, or the directory of a log
+    #[arg(value_name = "JOB|KEY|DIR")]
     pub log: String,
-    /// The memory
-    #[arg(long, value_name = "DIR", default_value = "memory")]
-    pub memory: PathBuf,
-    /// The name of the Skill, where several have a Job of that key
+    /// The name of its Skill: in a memory several may have a Job of that key
     #[arg(long, value_name = "NAME")]
     pub skill: Option<String>,
-    /// Wait for what comes, until the Job has ended
+    /// Wait for what comes, until the Job has ended, or waits for people
     #[arg(short, long)]
     pub follow: bool,
-    /// Print the lines as they stand in the log
+    /// Print the lines as they stand in the log; on a cluster, with a reader pod
     #[arg(long)]
     pub json: bool,
+    /// On a cluster: read the whole log out of the memory, with a reader pod, though there may be pods of the Job
+    #[arg(long, conflicts_with_all = ["memory", "follow"])]
+    pub whole: bool,
+    /// On a cluster: the image of the reader pod [default: that of the newest worker pod in the namespace]
+    #[arg(long, value_name = "IMAGE", conflicts_with = "memory")]
+    pub image: Option<String>,
+    /// Where it is looked for
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// What `get` takes.
 #[derive(Debug, Args)]
-#[command(after_help = "Without a key, all Jobs of the memory are listed.\n\n\
-                        Exit codes: 0 good, 1 a log is broken, 2 there is no such memory, Skill or Job.")]
+#[command(after_help = "Without a name, all Jobs are listed: those of the memory, or of the namespace.\n\n\
+                        Exit codes: 0 good, 1 a log is broken, or the cluster does not tell, 2 there is no such memory, Skill or Job.")]
 pub struct GetArgs {
-    /// The key of a Job in the memory
-    #[arg(value_name = "KEY", value_parser = any_key)]
+    /// A Job on the cluster, or the key of one in the memory
+    #[arg(value_name = "JOB|KEY", value_parser = any_key)]
     pub key: Option<String>,
-    /// The memory
-    #[arg(long, value_name = "DIR", default_value = "memory")]
-    pub memory: PathBuf,
     /// The Jobs of this Skill only
     #[arg(long, value_name = "NAME")]
     pub skill: Option<String>,
+    /// The Jobs of all namespaces of the cluster
+    #[arg(short = 'A', long, conflicts_with_all = ["key", "memory", "namespace"])]
+    pub all_namespaces: bool,
     /// Print it for programs
     #[arg(short, long, value_enum)]
-    pub output: Option<Output>,
-}
-
-/// A form for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// JSON
-    Json,
-    /// YAML
-    Yaml,
+    pub output: Option<ObjectOutput>,
+    /// Where it is looked for
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// What `migrate` takes.

@@ -2,11 +2,8 @@
 
 use super::kept::{Kept, OLDER};
 use super::{Item, Seen};
-use crate::page::Page;
-use crate::run::ending::{field, spent};
-use bloomery_crds::outcome::{Outcome, Phase};
-use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict};
-use serde_json::{Map, Value};
+use crate::page::{Page, phase};
+use crate::run::ending::spent;
 
 /// The page of a Job.
 pub(super) fn of(item: &Item) -> String {
@@ -41,11 +38,7 @@ fn of_log(seen: &Seen) -> String {
     page.line("Goal", goal);
     page.line("Phase", &phase(status.phase, status.outcome.as_ref()));
     page.gates(&status.gates);
-    for workflow in &status.workflows {
-        let open =
-            if workflow.open.is_empty() { String::new() } else { format!("; open: {}", workflow.open.join(", ")) };
-        page.line("Workflow", &format!("{}: {} done{open}", workflow.name, workflow.done.len()));
-    }
+    page.workflows(&status.workflows);
     if let Some(call) = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) {
         page.line(
             "Waits for",
@@ -53,10 +46,7 @@ fn of_log(seen: &Seen) -> String {
         );
     }
     for question in &here.questions {
-        page.line("Question", &question.text);
-        for (choice, number) in question.choices.iter().zip(1..) {
-            page.line("", &format!("  {number}  {choice}"));
-        }
+        page.question("Question", &question.text, &question.choices);
     }
     for remark in &status.remarks {
         page.line("Remark", remark);
@@ -70,51 +60,4 @@ fn of_log(seen: &Seen) -> String {
         page.line("Unfinished", on);
     }
     page.text()
-}
-
-fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
-    let phase = phase.to_string();
-    let Some(Outcome { code, message, .. }) = outcome else { return phase };
-    let code = code.to_string();
-    if code == phase { format!("{phase}: {message}") } else { format!("{phase}, {code}: {message}") }
-}
-
-impl Page {
-    fn result(&mut self, is_verified: bool, text: &str, fields: &Map<String, Value>) {
-        self.line(if is_verified { "Answer" } else { "Draft" }, text);
-        for (name, value) in fields {
-            self.line("", &field(name, value));
-        }
-    }
-
-    fn gates(&mut self, gates: &Gates) {
-        let Gates { intent, pre_tool, finalization } = gates;
-        if let Some(intent) = intent {
-            let id = intent.id.as_deref().unwrap_or("none of the Skill's");
-            let entities: Vec<String> =
-                intent.entities.iter().map(|(name, value)| format!(", {name} {value}")).collect();
-            self.line("Intent", &format!("{id}{}", entities.concat()));
-        }
-        let counts = format!("{} allowed, {} denied, {} held", pre_tool.allowed, pre_tool.denied, pre_tool.held);
-        self.line("Tool calls", &counts);
-        for ruling in pre_tool.last.iter().filter(|ruling| ruling.verdict != Verdict::Allow) {
-            let reason = ruling.reason.as_deref().unwrap_or("no reason was kept");
-            self.line("", &format!("{} {}: {reason}", ruling.verdict, ruling.tool));
-        }
-        self.finalization(finalization);
-    }
-
-    fn finalization(&mut self, gate: &Finalization) {
-        if gate.form_errors > 0 {
-            self.line("Form", &format!("sent back {} times", gate.form_errors));
-        }
-        for (at, attempt) in gate.attempts.iter().enumerate() {
-            let verdict = if attempt.passed { "passed" } else { "did not pass" };
-            let score = attempt.score.map(|score| format!(", score {score}")).unwrap_or_default();
-            self.line("Gate", &format!("answer {} {verdict}{score}", at + 1));
-            for reason in &attempt.reasons {
-                self.line("", &format!("{}: {}", reason.code, reason.detail));
-            }
-        }
-    }
 }

@@ -3,24 +3,10 @@
 use super::Item;
 use super::kept::{Kept, OLDER, Status};
 use crate::plain;
-use std::fmt::Write;
 
 /// A line for each Job, under a line of names.
 pub(super) fn of(jobs: &[Item]) -> String {
-    let rows: Vec<[String; 5]> = std::iter::once(["JOB", "SKILL", "PHASE", "OUTCOME", "TOOLS"].map(str::to_owned))
-        .chain(jobs.iter().map(row))
-        .collect();
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..5).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        // Nothing fails that writes to a string.
-        let _ = writeln!(text, "{}", cells.join("   ").trim_end());
-    }
-    text
+    crate::table::of(&["JOB", "SKILL", "PHASE", "OUTCOME", "TOOLS"], jobs.iter().map(row))
 }
 
 fn row(item: &Item) -> [String; 5] {

@@ -82,15 +82,12 @@ pub fn parked(reason: ParkReason, memory: &Path, slag: &Slag, key: &str) -> Stri
 
 /// The command that goes on with a Job.
 pub fn go_on(memory: &Path, slag: &Slag, key: &str) -> String {
-    let memory = if memory == Path::new("memory") { String::new() } else { format!(" --memory {}", quoted(memory)) };
+    let memory = if memory == Path::new("memory") {
+        String::new()
+    } else {
+        format!(" --memory {}", plain::quoted(&memory.display().to_string()))
+    };
     format!("Go on with: bloomery run{memory} --skill {} --resume {key}", slag.name)
-}
-
-/// A path as a shell reads it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]

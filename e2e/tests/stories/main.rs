@@ -23,6 +23,7 @@ mod endpoints;
 mod faults;
 mod gates;
 mod healing;
+mod kubectl;
 mod limits;
 mod memory;
 mod questions;

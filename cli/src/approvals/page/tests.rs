@@ -47,14 +47,3 @@ fn the_time_that_is_left_is_said(#[case] expires: Timestamp, #[case] expected: &
     let said = until(expires, now());
     assert!(said.ends_with(expected), "{said}");
 }
-
-#[rstest]
-#[case::yes("yes\r", Some(true))]
-#[case::short(" Y", Some(true))]
-#[case::no("NO", Some(false))]
-#[case::nothing("", None)]
-#[case::more("yes please", None)]
-#[case::something("yess", None)]
-fn only_a_clear_word_decides(#[case] line: &str, #[case] expected: Option<bool>) {
-    assert_eq!(answer(line), expected);
-}

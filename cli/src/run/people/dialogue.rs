@@ -1,6 +1,6 @@
 //! What a person reads who is asked, and what a typed line means.
 
-use crate::plain;
+use crate::{choice, plain};
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::Decision;
 use bloomery_engine::people::{Ask, HeldAsk, Said};
@@ -63,9 +63,7 @@ pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Said, String> {
         Ask::Call(held) => decided(held, line, by),
         Ask::Question(_) if line.is_empty() => Err("Type an answer; ^C parks the Job until you know it.".to_owned()),
         Ask::Question(open) => {
-            let chosen =
-                line.parse::<usize>().ok().and_then(|number| open.question.choices.get(number.checked_sub(1)?));
-            let text = chosen.map_or(line, String::as_str).to_owned();
+            let text = choice::meant(&open.question.choices, line).unwrap_or(line).to_owned();
             Ok(Said::Replies { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
         }
     }

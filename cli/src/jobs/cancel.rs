@@ -1,0 +1,117 @@
+//! `bloomery cancel`: ends Jobs, for good.
+
+use super::desk::Desk;
+use super::way::Way;
+use super::{rest, wait};
+use crate::args::{CancelArgs, Goal};
+use crate::exit::{Exit, Faults, Trouble};
+use crate::{output, plain, terminal};
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::Job;
+use kube::ResourceExt;
+use serde_json::json;
+
+/// How much of a goal stands beside a Job, in bytes.
+const MAX_GOAL: usize = 120;
+
+/// What a cancellation means.
+const MEANS: &str = "Its pod is asked to stop; a tool in flight gets a short grace, and is then told as indeterminate. It cannot be \
+                     taken back.";
+
+/// Ends Jobs.
+pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+    if !args.yes && !terminal::is_here() {
+        return Err(Trouble::usage("there is no terminal at which you could be asked: --yes cancels without"));
+    }
+    let desk = Desk::open(way).await?;
+    let mut faults = Faults::default();
+    let mut jobs: Vec<Job> = Vec::new();
+    for name in &args.jobs {
+        let found = faults.sift(desk.job(name).await);
+        jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
+    }
+    if faults.are_there() {
+        return Err(faults.told());
+    }
+    let mut exit = Exit::Good;
+    for job in jobs.iter().filter(|job| rest::has_ended(job)) {
+        plain::say(&format!("The Job {} has ended already: {}", job.name_any(), rest::line(job)));
+        exit = worse(exit, ended(job));
+    }
+    jobs.retain(|job| !rest::has_ended(job));
+    let (under_way, open): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.spec.cancel == Some(true));
+    for job in &under_way {
+        plain::say(&format!("The Job {} is being cancelled already.", job.name_any()));
+    }
+    if !open.is_empty() {
+        anstream::eprint!("{}", shown(&open));
+        let question = if open.len() == 1 {
+            "Cancel it? yes or no: ".to_owned()
+        } else {
+            format!("Cancel these {}? yes or no: ", open.len())
+        };
+        if !args.yes && !terminal::confirmed(question).await? {
+            return Err(Trouble::failed("nothing was cancelled"));
+        }
+    }
+    let mut waited_for = under_way;
+    for job in open {
+        match cancelled(&desk, &job).await {
+            Ok(()) => {
+                output::print(&format!("skilljob.bloomery.dev/{} is being cancelled\n", job.name_any()))?;
+                waited_for.push(job);
+            }
+            Err(trouble) => exit = worse(exit, told(&trouble)),
+        }
+    }
+    if args.wait {
+        for job in &waited_for {
+            let end = match wait::until(&desk, job, Some(Goal::Ended), args.timeout).await {
+                Ok(rested) => {
+                    let line = format!("skilljob.bloomery.dev/{} {}\n", job.name_any(), rest::line(&rested));
+                    output::print(&line)?;
+                    ended(&rested)
+                }
+                Err(trouble) => told(&trouble),
+            };
+            exit = worse(exit, end);
+        }
+    }
+    Ok(exit)
+}
+
+/// Says what is wrong with one Job, which keeps nothing from the others.
+fn told(trouble: &Trouble) -> Exit {
+    plain::say(&format!("bloomery: {}", trouble.message));
+    trouble.exit
+}
+
+/// What is about to end.
+fn shown(jobs: &[Job]) -> String {
+    let line = |job: &Job| {
+        let goal = plain::line(&bounded(&job.spec.goal, MAX_GOAL));
+        format!("{}  {}  {goal}\n", job.name_any(), rest::phase(job))
+    };
+    let jobs: String = jobs.iter().map(line).collect();
+    format!("{jobs}{MEANS}\n")
+}
+
+async fn cancelled(desk: &Desk, job: &Job) -> Result<(), Trouble> {
+    let name = job.name_any();
+    match desk.change(job, json!({ "spec": { "cancel": true } }), false).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 => Err(super::desk::gone(&name)),
+        Err(error) => Err(desk.unchanged(&name, &format!("cancelling {name}"), &error).await),
+    }
+}
+
+/// What a Job that was to be cancelled has come to.
+fn ended(job: &Job) -> Exit {
+    if rest::phase(job) == Phase::Cancelled { Exit::Good } else { Exit::Late }
+}
+
+/// What went wrong stays wrong, whatever follows.
+fn worse(so_far: Exit, next: Exit) -> Exit {
+    if so_far == Exit::Good { next } else { so_far }
+}

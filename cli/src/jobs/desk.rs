@@ -1,0 +1,116 @@
+//! The shell: reads Jobs and writes what people say to them, through the API server.
+
+use super::way::Way;
+use crate::cluster::{Cluster, Right, failed};
+use crate::exit::{Exit, Trouble};
+use bloomery_crds::nearest;
+use bloomery_crds::v1alpha1::Job;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+/// Who wrote a field, for whoever asks the API server.
+const MANAGER: &str = "kubectl-bloomery";
+
+/// Where Jobs are looked at.
+pub struct Desk {
+    /// The cluster.
+    pub cluster: Cluster,
+    jobs: Api<Job>,
+}
+
+impl Desk {
+    /// In the namespace of the cluster that was named.
+    ///
+    /// # Errors
+    /// If there is no such cluster.
+    pub async fn open(way: &Way<'_>) -> Result<Self, Trouble> {
+        let cluster = Cluster::find(way.cluster).await?;
+        let jobs = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+        Ok(Self { cluster, jobs })
+    }
+
+    /// The Job of a name.
+    ///
+    /// # Errors
+    /// If there is none, or it may not be read.
+    pub async fn job(&self, name: &str) -> Result<Job, Trouble> {
+        match self.jobs.get_opt(name).await {
+            Ok(Some(job)) => Ok(shown(job)),
+            Ok(None) => Err(self.unknown(name).await?),
+            Err(error) => Err(self.unreadable(&error, "get").await),
+        }
+    }
+
+    /// The Jobs of the namespace, or of all.
+    ///
+    /// # Errors
+    /// If they may not be read.
+    pub async fn jobs(&self, of_all: bool) -> Result<Vec<Job>, Trouble> {
+        let all = || Api::all(self.cluster.client.clone());
+        let jobs = if of_all { all() } else { self.jobs.clone() };
+        match jobs.list(&ListParams::default()).await {
+            Ok(list) => Ok(list.items.into_iter().map(shown).collect()),
+            Err(error) => Err(self.unreadable(&error, "list").await),
+        }
+    }
+
+    async fn unknown(&self, name: &str) -> Result<Trouble, Trouble> {
+        let known = match self.jobs.list_metadata(&ListParams::default()).await {
+            Ok(known) => known.items,
+            Err(error) => return Err(self.unreadable(&error, "list").await),
+        };
+        let known: Vec<String> = known.iter().map(ResourceExt::name_any).collect();
+        let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
+        let near = if known.is_empty() { " There are no Jobs in it.".to_owned() } else { near };
+        Ok(Trouble::usage(format!("the namespace {} has no Job {name}.{near}", self.cluster.namespace)))
+    }
+
+    /// Why Jobs cannot be read.
+    pub async fn unreadable(&self, error: &kube::Error, verb: &'static str) -> Trouble {
+        match error {
+            kube::Error::Api(status) if status.code == 404 => {
+                Trouble::failed("the cluster knows no Jobs of Bloomery: is it installed in it?")
+            }
+            _ => self.cluster.refused("reading Jobs", error, vec![Right::on_jobs(verb)]).await,
+        }
+    }
+
+    /// Changes a Job as it was read. One that was made anew under the name is another, and is not changed.
+    ///
+    /// # Errors
+    /// Whatever the API server says.
+    pub async fn change(&self, job: &Job, mut patch: Value, as_read: bool) -> kube::Result<Job> {
+        let mut metadata = json!({ "uid": job.uid() });
+        if as_read && let Some(fields) = metadata.as_object_mut() {
+            fields.insert("resourceVersion".to_owned(), json!(job.resource_version()));
+        }
+        if let Some(fields) = patch.as_object_mut() {
+            fields.insert("metadata".to_owned(), metadata);
+        }
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        self.jobs.patch(&job.name_any(), &params, &Patch::Merge(&patch)).await.map(shown)
+    }
+
+    /// Why a Job was not changed.
+    pub async fn unchanged(&self, name: &str, doing: &str, error: &kube::Error) -> Trouble {
+        match error {
+            kube::Error::Api(status) if status.code == 404 => gone(name),
+            kube::Error::Api(status) if status.code == 403 => {
+                self.cluster.refused(doing, error, vec![Right::on_jobs("patch")]).await
+            }
+            _ => failed(doing, error),
+        }
+    }
+}
+
+/// That a Job was deleted while somebody was at it.
+pub fn gone(name: &str) -> Trouble {
+    Trouble { exit: Exit::Late, message: format!("the Job {name} is gone: somebody has deleted it meanwhile") }
+}
+
+/// A Job as kubectl shows it.
+fn shown(mut job: Job) -> Job {
+    job.metadata.managed_fields = None;
+    job
+}

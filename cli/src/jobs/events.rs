@@ -1,0 +1,140 @@
+//! `bloomery events` on a cluster: what the Job's pods have printed; or its log in the memory, by way of a reader pod.
+
+use super::desk::{Desk, gone};
+use super::way::Way;
+use super::{logs, reader, rest, show, watch};
+use crate::args::EventsArgs;
+use crate::cluster::Right;
+use crate::exit::{Exit, Trouble};
+use crate::plain;
+use bloomery_crds::v1alpha1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, ResourceExt};
+use std::collections::BTreeSet;
+
+/// Prints the events of a Job.
+pub(super) async fn run(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+    if let Some(fault) = bloomery_crds::dialect::name_fault(&args.log) {
+        return Err(Trouble::usage(format!(
+            "the name of a Job {fault}. The log in a directory is read with --memory ."
+        )));
+    }
+    if args.json && args.follow {
+        return Err(Trouble::usage("--json reads the log in the memory, which is not followed: leave out --follow"));
+    }
+    let desk = Desk::open(way).await?;
+    let job = desk.job(&args.log).await?;
+    show::of_skill(&job, args.skill.as_deref())?;
+    if args.json || args.whole {
+        return reader::read(&desk, &job, args).await;
+    }
+    if args.follow && !is_at_rest(&job) {
+        return follow(&desk, &job, way).await;
+    }
+    let pods = logs::pods(&desk, &job).await?;
+    if pods.is_empty() && job.status.as_ref().is_some_and(|status| status.log.is_some()) {
+        plain::say(&format!("No pod of the Job {} is left: a reader pod reads its log.", args.log));
+        return reader::read(&desk, &job, args).await;
+    }
+    if pods.is_empty() {
+        return Err(Trouble::usage(format!("the Job {} has no events yet: {}", args.log, rest::line(&job))));
+    }
+    told_what_is_missing(&pods, &args.log, way);
+    for pod in &pods {
+        if !logs::has_begun(pod, logs::WORKER) {
+            plain::say(&format!("bloomery: the pod {} has not begun yet", pod.name_any()));
+        } else if !logs::print(&desk, &pod.name_any(), logs::WORKER, false).await? {
+            break;
+        }
+    }
+    Ok(Exit::Good)
+}
+
+/// Says so where the first attempts have no pods any more.
+fn told_what_is_missing(pods: &[Pod], job: &str, way: &Way<'_>) {
+    let first = pods.first().and_then(logs::attempt).unwrap_or(1);
+    if first > 1 {
+        let before = if first == 2 { "1 has no pod".to_owned() } else { format!("1 to {} have no pods", first - 1) };
+        let whole = way.to(&format!("events {job} --whole"));
+        plain::say(&format!("Attempt {before} any more. The whole log, by a reader pod: {whole}"));
+    }
+}
+
+fn is_at_rest(job: &Job) -> bool {
+    rest::has_ended(job) || rest::waits(job)
+}
+
+/// What comes next of a Job that is followed.
+enum Next {
+    /// A pod that has begun.
+    Pod(Box<Pod>),
+    /// The Job rests.
+    Rest(Box<Job>),
+}
+
+/// Prints the logs of one pod after the other, until the Job has ended, or waits for people.
+async fn follow(desk: &Desk, job: &Job, way: &Way<'_>) -> Result<Exit, Trouble> {
+    let mut printed: BTreeSet<String> = BTreeSet::new();
+    loop {
+        let rested = match next(desk, job, &printed).await? {
+            Next::Pod(pod) => {
+                if printed.is_empty() {
+                    told_what_is_missing(std::slice::from_ref(pod.as_ref()), &job.name_any(), way);
+                }
+                printed.extend(pod.uid());
+                if !logs::print(desk, &pod.name_any(), logs::WORKER, true).await? {
+                    return Ok(Exit::Good);
+                }
+                continue;
+            }
+            Next::Rest(rested) => rested,
+        };
+        plain::say(&format!("The Job {}: {}", job.name_any(), rest::line(&rested)));
+        for command in rest::commands(&rested, way) {
+            plain::say(&format!("Answer with: {command}"));
+        }
+        return Ok(Exit::Good);
+    }
+}
+
+/// Waits for the next pod; or the Job's rest, where no pod is left that was not printed.
+async fn next(desk: &Desk, job: &Job, printed: &BTreeSet<String>) -> Result<Next, Trouble> {
+    let (name, uid) = (job.name_any(), job.uid());
+    let (client, namespace) = (&desk.cluster.patient, &desk.cluster.namespace);
+    let unprinted = |pods: &mut dyn Iterator<Item = &Pod>| {
+        let mut pods = logs::in_order(job, pods.cloned()).into_iter();
+        pods.find(|pod| pod.uid().is_some_and(|uid| !printed.contains(&uid)) && logs::has_begun(pod, logs::WORKER))
+    };
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let of_job = logs::of_job(&name);
+    let pod = watch::until(&pods, &of_job, |pods| unprinted(&mut pods.values()));
+    let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let only = watch::Selector::name(&name);
+    let rested = watch::until(&jobs, &only, |jobs| match jobs.get(&name) {
+        Some(job) if job.uid() == uid => is_at_rest(job).then(|| Ok(job.clone())),
+        Some(_) | None => Some(Err(gone(&name))),
+    });
+    let watching = format!("watching the Job {name}");
+    tokio::select! {
+        biased;
+        pod = pod => match pod {
+            Ok(pod) => Ok(Next::Pod(Box::new(pod))),
+            Err(error) => {
+                let rights = ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
+                Err(desk.cluster.refused(&watching, &error, rights).await)
+            }
+        },
+        rested = rested => match rested {
+            // Its last pod may have begun and ended in between.
+            Ok(rested) => {
+                let rested = rested?;
+                let pods = logs::pods(desk, job).await?;
+                Ok(unprinted(&mut pods.iter()).map_or_else(|| Next::Rest(Box::new(rested)), |pod| Next::Pod(Box::new(pod))))
+            }
+            Err(error) => {
+                let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
+                Err(desk.cluster.refused(&watching, &error, rights).await)
+            }
+        },
+    }
+}

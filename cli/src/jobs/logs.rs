@@ -1,0 +1,142 @@
+//! The pods of a Job, and what they print.
+
+use super::desk::Desk;
+use super::watch::Selector;
+use crate::cluster::Right;
+use crate::exit::Trouble;
+use crate::{output, plain};
+use bloomery_crds::names::{LABEL_ATTEMPT, LABEL_JOB};
+use bloomery_crds::v1alpha1::Job;
+use futures::AsyncBufReadExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::LogParams;
+use kube::{Api, ResourceExt};
+use std::io;
+use std::pin::pin;
+
+/// The container of a worker pod whose log is the conversation.
+pub(super) const WORKER: &str = "worker";
+
+/// Which pods are a Job's; of others under its name, those are left out that another Job owned.
+pub(super) fn of_job(name: &str) -> Selector {
+    Selector::label(LABEL_JOB, name)
+}
+
+/// The pods of a Job that are there, in the order of its attempts.
+///
+/// # Errors
+/// If they may not be listed.
+pub(super) async fn pods(desk: &Desk, job: &Job) -> Result<Vec<Pod>, Trouble> {
+    let api: Api<Pod> = Api::namespaced(desk.cluster.client.clone(), &desk.cluster.namespace);
+    match api.list(&of_job(&job.name_any()).list()).await {
+        Ok(list) => Ok(in_order(job, list.items)),
+        Err(error) => {
+            let right = Right::on_pods("list", "pods");
+            Err(desk.cluster.refused("listing the Job's pods", &error, vec![right]).await)
+        }
+    }
+}
+
+/// Those of the pods that are the Job's, in the order of its attempts.
+pub(super) fn in_order(job: &Job, pods: impl IntoIterator<Item = Pod>) -> Vec<Pod> {
+    let uid = job.uid().unwrap_or_default();
+    let is_own = |pod: &Pod| attempt(pod).is_some() && pod.owner_references().iter().any(|owner| owner.uid == uid);
+    let mut pods: Vec<Pod> = pods.into_iter().filter(is_own).collect();
+    pods.sort_by_key(attempt);
+    pods
+}
+
+/// Which attempt a pod is.
+pub(super) fn attempt(pod: &Pod) -> Option<u32> {
+    pod.labels().get(LABEL_ATTEMPT)?.parse().ok()
+}
+
+/// Whether the container of a pod has begun, so that it has a log.
+pub(super) fn has_begun(pod: &Pod, container: &str) -> bool {
+    let containers = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
+    let found = containers.into_iter().flatten().find(|found| found.name == container);
+    let state = found.and_then(|found| found.state.as_ref());
+    state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+}
+
+/// Whether a pod has ended.
+pub(super) fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Prints the log of a pod, as it is; one that is followed, until the pod has ended. Says whether somebody still reads.
+///
+/// # Errors
+/// If it cannot be read. A pod that is gone has none, which is told.
+pub(super) async fn print(desk: &Desk, pod: &str, container: &str, follow: bool) -> Result<bool, Trouble> {
+    let api: Api<Pod> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
+    let params = LogParams { container: Some(container.to_owned()), follow, ..LogParams::default() };
+    let log = match api.log_stream(pod, &params).await {
+        Ok(log) => log,
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            plain::say(&format!("bloomery: the pod {pod} is gone, and its log with it"));
+            return Ok(true);
+        }
+        Err(error) => {
+            let right = Right::on_pods("get", "pods/log");
+            return Err(desk.cluster.refused(&format!("reading the log of the pod {pod}"), &error, vec![right]).await);
+        }
+    };
+    let (mut log, mut line) = (pin!(log), Vec::new());
+    loop {
+        line.clear();
+        match log.read_until(b'\n', &mut line).await {
+            Ok(0) => return Ok(true),
+            Ok(_) => {
+                let text = plain::lines(&String::from_utf8_lossy(&line));
+                if !output::write(&mut io::stdout().lock(), &text)? {
+                    return Ok(false);
+                }
+            }
+            Err(error) => return Err(Trouble::failed(format!("the log of the pod {pod} broke off: {error}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::fixtures::job;
+    use serde_json::json;
+
+    fn pod(name: &str, attempt: &str, uid: &str) -> Pod {
+        serde_json::from_value(json!({"metadata": {
+            "name": name, "labels": {"bloomery.dev/attempt": attempt},
+            "ownerReferences": [{"apiVersion": "bloomery.dev/v1alpha1", "kind": "Job", "name": "refund", "uid": uid}],
+        }}))
+        .unwrap()
+    }
+
+    #[test]
+    fn pods_come_in_the_order_of_attempts_and_those_of_others_do_not() {
+        let pods = [
+            pod("ten", "10", "uid-1"),
+            pod("another", "1", "uid-0"),
+            pod("two", "2", "uid-1"),
+            pod("none", "x", "uid-1"),
+        ];
+        let names: Vec<String> = in_order(&job("refund"), pods).iter().map(ResourceExt::name_any).collect();
+        assert_eq!(names, ["two", "ten"]);
+    }
+
+    #[test]
+    fn a_pod_has_a_log_once_its_container_has_begun() {
+        let with = |state: serde_json::Value| {
+            let mut pod = pod("one", "1", "uid-1");
+            let status = json!({"containerStatuses": [
+                {"name": "worker", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state},
+            ]});
+            pod.status = serde_json::from_value(status).unwrap();
+            has_begun(&pod, WORKER)
+        };
+        assert!(with(json!({"running": {}})) && with(json!({"terminated": {"exitCode": 0}})));
+        assert!(!with(json!({"waiting": {"reason": "ContainerCreating"}})));
+        assert!(!has_begun(&pod("one", "1", "uid-1"), WORKER));
+    }
+}

@@ -1,0 +1,218 @@
+//! A Job of a cluster on a page: what was asked, what each gate decided, what it waits for and how to answer.
+
+use super::rest;
+use super::way::Way;
+use crate::page::{Page, phase};
+use crate::plain::shown;
+use crate::run::ending::spent;
+use bloomery_crds::conditions::{ConditionType, Reason};
+use bloomery_crds::v1alpha1::{Gates, Job, JobStatus, LlmCalls, WaitingFor};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::ResourceExt;
+
+/// The page of a Job.
+pub(super) fn of(job: &Job, way: &Way<'_>, now: Timestamp) -> String {
+    let mut page = Page::default();
+    let none = JobStatus::default();
+    let status = job.status.as_ref().unwrap_or(&none);
+    let name = job.name_any();
+    page.line("Job", &format!("{name} in {}", job.namespace().unwrap_or_default()));
+    let revision = status.skill_revision.as_ref().map(|revision| format!(", revision {}", revision.name));
+    page.line("Skill", &format!("{}{}", job.spec.skill, revision.unwrap_or_default()));
+    page.line("Goal", &job.spec.goal);
+    if let Some(continued) = &job.spec.continues {
+        page.line("Continues", continued);
+    }
+    page.line("Phase", &phase(rest::phase(job), status.outcome.as_ref()));
+    page.line("Since", &since(job, status, now));
+    if job.spec.cancel == Some(true) && !rest::has_ended(job) {
+        page.line("Cancel", "asked for: the Job ends as soon as it hears it");
+    }
+    for condition in not_as_they_should_be(status) {
+        page.line("Condition", &format!("{}: {}", condition.reason, condition.message));
+    }
+    if let Some(gates) = status.gates.as_ref().filter(|gates| **gates != Gates::default()) {
+        page.gates(gates);
+    }
+    stages(&mut page, status);
+    page.workflows(&status.workflows);
+    if let Some(waiting) = &status.waiting_for {
+        waits_for(&mut page, job, waiting, way);
+    }
+    replies(&mut page, job, status);
+    if let Some(usage) = &status.usage {
+        page.line("Spent", &spent(usage));
+    }
+    if let Some(attempt) = &status.attempt {
+        page.line("Pod", &format!("{}, attempt {}", attempt.pod, attempt.number));
+    }
+    if let Some(log) = &status.log {
+        page.line("Log", &format!("{} events in {}; {}", log.events, log.path, way.to(&format!("events {name}"))));
+    }
+    if let Some(result) = &status.result {
+        page.result(result.verified, &result.text, &result.fields);
+    }
+    page.text()
+}
+
+/// When it was made, began and ended.
+fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
+    let at = |time: Option<&Time>| time.map(|Time(at)| *at);
+    let ended = at(status.completion_time.as_ref());
+    let waits = status.waiting_for.as_ref().and_then(|waiting| at(waiting.since.as_ref())).filter(|_| rest::waits(job));
+    let begun = at(status.start_time.as_ref());
+    let made = at(job.metadata.creation_timestamp.as_ref());
+    let ago = |word: &str, at: Timestamp| format!("{word} {at}, {} ago", age(Some(at), now));
+    match (ended, waits, begun, made) {
+        (Some(ended), _, Some(begun), _) => format!("{}; it took {}", ago("ended", ended), age(Some(begun), ended)),
+        (Some(ended), _, None, _) => ago("ended", ended),
+        (None, Some(waits), _, _) => ago("waiting since", waits),
+        (None, None, Some(begun), _) => ago("begun", begun),
+        (None, None, None, Some(made)) => ago("made", made),
+        (None, None, None, None) => "unknown".to_owned(),
+    }
+}
+
+/// How long ago something was, as kubectl has it.
+pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(then) = then else { return String::new() };
+    let passed = now.duration_since(then).max(SignedDuration::ZERO);
+    match (passed.as_secs(), passed.as_mins(), passed.as_hours()) {
+        (seconds, ..120, _) if seconds < 120 => format!("{seconds}s"),
+        (_, minutes, _) if minutes < 120 => format!("{minutes}m"),
+        (_, _, hours) if hours < 48 => format!("{hours}h"),
+        (_, _, hours) => format!("{}d", hours / 24),
+    }
+}
+
+/// What somebody should know of: what is not so though it should be, and what asks for a person. Of a Job that has ended
+/// the outcome has said why; one at work is not ready, as it should be.
+fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
+    let is = |condition: &Condition, kind: ConditionType| condition.type_ == <&str>::from(kind);
+    let is_news = |condition: &&Condition| {
+        // `Ready` says the same as these, in the same words.
+        let is_twin = is(condition, ConditionType::Reconciling) || is(condition, ConditionType::Stalled);
+        let is_as_usual =
+            [Reason::Running, Reason::Finalizing].iter().any(|usual| condition.reason == <&str>::from(usual));
+        let is_told = is_twin || (is(condition, ConditionType::Ready) && (is_as_usual || status.is_terminal()));
+        condition.status != "True" && !is_told
+    };
+    status.conditions.iter().filter(is_news).collect()
+}
+
+/// What people can do, with the command that does it: under a name of its own, which no text of a model has.
+fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, way: &Way<'_>) {
+    if let Some(call) = &waiting.call {
+        let approvers = call.approvers.join(" and ");
+        page.line(
+            "Waits for",
+            &format!("{} to let {} be called: {}", shown(&approvers), shown(&call.tool), shown(&call.reason)),
+        );
+    }
+    for approval in &waiting.approvals {
+        page.line("Approve", &way.to(&format!("approve {approval}")));
+        page.line("Deny", &way.to(&format!("deny {approval}")));
+    }
+    for question in &waiting.questions {
+        page.question("Waits for", &format!("an answer to {}: {}", question.id, question.text), &question.choices);
+        if let Some(refused) = &question.refused {
+            page.line("", &format!("The last answer was not taken: {refused}"));
+        }
+        match super::say::answered(job, &question.id) {
+            Some(reply) => page.line("", &format!("It is answered, and not heard yet: {}", reply.text)),
+            None => page.line("Reply", &rest::answer(job, question, way)),
+        }
+    }
+}
+
+/// The stages that a model was asked in, and how often.
+fn stages(page: &mut Page, status: &JobStatus) {
+    let Some(calls) = status.usage.as_ref().map(|usage| &usage.llm_calls) else { return };
+    let LlmCalls { intent, selection, plan, finalization, polish } = calls;
+    let stages = [
+        ("intent", intent),
+        ("selection", selection),
+        ("plan", plan),
+        ("finalization", finalization),
+        ("polish", polish),
+    ];
+    let asked = stages.iter().filter(|(_, calls)| **calls > 0).map(|(stage, calls)| format!("{stage} {calls}"));
+    let asked: Vec<String> = asked.collect();
+    if !asked.is_empty() {
+        page.line("Stages", &asked.join(", "));
+    }
+}
+
+fn replies(page: &mut Page, job: &Job, status: &JobStatus) {
+    let (given, heard) = (job.spec.replies.len(), status.replies_heard.unwrap_or_default());
+    if given > 0 {
+        page.line("Replies", &format!("{given} given, {heard} heard"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{ClusterArgs, Started};
+    use crate::jobs::fixtures::{asks, ended, holds, job, now};
+    use bloomery_crds::outcome::{Outcome, OutcomeCode};
+    use rstest::rstest;
+
+    fn page(job: &Job) -> String {
+        of(job, &Way::new(Started::Plugin, &ClusterArgs::default()), now())
+    }
+
+    #[test]
+    fn a_held_call_has_the_commands_that_decide() {
+        insta::assert_snapshot!(page(&holds()));
+    }
+
+    #[test]
+    fn questions_have_the_commands_that_answer() {
+        insta::assert_snapshot!(page(&asks()));
+    }
+
+    #[test]
+    fn a_job_that_has_ended_says_how() {
+        insta::assert_snapshot!(page(&ended(&Outcome::new(OutcomeCode::Succeeded, "The answer passed every gate."))));
+    }
+
+    #[test]
+    fn a_job_of_which_nobody_has_said_anything_has_a_page() {
+        insta::assert_snapshot!(page(&job("new")));
+    }
+
+    #[test]
+    fn a_job_at_work_is_as_it_should_be() {
+        let told = |reason: &str| {
+            let mut job = holds();
+            if let Some(status) = &mut job.status {
+                status.conditions[0].reason = reason.to_owned();
+            }
+            page(&job).contains(&format!("Condition   {reason}"))
+        };
+        assert!(!told("Running") && !told("Finalizing") && told("Unschedulable"));
+    }
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        let mut job = asks();
+        job.spec.goal = "Refund\u{1b}[2J".to_owned();
+        if let Some(waiting) = job.status.as_mut().and_then(|status| status.waiting_for.as_mut()) {
+            waiting.questions[0].text = "Which?\u{1b}]0;x\u{7}\u{202e}".to_owned();
+            waiting.questions[0].choices = vec!["a\u{9b}".to_owned()];
+        }
+        assert!(!page(&job).contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']));
+    }
+
+    #[rstest]
+    #[case::seconds(119, "119s")]
+    #[case::minutes(120, "2m")]
+    #[case::hours(7200, "2h")]
+    #[case::days(172_800, "2d")]
+    #[case::a_clock_that_is_behind(-5, "0s")]
+    fn an_age_is_as_kubectl_has_it(#[case] seconds: i64, #[case] expected: &str) {
+        assert_eq!(age(Some(now() - SignedDuration::from_secs(seconds)), now()), expected);
+    }
+}

@@ -1,0 +1,118 @@
+//! A short pod that reads a Job's log out of the memory: the slag is mounted read-only, and nothing else.
+
+mod build;
+
+use super::desk::Desk;
+use super::{logs, watch};
+use crate::args::EventsArgs;
+use crate::cluster::{Right, failed};
+use crate::exit::{Exit, Trouble};
+use crate::plain;
+use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
+use bloomery_crds::v1alpha1::Job;
+use build::Template;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::{Api, ResourceExt};
+
+/// How a reader pod is found to be at work, or never to be.
+enum Life {
+    /// It has a log.
+    Begun,
+    /// It cannot begin, and why.
+    Stuck(String),
+    /// Somebody has deleted it.
+    Gone,
+}
+
+/// Prints the log of a Job.
+///
+/// # Errors
+/// If there is none, or no pod can read it.
+pub(super) async fn read(desk: &Desk, job: &Job, args: &EventsArgs) -> Result<Exit, Trouble> {
+    let template = template(desk, args.image.clone()).await?;
+    let pod = build::pod(job, &template, args.json)?;
+    let api: Api<Pod> = Api::namespaced(desk.cluster.client.clone(), &desk.cluster.namespace);
+    let made = match api.create(&PostParams::default(), &pod).await {
+        Ok(made) => made,
+        Err(error) => {
+            let doing = "making a pod that reads the log, because no other way leads to the memory,";
+            return Err(desk.cluster.refused(doing, &error, vec![Right::on_pods("create", "pods")]).await);
+        }
+    };
+    let name = made.name_any();
+    plain::say(&format!("The reader pod {name} reads the log, with the memory read-only, and is deleted afterwards."));
+    let done = tokio::select! {
+        done = printed(desk, &name) => done,
+        _ = tokio::signal::ctrl_c() => Err(Trouble { exit: Exit::Interrupted, message: "interrupted".to_owned() }),
+    };
+    match api.delete(&name, &DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() }).await {
+        Ok(_) => done,
+        Err(kube::Error::Api(status)) if status.code == 404 => done,
+        Err(error) => {
+            let told = failed(&format!("the reader pod {name} is left, which ends by itself: deleting it"), &error);
+            plain::say(&format!("bloomery: {}", told.message));
+            done
+        }
+    }
+}
+
+/// What the pod is made like: the newest worker of the namespace, where somebody may see it.
+async fn template(desk: &Desk, image: Option<String>) -> Result<Template, Trouble> {
+    let api: Api<Pod> = Api::namespaced(desk.cluster.client.clone(), &desk.cluster.namespace);
+    let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));
+    let pods = match api.list(&workers).await {
+        Ok(pods) => pods.items,
+        Err(error) if image.is_none() => {
+            let doing = "looking for a worker pod, whose image the reader would have (or name it with --image),";
+            return Err(desk.cluster.refused(doing, &error, vec![Right::on_pods("list", "pods")]).await);
+        }
+        Err(_) => Vec::new(),
+    };
+    let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0));
+    match (newest.and_then(Template::of), image) {
+        (Some(template), None) => Ok(template),
+        (Some(template), Some(image)) => Ok(template.but(image)),
+        (None, Some(image)) => Ok(Template::with(image)),
+        (None, None) => Err(Trouble::usage(format!(
+            "no worker pod is left in {} whose image could read the log: name the image with --image. It is that of the \
+             workers (the chart's worker.image), which whoever installed Bloomery knows",
+            desk.cluster.namespace
+        ))),
+    }
+}
+
+/// Prints what the pod prints, and says how it ended.
+async fn printed(desk: &Desk, name: &str) -> Result<Exit, Trouble> {
+    let watched: Api<Pod> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
+    let only = watch::Selector::name(name);
+    let life = watch::until(&watched, &only, |pods| match pods.get(name) {
+        None => Some(Life::Gone),
+        Some(pod) if logs::has_begun(pod, logs::WORKER) => Some(Life::Begun),
+        Some(pod) => build::stuck(pod).map(Life::Stuck),
+    });
+    let rights = || ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
+    let watching = format!("watching the reader pod {name}");
+    match life.await {
+        Ok(Life::Begun) => {}
+        Ok(Life::Stuck(why)) => return Err(Trouble::failed(format!("the reader pod {name} cannot begin: {why}"))),
+        Ok(Life::Gone) => return Err(Trouble::failed(format!("the reader pod {name} is gone before it has begun"))),
+        Err(error) => return Err(desk.cluster.refused(&watching, &error, rights()).await),
+    }
+    if !logs::print(desk, name, logs::WORKER, true).await? {
+        return Ok(Exit::Good);
+    }
+    let ended = watch::until(&watched, &only, |pods| match pods.get(name) {
+        None => Some(None),
+        Some(pod) => logs::has_ended(pod).then(|| Some(pod.clone())),
+    });
+    let ended = match ended.await {
+        Ok(Some(ended)) => ended,
+        Ok(None) => return Err(Trouble::failed(format!("the reader pod {name} was deleted while it read"))),
+        Err(error) => return Err(desk.cluster.refused(&watching, &error, rights()).await),
+    };
+    match build::failure(&ended) {
+        None => Ok(Exit::Good),
+        Some(why) => Err(Trouble::failed(format!("the reader pod {name} could not read all of the log: {why}"))),
+    }
+}

@@ -1,0 +1,348 @@
+//! What a reader pod is made of, and what it tells.
+
+use crate::exit::Trouble;
+use crate::jobs::logs::WORKER;
+use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, LABEL_MEMORY, LABEL_SKILL, MEMORY_CLAIM};
+use bloomery_crds::v1alpha1::Job;
+use k8s_openapi::api::core::v1::{
+    Affinity, Capabilities, Container, ContainerState, LocalObjectReference, PersistentVolumeClaimVolumeSource, Pod,
+    PodAffinity, PodAffinityTerm, PodSecurityContext, PodSpec, ResourceRequirements, SeccompProfile, SecurityContext,
+    Toleration, Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
+use kube::{Resource, ResourceExt};
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+/// Who makes it: not the operator, which leaves it alone.
+const MAKER: &str = "kubectl-bloomery";
+
+/// How long it may take, in seconds.
+const DEADLINE: i64 = 120;
+
+/// Where the slag is mounted.
+const SLAG: &str = "/slag";
+
+/// The user of workers, where no worker is there to be asked.
+const USER: i64 = 65532;
+
+/// What a reader pod has of a worker pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Template {
+    image: String,
+    pull_policy: Option<String>,
+    pull_secrets: Option<Vec<LocalObjectReference>>,
+    resources: Option<ResourceRequirements>,
+    tolerations: Option<Vec<Toleration>>,
+    node_selector: Option<BTreeMap<String, String>>,
+    user: Option<i64>,
+    group: Option<i64>,
+    fs_group: Option<i64>,
+}
+
+impl Template {
+    /// That of a worker pod.
+    pub(super) fn of(worker: &Pod) -> Option<Self> {
+        let spec = worker.spec.as_ref()?;
+        let container = spec.containers.iter().find(|container| container.name == WORKER)?;
+        let user = spec.security_context.as_ref();
+        Some(Self {
+            image: container.image.clone()?,
+            pull_policy: container.image_pull_policy.clone(),
+            pull_secrets: spec.image_pull_secrets.clone(),
+            resources: container.resources.clone(),
+            tolerations: spec.tolerations.clone(),
+            node_selector: spec.node_selector.clone(),
+            user: user.and_then(|user| user.run_as_user),
+            group: user.and_then(|user| user.run_as_group),
+            fs_group: user.and_then(|user| user.fs_group),
+        })
+    }
+
+    /// The same with another image.
+    pub(super) fn but(self, image: String) -> Self {
+        Self { image, ..self }
+    }
+
+    /// That of the chart's defaults, with this image.
+    pub(super) fn with(image: String) -> Self {
+        let quantity = |text: &str| Quantity(text.to_owned());
+        let resources = ResourceRequirements {
+            requests: Some([("cpu".to_owned(), quantity("20m")), ("memory".to_owned(), quantity("32Mi"))].into()),
+            limits: Some([("memory".to_owned(), quantity("256Mi"))].into()),
+            ..ResourceRequirements::default()
+        };
+        Self {
+            image,
+            pull_policy: None,
+            pull_secrets: None,
+            resources: Some(resources),
+            tolerations: None,
+            node_selector: None,
+            user: Some(USER),
+            group: Some(USER),
+            fs_group: Some(USER),
+        }
+    }
+}
+
+/// The pod that reads the log of a Job. It passes the `restricted` Pod Security Standard, holds no credentials, and sees
+/// nothing but the slag of the Job's Skill, which it cannot change.
+///
+/// # Errors
+/// If the Job has no log yet, or its status names none within the slag.
+pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Trouble> {
+    let name = job.name_any();
+    let log = job.status.as_ref().and_then(|status| status.log.as_ref());
+    let Some(log) = log else { return Err(Trouble::usage(format!("the Job {name} has no events yet"))) };
+    if !is_within(&log.path) {
+        return Err(Trouble::failed(format!(
+            "the status of the Job {name} names a log outside of its slag: {:?}",
+            log.path
+        )));
+    }
+    let format = if json { "json" } else { "text" };
+    let args = vec!["events".to_owned(), format!("--log-format={format}"), format!("{SLAG}/{}", log.path)];
+    Ok(Pod { metadata: metadata(job), spec: Some(spec(job, template, args)), status: None })
+}
+
+/// Whether a path leads nowhere but further down.
+fn is_within(path: &str) -> bool {
+    !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+fn metadata(job: &Job) -> ObjectMeta {
+    let labels = [
+        (LABEL_MANAGED_BY, MAKER),
+        (LABEL_COMPONENT, "reader"),
+        (LABEL_SKILL, &job.spec.skill),
+        (LABEL_MEMORY, MEMORY_CLAIM),
+    ];
+    // Should nobody delete it, it goes with its Job. It is not the Job's pod: nobody controls it.
+    let owner = job.uid().map(|uid| OwnerReference {
+        api_version: Job::api_version(&()).into_owned(),
+        kind: Job::kind(&()).into_owned(),
+        name: job.name_any(),
+        uid,
+        ..OwnerReference::default()
+    });
+    ObjectMeta {
+        generate_name: Some(format!("{}-events-", job.name_any())),
+        labels: Some(labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()),
+        owner_references: owner.map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    }
+}
+
+fn spec(job: &Job, template: &Template, args: Vec<String>) -> PodSpec {
+    let memory = PersistentVolumeClaimVolumeSource { claim_name: MEMORY_CLAIM.to_owned(), read_only: Some(true) };
+    PodSpec {
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        restart_policy: Some("Never".to_owned()),
+        active_deadline_seconds: Some(DEADLINE),
+        termination_grace_period_seconds: Some(0),
+        image_pull_secrets: template.pull_secrets.clone(),
+        tolerations: template.tolerations.clone(),
+        node_selector: template.node_selector.clone(),
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: template.user,
+            run_as_group: template.group,
+            fs_group: template.fs_group,
+            fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
+            ..PodSecurityContext::default()
+        }),
+        affinity: Some(beside_the_memory()),
+        containers: vec![container(job, template, args)],
+        volumes: Some(vec![Volume {
+            name: "memory".to_owned(),
+            persistent_volume_claim: Some(memory),
+            ..Volume::default()
+        }]),
+        ..PodSpec::default()
+    }
+}
+
+/// A memory that one node can mount is where its other pods are. A pod that matches its own term may go anywhere.
+fn beside_the_memory() -> Affinity {
+    let memory = LabelSelector {
+        match_labels: Some([(LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned())].into()),
+        ..LabelSelector::default()
+    };
+    Affinity {
+        pod_affinity: Some(PodAffinity {
+            required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
+                label_selector: Some(memory),
+                topology_key: "kubernetes.io/hostname".to_owned(),
+                ..PodAffinityTerm::default()
+            }]),
+            ..PodAffinity::default()
+        }),
+        ..Affinity::default()
+    }
+}
+
+fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
+    Container {
+        name: WORKER.to_owned(),
+        image: Some(template.image.clone()),
+        image_pull_policy: template.pull_policy.clone(),
+        args: Some(args),
+        resources: template.resources.clone(),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            run_as_non_root: Some(true),
+            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+            ..SecurityContext::default()
+        }),
+        volume_mounts: Some(vec![VolumeMount {
+            name: "memory".to_owned(),
+            mount_path: SLAG.to_owned(),
+            sub_path: Some(job.spec.skill.clone()),
+            read_only: Some(true),
+            ..VolumeMount::default()
+        }]),
+        ..Container::default()
+    }
+}
+
+fn state(pod: &Pod) -> Option<&ContainerState> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    statuses.iter().find(|status| status.name == WORKER)?.state.as_ref()
+}
+
+/// Why a pod will not begin without somebody's doing.
+pub(super) fn stuck(pod: &Pod) -> Option<String> {
+    let status = pod.status.as_ref()?;
+    let because = |reason: Option<&str>, message: Option<&str>| {
+        [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ")
+    };
+    if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
+        return Some(because(status.reason.as_deref(), status.message.as_deref()));
+    }
+    if let Some(waiting) = state(pod).and_then(|state| state.waiting.as_ref()) {
+        let reason = waiting.reason.as_deref().unwrap_or_default();
+        let starts = matches!(reason, "" | "ContainerCreating" | "PodInitializing");
+        return (!starts).then(|| because(Some(reason), waiting.message.as_deref()));
+    }
+    let conditions = status.conditions.iter().flatten();
+    let mut unscheduled =
+        conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
+    let unschedulable = unscheduled.find(|condition| condition.reason.as_deref() == Some("Unschedulable"))?;
+    Some(because(Some("Unschedulable"), unschedulable.message.as_deref()))
+}
+
+/// Why a pod that has ended did not end well.
+pub(super) fn failure(pod: &Pod) -> Option<String> {
+    let status = pod.status.as_ref()?;
+    if status.phase.as_deref() == Some("Succeeded") {
+        return None;
+    }
+    let ended = state(pod).and_then(|state| state.terminated.as_ref());
+    let code = ended.map(|ended| format!("exit code {}", ended.exit_code));
+    let hint = ended.filter(|ended| ended.exit_code == 2).map(|_| {
+        "the image may be older than this command, and have no `events`: name another with --image".to_owned()
+    });
+    let reason = status.reason.clone();
+    Some([reason, code, hint].into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::fixtures::{changed, holds, job};
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn yaml(pod: &Pod) -> String {
+        serde_yaml::to_string(&serde_json::to_value(pod).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_whole_pod() {
+        insta::assert_snapshot!(yaml(&pod(&holds(), &Template::with("worker:1".into()), false).unwrap()));
+    }
+
+    #[test]
+    fn it_is_made_like_a_worker() {
+        let worker: Pod = serde_json::from_value(json!({
+            "metadata": {},
+            "spec": {
+                "securityContext": {"runAsUser": 1000, "runAsGroup": 1001, "fsGroup": 1002},
+                "tolerations": [{"key": "agents"}], "nodeSelector": {"disk": "here"},
+                "containers": [{"name": "sidecar", "image": "other"}, {
+                    "name": "worker", "image": "worker:2", "imagePullPolicy": "Never",
+                    "resources": {"limits": {"memory": "64Mi"}},
+                }],
+            },
+        }))
+        .unwrap();
+        let pod = pod(&holds(), &Template::of(&worker).unwrap(), true).unwrap();
+        let spec = pod.spec.unwrap();
+        let user = spec.security_context.unwrap();
+        assert_eq!((user.run_as_user, user.run_as_group, user.fs_group), (Some(1000), Some(1001), Some(1002)));
+        let reader = &spec.containers[0];
+        assert_eq!((reader.image.as_deref(), reader.image_pull_policy.as_deref()), (Some("worker:2"), Some("Never")));
+        assert_eq!(reader.args.as_ref().unwrap()[1], "--log-format=json");
+        assert!(spec.tolerations.is_some() && spec.node_selector.is_some() && reader.resources.is_some());
+        assert_eq!(Template::of(&Pod::default()), None);
+    }
+
+    #[rstest]
+    #[case::up("../other/jobs/x")]
+    #[case::from_the_root("/etc")]
+    #[case::up_on_the_way("jobs/../../other")]
+    #[case::nothing("")]
+    fn a_log_outside_of_the_slag_is_not_read(#[case] path: &str) {
+        let job = changed(holds(), |status| {
+            if let Some(log) = &mut status.log {
+                log.path = path.to_owned();
+            }
+        });
+        assert!(pod(&job, &Template::with("worker:1".into()), false).is_err());
+    }
+
+    #[test]
+    fn a_job_without_events_is_told() {
+        let trouble = pod(&job("new"), &Template::with("worker:1".into()), false).unwrap_err();
+        assert!(trouble.message.contains("no events yet"), "{trouble}");
+    }
+
+    fn with(status: &serde_json::Value) -> Pod {
+        serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap()
+    }
+
+    fn container(state: &serde_json::Value) -> serde_json::Value {
+        json!([{"name": "worker", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state}])
+    }
+
+    #[test]
+    fn a_pod_that_cannot_begin_says_why() {
+        let waits =
+            |reason: &str| with(&json!({"containerStatuses": container(&json!({"waiting": {"reason": reason}}))}));
+        assert_eq!(stuck(&waits("ContainerCreating")), None);
+        assert_eq!(stuck(&waits("ImagePullBackOff")).unwrap(), "ImagePullBackOff");
+        let unschedulable = json!({"conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node is free"},
+        ]});
+        assert_eq!(stuck(&with(&unschedulable)).unwrap(), "Unschedulable: no node is free");
+        let late = json!({"phase": "Failed", "reason": "DeadlineExceeded"});
+        assert_eq!(stuck(&with(&late)).unwrap(), "DeadlineExceeded");
+        assert_eq!(stuck(&Pod::default()), None);
+    }
+
+    #[test]
+    fn a_pod_that_failed_says_why() {
+        assert_eq!(failure(&with(&json!({"phase": "Succeeded"}))), None);
+        let ended = |code: u8| {
+            let state = container(&json!({"terminated": {"exitCode": code}}));
+            failure(&with(&json!({"phase": "Failed", "containerStatuses": state}))).unwrap()
+        };
+        assert_eq!(ended(1), "exit code 1");
+        assert!(ended(2).contains("may be older than this command"));
+    }
+}

@@ -1,0 +1,145 @@
+//! `bloomery reply`: appends to the replies of a Job, and never loses somebody else's.
+
+use super::desk::{Desk, gone};
+use super::say::{self, Aim};
+use super::show;
+use super::way::Way;
+use crate::args::ReplyArgs;
+use crate::exit::{Exit, Trouble};
+use crate::page::{Page, coloured};
+use crate::{output, plain, terminal};
+use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply};
+use kube::ResourceExt;
+use serde_json::json;
+use std::io::{self, Read};
+
+/// How often a Job may change under our hands. Its status changes with each of its steps.
+const TRIES: usize = 16;
+
+/// The most that is read of stdin: what is longer is refused for its length.
+const MAX_STDIN: u64 = 64 * 1024;
+
+/// Says something.
+pub(super) async fn run(args: &ReplyArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+    if args.text.is_none() && !terminal::is_here() {
+        return Err(Trouble::usage("there is no terminal at which you could be asked: give the text, or - for stdin"));
+    }
+    let desk = Desk::open(way).await?;
+    let job = desk.job(&args.job).await?;
+    let question = match say::aim(&job, args.question.as_deref(), args.message)? {
+        Aim::Message => None,
+        Aim::Question(question) => Some(question),
+        Aim::OneOf(open) => Some(chosen(&args.job, open).await?),
+    };
+    let typed = match args.text.as_deref() {
+        Some("-") => stdin()?,
+        Some(text) => text.to_owned(),
+        None => asked(question.clone()).await?,
+    };
+    let (text, note) = say::text(question.as_ref(), &typed)?;
+    for note in note.into_iter().chain(question.as_ref().and_then(|question| warning(&job, question))) {
+        plain::say(&note);
+    }
+    let reply = Reply { question: question.as_ref().map(|question| question.id.clone()), text };
+    let said = append(&desk, job, &reply).await?;
+    match args.output {
+        Some(form) => output::print(&show::object(&said, form)?)?,
+        None => output::print(&told(&args.job, question.as_ref(), &reply))?,
+    }
+    Ok(Exit::Good)
+}
+
+/// Asks which of several questions is meant.
+async fn chosen(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQuestion, Trouble> {
+    if !terminal::is_here() {
+        return Err(Trouble::usage(format!(
+            "the Job {job} has several open questions: say which with --question:{}",
+            say::list(&open)
+        )));
+    }
+    anstream::eprint!("{}", coloured(&page(&open)));
+    let read = move |line: &str| {
+        let found = open.iter().find(|question| question.id == line.trim()).cloned();
+        found.ok_or_else(|| {
+            format!("Type one of: {}", open.iter().map(|q| q.id.as_str()).collect::<Vec<_>>().join(", "))
+        })
+    };
+    let chosen = terminal::asked(read, "Which question do you answer? ".to_owned()).await?;
+    chosen.ok_or_else(|| Trouble::failed("nothing was said"))
+}
+
+/// Asks what is to be said.
+async fn asked(question: Option<AskedQuestion>) -> Result<String, Trouble> {
+    let prompt = match &question {
+        Some(question) => {
+            anstream::eprint!("{}", coloured(&page(std::slice::from_ref(question))));
+            if question.choices.is_empty() { "Your answer: " } else { "Your answer, its number or words: " }
+        }
+        None => "Your message: ",
+    };
+    let read = move |line: &str| match say::text(question.as_ref(), line) {
+        Ok(_) => Ok(line.to_owned()),
+        Err(trouble) => Err(trouble.message),
+    };
+    let typed = terminal::asked(read, prompt.to_owned()).await?;
+    typed.ok_or_else(|| Trouble::failed("nothing was said"))
+}
+
+fn page(questions: &[AskedQuestion]) -> String {
+    let mut page = Page::default();
+    for question in questions {
+        page.question(&question.id, &question.text, &question.choices);
+    }
+    page.text()
+}
+
+fn stdin() -> Result<String, Trouble> {
+    let mut text = String::new();
+    let read = io::stdin().lock().take(MAX_STDIN).read_to_string(&mut text);
+    read.map_err(|error| Trouble::usage(format!("stdin cannot be read: {error}")))?;
+    Ok(text)
+}
+
+/// What is to be known before a question is answered twice.
+fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
+    let other = say::answered(job, &question.id)?;
+    let text = plain::shown(&other.text);
+    Some(format!(
+        "{} is answered already, by a reply that was not heard yet: \"{text}\". The first one counts.",
+        question.id
+    ))
+}
+
+/// What was said, in a line.
+fn told(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
+    let text = plain::shown(&reply.text);
+    match question {
+        Some(question) => format!("skilljob.bloomery.dev/{job} answered {}: {text}\n", question.id),
+        None => format!("skilljob.bloomery.dev/{job} was told: {text}\n"),
+    }
+}
+
+/// Puts a reply after those that are there: where somebody has changed the Job meanwhile, after theirs.
+async fn append(desk: &Desk, mut job: Job, reply: &Reply) -> Result<Job, Trouble> {
+    let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
+    // Whoever was warned, answers twice.
+    let is_second = reply.question.as_deref().is_some_and(|id| say::answered(&job, id).is_some());
+    for _ in 0..TRIES {
+        let replies = [job.spec.replies.as_slice(), std::slice::from_ref(reply)].concat();
+        match desk.change(&job, json!({ "spec": { "replies": replies } }), true).await {
+            Ok(said) => return Ok(said),
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => return Err(desk.unchanged(&name, &format!("replying to {name}"), &error).await),
+        }
+        job = desk.job(&name).await?;
+        if job.uid() != uid {
+            return Err(gone(&name));
+        }
+        // The answer to a request that was made may have been lost.
+        if job.spec.replies.iter().skip(before).any(|said| said == reply) {
+            return Ok(job);
+        }
+        if is_second { say::hears(&job)? } else { say::still(&job, reply)? }
+    }
+    Err(Trouble::failed(format!("the Job {name} changes all the time: nothing was said; try again")))
+}

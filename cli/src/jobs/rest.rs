@@ -1,0 +1,59 @@
+//! Whether a Job rests, and what people can do then.
+
+use super::way::Way;
+use crate::exit::Exit;
+use crate::plain::{lines, quoted};
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::{AskedQuestion, Job, JobStatus};
+use kube::ResourceExt;
+
+/// The stage of a Job; one of which nobody has said anything is pending.
+pub fn phase(job: &Job) -> Phase {
+    job.status.as_ref().and_then(|status| status.phase).unwrap_or_default()
+}
+
+/// Whether it waits for people.
+pub fn waits(job: &Job) -> bool {
+    phase(job).awaits_people()
+}
+
+/// Whether it has ended.
+pub fn has_ended(job: &Job) -> bool {
+    job.status.as_ref().is_some_and(JobStatus::is_terminal)
+}
+
+/// Its questions that are shown.
+pub fn questions(job: &Job) -> &[AskedQuestion] {
+    let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
+    waiting.map(|waiting| waiting.questions.as_slice()).unwrap_or_default()
+}
+
+/// Its Approvals that are to be decided.
+pub fn approvals(job: &Job) -> &[String] {
+    let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
+    waiting.map(|waiting| waiting.approvals.as_slice()).unwrap_or_default()
+}
+
+/// The commands that answer what it waits for, one a line.
+pub fn commands(job: &Job, way: &Way<'_>) -> Vec<String> {
+    let approvals = approvals(job).iter().map(|name| way.to(&format!("approve {}", quoted(name))));
+    let questions = questions(job).iter().map(|question| answer(job, question, way));
+    approvals.chain(questions).collect()
+}
+
+/// The command that answers a question.
+pub fn answer(job: &Job, question: &AskedQuestion, way: &Way<'_>) -> String {
+    let text = if question.choices.is_empty() { "'YOUR ANSWER'" } else { "NUMBER" };
+    way.to(&format!("reply {} --question {} {text}", job.name_any(), quoted(&question.id)))
+}
+
+/// How it rests, or goes on, in a line.
+pub fn line(job: &Job) -> String {
+    let outcome = job.status.as_ref().and_then(|status| status.outcome.as_ref());
+    lines(&crate::page::phase(phase(job), outcome))
+}
+
+/// The exit code of a Job that rests.
+pub fn exit(job: &Job) -> Exit {
+    Exit::of(phase(job))
+}

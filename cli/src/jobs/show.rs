@@ -1,0 +1,156 @@
+//! `bloomery get` on a cluster: a Job as a person wants to see it, or all of them.
+
+use super::desk::Desk;
+use super::way::Way;
+use super::{page, rest};
+use crate::args::{GetArgs, ObjectOutput};
+use crate::exit::{Exit, Trouble};
+use crate::page::coloured;
+use crate::{output, plain, table};
+use bloomery_crds::v1alpha1::Job;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use serde_json::json;
+use std::io::Write;
+
+/// Shows a Job, or lists all.
+pub(super) async fn get(args: &GetArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+    let desk = Desk::open(way).await?;
+    let Some(name) = &args.key else { return all(&desk, args).await };
+    let job = desk.job(name).await?;
+    of_skill(&job, args.skill.as_deref())?;
+    match args.output {
+        Some(form) => output::print(&object(&job, form)?).map(|()| Exit::Good),
+        None => shown(&page::of(&job, way, Timestamp::now())),
+    }
+}
+
+/// Lists the Jobs of the namespace, or of all.
+async fn all(desk: &Desk, args: &GetArgs) -> Result<Exit, Trouble> {
+    let mut jobs = desk.jobs(args.all_namespaces).await?;
+    jobs.retain(|job| args.skill.as_ref().is_none_or(|skill| job.spec.skill == *skill));
+    if jobs.is_empty() {
+        let place = if args.all_namespaces { "any namespace" } else { &desk.cluster.namespace };
+        let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
+        plain::say(&format!("bloomery: there are no Jobs{of} in {place}"));
+    }
+    let text = match args.output {
+        Some(form) => list(&jobs, form)?,
+        None if jobs.is_empty() => String::new(),
+        None => rows(&jobs, args.all_namespaces, Timestamp::now()),
+    };
+    output::print(&text).map(|()| Exit::Good)
+}
+
+/// Refuses a Job of another Skill than was named.
+///
+/// # Errors
+/// If it is one.
+pub(super) fn of_skill(job: &Job, skill: Option<&str>) -> Result<(), Trouble> {
+    match skill {
+        Some(skill) if job.spec.skill != skill => Err(Trouble::usage(format!(
+            "the Job {} is one of the Skill {}, not of {skill}",
+            job.name_any(),
+            job.spec.skill
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A page at a terminal has colours.
+fn shown(page: &str) -> Result<Exit, Trouble> {
+    let mut out = anstream::stdout().lock();
+    output::write(&mut out, &coloured(page))?;
+    // Whoever reads may have seen enough.
+    let _ = out.flush();
+    Ok(Exit::Good)
+}
+
+/// A Job, for programs.
+///
+/// # Errors
+/// If it cannot be written in that form.
+pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Trouble> {
+    let text = match form {
+        ObjectOutput::Name => Ok(name(job)),
+        ObjectOutput::Json => output::json(job),
+        ObjectOutput::Yaml => output::yaml(job),
+    };
+    text.map_err(Trouble::failed)
+}
+
+fn list(jobs: &[Job], form: ObjectOutput) -> Result<String, Trouble> {
+    let all = || json!({ "apiVersion": "v1", "kind": "List", "items": jobs });
+    let text = match form {
+        ObjectOutput::Name => Ok(jobs.iter().map(name).collect()),
+        ObjectOutput::Json => output::json(&all()),
+        ObjectOutput::Yaml => output::yaml(&all()),
+    };
+    text.map_err(Trouble::failed)
+}
+
+fn name(job: &Job) -> String {
+    format!("skilljob.bloomery.dev/{}\n", job.name_any())
+}
+
+/// The columns of a list.
+const NAMES: [&str; 8] = ["NAME", "SKILL", "PHASE", "OUTCOME", "STEPS", "TOOLS", "WAITS FOR", "AGE"];
+
+/// A line for each Job.
+fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
+    let row = |job: &Job| {
+        let status = job.status.as_ref();
+        let outcome = status.and_then(|status| status.outcome.as_ref());
+        let count = |of: fn(&bloomery_crds::v1alpha1::Usage) -> u32| {
+            status.and_then(|status| status.usage.as_ref()).map(|usage| of(usage).to_string()).unwrap_or_default()
+        };
+        [
+            job.name_any(),
+            plain::line(&job.spec.skill),
+            rest::phase(job).to_string(),
+            outcome.map(|outcome| outcome.code.to_string()).unwrap_or_default(),
+            count(|usage| usage.llm_calls.plan),
+            count(|usage| usage.tool_calls),
+            waits_for(job),
+            page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now),
+        ]
+    };
+    if !of_all {
+        return table::of(&NAMES, jobs.iter().map(row));
+    }
+    let [name, skill, phase, outcome, steps, tools, waits, age] = NAMES;
+    let names = ["NAMESPACE", name, skill, phase, outcome, steps, tools, waits, age];
+    let of_namespace = |job: &Job| {
+        let [name, skill, phase, outcome, steps, tools, waits, age] = row(job);
+        [job.namespace().unwrap_or_default(), name, skill, phase, outcome, steps, tools, waits, age]
+    };
+    table::of(&names, jobs.iter().map(of_namespace))
+}
+
+/// What a Job waits for, in a few words.
+fn waits_for(job: &Job) -> String {
+    let call = job.status.as_ref().and_then(|status| status.waiting_for.as_ref()?.call.as_ref());
+    let approvers = call.map(|call| plain::line(&call.approvers.join(",")));
+    let questions = rest::questions(job).iter().map(|question| plain::line(&question.id));
+    approvers.into_iter().chain(questions).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::fixtures::{asks, holds, job, now};
+
+    #[test]
+    fn jobs_are_listed_with_what_they_wait_for() {
+        let jobs = [job("new"), holds(), asks()];
+        insta::assert_snapshot!(rows(&jobs, false, now()));
+        assert!(rows(&jobs, true, now()).starts_with("NAMESPACE   NAME "));
+    }
+
+    #[test]
+    fn a_job_of_another_skill_is_told() {
+        assert!(of_skill(&holds(), Some("cs-tier-1")).is_ok() && of_skill(&holds(), None).is_ok());
+        assert!(of_skill(&holds(), Some("cs-tier-2")).unwrap_err().message.contains("one of the Skill cs-tier-1"));
+    }
+}

@@ -1,0 +1,236 @@
+//! `bloomery tree`: Skills with their Jobs, and these with their Approvals and pods.
+
+use super::desk::Desk;
+use super::way::Way;
+use super::{page, rest};
+use crate::args::TreeArgs;
+use crate::cluster::Right;
+use crate::exit::{Exit, Trouble};
+use crate::{output, plain};
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::names::{GROUP, LABEL_JOB};
+use bloomery_crds::nearest;
+use bloomery_crds::v1alpha1::{Approval, Job, Skill};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// What there is in a namespace.
+#[derive(Debug, Default)]
+struct Grove {
+    skills: Vec<Skill>,
+    jobs: Vec<Job>,
+    approvals: Vec<Approval>,
+    pods: Vec<Pod>,
+}
+
+/// A line, with those below it.
+#[derive(Debug)]
+struct Branch {
+    line: String,
+    below: Vec<Branch>,
+}
+
+/// Shows the tree.
+pub(super) async fn run(args: &TreeArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+    let desk = Desk::open(way).await?;
+    let grove = grown(&desk).await?;
+    let Some(skills) = wanted(&grove, args.name.as_deref()) else {
+        let (name, namespace) = (args.name.as_deref().unwrap_or_default(), &desk.cluster.namespace);
+        return Err(unknown(&grove, name, namespace));
+    };
+    if skills.is_empty() {
+        plain::say(&format!("bloomery: there are no Skills and no Jobs in {}", desk.cluster.namespace));
+    }
+    output::print(&text(&skills, &grove, Timestamp::now())).map(|()| Exit::Good)
+}
+
+/// Reads all there is. What may not be read is told, and hides nothing else; without Jobs there is no tree.
+async fn grown(desk: &Desk) -> Result<Grove, Trouble> {
+    let jobs = desk.jobs(false).await?;
+    let (client, namespace) = (&desk.cluster.client, &desk.cluster.namespace);
+    let all = ListParams::default();
+    let ours = |resource| Right { group: GROUP, verb: "list", resource, name: None };
+    let skills = Api::<Skill>::namespaced(client.clone(), namespace).list(&all).await;
+    let approvals = Api::<Approval>::namespaced(client.clone(), namespace).list(&all).await;
+    let of_jobs = ListParams::default().labels(LABEL_JOB);
+    let pods = Api::<Pod>::namespaced(client.clone(), namespace).list(&of_jobs).await;
+    Ok(Grove {
+        skills: seen(desk, "Skills", ours("skills"), skills).await,
+        jobs,
+        approvals: seen(desk, "Approvals", ours("approvals"), approvals).await,
+        pods: seen(desk, "pods", Right::on_pods("list", "pods"), pods).await,
+    })
+}
+
+async fn seen<K: Clone>(
+    desk: &Desk,
+    what: &str,
+    right: Right,
+    list: kube::Result<kube::core::ObjectList<K>>,
+) -> Vec<K> {
+    match list {
+        Ok(list) => list.items,
+        Err(error) => {
+            let trouble = desk.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
+            plain::say(&format!("bloomery: {}", trouble.message));
+            Vec::new()
+        }
+    }
+}
+
+/// The Skills that are shown, each with those of its Jobs that are; none where nothing has the name.
+fn wanted<'a>(grove: &'a Grove, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
+    let named =
+        grove.skills.iter().map(ResourceExt::name_any).chain(grove.jobs.iter().map(|job| job.spec.skill.clone()));
+    let skills: BTreeSet<String> = named.collect();
+    let of = |skill: &str| grove.jobs.iter().filter(|job| job.spec.skill == skill).collect::<Vec<_>>();
+    let Some(name) = name else { return Some(skills.into_iter().map(|skill| (skill.clone(), of(&skill))).collect()) };
+    if skills.contains(name) {
+        return Some(vec![(name.to_owned(), of(name))]);
+    }
+    let job = grove.jobs.iter().find(|job| job.name_any() == name)?;
+    Some(vec![(job.spec.skill.clone(), vec![job])])
+}
+
+fn unknown(grove: &Grove, name: &str, namespace: &str) -> Trouble {
+    let skills = grove.skills.iter().map(ResourceExt::name_any);
+    let known: Vec<String> = skills.chain(grove.jobs.iter().map(ResourceExt::name_any)).collect();
+    let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
+    Trouble::usage(format!("the namespace {namespace} has no Skill and no Job {name}.{near}"))
+}
+
+fn text(skills: &[(String, Vec<&Job>)], grove: &Grove, now: Timestamp) -> String {
+    let mut text = String::new();
+    for (name, jobs) in skills {
+        let skill = grove.skills.iter().find(|skill| skill.name_any() == *name);
+        let branch = Branch {
+            line: format!("Skill {name}  {}", skill.map_or_else(|| "is not there".to_owned(), standing)),
+            below: jobs.iter().map(|job| of_job(job, grove, now)).collect(),
+        };
+        write(&mut text, &branch, "", "");
+    }
+    text
+}
+
+/// Writes a branch: `first` stands before its line, `rest` before those below.
+fn write(text: &mut String, branch: &Branch, first: &str, rest: &str) {
+    // Nothing fails that writes to a string.
+    let _ = writeln!(text, "{first}{}", plain::line(branch.line.trim_end()));
+    for (at, below) in branch.below.iter().enumerate() {
+        let (own, further) = if at + 1 == branch.below.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        write(text, below, &format!("{rest}{own}"), &format!("{rest}{further}"));
+    }
+}
+
+fn standing(skill: &Skill) -> String {
+    let conditions = skill.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    match conditions::find(conditions, ConditionType::Ready) {
+        Some(ready) if ready.status == "True" => "Ready".to_owned(),
+        Some(ready) => format!("{}: {}", ready.reason, ready.message),
+        None => "nobody has looked at it yet".to_owned(),
+    }
+}
+
+fn of_job(job: &Job, grove: &Grove, now: Timestamp) -> Branch {
+    let (name, uid) = (job.name_any(), job.uid().unwrap_or_default());
+    let age = page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now);
+    let outcome =
+        job.status.as_ref().and_then(|status| status.outcome.as_ref()).map(|outcome| outcome.code.to_string());
+    let phase = rest::phase(job).to_string();
+    let outcome = outcome.filter(|code| *code != phase).map(|code| format!(", {code}")).unwrap_or_default();
+    let questions = rest::questions(job).iter();
+    let questions = questions.map(|question| leaf(format!("Question {}  {}", question.id, question.text)));
+    let approvals = grove.approvals.iter().filter(|approval| approval.spec.job_uid == uid).map(of_approval);
+    let own = |pod: &&Pod| pod.owner_references().iter().any(|owner| owner.uid == uid);
+    let pods = grove.pods.iter().filter(own).map(of_pod);
+    Branch {
+        line: format!("Job {name}  {phase}{outcome}  {age}"),
+        below: questions.chain(approvals).chain(pods).collect(),
+    }
+}
+
+fn of_approval(approval: &Approval) -> Branch {
+    let spec = &approval.spec;
+    let standing = match &spec.decision {
+        None => format!("open, asks {}", spec.approver),
+        Some(decision) => format!("{} by {}", decision.verdict, decision.by),
+    };
+    leaf(format!("Approval {}  {}: {standing}", approval.name_any(), spec.tool))
+}
+
+fn of_pod(pod: &Pod) -> Branch {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Unknown");
+    let phase = if pod.metadata.deletion_timestamp.is_some() { "Terminating" } else { phase };
+    leaf(format!("Pod {}  {phase}", pod.name_any()))
+}
+
+fn leaf(line: String) -> Branch {
+    Branch { line, below: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::fixtures::{asks, holds, now};
+    use serde_json::json;
+
+    fn grove() -> Grove {
+        let mut other = asks();
+        other.metadata.name = Some("other".into());
+        other.metadata.uid = Some("uid-2".into());
+        other.spec.skill = "gone".into();
+        let skill = json!({
+            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": {"name": "cs-tier-1"},
+            "spec": {"problem": {"statement": "help"}},
+            "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "",
+                                       "lastTransitionTime": "2027-01-15T08:00:00Z"}]},
+        });
+        let approval = |name: &str, decision: serde_json::Value| {
+            let approval = json!({
+                "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval", "metadata": {"name": name},
+                "spec": {
+                    "job": "refund", "jobUid": "uid-1", "approver": "supervisor", "tool": "process_refund", "callId": "c-7",
+                    "arguments": "{}", "argumentsDigest": format!("sha256:{}", "0".repeat(64)),
+                    "expiresAt": "2027-01-16T08:00:00Z", "decision": decision,
+                },
+            });
+            serde_json::from_value(approval).unwrap()
+        };
+        let pod = json!({
+            "metadata": {"name": "refund-1-01234", "ownerReferences": [
+                {"apiVersion": "bloomery.dev/v1alpha1", "kind": "Job", "name": "refund", "uid": "uid-1"},
+            ]},
+            "status": {"phase": "Succeeded"},
+        });
+        Grove {
+            skills: vec![serde_json::from_value(skill).unwrap()],
+            jobs: vec![holds(), other],
+            approvals: vec![
+                approval("refund-1", serde_json::Value::Null),
+                approval("refund-2", json!({"verdict": "Deny", "by": "joe@acme.io"})),
+            ],
+            pods: vec![serde_json::from_value(pod).unwrap()],
+        }
+    }
+
+    #[test]
+    fn a_namespace_is_a_tree() {
+        let grove = grove();
+        insta::assert_snapshot!(text(&wanted(&grove, None).unwrap(), &grove, now()));
+    }
+
+    #[test]
+    fn a_skill_or_a_job_is_a_part_of_it() {
+        let grove = grove();
+        let shown = |name| wanted(&grove, Some(name)).map(|skills| text(&skills, &grove, now())).unwrap_or_default();
+        assert!(shown("cs-tier-1").contains("Job refund") && !shown("cs-tier-1").contains("other"));
+        assert!(shown("other").starts_with("Skill gone  is not there\n└─ Job other"));
+        assert!(wanted(&grove, Some("refnud")).is_none());
+        assert!(unknown(&grove, "refnud", "acme").message.ends_with("Did you mean \"refund\"?"));
+    }
+}

@@ -1,0 +1,139 @@
+//! `bloomery wait`: watches a Job until it rests.
+
+use super::desk::{Desk, gone};
+use super::way::Way;
+use super::{rest, show, watch};
+use crate::args::{Goal, WaitArgs};
+use crate::cluster::Right;
+use crate::exit::{Exit, Trouble};
+use crate::{output, plain};
+use bloomery_crds::v1alpha1::Job;
+use kube::{Api, ResourceExt};
+use std::time::Duration;
+
+/// Waits for a Job.
+pub(super) async fn run(args: &WaitArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+    let desk = Desk::open(way).await?;
+    let job = desk.job(&args.job).await?;
+    let job = until(&desk, &job, args.goal, args.timeout).await?;
+    match args.output {
+        Some(form) => output::print(&show::object(&job, form)?)?,
+        None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, rest::line(&job)))?,
+    }
+    if rest::waits(&job) {
+        for command in rest::commands(&job, way) {
+            plain::say(&format!("Answer with: {command}"));
+        }
+    }
+    Ok(exit(&job, args.goal))
+}
+
+/// Waits until a Job is as wanted, or cannot be any more.
+///
+/// # Errors
+/// If it cannot be watched, is deleted, or the time is up.
+pub(super) async fn until(
+    desk: &Desk,
+    job: &Job,
+    goal: Option<Goal>,
+    timeout: Option<Duration>,
+) -> Result<Job, Trouble> {
+    let (name, uid) = (job.name_any(), job.uid());
+    let api: Api<Job> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
+    let only = watch::Selector::name(&name);
+    let seen = watch::until(&api, &only, |jobs| match jobs.get(&name) {
+        Some(job) if job.uid() == uid => is_met(job, goal).then(|| Ok(job.clone())),
+        Some(_) | None => Some(Err(gone(&name))),
+    });
+    let seen = match timeout {
+        None => seen.await,
+        Some(timeout) => tokio::time::timeout(timeout, seen).await.map_err(|_| Trouble {
+            exit: Exit::Late,
+            message: format!("the time is up, and the Job {name} is not there yet"),
+        })?,
+    };
+    match seen {
+        Ok(found) => found,
+        Err(error) => {
+            let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
+            Err(desk.cluster.refused(&format!("watching the Job {name}"), &error, rights).await)
+        }
+    }
+}
+
+/// Whether there is nothing more to wait for.
+fn is_met(job: &Job, goal: Option<Goal>) -> bool {
+    let comes = match goal {
+        None => rest::waits(job),
+        Some(goal) => is_so(job, goal),
+    };
+    comes || rest::has_ended(job)
+}
+
+/// Whether a Job is as wanted.
+fn is_so(job: &Job, goal: Goal) -> bool {
+    match goal {
+        Goal::Ended => rest::has_ended(job),
+        Goal::Waiting => rest::waits(job),
+        Goal::Phase(phase) => rest::phase(job) == phase,
+        Goal::Code(code) => {
+            let outcome = job.status.as_ref().and_then(|status| status.outcome.as_ref());
+            outcome.is_some_and(|outcome| outcome.code == code)
+        }
+    }
+}
+
+/// What the wait comes to.
+fn exit(job: &Job, goal: Option<Goal>) -> Exit {
+    match goal {
+        None | Some(Goal::Ended) => rest::exit(job),
+        Some(goal @ (Goal::Waiting | Goal::Phase(_) | Goal::Code(_))) => {
+            if is_so(job, goal) {
+                Exit::Good
+            } else {
+                Exit::Bad
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::fixtures::{ended, in_phase};
+    use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::people(None, Some(Exit::Parked))]
+    #[case::the_end(Some(Goal::Ended), None)]
+    #[case::that_it_waits(Some(Goal::Waiting), Some(Exit::Good))]
+    #[case::its_phase(Some(Goal::Phase(Phase::AwaitingReply)), Some(Exit::Good))]
+    #[case::another_phase(Some(Goal::Phase(Phase::AwaitingApproval)), None)]
+    #[case::a_code(Some(Goal::Code(OutcomeCode::Succeeded)), None)]
+    fn a_job_that_waits_for_people(#[case] goal: Option<Goal>, #[case] expected: Option<Exit>) {
+        let job = in_phase(Phase::AwaitingReply);
+        assert_eq!(is_met(&job, goal).then(|| exit(&job, goal)), expected);
+    }
+
+    #[rstest]
+    #[case::anything(None, Exit::Failed)]
+    #[case::the_end(Some(Goal::Ended), Exit::Failed)]
+    #[case::that_it_waits(Some(Goal::Waiting), Exit::Bad)]
+    #[case::its_phase(Some(Goal::Phase(Phase::Failed)), Exit::Good)]
+    #[case::another_phase(Some(Goal::Phase(Phase::Running)), Exit::Bad)]
+    #[case::its_code(Some(Goal::Code(OutcomeCode::StepLimit)), Exit::Good)]
+    #[case::another_code(Some(Goal::Code(OutcomeCode::Succeeded)), Exit::Bad)]
+    fn a_job_that_has_ended(#[case] goal: Option<Goal>, #[case] expected: Exit) {
+        let job = ended(&Outcome::new(OutcomeCode::StepLimit, "12 steps"));
+        assert!(is_met(&job, goal));
+        assert_eq!(exit(&job, goal), expected);
+    }
+
+    #[test]
+    fn a_job_at_work_is_waited_for() {
+        for phase in [Phase::Pending, Phase::Queued, Phase::Starting, Phase::Running, Phase::Finalizing] {
+            assert!(!is_met(&in_phase(phase), None), "{phase}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What pages say of a Job, wherever it runs.
+
+use super::Page;
+use crate::run::ending::field;
+use bloomery_crds::outcome::{Outcome, Phase};
+use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict, WorkflowProgress};
+use serde_json::{Map, Value};
+
+/// A phase, with the outcome that it stands for.
+pub fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
+    let phase = phase.to_string();
+    let Some(Outcome { code, message, .. }) = outcome else { return phase };
+    let code = code.to_string();
+    if code == phase { format!("{phase}: {message}") } else { format!("{phase}, {code}: {message}") }
+}
+
+impl Page {
+    /// How far the workflows are.
+    pub fn workflows(&mut self, workflows: &[WorkflowProgress]) {
+        for workflow in workflows {
+            let open =
+                if workflow.open.is_empty() { String::new() } else { format!("; open: {}", workflow.open.join(", ")) };
+            self.line("Workflow", &format!("{}: {} done{open}", workflow.name, workflow.done.len()));
+        }
+    }
+
+    /// A question, with its choices by number.
+    pub fn question(&mut self, name: &str, text: &str, choices: &[String]) {
+        self.line(name, text);
+        for (choice, number) in choices.iter().zip(1..) {
+            self.line("", &format!("  {number}  {choice}"));
+        }
+    }
+
+    /// An answer, with its fields.
+    pub fn result(&mut self, is_verified: bool, text: &str, fields: &Map<String, Value>) {
+        self.line(if is_verified { "Answer" } else { "Draft" }, text);
+        for (name, value) in fields {
+            self.line("", &field(name, value));
+        }
+    }
+
+    /// What each gate decided.
+    pub fn gates(&mut self, gates: &Gates) {
+        let Gates { intent, pre_tool, finalization } = gates;
+        if let Some(intent) = intent {
+            let id = intent.id.as_deref().unwrap_or("none of the Skill's");
+            let entities: Vec<String> =
+                intent.entities.iter().map(|(name, value)| format!(", {name} {value}")).collect();
+            self.line("Intent", &format!("{id}{}", entities.concat()));
+        }
+        let counts = format!("{} allowed, {} denied, {} held", pre_tool.allowed, pre_tool.denied, pre_tool.held);
+        self.line("Tool calls", &counts);
+        for ruling in pre_tool.last.iter().filter(|ruling| ruling.verdict != Verdict::Allow) {
+            let reason = ruling.reason.as_deref().unwrap_or("no reason was kept");
+            self.line("", &format!("{} {}: {reason}", ruling.verdict, ruling.tool));
+        }
+        self.finalization(finalization);
+    }
+
+    fn finalization(&mut self, gate: &Finalization) {
+        if gate.form_errors > 0 {
+            self.line("Form", &format!("sent back {} times", gate.form_errors));
+        }
+        for (at, attempt) in gate.attempts.iter().enumerate() {
+            let verdict = if attempt.passed { "passed" } else { "did not pass" };
+            let score = attempt.score.map(|score| format!(", score {score}")).unwrap_or_default();
+            self.line("Gate", &format!("answer {} {verdict}{score}", at + 1));
+            for reason in &attempt.reasons {
+                self.line("", &format!("{}: {}", reason.code, reason.detail));
+            }
+        }
+    }
+}

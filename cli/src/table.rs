@@ -1,0 +1,19 @@
+//! Rows of cells, as `kubectl get` prints them.
+
+use std::fmt::Write;
+
+/// The rows below a row of names, each column as wide as its widest cell.
+pub fn of<const N: usize>(names: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let rows: Vec<[String; N]> = std::iter::once(names.map(str::to_owned)).chain(rows).collect();
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let mut text = String::new();
+    for row in &rows {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        // Nothing fails that writes to a string.
+        let _ = writeln!(text, "{}", cells.join("   ").trim_end());
+    }
+    text
+}

@@ -1,0 +1,80 @@
+//! Somebody at a real terminal: `script` gives one to the command, and passes on what is typed.
+
+use super::api::job_path;
+use super::{Office, asking};
+use serde_json::json;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+
+/// How long something to be shown is waited for.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Runs a command; once the terminal shows the first of each pair, types the second. Gives the exit code, and all that
+/// was shown.
+async fn typed(office: &Office, args: &str, dialogue: &[(&str, &str)]) -> (i32, String) {
+    let run = format!("exec {} {args}", env!("CARGO_BIN_EXE_bloomery"));
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--flush", "--command", &run, "/dev/null"]);
+    command.env_clear().env("PATH", std::env::var("PATH").unwrap()).env("TERM", "xterm");
+    command.env("KUBECONFIG", office.home.path().join("config"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = String::new();
+    for (text, keys) in dialogue {
+        let from = shown.len();
+        let mut bytes = [0; 4096];
+        while !shown[from..].contains(text) {
+            let read = tokio::time::timeout(PATIENCE, screen.read(&mut bytes)).await;
+            let read = read.map_or(0, |read| read.unwrap());
+            assert!(read > 0, "{text:?} is not shown:\n{shown}");
+            shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+        keyboard.write_all(keys.as_bytes()).await.unwrap();
+        keyboard.flush().await.unwrap();
+    }
+    let mut rest = Vec::new();
+    screen.read_to_end(&mut rest).await.unwrap();
+    shown.push_str(&String::from_utf8_lossy(&rest));
+    (child.wait().await.unwrap().code().unwrap_or(-1), shown)
+}
+
+#[tokio::test]
+async fn of_several_questions_one_is_chosen_and_answered() {
+    let office = Office::open().await;
+    let mut job = asking(&[]);
+    let second = json!({"id": "q-2", "text": "Is it \u{1b}[2J broken?"});
+    job["status"]["waitingFor"]["questions"].as_array_mut().unwrap().push(second);
+    office.api.put(&job_path("refund"), job);
+    let ran = office.runs(&["reply", "refund", "A-17"]).await;
+    assert!(ran.exit == 2 && ran.err.contains("say which with --question"), "elsewhere nobody is asked: {}", ran.err);
+    let dialogue = [
+        ("Which question do you answer? ", "q-3\n"),
+        ("Type one of: q-1, q-2", "q-2\n"),
+        ("Your answer: ", "\n"),
+        ("must say something", "All of it\n"),
+    ];
+    let (exit, shown) = typed(&office, "reply refund", &dialogue).await;
+    assert_eq!((exit, office.replies()), (0, json!([{"question": "q-2", "text": "All of it"}])), "{shown}");
+    assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn only_a_clear_word_cancels() {
+    let office = Office::open().await;
+    let (exit, shown) = typed(&office, "cancel refund", &[("Cancel it? yes or no: ", "no\n")]).await;
+    assert!(exit == 1 && shown.contains("nothing was cancelled") && office.api.patches().is_empty(), "{shown}");
+    let dialogue = [("Cancel it? yes or no: ", "perhaps\n"), ("Type yes or no.", "yes\n")];
+    let (exit, shown) = typed(&office, "cancel refund", &dialogue).await;
+    assert!(exit == 0 && shown.contains("refund is being cancelled") && shown.contains("Refund my order"), "{shown}");
+    assert_eq!(office.api.patches().len(), 1);
+}
+
+#[tokio::test]
+async fn a_page_has_colours_at_a_terminal() {
+    let office = Office::open().await;
+    let (exit, shown) = typed(&office, "get refund --cluster", &[("Phase", "")]).await;
+    assert!(exit == 0 && shown.contains("\u{1b}[1mPhase"), "{shown:?}");
+}

@@ -1,0 +1,150 @@
+//! What people do with `kubectl bloomery`, through the API server of a real cluster.
+
+use bloomery_crds::names::LABEL_COMPONENT;
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_e2e::harness::{Tenant, Turn, call, command, conversation, eventually, refund_of, story};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, ListParams};
+use serde_json::json;
+
+/// What a command printed, and its exit code.
+struct Ran {
+    exit: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    /// Fails unless it ended so.
+    fn exits(self, exit: i32) -> Self {
+        assert_eq!(self.exit, Some(exit), "{}\n{}", self.out, self.err);
+        self
+    }
+
+    /// Fails unless all of that was printed.
+    fn says(self, expected: &[&str]) -> Self {
+        for expected in expected {
+            let is_said = self.out.contains(expected) || self.err.contains(expected);
+            assert!(is_said, "`{expected}` should be said in:\n{}\n{}", self.out, self.err);
+        }
+        self
+    }
+}
+
+/// Runs the command as the administrator of the cluster.
+fn run(tenant: &Tenant, arguments: &[&str]) -> Ran {
+    let output = command::attempt(&mut command::bloomery(&[arguments, &["--namespace", &tenant.namespace]].concat()));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran { exit: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// The image of the Job's worker.
+fn image(pods: &[Pod]) -> String {
+    let mut containers = pods.iter().filter_map(|pod| pod.spec.as_ref()).flat_map(|spec| &spec.containers);
+    containers.find_map(|container| container.image.clone()).expect("a worker has an image")
+}
+
+#[tokio::test]
+async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17").hold(2, "think")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("Refund order A-17, it arrived broken").await;
+        shop.model.until_held("think").await;
+        job.until_phase(Phase::Running).await;
+
+        let pod = job.pod(1).await.name_any();
+        run(tenant, &["get"]).exits(0).says(&["NAME", "refund", "cs-tier-1", "Running"]);
+        run(tenant, &["get", "refund"]).exits(0).says(&["Refund order A-17", "Running", &pod, "events refund"]);
+        run(tenant, &["get", "refund", "-o", "name"]).exits(0).says(&["skilljob.bloomery.dev/refund"]);
+        run(tenant, &["tree"]).exits(0).says(&["Skill cs-tier-1  Ready", "└─ Job refund  Running", &pod]);
+        run(tenant, &["events", "refund"]).exits(0).says(&["epoch.started"]);
+        run(tenant, &["wait", "refund", "--timeout", "1s"]).exits(6).says(&["the time is up"]);
+
+        shop.model.release("think").await;
+        run(tenant, &["wait", "refund", "--timeout", "3m"]).exits(0).says(&["refund Succeeded"]);
+        run(tenant, &["get", "refund"]).exits(0).says(&["Succeeded", "Order A-17 is refunded."]);
+        let of_pod = run(tenant, &["events", "refund", "-f"]).exits(0).says(&["finished"]).out;
+        shop.refunded_once("A-17").await;
+
+        // Long after: nothing but the memory has it.
+        let pods = tenant.api::<Pod>();
+        job.pods_have_ended().await;
+        let image = image(&job.pods().await);
+        for pod in job.pods().await {
+            pods.delete(&pod.name_any(), &DeleteParams::default()).await.expect("it can be deleted");
+        }
+        eventually("the pods to be gone", async || {
+            let left = job.pods().await.len();
+            if left == 0 { Ok(()) } else { Err(left) }
+        })
+        .await;
+        run(tenant, &["events", "refund"]).exits(2).says(&["--image"]);
+        let of_memory = run(tenant, &["events", "refund", "--image", &image]).exits(0);
+        let of_memory = of_memory.says(&["No pod of the Job refund is left", "The reader pod refund-events-"]).out;
+        let events =
+            |text: &str| text.lines().filter(|line| line.contains("tool.") || line.contains("finished")).count();
+        assert!(events(&of_memory) >= events(&of_pod) && events(&of_pod) > 0, "{of_pod}\n{of_memory}");
+        let lines = run(tenant, &["events", "refund", "--json", "--image", &image]).exits(0).out;
+        assert!(lines.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{lines}");
+        let readers = ListParams::default().labels(&format!("{LABEL_COMPONENT}=reader"));
+        eventually("no reader pod to be left", async || {
+            let left = pods.list(&readers).await.map_err(|error| error.to_string())?.items.len();
+            if left == 0 { Ok(()) } else { Err(left.to_string()) }
+        })
+        .await;
+        // Somebody who may look, and make no pods.
+        run(tenant, &["events", "refund", "--image", &image, "--as", "nobody@acme.io"])
+            .exits(1)
+            .says(&["the verb get on skilljobs.bloomery.dev"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_that_asks_is_answered() {
+    story(async |tenant| {
+        let question = json!({"text": "Is it broken, or lost?", "choices": ["broken", "lost"]});
+        let turns = [
+            call("ask_user", question),
+            call("check_eligibility", json!({"order_id": "A-17"})).after_result("lost"),
+            call("process_refund", json!({"order_id": "A-17", "amount": 49.9})).after_result("true"),
+            Turn::answer("A-17").after_result("refunded"),
+        ];
+        let shop = tenant.shop(&[conversation("A-17", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("asks").goal("Refund order A-17").await;
+
+        let waits = run(tenant, &["wait", "asks", "--timeout", "3m"]).exits(7);
+        let waits = waits.says(&["AwaitingReply", "reply asks --question"]);
+        assert!(waits.err.contains("Answer with: "), "{}", waits.err);
+        run(tenant, &["get", "asks"]).exits(0).says(&["Is it broken, or lost?", "2  lost", "reply asks --question"]);
+        run(tenant, &["get"]).exits(0).says(&["AwaitingReply"]);
+        run(tenant, &["reply", "asks", "lost", "--question", "q-99"]).exits(2).says(&["Open are:"]);
+        run(tenant, &["reply", "asks", "2"]).exits(0).says(&[" answered ", ": lost"]);
+        run(tenant, &["wait", "asks", "--for", "ended", "--timeout", "3m"]).exits(0);
+        job.succeeded().await;
+        run(tenant, &["reply", "asks", "broken"]).exits(6).says(&["has ended"]);
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_is_cancelled() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17").hold(1, "think")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("over").goal("Refund order A-17").await;
+        shop.model.until_held("think").await;
+        run(tenant, &["cancel", "over"]).exits(2).says(&["--yes"]);
+        let cancelled = run(tenant, &["cancel", "over", "--yes", "--wait", "--timeout", "2m"]).exits(0);
+        cancelled.says(&["is being cancelled", "over Cancelled"]);
+        job.ended(OutcomeCode::Cancelled).await;
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        run(tenant, &["wait", "over"]).exits(9);
+        run(tenant, &["cancel", "over", "--yes"]).exits(0).says(&["has ended already"]);
+    })
+    .await;
+}

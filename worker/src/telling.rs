@@ -1,0 +1,160 @@
+//! A log that is there, told again, for people or programs. Nothing is written.
+
+use crate::log::files::Disk;
+use crate::log::{self, Segments, segment};
+use crate::printer::{Format, Printer};
+use bloomery_engine::Event;
+use bloomery_engine::line::{Chain, source_of};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The longest first line that is looked at for whose log it is.
+const MAX_LINE: u64 = 16 * 1024 * 1024;
+
+/// Why a log cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nothing to be told.
+    #[error("there are no events in {}", .0.display())]
+    Nothing(PathBuf),
+    /// A file, or the directory, cannot be read.
+    #[error("{} cannot be read: {source}", .path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The log is broken: what stands before the break was told.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    /// Nobody takes it.
+    #[error("stdout cannot be written: {0}")]
+    Out(io::Error),
+}
+
+/// A log, told up to some event.
+#[derive(Debug)]
+pub struct Telling {
+    segments: Segments<Disk>,
+    chain: Chain,
+    printer: Printer,
+}
+
+/// What was told at once.
+#[derive(Debug)]
+pub struct Told {
+    /// The lines.
+    pub lines: String,
+    /// Whether they end the conversation.
+    pub is_over: bool,
+    /// Whether the log could be read to its end.
+    pub read: Result<(), log::Error>,
+}
+
+impl Telling {
+    /// Begins with the log in a directory; none where it has no event yet. Its first line says whose log it is; one that
+    /// cannot be read is told as broken when it is.
+    ///
+    /// # Errors
+    /// If the log, or the directory, cannot be read.
+    pub fn begin(dir: PathBuf, format: Format) -> Result<Option<Self>, Error> {
+        let Some(chain) = chain(&dir)? else { return Ok(None) };
+        let printer = Printer::new(format, Box::new(io::sink()));
+        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer }))
+    }
+
+    /// Tells what has come since the last time.
+    pub fn go_on(&mut self) -> Told {
+        let (mut lines, mut is_over) = (String::new(), false);
+        let printer = &mut self.printer;
+        let read = self.segments.read_lines(&mut self.chain, |line, entry| {
+            is_over |= matches!(entry.event, Event::Finished { .. });
+            let gist = printer.gist(entry);
+            printer.put(&mut lines, &gist, line);
+        });
+        Told { lines, is_over, read }
+    }
+}
+
+/// Tells all of a log, once.
+///
+/// # Errors
+/// If there is none, or it is broken: what stands before the break is told.
+pub fn tell(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Error> {
+    let mut telling = Telling::begin(dir.to_owned(), format)?.ok_or_else(|| Error::Nothing(dir.to_owned()))?;
+    let Told { lines, read, .. } = telling.go_on();
+    match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Out(error)),
+        _ => Ok(read?),
+    }
+}
+
+/// The chain of the log in a directory, before its first line.
+fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
+    let first = dir.join(segment::name(1));
+    let unreadable = |source| Error::Unreadable { path: first.clone(), source };
+    match File::open(&first) {
+        Ok(file) => {
+            let mut line = String::new();
+            BufReader::new(file.take(MAX_LINE)).read_line(&mut line).map_err(unreadable)?;
+            Ok(Some(Chain::new(source_of(&line).unwrap_or_default())))
+        }
+        // A log without its beginning that has more is broken, and not absent.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let unreadable = |source| Error::Unreadable { path: dir.to_owned(), source };
+            let entries = std::fs::read_dir(dir).map_err(unreadable)?;
+            let has_more =
+                entries.flatten().any(|entry| segment::seq_of(&entry.file_name().to_string_lossy()).is_some());
+            Ok(has_more.then(|| Chain::new(String::new())))
+        }
+        Err(error) => Err(unreadable(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_engine::event::CallId;
+    use bloomery_engine::line::Stamp;
+
+    #[test]
+    fn a_log_is_told_up_to_where_it_breaks() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut chain = Chain::new("urn:job:1".to_owned());
+        let stamp = || Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+        let mut lines = Vec::new();
+        for n in 0..3 {
+            let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, n) }, stamp()).unwrap();
+            lines.push(line + "\n");
+        }
+        std::fs::write(dir.path().join(segment::name(1)), lines[..2].concat()).unwrap();
+        std::fs::write(dir.path().join(segment::name(3)), &lines[2]).unwrap();
+        let mut out = Vec::new();
+        tell(dir.path(), Format::Json, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), lines.concat());
+        let mut out = Vec::new();
+        tell(dir.path(), Format::Text, &mut out).unwrap();
+        assert_eq!(String::from_utf8_lossy(&out).matches("tool.started").count(), 3);
+
+        std::fs::write(dir.path().join(segment::name(3)), lines[2].replace("tool.started", "tool.stopped")).unwrap();
+        let mut out = Vec::new();
+        assert!(matches!(tell(dir.path(), Format::Json, &mut out), Err(Error::Log(_))));
+        assert_eq!(String::from_utf8(out).unwrap(), lines[..2].concat());
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_as_that() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut out = Vec::new();
+        let error = tell(dir.path(), Format::Text, &mut out).unwrap_err();
+        assert!(matches!(error, Error::Nothing(_)), "{error}");
+        let error = tell(&dir.path().join("none"), Format::Text, &mut out).unwrap_err();
+        assert!(matches!(error, Error::Unreadable { .. }), "{error}");
+        std::fs::write(dir.path().join(segment::name(7)), "{}\n").unwrap();
+        let error = tell(dir.path(), Format::Text, &mut out).unwrap_err();
+        assert!(matches!(error, Error::Log(log::Error::Broken { .. })), "{error}");
+        assert!(out.is_empty());
+    }
+}
