@@ -1,6 +1,6 @@
 //! Tells the ledger of effects, and waits at its holds.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 
@@ -9,6 +9,9 @@ use crate::ledger::{Effect, Hold, Recorded};
 
 /// How long the ledger may take to make an effect durable.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long a connection to it is tried for.
+const CONNECTING: Duration = Duration::from_secs(10);
 
 /// How long to leave the ledger alone after it could not be asked about a hold.
 const HOLD_RETRY: Duration = Duration::from_millis(500);
@@ -44,12 +47,25 @@ impl LedgerClient {
             return Err(RecordError::NotRecorded("this server has no ledger; set LEDGER_URL".to_owned()));
         };
         let effect = Effect { tenant: self.tenant.clone(), ..effect };
-        let request = self.client.post(format!("{url}/effects")).timeout(RECORD_TIMEOUT).json(&effect);
-        let answer = request.send().await.map_err(|error| not_sent(&error))?;
+        let answer = self.connected(&format!("{url}/effects"), &effect).await.map_err(|error| not_sent(&error))?;
         match answer.status() {
             StatusCode::OK => answer.json().await.map_err(|error| RecordError::Unknown(chain(&error))),
             status if status.is_client_error() => Err(RecordError::NotRecorded(format!("the ledger says {status}"))),
             status => Err(RecordError::Unknown(format!("the ledger says {status}"))),
+        }
+    }
+
+    /// Sends an effect once. A Service that was made a moment ago may not lead anywhere yet, so a connection is tried for
+    /// some time.
+    async fn connected(&self, url: &str, effect: &Effect) -> Result<reqwest::Response, reqwest::Error> {
+        let began = Instant::now();
+        loop {
+            match self.client.post(url).timeout(RECORD_TIMEOUT).json(effect).send().await {
+                Err(error) if error.is_connect() && began.elapsed() < CONNECTING => {
+                    tokio::time::sleep(HOLD_RETRY).await;
+                }
+                answered => return answered,
+            }
         }
     }
 

@@ -5,11 +5,11 @@ use serde_json::json;
 
 #[tokio::test]
 async fn a_follow_up_waits_for_the_end_and_knows_what_was_said() {
-    let fields = json!({"order_id": "B-2", "status": "eligible", "next_steps": []});
-    let answer = say(&format!("It can be refunded.\n```json\n{fields}\n```"));
+    let fields = json!({"order_id": "B-2", "status": "not eligible", "next_steps": []});
+    let answer = say(&format!("It cannot be refunded.\n```json\n{fields}\n```"));
     let follow_up = conversation(
         "And what about B-2?",
-        [call("check_eligibility", json!({"order_id": "B-2"})), answer.after_result("true")],
+        [call("check_eligibility", json!({"order_id": "B-2"})), answer.after_result("return window")],
     )
     .told("Order A-17");
     story(async |tenant| {

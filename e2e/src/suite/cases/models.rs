@@ -39,7 +39,7 @@ pub fn tools_are_selected_where_there_are_many() -> Case {
     ];
     let chosen = json!({"json": {"tools": ["check_eligibility"]}});
     Case::of(refunds(), GOAL, conversation("A-17", turns).stage("selection", chosen))
-        .with(|spec| spec.engine = Some(typed(json!({"toolSelection": {"max": 2}}))))
+        .with(|spec| spec.engine = Some(typed(json!({"toolSelection": {"max": 3}}))))
 }
 
 /// A server that knows no schemas of answers is asked for JSON in words.
