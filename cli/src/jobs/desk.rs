@@ -1,10 +1,11 @@
 //! The shell: reads Jobs and writes what people say to them, through the API server.
 
+use super::rest;
 use super::way::Way;
 use crate::cluster::{Cluster, Right, failed};
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::nearest;
-use bloomery_crds::v1alpha1::Job;
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, Job};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
@@ -53,6 +54,19 @@ impl Desk {
             Ok(list) => Ok(list.items.into_iter().map(shown).collect()),
             Err(error) => Err(self.unreadable(&error, "list").await),
         }
+    }
+
+    /// Whether the call that a Job waits with is decided: it goes on in a moment. Who may not read Approvals takes it for
+    /// open.
+    pub async fn is_decided(&self, job: &Job) -> bool {
+        let api: Api<Approval> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let mut verdicts = Vec::new();
+        for name in rest::approvals(job) {
+            let approval = api.get_opt(name).await.ok().flatten();
+            verdicts.push(approval.and_then(|approval| Some(approval.spec.decision?.verdict)));
+        }
+        let is_denied = verdicts.iter().flatten().any(|verdict| *verdict != ApprovalVerdict::Approve);
+        !verdicts.is_empty() && (is_denied || verdicts.iter().all(Option::is_some))
     }
 
     async fn unknown(&self, name: &str) -> Result<Trouble, Trouble> {

@@ -12,9 +12,10 @@ pub fn phase(job: &Job) -> Phase {
     job.status.as_ref().and_then(|status| status.phase).unwrap_or_default()
 }
 
-/// Whether it waits for people.
+/// Whether it waits for people. One with an answer that it has not heard yet goes on in a moment.
 pub fn waits(job: &Job) -> bool {
-    phase(job).awaits_people()
+    let heard = job.status.as_ref().and_then(|status| status.replies_heard).unwrap_or_default();
+    phase(job).awaits_people() && !job.spec.replies_after(heard).any(|reply| reply.question.is_some())
 }
 
 /// Whether it has ended.

@@ -41,10 +41,22 @@ pub(super) async fn until(
     let (name, uid) = (job.name_any(), job.uid());
     let api: Api<Job> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
     let only = watch::Selector::name(&name);
-    let seen = watch::until(&api, &only, |jobs| match jobs.get(&name) {
-        Some(job) if job.uid() == uid => is_met(job, goal).then(|| Ok(job.clone())),
-        Some(_) | None => Some(Err(gone(&name))),
-    });
+    let seen = async {
+        let mut answered: Option<Job> = None;
+        loop {
+            let is_news = |job: &Job| answered.as_ref().is_none_or(|known| known.status != job.status);
+            let seen = watch::until(&api, &only, |jobs| match jobs.get(&name) {
+                Some(job) if job.uid() == uid => (is_met(job, goal) && is_news(job)).then(|| Ok(job.clone())),
+                Some(_) | None => Some(Err(gone(&name))),
+            });
+            match seen.await {
+                Ok(Ok(job)) if goal.is_none() && rest::waits(&job) && desk.is_decided(&job).await => {
+                    answered = Some(job);
+                }
+                seen => break seen,
+            }
+        }
+    };
     let seen = match timeout {
         None => seen.await,
         Some(timeout) => tokio::time::timeout(timeout, seen).await.map_err(|_| Trouble {

@@ -270,6 +270,50 @@ async fn a_job_is_waited_for_by_watching() {
     assert!(ran.exit == 2 && ran.err.contains("Did you mean \"StepLimit\"?"), "{}", ran.err);
 }
 
+/// Right after an answer or a decision the Job still says that it waits.
+#[tokio::test]
+async fn a_job_that_people_have_answered_already_is_waited_for() {
+    let office = Office::open().await;
+    office.api.put(&job_path("refund"), asking(&[json!({"question": "q-1", "text": "A-17"})]));
+    let waits = office.starts(&["wait", "refund"]);
+    office.api.until_asked("WATCH").await;
+    office.api.put(&job_path("refund"), succeeded());
+    assert_eq!(ended(waits).await.exit, 0);
+
+    let held =
+        |names: &[&str]| job("refund", &json!({"phase": "AwaitingApproval", "waitingFor": {"approvals": names}}));
+    let approval = |name: &str, decision: &Value| {
+        let mut spec = json!({
+            "job": "refund", "jobUID": "uid of refund", "approver": name, "tool": "process_refund", "callId": "9-0",
+            "arguments": "{}", "argumentsDigest": format!("sha256:{}", "0".repeat(64)), "goal": "Refund",
+            "expiresAt": "2037-01-15T08:00:00Z",
+        });
+        if !decision.is_null() {
+            spec["decision"] = decision.clone();
+        }
+        let object = json!({
+            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
+            "metadata": {"name": name, "namespace": "acme", "uid": name}, "spec": spec,
+        });
+        office.api.put(&format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}"), object);
+    };
+    let agreed = json!({"verdict": "Approve", "by": "jane"});
+    approval("finance", &Value::Null);
+    approval("supervisor", &agreed);
+    office.api.put(&job_path("refund"), held(&["supervisor", "finance"]));
+    let ran = office.runs(&["wait", "refund"]).await;
+    assert_eq!(ran.exit, 7, "finance has to agree, too: {}", ran.err);
+    for (verdict, approvals) in [("Approve", &["supervisor"][..]), ("Deny", &["finance", "open"])] {
+        approval("open", &Value::Null);
+        approval(approvals[0], &json!({"verdict": verdict, "by": "jane"}));
+        office.api.put(&job_path("refund"), held(approvals));
+        let watches = office.starts(&["wait", "refund"]);
+        office.api.until_asked(approvals[0]).await;
+        office.api.put(&job_path("refund"), succeeded());
+        assert_eq!(ended(watches).await.exit, 0, "{verdict}");
+    }
+}
+
 #[tokio::test]
 async fn a_job_that_is_deleted_is_waited_for_no_more() {
     let office = Office::open().await;
