@@ -10,6 +10,7 @@ use crate::gate::objection::Objection;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, HeldCall, Verdict};
+use std::collections::BTreeSet;
 
 /// The largest arguments that a person is asked to approve, in bytes: what nobody can read nobody approves.
 const MAX_APPROVABLE: usize = ApprovalSpec::MAX_ARGUMENTS;
@@ -69,7 +70,10 @@ pub fn held(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
     approvers.sort();
     approvers.dedup();
     approvers.truncate(MAX_APPROVERS);
-    let reasons: Vec<&str> = ruling.reasons.iter().map(|reason| reason.detail.as_str()).collect();
+    let mut reasons: Vec<&str> = ruling.reasons.iter().map(|reason| reason.detail.as_str()).collect();
+    // Several rules may say the same.
+    let mut said = BTreeSet::new();
+    reasons.retain(|reason| said.insert(*reason));
     Some(HeldCall {
         id: call.id.to_string(),
         tool: bounded(&call.tool, 128),
