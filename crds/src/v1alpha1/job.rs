@@ -71,6 +71,7 @@ use std::collections::BTreeMap;
     printcolumn(name = "Goal", type_ = "string", json_path = ".spec.goal", priority = "1"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = super::shared::name_rule(),
+    validation = rules::continues_another(),
     validation = rules::terminal_is_final(),
     validation = rules::outcome_is_final(),
     validation = rules::log_grows(),

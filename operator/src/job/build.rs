@@ -7,7 +7,7 @@ mod paths;
 mod pod;
 mod volumes;
 
-pub use part::job_part;
+pub use part::{job_part, that_fit};
 pub use paths::{ca_file, key_file, resource as resource_path};
 pub use pod::{pod, revision_of};
 

@@ -24,7 +24,7 @@ pub struct Facts<'a> {
     pub pods: &'a [WorkerPod],
     /// Whether the Skill does not exist, or is being deleted.
     pub skill_gone: bool,
-    /// The call that people decide on, where the Job waits for that and the call is known.
+    /// The call that people decide on, where it is known.
     pub asked: Option<&'a Asked>,
     /// What is to be done to Approvals that a Job that has ended has left open.
     pub left_open: &'a [Mark],
@@ -164,7 +164,11 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if status.phase == Some(Phase::AwaitingReply) {
         return awaiting::reply(facts, recorded, pod);
     }
-    if let Some(message) = pod.and_then(told_hold) {
+    if let Some(marks) = facts.asked.and_then(|asked| awaiting::to_settle(facts, asked)) {
+        return (Act::Settle(marks), None);
+    }
+    // A Job that is queued has rested, and goes on as soon as it can.
+    if let Some(message) = pod.and_then(told_hold).filter(|_| status.phase != Some(Phase::Queued)) {
         return (Act::Held(Box::new(message.clone())), None);
     }
     match pod {

@@ -9,7 +9,7 @@ use crate::caches::Guarded;
 use crate::context::Context;
 use crate::error::Error;
 use bloomery_crds::names;
-use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::run::GivenReply;
 use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Skill, seconds};
 use k8s_openapi::api::core::v1::Pod;
@@ -130,7 +130,7 @@ fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<Sig
 async fn asked(context: &Context, seen: &Seen) -> Result<Option<Asked>, Error> {
     let Seen { namespace, name, uid, status, .. } = seen;
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.clone());
-    let Some(call) = call.filter(|_| status.phase == Some(Phase::AwaitingApproval)) else { return Ok(None) };
+    let Some(call) = call.filter(|_| !status.is_terminal()) else { return Ok(None) };
     let mut approvals = Vec::new();
     for name in names_of(name, uid, &call) {
         let cached = context.caches.approvals.get(namespace, &name);

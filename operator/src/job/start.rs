@@ -144,7 +144,7 @@ fn inputs(
         log: status.log.clone(),
         approvals: Vec::new(),
         continues: continued(context, interests, seen)?,
-        replies: seen.unheard().collect(),
+        replies: build::that_fit(seen.unheard()),
         report: ReportEndpoint { url: format!("{}{}", context.settings.report_url(), report::PATH), ca: trusted },
         one_node: validate::is_of_one_node(context.caches.claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
     })

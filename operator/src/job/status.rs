@@ -12,7 +12,7 @@ use super::pods::Problem;
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
-use bloomery_crds::v1alpha1::{Attempt, JobStatus};
+use bloomery_crds::v1alpha1::{Attempt, JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 /// When something is said, and of which generation of the spec.
@@ -162,6 +162,9 @@ fn held(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> Jo
         | PodEnd::Superseded => (Phase::AwaitingApproval, "call"),
     };
     status.phase = Some(phase);
+    // What an earlier rest waited for may be answered long since.
+    let since = status.waiting_for.take().and_then(|waiting| waiting.since).unwrap_or_else(|| stamp.now.clone());
+    status.waiting_for = Some(WaitingFor { since: Some(since), ..WaitingFor::default() });
     carry(&mut status, message);
     let mut seen = at_work(&status).observations();
     let lost = format!("that a {what} waits was read from its termination message, and the {what} is in");

@@ -72,6 +72,13 @@ pub(super) fn continues_is_fixed() -> Rule {
     .field_path(".continues")
 }
 
+/// A Job that continued itself would wait for its own end.
+pub(super) fn continues_another() -> Rule {
+    Rule::new("!has(self.spec.continues) || self.spec.continues != self.metadata.name")
+        .message("must name another Job: this one cannot continue itself")
+        .field_path(".spec.continues")
+}
+
 /// A Job that was cancelled stays so.
 pub(super) fn cancel_stays() -> Rule {
     Rule::new("!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)")

@@ -280,6 +280,7 @@ async fn a_bad_job_is_refused_with_the_path_of_the_field() {
             ("spec.limits.duration", "should match", limits(json!({"duration": "soon"}))),
             ("spec.continues", "should match", json!({"continues": "Refund 0"})),
             ("spec.continues", "at least 1", json!({"continues": ""})),
+            ("spec.continues", "cannot continue itself", json!({"continues": "broken"})),
             ("spec.ttlSecondsAfterFinished", "greater than or equal to 0", json!({"ttlSecondsAfterFinished": -1})),
             ("spec.ttlSecondsAfterFinished", "less than or equal to", json!({"ttlSecondsAfterFinished": 31_536_001})),
             ("spec.replies[0].text", "at least 1", replies(json!({"question": "q-1", "text": ""}))),

@@ -3,7 +3,10 @@
 use super::Inputs;
 use crate::job::applied::Wait;
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::run::{self, JobPart, MAX_JOB_PART, Sealed};
+use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART, Sealed};
+
+/// The most that replies take of it, in bytes of JSON: more than the longest of them, every byte of it escaped.
+const MAX_REPLIES: usize = 16 * 1024;
 
 /// Writes and seals the Job's part; refuses one that no pod could carry.
 pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
@@ -35,6 +38,16 @@ pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
     Ok(sealed)
 }
 
+/// As many replies, from the first, as leave room for everything else. The others come with the answers to reports.
+pub fn that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply> {
+    let mut room = MAX_REPLIES;
+    let mut fits = |reply: &GivenReply| {
+        let bytes = serde_json::to_string(reply).map_or(usize::MAX, |text| text.len());
+        room.checked_sub(bytes).map(|left| room = left).is_some()
+    };
+    replies.take_while(|reply| fits(reply)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +65,16 @@ mod tests {
         let mut inputs = inputs();
         inputs.report.ca = "x".repeat(MAX_JOB_PART);
         assert_eq!(job_part(&inputs).unwrap_err().reason, Reason::TooLarge);
+    }
+    #[test]
+    fn replies_leave_room_and_the_first_always_fits() {
+        let reply = |nth| GivenReply { nth, question: Some("q-1".into()), text: "\u{1}".repeat(1024) };
+        let fitting = that_fit((1..=32).map(reply));
+        assert_eq!(fitting.iter().map(|reply| reply.nth).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(that_fit((1..=32).map(|nth| GivenReply { text: "A-17".into(), ..reply(nth) })).len(), 32);
+        let mut inputs = inputs();
+        inputs.goal = "\"".repeat(8192);
+        inputs.replies = fitting;
+        job_part(&inputs).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::attempt::pause;
 use super::{Act, End, Facts, Life, WorkerPod, next_look};
-use crate::approval::standing::{Standing, standing};
+use crate::approval::standing::{Asked, Mark, Standing, standing};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{AskedQuestion, Attempt};
@@ -24,11 +24,9 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     let is_answered = facts.answered && !questions(facts).is_empty();
     match standing {
         Standing::Settle(marks) => (Act::Settle(marks), None),
-        Standing::Decided | Standing::Missing if let Some(pod) = pod.filter(|pod| is_alive(pod)) => {
-            (Act::Await(None), next_look(pod, facts.now))
-        }
+        Standing::Decided | Standing::Missing if let Some(observed) = alive(facts, pod) => observed,
         Standing::Decided => (next, None),
-        _ if is_answered && !pod.is_some_and(is_alive) => (next, None),
+        _ if is_answered && alive(facts, pod).is_none() => (next, None),
         Standing::Unguarded(why) => (Act::Await(Some(why)), None),
         Standing::Open(until) => (Act::Await(None), Some(until.duration_since(facts.now))),
         Standing::Nobody => (Act::Await(None), None),
@@ -41,8 +39,8 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
 pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let questions = questions(facts);
     if facts.answered || questions.is_empty() {
-        return match pod.filter(|pod| is_alive(pod)) {
-            Some(pod) => (Act::Await(None), next_look(pod, facts.now)),
+        return match alive(facts, pod) {
+            Some(observed) => observed,
             // No report has told which question it is, nor what was heard.
             None if questions.is_empty() => told_again(facts, recorded, pod),
             None => (next(recorded), None),
@@ -54,6 +52,16 @@ pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
     }
 }
 
+/// The Approvals that are to be settled of a Job that goes on with its call still held: it has heard an answer. What is
+/// decided meanwhile counts from now, not from when it rests again.
+pub(super) fn to_settle(facts: &Facts, asked: &Asked) -> Option<Vec<Mark>> {
+    let (name, uid) = facts.job;
+    match standing(name, uid, asked, facts.now) {
+        Standing::Settle(marks) => Some(marks),
+        Standing::Decided | Standing::Unguarded(_) | Standing::Missing | Standing::Open(_) | Standing::Nobody => None,
+    }
+}
+
 fn next(recorded: &Attempt) -> Act {
     Act::Start { attempt: recorded.number.saturating_add(1), after: None }
 }
@@ -62,8 +70,13 @@ fn questions<'a>(facts: &Facts<'a>) -> &'a [AskedQuestion] {
     facts.status.waiting_for.as_ref().map_or(&[], |waiting| &waiting.questions)
 }
 
-fn is_alive(pod: &WorkerPod) -> bool {
-    matches!(pod.life, Life::Alive(_))
+/// What is done while the pod of the attempt that rests still lives: no twin of it is started.
+fn alive(facts: &Facts, pod: Option<&WorkerPod>) -> Option<(Act, Option<SignedDuration>)> {
+    let pod = pod?;
+    match &pod.life {
+        Life::Alive(problem) => Some((Act::Observe(problem.clone()), next_look(pod, facts.now))),
+        Life::Ended { .. } => None,
+    }
 }
 
 /// How long the Job may wait for a reply in all, and from now on.

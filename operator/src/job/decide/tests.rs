@@ -113,12 +113,12 @@ fn word(act: &Act) -> String {
 #[case::asked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "held by message")]
 #[case::asked_and_not_told(status(1, Phase::AwaitingReply), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "start 2")]
 #[case::asked_and_not_told_yet(status(2, Phase::AwaitingReply), vec![ended_pod(2, 10, Some(asked_by_message()))], 11, "await")]
-#[case::asked_and_still_there(status(1, Phase::AwaitingReply), vec![pod(1, "Running")], 11, "await")]
+#[case::asked_and_still_there(status(1, Phase::AwaitingReply), vec![pod(1, "Running")], 11, "observe")]
 #[case::asked_and_gone(status(1, Phase::AwaitingReply), vec![], 5000, "start 2")]
 // Nobody knows which call: a worker tells it again.
 #[case::held_and_not_told(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, Some(held()))], 11, "start 2")]
 #[case::held_and_not_told_yet(status(2, Phase::AwaitingApproval), vec![ended_pod(2, 10, Some(held()))], 11, "await")]
-#[case::held_and_still_there(status(1, Phase::AwaitingApproval), vec![pod(1, "Running")], 11, "await")]
+#[case::held_and_still_there(status(1, Phase::AwaitingApproval), vec![pod(1, "Running")], 11, "observe")]
 #[case::held_and_gone(status(1, Phase::AwaitingApproval), vec![], 5000, "start 2")]
 #[case::superseded(
     status(1, Phase::Starting),
@@ -298,7 +298,7 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
     assert_eq!(waits_with(&[], both(), Guard::Stands, 60).act, start(2));
     assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), Guard::Stands, 60).act, start(2));
     // Never beside the pod before it.
-    assert_eq!(waits_with(&[pod(1, "Running")], both(), Guard::Stands, 60).act, Act::Await(None));
+    assert_eq!(waits_with(&[pod(1, "Running")], both(), Guard::Stands, 60).act, Act::Observe(None));
 }
 
 mod wanted;

@@ -71,3 +71,19 @@ async fn a_skill_may_give_more_time_and_less_to_jobs_that_wait_already() {
         assert_eq!(is_ended, ended, "{expiry} after {since}");
     }
 }
+
+/// An answered Job that gets no pod yet stays queued, though its last pod still says that it parked with a question.
+#[tokio::test]
+async fn what_the_ended_pod_says_does_not_bring_an_answered_job_back_to_rest() {
+    let api = asking(-60);
+    let mut told = message(1, PodEnd::Parked(ParkReason::Reply), None);
+    told.job = UID.to_owned();
+    api.put(POD_1, stored(&ended_pod(1, Timestamp::now().as_second(), Some(told))));
+    reply(&api, &json!([{ "text": "be quick" }, { "question": "q-1", "text": "A-17" }]));
+    api.remove(MODEL);
+    for _ in 0..3 {
+        look(&api).await.unwrap();
+    }
+    assert_eq!(api.writes(), [format!("status {JOB}")]);
+    assert_eq!((&api.get(JOB)["status"]["phase"], reason(&api).as_str()), (&json!("Queued"), "ModelNotFound"));
+}

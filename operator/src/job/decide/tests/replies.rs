@@ -57,7 +57,7 @@ fn an_answer_starts_the_next_attempt_once_the_pod_has_ended() {
         );
     }
     assert_eq!(waits(Phase::AwaitingReply, &[ended_pod(1, 10, Some(asked_by_message()))], true, 60).act, start(2));
-    assert_eq!(waits(Phase::AwaitingReply, &[pod(1, "Running")], true, 60).act, Act::Await(None));
+    assert_eq!(waits(Phase::AwaitingReply, &[pod(1, "Running")], true, 60).act, Act::Observe(None));
 }
 
 #[test]
