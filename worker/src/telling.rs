@@ -91,8 +91,8 @@ pub fn tell(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Erro
     }
 }
 
-/// The chain of the log in a directory, before its first line.
-fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
+/// The chain of the log in a directory, before its first line; none where it has no event yet.
+pub(crate) fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
     let first = dir.join(segment::name(1));
     let unreadable = |source| Error::Unreadable { path: first.clone(), source };
     match File::open(&first) {

@@ -15,7 +15,7 @@ use crate::redact::Redactor;
 use bloomery_crds::run::{BoundResource, ContinuedJob};
 use bloomery_crds::v1alpha1::{Context, ResourceDeclaration};
 use bloomery_engine::Event;
-use bloomery_engine::event::{ContextKind, ContextPart};
+use bloomery_engine::event::ContextPart;
 use bloomery_engine::gate::core_tools::FOCUS_READ;
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Workspace;
@@ -55,18 +55,6 @@ impl Fault {
 /// What is said of a call that was sent before and cannot be made again.
 pub(crate) fn lost_before(why: &str) -> String {
     format!("its answer was lost; it could not be repeated: {why}")
-}
-
-/// What was said in the Job that this one follows up.
-async fn earlier(memory: PathBuf, continued: ContinuedJob, within: Duration) -> ContextPart {
-    let of = continued.name.clone();
-    let read = tokio::task::spawn_blocking(move || continued::told(&memory, &continued));
-    let fault = match tokio::time::timeout(within, read).await {
-        Ok(Ok(told)) => return told,
-        Ok(Err(error)) => format!("its record could not be read: {error}."),
-        Err(_) => format!("its record was not read within {within:?}."),
-    };
-    ContextPart { kind: ContextKind::Earlier, of, text: String::new(), fault: Some(fault) }
 }
 
 impl From<String> for Fault {
@@ -133,14 +121,15 @@ impl CoreTools {
     }
 
     /// Gathers what a Skill wants to know of the bound file systems before its conversation opens, and the notes of the
-    /// memory bank. What cannot be gathered `within` the time is told as a fault.
+    /// memory bank, and what was said in the Job that this one follows up. What cannot be gathered `within` the time is
+    /// told as a fault.
     pub async fn gather(&self, wanted: &Context, within: Duration) -> Vec<ContextPart> {
         let mut parts = files::gather(&self.workspace, wanted, within).await;
         if let Some(notes) = &self.notes {
             parts.extend(notes.gather(within).await);
         }
-        if let Some((memory, continued)) = self.continues.clone() {
-            parts.push(earlier(memory, continued, within).await);
+        if let Some((memory, continued)) = &self.continues {
+            parts.push(continued::gathered(memory, continued, within).await);
         }
         parts
     }
