@@ -81,13 +81,17 @@ impl Stop {
     pub async fn grace_over(&self, grace: impl Fn(Why) -> Duration) -> Why {
         let mut requests = self.0.subscribe();
         loop {
-            let Some(asked) = requests.borrow_and_update().weightiest else {
+            let Requests { weightiest, drained } = *requests.borrow_and_update();
+            let Some(asked) = weightiest else {
                 // The sender is `self`, so the channel stays open.
                 let _ = requests.changed().await;
                 continue;
             };
+            // A pod that was asked to end is killed, whatever came later.
+            let over = asked.since + grace(asked.why);
+            let over = drained.map_or(over, |drained| over.min(drained + grace(Why::Drain)));
             tokio::select! {
-                () = tokio::time::sleep_until(asked.since + grace(asked.why)) => return asked.why,
+                () = tokio::time::sleep_until(over) => return asked.why,
                 _ = requests.changed() => {}
             }
         }
@@ -181,5 +185,13 @@ mod tests {
         let (why, ()) = tokio::join!(stop.grace_over(grace), cancelled);
         assert_eq!(why, Why::Cancelled);
         assert!(stop.wait().await.since.elapsed() >= Duration::from_millis(5));
+    }
+    #[tokio::test]
+    async fn what_comes_after_a_drain_gives_no_more_time_than_the_drain_does() {
+        let now = Instant::now();
+        let weightiest = Some(Asked { why: Why::Suspended, since: now });
+        let stop = Stop(Arc::new(watch::Sender::new(Requests { weightiest, drained: Some(now) })));
+        let grace = |why| if why == Why::Drain { Duration::ZERO } else { Duration::from_hours(1) };
+        assert_eq!(stop.grace_over(grace).await, Why::Suspended);
     }
 }

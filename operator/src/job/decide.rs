@@ -34,14 +34,25 @@ pub struct Facts<'a> {
     pub suspended: bool,
     /// How many seconds after its end the Job is to stay, where that has an end.
     pub ttl: Option<i64>,
-    /// Whether the spec has a reply to a question that the conversation has not heard.
-    pub answered: bool,
+    /// What has come of the questions that are open.
+    pub answers: Answers,
     /// How long the Job may wait for a reply; none where its Skill cannot be read.
     pub reply_expiry: Option<SignedDuration>,
     /// How long finished pods are kept.
     pub retention: SignedDuration,
     /// The present.
     pub now: Timestamp,
+}
+
+/// Whether people have answered, or still can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// The spec has no reply to a question that the conversation has not heard.
+    Awaited,
+    /// It has one.
+    Here,
+    /// It has none, and takes no more replies.
+    Impossible,
 }
 
 /// What is to be done for a Job.

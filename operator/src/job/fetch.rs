@@ -1,6 +1,6 @@
 //! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
 
-use super::decide::Facts;
+use super::decide::{Answers, Facts};
 use super::interests::{Interest, Interests, Kind};
 use super::pods::WorkerPod;
 use crate::approval::standing::{Asked, Mark, withdrawal};
@@ -11,7 +11,7 @@ use crate::error::Error;
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::run::GivenReply;
-use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Skill, seconds};
+use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Reply, Skill, seconds};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
@@ -59,10 +59,20 @@ impl Seen {
             cancelled_since,
             suspended: self.suspended,
             ttl: self.job.spec.ttl_seconds_after_finished,
-            answered: self.unheard().any(|reply| reply.question.is_some()),
+            answers: self.answers(),
             reply_expiry: self.reply_expiry,
             retention,
             now,
+        }
+    }
+
+    fn answers(&self) -> Answers {
+        if self.unheard().any(|reply| reply.question.is_some()) {
+            Answers::Here
+        } else if self.job.spec.replies.len() >= Reply::MAX_REPLIES {
+            Answers::Impossible
+        } else {
+            Answers::Awaited
         }
     }
 

@@ -1,5 +1,5 @@
 //! Which Kubernetes Events a Job gets: its start, its first move to another pod, and its end or what waits for a person.
-//! At most three (`design.md`, section 7).
+//! At most three (`design.md`, section 7), and one more for each further time that people are asked.
 
 use super::applied::Applied;
 use super::fetch::Seen;

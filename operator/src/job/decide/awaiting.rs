@@ -1,15 +1,18 @@
 //! What is done while people are waited for: the Job has no pod, and goes on in its next attempt.
 
 use super::attempt::pause;
-use super::{Act, End, Facts, Life, WorkerPod, next_look};
+use super::{Act, Answers, End, Facts, Life, WorkerPod, next_look};
 use crate::approval::standing::{Asked, Mark, Standing, standing};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{AskedQuestion, Attempt};
+use bloomery_crds::v1alpha1::{AskedQuestion, Attempt, Reply};
 use k8s_openapi::jiff::SignedDuration;
 
 /// How much of a question stands in an outcome, in bytes.
 const MAX_QUESTION: usize = 256;
+
+/// What to do about a question that stays open.
+const REMEDY: &str = "make another Job, and say in its goal what is asked";
 
 /// What is to be done for a Job whose worker parked because a call is held.
 pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
@@ -21,7 +24,7 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
         None => Standing::Missing,
     };
     // Beside the call, questions may be open.
-    let is_answered = facts.answered && !questions(facts).is_empty();
+    let is_answered = facts.answers == Answers::Here && !questions(facts).is_empty();
     match standing {
         Standing::Settle(marks) => (Act::Settle(marks), None),
         Standing::Decided | Standing::Missing if let Some(observed) = alive(facts, pod) => observed,
@@ -38,13 +41,16 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
 /// heard when it goes on.
 pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let questions = questions(facts);
-    if facts.answered || questions.is_empty() {
+    if facts.answers == Answers::Here || questions.is_empty() {
         return match alive(facts, pod) {
             Some(observed) => observed,
             // No report has told which question it is, nor what was heard.
             None if questions.is_empty() => told_again(facts, recorded, pod),
             None => (next(recorded), None),
         };
+    }
+    if facts.answers == Answers::Impossible {
+        return (Act::End(unanswerable(questions)), None);
     }
     match left(facts) {
         Some((limit, left)) if left <= SignedDuration::ZERO => (Act::End(expired(questions, limit)), None),
@@ -88,12 +94,25 @@ fn left(facts: &Facts) -> Option<(SignedDuration, SignedDuration)> {
 
 /// The end of a Job whose question nobody has answered in time.
 fn expired(questions: &[AskedQuestion], limit: SignedDuration) -> End {
-    let asked: Vec<String> =
-        questions.iter().map(|asked| format!("{} ({:?})", asked.id, bounded(&asked.text, MAX_QUESTION))).collect();
-    let message = format!(
-        "nobody has answered {} within {limit:#}, which is how long a Job waits for a reply (engine.replyExpiry of the Skill): make another Job, and say in its goal what is asked",
-        asked.join(", ")
-    );
+    let asked = listed(questions);
+    user_needed(&format!(
+        "nobody has answered {asked} within {limit:#}, which is how long a Job waits for a reply (engine.replyExpiry of the Skill): {REMEDY}"
+    ))
+}
+
+/// The end of a Job whose question nobody can answer any more.
+fn unanswerable(questions: &[AskedQuestion]) -> End {
+    let asked = listed(questions);
+    let most = Reply::MAX_REPLIES;
+    user_needed(&format!("nobody can answer {asked}: a Job takes {most} replies, and has them: {REMEDY}"))
+}
+
+fn listed(questions: &[AskedQuestion]) -> String {
+    let asked = |asked: &AskedQuestion| format!("{} ({:?})", asked.id, bounded(&asked.text, MAX_QUESTION));
+    questions.iter().map(asked).collect::<Vec<_>>().join(", ")
+}
+
+fn user_needed(message: &str) -> End {
     End { outcome: Outcome::new(OutcomeCode::UserNeeded, message), read_from: None }
 }
 

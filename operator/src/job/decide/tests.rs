@@ -34,7 +34,7 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         cancelled_since: None,
         suspended: false,
         ttl: None,
-        answered: false,
+        answers: Answers::Awaited,
         reply_expiry: None,
         retention: RETENTION,
         now: at(now),

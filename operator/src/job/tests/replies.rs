@@ -87,3 +87,16 @@ async fn what_the_ended_pod_says_does_not_bring_an_answered_job_back_to_rest() {
     assert_eq!(api.writes(), [format!("status {JOB}")]);
     assert_eq!((&api.get(JOB)["status"]["phase"], reason(&api).as_str()), (&json!("Queued"), "ModelNotFound"));
 }
+
+/// A Job takes so many replies and no more: it does not wait for one that cannot come.
+#[tokio::test]
+async fn a_job_that_has_all_the_replies_that_it_takes_does_not_wait_for_another() {
+    let api = asking(-60);
+    reply(&api, &json!(vec![json!({ "text": "be quick" }); 31]));
+    look(&api).await.unwrap();
+    assert_eq!(api.get(JOB)["status"]["phase"], "AwaitingReply");
+    reply(&api, &json!(vec![json!({ "text": "be quick" }); 32]));
+    look(&api).await.unwrap();
+    let outcome = api.get(JOB)["status"]["outcome"].clone();
+    assert!(outcome["message"].as_str().unwrap().starts_with("nobody can answer q-1"), "{outcome}");
+}

@@ -18,7 +18,7 @@ fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Decision {
     let held = Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard: Guard::Stands };
     decide(&Facts {
         asked: (phase == Phase::AwaitingApproval).then_some(&held),
-        answered,
+        answers: if answered { Answers::Here } else { Answers::Awaited },
         reply_expiry: Some(SignedDuration::from_secs(DAY)),
         ..facts(now, &status, &pods)
     })
