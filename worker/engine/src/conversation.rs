@@ -13,6 +13,7 @@ mod intention;
 mod people;
 mod question;
 mod questions;
+mod schemas;
 mod selecting;
 mod stages;
 #[cfg(test)]
@@ -35,7 +36,6 @@ use crate::endpoint;
 use crate::event::{CallId, ContextPart, Directive, Event, ModelFailure, WholeResult};
 use crate::gate::catalogue;
 use crate::gate::rules::Rules;
-use crate::gate::schema::Schema;
 use crate::line::Entry;
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool};
@@ -45,6 +45,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{PreTool, Stage};
+use schemas::Schemas;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a failed answer may go back to the loop where the Skill says nothing (seed 002, section 3.1).
@@ -63,9 +64,7 @@ pub struct Conversation {
     barren: Barren,
     tools: Option<Vec<CatalogueTool>>,
     visible: Vec<CatalogueTool>,
-    schemas: BTreeMap<String, Schema>,
-    /// Of structured output, by alias, where the server lists one.
-    outputs: BTreeMap<String, Schema>,
+    schemas: Schemas,
     /// The tools that the server does not list as they were fixed, by its names.
     drifted: BTreeMap<String, Drift>,
     rules: Rules,
@@ -120,8 +119,7 @@ impl Conversation {
             barren: Barren::default(),
             tools: None,
             visible: Vec::new(),
-            schemas: BTreeMap::new(),
-            outputs: BTreeMap::new(),
+            schemas: Schemas::default(),
             drifted: BTreeMap::new(),
             rules: Rules::default(),
             resources_bound: false,
@@ -218,9 +216,7 @@ impl Conversation {
 
     fn catalogue_fixed(&mut self, tools: &[CatalogueTool]) {
         self.visible = tools.iter().filter(|tool| tool.visible).cloned().collect();
-        self.schemas = tools.iter().map(|tool| (tool.alias.clone(), Schema::compile(&tool.input_schema))).collect();
-        let output = |tool: &CatalogueTool| Some((tool.alias.clone(), Schema::compile(tool.output_schema.as_ref()?)));
-        self.outputs = tools.iter().filter_map(output).collect();
+        self.schemas = Schemas::of(tools);
         self.budget.read(self.visible.iter().map(tool_bytes).sum());
         let unusable = endpoint::remarks(&self.run.skill.resources, &self.run.resources);
         self.rules = Rules::compile(&self.run.skill, tools).remarking(unusable);

@@ -58,14 +58,14 @@ impl Conversation {
 
     /// The compiled schema of a tool, by the name that the model uses.
     pub fn schema(&self, alias: &str) -> Option<&Schema> {
-        self.schemas.get(alias)
+        self.schemas.arguments(self.tool(alias)?)
     }
 
     /// What is wrong with the structured output that answered a call, or nothing; a tool whose server lists no schema of
     /// it may have any, or none.
     pub fn output_fault(&self, call: &CallId, output: Option<&Value>) -> Option<String> {
         let call = self.calls.iter().find(|asked| &asked.id == call)?;
-        let schema = self.outputs.get(&call.tool)?;
+        let schema = self.schemas.output(self.tool(&call.tool)?)?;
         match output {
             Some(output) => schema.fault(output),
             None => Some("there is none".to_owned()),
