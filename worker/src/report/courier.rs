@@ -43,8 +43,8 @@ pub(super) struct Courier {
 }
 
 impl Courier {
-    /// Tells the latest news, and again and again that there are none, until the end of all is told, the operator says that this attempt is superseded, or
-    /// nobody is left to have news. News that are overtaken by later ones are never told.
+    /// Tells the latest news, and again and again that there are none, until the end of all is told, the operator says that
+    /// this attempt is superseded, or nobody is left to have news. News that are overtaken by later ones are never told.
     pub async fn run(mut self) {
         let mut told: Option<Told> = None;
         let mut failures = Failures::default();

@@ -16,8 +16,8 @@ const MAX_FIELDS: usize = 64;
 const MAX_DETAIL: usize = 256;
 const MAX_FIELD: usize = 128;
 
-/// The question whether a draft may go to the person: what is [`wanted`](crate::ask::wanted), the Skill's problem and goals, acceptance criteria,
-/// all guardrails, required fields, and the draft's prose and fields.
+/// The question whether a draft may go to the person: what is [`wanted`](crate::ask::wanted), the Skill's problem and goals,
+/// acceptance criteria, all guardrails, required fields, and the draft's prose and fields.
 pub fn prompt(skill: &SkillSpec, wanted: &str, prose: &str, fields: &Map<String, Value>) -> Prompt {
     let mut parts = vec![ROLE.to_owned()];
     let mut section = |title: &str, text: String| {
