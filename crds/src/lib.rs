@@ -13,6 +13,7 @@ pub mod names;
 pub mod nearest;
 pub mod outcome;
 pub mod persona;
+pub mod pod;
 pub mod report;
 pub mod resources;
 pub mod run;

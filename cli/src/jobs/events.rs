@@ -41,9 +41,9 @@ pub(super) async fn run(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Troubl
     }
     told_what_is_missing(&pods, &args.log, way);
     for pod in &pods {
-        if !logs::has_begun(pod, logs::WORKER) {
+        if !logs::has_begun(pod) {
             plain::say(&format!("bloomery: the pod {} has not begun yet", pod.name_any()));
-        } else if !logs::print(&desk, &pod.name_any(), logs::WORKER, false).await? {
+        } else if !logs::print(&desk, &pod.name_any(), false).await? {
             break;
         }
     }
@@ -82,7 +82,7 @@ async fn follow(desk: &Desk, job: &Job, way: &Way<'_>) -> Result<Exit, Trouble> 
                     told_what_is_missing(std::slice::from_ref(pod.as_ref()), &job.name_any(), way);
                 }
                 printed.extend(pod.uid());
-                if !logs::print(desk, &pod.name_any(), logs::WORKER, true).await? {
+                if !logs::print(desk, &pod.name_any(), true).await? {
                     return Ok(Exit::Good);
                 }
                 continue;
@@ -103,7 +103,7 @@ async fn next(desk: &Desk, job: &Job, printed: &BTreeSet<String>) -> Result<Next
     let (client, namespace) = (&desk.cluster.patient, &desk.cluster.namespace);
     let unprinted = |pods: &mut dyn Iterator<Item = &Pod>| {
         let mut pods = logs::in_order(job, pods.cloned()).into_iter();
-        pods.find(|pod| pod.uid().is_some_and(|uid| !printed.contains(&uid)) && logs::has_begun(pod, logs::WORKER))
+        pods.find(|pod| pod.uid().is_some_and(|uid| !printed.contains(&uid)) && logs::has_begun(pod))
     };
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let of_job = logs::of_job(&name);

@@ -6,6 +6,7 @@ use crate::cluster::Right;
 use crate::exit::Trouble;
 use crate::{output, plain};
 use bloomery_crds::names::{LABEL_ATTEMPT, LABEL_JOB};
+use bloomery_crds::pod::{self, WORKER};
 use bloomery_crds::v1alpha1::Job;
 use futures::AsyncBufReadExt;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,9 +14,6 @@ use kube::api::LogParams;
 use kube::{Api, ResourceExt};
 use std::io;
 use std::pin::pin;
-
-/// The container of a worker pod whose log is the conversation.
-pub(super) const WORKER: &str = "worker";
 
 /// Which pods are a Job's; of others under its name, those are left out that another Job owned.
 pub(super) fn of_job(name: &str) -> Selector {
@@ -51,11 +49,9 @@ pub(super) fn attempt(pod: &Pod) -> Option<u32> {
     pod.labels().get(LABEL_ATTEMPT)?.parse().ok()
 }
 
-/// Whether the container of a pod has begun, so that it has a log.
-pub(super) fn has_begun(pod: &Pod, container: &str) -> bool {
-    let containers = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
-    let found = containers.into_iter().flatten().find(|found| found.name == container);
-    let state = found.and_then(|found| found.state.as_ref());
+/// Whether the worker of a pod has begun, so that it has a log.
+pub(super) fn has_begun(pod: &Pod) -> bool {
+    let state = pod::worker(pod).and_then(|worker| worker.state.as_ref());
     state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 
@@ -69,9 +65,9 @@ pub(super) fn has_ended(pod: &Pod) -> bool {
 ///
 /// # Errors
 /// If it cannot be read. A pod that is gone has none, which is told.
-pub(super) async fn print(desk: &Desk, pod: &str, container: &str, follow: bool) -> Result<bool, Trouble> {
+pub(super) async fn print(desk: &Desk, pod: &str, follow: bool) -> Result<bool, Trouble> {
     let api: Api<Pod> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
-    let params = LogParams { container: Some(container.to_owned()), follow, ..LogParams::default() };
+    let params = LogParams { container: Some(WORKER.to_owned()), follow, ..LogParams::default() };
     let log = match api.log_stream(pod, &params).await {
         Ok(log) => log,
         Err(kube::Error::Api(status)) if status.code == 404 => {
@@ -133,10 +129,10 @@ mod tests {
                 {"name": "worker", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state},
             ]});
             pod.status = serde_json::from_value(status).unwrap();
-            has_begun(&pod, WORKER)
+            has_begun(&pod)
         };
         assert!(with(json!({"running": {}})) && with(json!({"terminated": {"exitCode": 0}})));
         assert!(!with(json!({"waiting": {"reason": "ContainerCreating"}})));
-        assert!(!has_begun(&pod("one", "1", "uid-1"), WORKER));
+        assert!(!has_begun(&pod("one", "1", "uid-1")));
     }
 }

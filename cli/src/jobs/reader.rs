@@ -88,7 +88,7 @@ async fn printed(desk: &Desk, name: &str) -> Result<Exit, Trouble> {
     let only = watch::Selector::name(name);
     let life = watch::until(&watched, &only, |pods| match pods.get(name) {
         None => Some(Life::Gone),
-        Some(pod) if logs::has_begun(pod, logs::WORKER) => Some(Life::Begun),
+        Some(pod) if logs::has_begun(pod) => Some(Life::Begun),
         Some(pod) => build::stuck(pod).map(Life::Stuck),
     });
     let rights = || ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
@@ -99,7 +99,7 @@ async fn printed(desk: &Desk, name: &str) -> Result<Exit, Trouble> {
         Ok(Life::Gone) => return Err(Trouble::failed(format!("the reader pod {name} is gone before it has begun"))),
         Err(error) => return Err(desk.cluster.refused(&watching, &error, rights()).await),
     }
-    if !logs::print(desk, name, logs::WORKER, true).await? {
+    if !logs::print(desk, name, true).await? {
         return Ok(Exit::Good);
     }
     let ended = watch::until(&watched, &only, |pods| match pods.get(name) {

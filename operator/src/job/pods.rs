@@ -6,17 +6,15 @@ pub use problem::Problem;
 
 use crate::owned;
 use bloomery_crds::names;
+use bloomery_crds::pod;
 use bloomery_crds::report::TerminationMessage;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::Attempt;
-use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod, PodStatus};
 use k8s_openapi::jiff::Timestamp;
 
 /// How much of what a worker said before it ended is passed on, in bytes.
 const SAID: usize = 512;
-
-/// The container that the worker runs in.
-pub const WORKER: &str = "worker";
 
 /// One pod of a Job, as decisions need it.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +63,7 @@ impl WorkerPod {
             None if !owned::is_owned_by(&pod.metadata, job_uid) => return None,
             None => pod.metadata.labels.as_ref()?.get(names::LABEL_ATTEMPT)?.parse().ok()?,
         };
-        let terminated = worker_status(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
+        let terminated = pod::worker(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
         let message = terminated
             .and_then(|state| TerminationMessage::from_text(state.message.as_deref()?))
             .filter(|message| message.job == job_uid && message.attempt == attempt);
@@ -97,18 +95,12 @@ fn is_watched(pod: &Pod, attempt: u32, job_uid: &str) -> bool {
     owned::is_managed(&pod.metadata) && wakes.is_some() && wakes == pod.metadata.name
 }
 
-/// The status of the worker's container.
-fn worker_status(pod: &Pod) -> Option<&ContainerStatus> {
-    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    statuses.iter().find(|status| status.name == WORKER)
-}
-
 fn life(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> Life {
     let empty = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&empty);
     match status.phase.as_deref() {
         Some("Succeeded" | "Failed") => Life::Ended { at: ended_at(status, terminated), how: how(status, terminated) },
-        _ => Life::Alive(problem::of(pod, status, worker_status(pod), now)),
+        _ => Life::Alive(problem::of(pod, status, pod::worker(pod), now)),
     }
 }
 

@@ -1,16 +1,15 @@
 //! What a reader pod is made of, and what it tells.
 
 use crate::exit::Trouble;
-use crate::jobs::logs::WORKER;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, LABEL_MEMORY, LABEL_SKILL, MEMORY_CLAIM};
+use bloomery_crds::pod::{self, WORKER};
 use bloomery_crds::v1alpha1::Job;
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, Container, ContainerState, LocalObjectReference, PersistentVolumeClaimVolumeSource, Pod,
-    PodAffinity, PodAffinityTerm, PodSecurityContext, PodSpec, ResourceRequirements, SeccompProfile, SecurityContext,
-    Toleration, Volume, VolumeMount,
+    Container, ContainerState, LocalObjectReference, PersistentVolumeClaimVolumeSource, Pod, PodSpec,
+    ResourceRequirements, SecurityContext, Toleration, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::{Resource, ResourceExt};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -146,16 +145,8 @@ fn spec(job: &Job, template: &Template, args: Vec<String>) -> PodSpec {
         image_pull_secrets: template.pull_secrets.clone(),
         tolerations: template.tolerations.clone(),
         node_selector: template.node_selector.clone(),
-        security_context: Some(PodSecurityContext {
-            run_as_non_root: Some(true),
-            run_as_user: template.user,
-            run_as_group: template.group,
-            fs_group: template.fs_group,
-            fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
-            ..PodSecurityContext::default()
-        }),
-        affinity: Some(beside_the_memory()),
+        security_context: Some(pod::of_memory(template.user, template.group, template.fs_group)),
+        affinity: Some(pod::beside((LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned()))),
         containers: vec![container(job, template, args)],
         volumes: Some(vec![Volume {
             name: "memory".to_owned(),
@@ -166,25 +157,6 @@ fn spec(job: &Job, template: &Template, args: Vec<String>) -> PodSpec {
     }
 }
 
-/// A memory that one node can mount is where its other pods are. A pod that matches its own term may go anywhere.
-fn beside_the_memory() -> Affinity {
-    let memory = LabelSelector {
-        match_labels: Some([(LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned())].into()),
-        ..LabelSelector::default()
-    };
-    Affinity {
-        pod_affinity: Some(PodAffinity {
-            required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
-                label_selector: Some(memory),
-                topology_key: "kubernetes.io/hostname".to_owned(),
-                ..PodAffinityTerm::default()
-            }]),
-            ..PodAffinity::default()
-        }),
-        ..Affinity::default()
-    }
-}
-
 fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
     Container {
         name: WORKER.to_owned(),
@@ -192,13 +164,7 @@ fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
         image_pull_policy: template.pull_policy.clone(),
         args: Some(args),
         resources: template.resources.clone(),
-        security_context: Some(SecurityContext {
-            allow_privilege_escalation: Some(false),
-            read_only_root_filesystem: Some(true),
-            run_as_non_root: Some(true),
-            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
-            ..SecurityContext::default()
-        }),
+        security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
         volume_mounts: Some(vec![VolumeMount {
             name: "memory".to_owned(),
             mount_path: SLAG.to_owned(),
@@ -211,8 +177,7 @@ fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
 }
 
 fn state(pod: &Pod) -> Option<&ContainerState> {
-    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    statuses.iter().find(|status| status.name == WORKER)?.state.as_ref()
+    pod::worker(pod)?.state.as_ref()
 }
 
 /// Why a pod will not begin without somebody's doing.

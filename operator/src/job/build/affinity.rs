@@ -2,9 +2,8 @@
 
 use super::Inputs;
 use bloomery_crds::Digest;
-use bloomery_crds::names;
-use k8s_openapi::api::core::v1::{Affinity, PodAffinity, PodAffinityTerm};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use bloomery_crds::{names, pod};
+use k8s_openapi::api::core::v1::Affinity;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Begins the label of a claim that a Job binds and one node can mount. A claim's name may be longer than a label.
@@ -27,20 +26,7 @@ pub(super) fn labels(inputs: &Inputs) -> BTreeMap<String, String> {
 pub(super) fn affinity(inputs: &Inputs) -> Option<Affinity> {
     let memory = || (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned());
     let company = if inputs.one_node { Some(memory()) } else { of_one_node(inputs).into_iter().next().map(label) };
-    company.map(|company| Affinity {
-        pod_affinity: Some(PodAffinity {
-            required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
-                label_selector: Some(LabelSelector {
-                    match_labels: Some([company].into()),
-                    ..LabelSelector::default()
-                }),
-                topology_key: "kubernetes.io/hostname".to_owned(),
-                ..PodAffinityTerm::default()
-            }]),
-            ..PodAffinity::default()
-        }),
-        ..Affinity::default()
-    })
+    company.map(pod::beside)
 }
 
 fn of_one_node(inputs: &Inputs) -> BTreeSet<&str> {

@@ -1,16 +1,13 @@
 //! The pod of one attempt.
 
 use super::{Inputs, affinity, paths, volumes};
-use crate::job::pods::WORKER;
 use crate::owned;
 use crate::settings::WorkerSettings;
 use bloomery_crds::names;
+use bloomery_crds::pod::{self, WORKER};
 use bloomery_crds::run::Sealed;
 use bloomery_crds::v1alpha1::RevisionRef;
-use k8s_openapi::api::core::v1::{
-    Capabilities, Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSecurityContext, PodSpec,
-    SeccompProfile, SecurityContext,
-};
+use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSpec, SecurityContext};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::collections::BTreeMap;
 
@@ -67,15 +64,11 @@ fn spec(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
         restart_policy: Some("Never".to_owned()),
         active_deadline_seconds: Some(deadline.min(DEADLINE_SECONDS)),
         termination_grace_period_seconds: Some(GRACE_SECONDS),
-        security_context: Some(PodSecurityContext {
-            run_as_non_root: Some(true),
-            run_as_user: Some(settings.run_as_user),
-            run_as_group: Some(settings.run_as_group),
-            fs_group: Some(settings.fs_group),
-            fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
-            ..PodSecurityContext::default()
-        }),
+        security_context: Some(pod::of_memory(
+            Some(settings.run_as_user),
+            Some(settings.run_as_group),
+            Some(settings.fs_group),
+        )),
         affinity: affinity::affinity(inputs),
         containers: vec![container(inputs, settings, part)],
         volumes: Some(volumes::volumes(inputs)),
@@ -101,13 +94,7 @@ fn container(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Conta
             ..EnvVar::default()
         }]),
         resources: Some(settings.resources.clone()),
-        security_context: Some(SecurityContext {
-            allow_privilege_escalation: Some(false),
-            read_only_root_filesystem: Some(true),
-            run_as_non_root: Some(true),
-            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
-            ..SecurityContext::default()
-        }),
+        security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
         // What the worker wrote there counts; the end of its log is not a message of ours.
         termination_message_policy: Some("File".to_owned()),
         volume_mounts: Some(volumes::mounts(inputs)),

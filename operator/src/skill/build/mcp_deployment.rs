@@ -2,12 +2,12 @@
 
 use super::super::validate::Valid;
 use super::metadata;
-use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpContainer;
+use bloomery_crds::{names, pod};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, ContainerPort, EmptyDirVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe,
-    ResourceRequirements, SeccompProfile, SecurityContext, TCPSocketAction, Volume, VolumeMount,
+    Container, ContainerPort, EmptyDirVolumeSource, PodSpec, PodTemplateSpec, Probe, ResourceRequirements,
+    TCPSocketAction, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -68,11 +68,7 @@ fn pod(skill: &Valid, container: &McpContainer) -> PodSpec {
         service_account_name: Some(names::mcp_server(&skill.name)),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
-        security_context: Some(PodSecurityContext {
-            run_as_non_root: Some(true),
-            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), ..SeccompProfile::default() }),
-            ..PodSecurityContext::default()
-        }),
+        security_context: Some(pod::restricted()),
         containers: vec![server(container)],
         volumes: Some(vec![Volume {
             name: "tmp".to_owned(),
@@ -101,12 +97,7 @@ fn server(container: &McpContainer) -> Container {
             ..ContainerPort::default()
         }]),
         resources: Some(container.resources.clone().unwrap_or_else(default_resources)),
-        security_context: Some(SecurityContext {
-            allow_privilege_escalation: Some(false),
-            read_only_root_filesystem: Some(true),
-            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), ..Capabilities::default() }),
-            ..SecurityContext::default()
-        }),
+        security_context: Some(pod::restricted_container()),
         startup_probe: Some(probe(1, STARTUP_SECONDS)),
         readiness_probe: Some(probe(5, 3)),
         volume_mounts: Some(vec![VolumeMount {
