@@ -191,27 +191,30 @@ fn of_approval(approval: &Guarded<Approval>) -> Vec<Wake<Job>> {
 
 /// The Jobs that wait for people: whether they can be asked has changed.
 fn all_that_wait<C>(jobs: &Store<Guarded<Job>>) -> impl Fn(&C) -> Vec<Wake<Job>> + Send + 'static {
-    let jobs = jobs.clone();
-    move |_| {
-        let waits = |job: &Guarded<Job>| {
-            let status = job.0.as_ref().ok().and_then(|job| job.status.as_ref());
-            status.is_some_and(|status| status.phase == Some(Phase::AwaitingApproval))
-        };
-        jobs.state().iter().filter(|job| waits(job)).map(|job| ObjectRef::from_obj(job.as_ref())).collect()
-    }
+    all_that(jobs, |_, _, status| status.is_some_and(|status| status.phase == Some(Phase::AwaitingApproval)))
 }
 
 /// The Jobs of a namespace that have not ended: whether it is suspended may have changed.
 fn all_that_go_on(
     jobs: &Store<Guarded<Job>>,
 ) -> impl Fn(&PartialObjectMeta<Namespace>) -> Vec<Wake<Job>> + Send + 'static {
+    all_that(jobs, |namespace: &PartialObjectMeta<Namespace>, of, status| {
+        of == namespace.metadata.name.as_deref() && !status.is_some_and(JobStatus::is_terminal)
+    })
+}
+
+/// The Jobs that a change is of, by their namespaces and what stands in their status.
+fn all_that<C>(
+    jobs: &Store<Guarded<Job>>,
+    is_one: impl Fn(&C, Option<&str>, Option<&JobStatus>) -> bool + Send + 'static,
+) -> impl Fn(&C) -> Vec<Wake<Job>> + Send + 'static {
     let jobs = jobs.clone();
-    move |namespace| {
-        let goes_on = |job: &Guarded<Job>| {
+    move |changed| {
+        let is_one = |job: &Guarded<Job>| {
             let status = job.0.as_ref().ok().and_then(|job| job.status.as_ref());
-            job.meta().namespace == namespace.metadata.name && !status.is_some_and(JobStatus::is_terminal)
+            is_one(changed, job.meta().namespace.as_deref(), status)
         };
-        jobs.state().iter().filter(|job| goes_on(job)).map(|job| ObjectRef::from_obj(job.as_ref())).collect()
+        jobs.state().iter().filter(|job| is_one(job)).map(|job| ObjectRef::from_obj(job.as_ref())).collect()
     }
 }
 

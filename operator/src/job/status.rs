@@ -4,7 +4,7 @@
 
 mod words;
 
-pub use words::{at_work, of_outcome, of_remarks, of_strays};
+pub use words::{at_work, log_of, of_outcome, of_remarks, of_strays, quoted};
 
 use super::applied::{Applied, Made, Wait};
 use super::decide::{End, Lost};

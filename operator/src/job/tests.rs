@@ -88,6 +88,15 @@ async fn look(api: &FakeApi) -> Result<Action, Error> {
     reconcile(job, context, Arc::default()).await
 }
 
+/// The Job rests in this status, of the current revision, as its worker has told.
+fn rests(api: &FakeApi, mut rests: JobStatus) {
+    rests.observed_generation = Some(1);
+    rests.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
+    let told = status::at_work(&rests).observations();
+    let rests = status::with_conditions(rests, &told, &Stamp { now: Time(fixtures::at(0)), generation: Some(1) });
+    api.change(JOB, |job| job["status"] = serde_json::to_value(rests).unwrap());
+}
+
 fn reason(api: &FakeApi) -> String {
     let conditions = api.get(JOB)["status"]["conditions"].clone();
     let ready = conditions.as_array().unwrap().iter().find(|condition| condition["type"] == "Ready").unwrap();

@@ -3,13 +3,10 @@
 use super::attempt::pause;
 use super::{Act, Answers, End, Facts, Life, WorkerPod, next_look};
 use crate::approval::standing::{Asked, Mark, Standing, standing};
+use crate::job::status::quoted;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{AskedQuestion, Attempt, Reply};
 use k8s_openapi::jiff::SignedDuration;
-
-/// How much of a question stands in an outcome, in bytes.
-const MAX_QUESTION: usize = 256;
 
 /// What to do about a question that stays open.
 const REMEDY: &str = "make another Job, and say in its goal what is asked";
@@ -108,7 +105,7 @@ fn unanswerable(questions: &[AskedQuestion]) -> End {
 }
 
 fn listed(questions: &[AskedQuestion]) -> String {
-    let asked = |asked: &AskedQuestion| format!("{} ({:?})", asked.id, bounded(&asked.text, MAX_QUESTION));
+    let asked = |asked: &AskedQuestion| format!("{} ({})", asked.id, quoted(&asked.text));
     questions.iter().map(asked).collect::<Vec<_>>().join(", ")
 }
 

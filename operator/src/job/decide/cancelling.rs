@@ -3,6 +3,7 @@
 use super::attempt::lost_once;
 use super::cleanup::is_recorded;
 use super::{Act, End, Facts, Life, WorkerPod, next_look, told_end};
+use crate::job::status::log_of;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::Attempt;
 use k8s_openapi::jiff::SignedDuration;
@@ -37,11 +38,8 @@ fn end(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> En
     let message = match lost {
         None => "The Job was cancelled.".to_owned(),
         Some(lost) => {
-            let log = facts.status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path);
-            format!(
-                "The Job was cancelled; {}: a call of a tool may have been under way, and {log} says which",
-                lost.message
-            )
+            let (how, log) = (lost.message, log_of(facts.status));
+            format!("The Job was cancelled; {how}: a call of a tool may have been under way, and {log} says which")
         }
     };
     End { outcome: Outcome::new(OutcomeCode::Cancelled, message), read_from: None }

@@ -7,7 +7,7 @@ use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{AskedQuestion, HeldCall, JobStatus};
 
-/// How much of a question stands in a condition, in bytes; all of it is in `status.waitingFor`.
+/// How much of a question stands in a sentence, in bytes; all of it is in `status.waitingFor`.
 const MAX_QUESTION: usize = 256;
 
 /// What is said of a Job that has a pod, or had one that parked.
@@ -54,8 +54,7 @@ pub fn of_outcome(outcome: &Outcome) -> Health {
 fn held(status: &JobStatus) -> String {
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let Some(HeldCall { id, tool, approvers, reason, digest: _ }) = call else {
-        let log = status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path);
-        return format!("a call waits for a person, {log} says which; a new pod tells it again");
+        return untold("call", status);
     };
     let approvals = status.waiting_for.as_ref().map(|waiting| waiting.approvals.join(" and ")).unwrap_or_default();
     let (approvers, how) = match approvers.as_slice() {
@@ -69,8 +68,7 @@ fn held(status: &JobStatus) -> String {
 fn asked(status: &JobStatus) -> String {
     let questions = status.waiting_for.as_ref().map_or(&[][..], |waiting| &waiting.questions);
     let [first, others @ ..] = questions else {
-        let log = status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path);
-        return format!("a question waits for a person, {log} says which; a new pod tells it again");
+        return untold("question", status);
     };
     let AskedQuestion { id, text, choices, refused } = first;
     let job = status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB");
@@ -78,14 +76,29 @@ fn asked(status: &JobStatus) -> String {
     // What to do comes first: Events cut what is long.
     let parts = [
         Some(format!(
-            "{id} asks {:?}: answer with kubectl bloomery reply {job} --question {id} TEXT, or add it to spec.replies of the Job",
-            bounded(text, MAX_QUESTION)
+            "{id} asks {}: answer with kubectl bloomery reply {job} --question {id} TEXT, or add it to spec.replies of the Job",
+            quoted(text)
         )),
         refused.as_ref().map(|refused| format!("the last reply was not taken: {refused}")),
         (!others.is_empty()).then(|| format!("also open: {}", others.join(", "))),
         (!choices.is_empty()).then(|| format!("the choices are: {}", choices.join(", "))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// What is said of something that waits for a person, and that no report has told.
+fn untold(what: &str, status: &JobStatus) -> String {
+    format!("a {what} waits for a person, {} says which; a new pod tells it again", log_of(status))
+}
+
+/// Where the log of a Job is, for people.
+pub fn log_of(status: &JobStatus) -> &str {
+    status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path)
+}
+
+/// A question as a sentence names it.
+pub fn quoted(question: &str) -> String {
+    format!("{:?}", bounded(question, MAX_QUESTION))
 }
 
 /// Which replies belong nowhere; none where each has found its question.

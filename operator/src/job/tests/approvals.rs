@@ -1,7 +1,7 @@
 //! Jobs that wait for people.
 
 use super::super::fixtures::api::POLICIES;
-use super::super::fixtures::{approval, at, decided, held_call, status};
+use super::super::fixtures::{approval, decided, held_call, status};
 use super::*;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, WaitingFor};
 
@@ -38,14 +38,7 @@ pub(super) fn waiting() -> FakeApi {
     let approvals = crate::approval::names_of("refund", UID, &call);
     let mut waits = status(1, Phase::AwaitingApproval);
     waits.waiting_for = Some(WaitingFor { call: Some(call), approvals, ..WaitingFor::default() });
-    waits.observed_generation = Some(1);
-    waits.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
-    let waits = super::super::status::with_conditions(
-        waits.clone(),
-        &super::super::status::at_work(&waits).observations(),
-        &Stamp { now: Time(at(0)), generation: Some(1) },
-    );
-    api.change(JOB, |job| job["status"] = serde_json::to_value(waits).unwrap());
+    rests(&api, waits);
     api
 }
 

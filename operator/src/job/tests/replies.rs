@@ -1,6 +1,6 @@
 //! Jobs that wait for the answer to a question.
 
-use super::super::fixtures::{asked, at, status};
+use super::super::fixtures::{asked, status};
 use super::*;
 
 /// A Job whose worker parked with two questions; its pod is gone. It asks since then, in seconds from now.
@@ -10,14 +10,7 @@ fn asking(since: i64) -> FakeApi {
     let since = Timestamp::now() + SignedDuration::from_secs(since);
     waits.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since: Some(Time(since)), ..asked(0) });
     waits.replies_heard = Some(1);
-    waits.observed_generation = Some(1);
-    waits.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
-    let waits = super::super::status::with_conditions(
-        waits.clone(),
-        &super::super::status::at_work(&waits).observations(),
-        &Stamp { now: Time(at(0)), generation: Some(1) },
-    );
-    api.change(JOB, |job| job["status"] = serde_json::to_value(waits).unwrap());
+    rests(&api, waits);
     reply(&api, &json!([{ "text": "be quick" }]));
     api
 }
