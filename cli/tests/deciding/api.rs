@@ -1,6 +1,7 @@
 //! An API server in memory, as far as decisions need one: Approvals with versions, who may what, and what checks
 //! decisions. Whoever asks is whom they impersonate.
 
+use crate::office;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Shared;
@@ -31,11 +32,7 @@ struct State {
 impl Api {
     /// Serves it; returns its address.
     pub async fn serve(&self) -> String {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let app = axum::Router::new().fallback(answer).with_state(self.clone());
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        address
+        office::serve(axum::Router::new().fallback(answer).with_state(self.clone())).await
     }
 
     /// Stores an Approval.
@@ -207,7 +204,5 @@ impl State {
 }
 
 fn refusal(code: StatusCode, reason: &str, message: &str) -> Answer {
-    let status =
-        json!({"kind": "Status", "status": "Failure", "code": code.as_u16(), "reason": reason, "message": message});
-    (code, Json(status))
+    (code, Json(office::refusal(code, reason, message)))
 }

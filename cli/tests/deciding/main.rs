@@ -2,25 +2,20 @@
 #![cfg(test)]
 
 mod api;
+#[path = "../office/mod.rs"]
+mod office;
 
 use api::Api;
 use insta::assert_snapshot;
+use office::{Ran, kubeconfig};
 use rstest::rstest;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::Stdio;
 use tempfile::TempDir;
 use tokio::process::Command;
 
 const JANE: &str = "jane@acme.io";
 const READS: [&str; 2] = ["get approvals", "list approvals"];
-
-/// What a command printed, and its exit code.
-struct Ran {
-    exit: i32,
-    out: String,
-    err: String,
-}
 
 /// A cluster, and a person at a shell.
 struct Office {
@@ -49,8 +44,7 @@ impl Office {
             .output()
             .await
             .unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+        output.into()
     }
 
     /// The same, as somebody.
@@ -61,16 +55,6 @@ impl Office {
     fn decision(&self) -> Value {
         self.api.approval("refund-1f0c4a9b27")["spec"]["decision"].clone()
     }
-}
-
-fn kubeconfig(home: &Path, server: &str) {
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "here",
-        "clusters": [{"name": "local", "cluster": {"server": server}}],
-        "users": [{"name": "admin", "user": {}}],
-        "contexts": [{"name": "here", "context": {"cluster": "local", "user": "admin", "namespace": "acme"}}],
-    });
-    std::fs::write(home.join("config"), config.to_string()).unwrap();
 }
 
 fn approval(name: &str, job: &str, approver: &str) -> Value {

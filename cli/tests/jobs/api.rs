@@ -1,6 +1,7 @@
 //! An API server in memory, as far as Jobs and pods need one: objects with versions, lists, watches, merge patches, logs.
 //! Whoever asks is whom they impersonate.
 
+use crate::office;
 use axum::body::{Body, Bytes};
 use axum::extract::State as Shared;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
@@ -52,11 +53,7 @@ pub fn pod_path(name: &str) -> String {
 impl Api {
     /// Serves it; returns its address.
     pub async fn serve(&self) -> String {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let app = axum::Router::new().fallback(answer).with_state(self.clone());
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        address
+        office::serve(axum::Router::new().fallback(answer).with_state(self.clone())).await
     }
 
     /// Stores an object, and tells whoever watches.
@@ -355,7 +352,5 @@ fn told(code: StatusCode, object: &Value) -> Response {
 }
 
 fn refusal(code: StatusCode, reason: &str, message: &str) -> Response {
-    let status =
-        json!({"kind": "Status", "status": "Failure", "code": code.as_u16(), "reason": reason, "message": message});
-    told(code, &status)
+    told(code, &office::refusal(code, reason, message))
 }

@@ -3,22 +3,18 @@
 #![cfg(test)]
 
 mod api;
+#[path = "../office/mod.rs"]
+mod office;
 mod terminal;
 
 use api::{Api, job_path, pod_path};
+use office::{Ran, kubeconfig};
 use rstest::rstest;
 use serde_json::{Value, json};
 use std::process::Stdio;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
-
-/// What a command printed, and its exit code.
-struct Ran {
-    exit: i32,
-    out: String,
-    err: String,
-}
 
 /// A cluster, and a person at a shell.
 struct Office {
@@ -30,13 +26,7 @@ impl Office {
     /// With the Job `refund`, which asks which order is meant (`q-1`).
     async fn open() -> Self {
         let (api, home) = (Api::default(), tempfile::tempdir().unwrap());
-        let config = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "here",
-            "clusters": [{"name": "local", "cluster": {"server": api.serve().await}}],
-            "users": [{"name": "admin", "user": {}}],
-            "contexts": [{"name": "here", "context": {"cluster": "local", "user": "admin", "namespace": "acme"}}],
-        });
-        std::fs::write(home.path().join("config"), config.to_string()).unwrap();
+        kubeconfig(home.path(), &api.serve().await);
         api.put(&job_path("refund"), asking(&[]));
         api.pods_begin(json!({"running": {}}));
         Self { api, home }
@@ -72,9 +62,7 @@ impl Office {
 }
 
 async fn ended(child: Child) -> Ran {
-    let output = child.wait_with_output().await.unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    child.wait_with_output().await.unwrap().into()
 }
 
 fn job(name: &str, status: &Value) -> Value {
