@@ -66,8 +66,7 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
 /// says how long each step took.
 async fn walk(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Duration> {
     let servers = Servers::start(plan).await;
-    let dir = tempfile::tempdir_in(root).unwrap();
-    let (path, base) = (dir.path().to_owned(), servers.base.clone());
+    let (path, base) = (crate::fresh(root), servers.base.clone());
     let walking = move || {
         // On a thread and a runtime of its own, as a worker has them.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -40,8 +40,8 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
 }
 
 async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
-    let (memory, bare) = (tempfile::tempdir_in(root).unwrap(), tempfile::tempdir_in(root).unwrap());
-    let store = Store::open(Disk, memory.path(), crate::RUN_KEY, "uid-1").unwrap();
+    let (memory, bare) = (crate::fresh(root), crate::fresh(root));
+    let store = Store::open(Disk, &memory, crate::RUN_KEY, "uid-1").unwrap();
     let mut conversation = Conversation::new(skill::run(skill::skill()));
     let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1, Duration::ZERO).await.unwrap();
     let mut journal =
@@ -58,7 +58,7 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
         };
         let write_floor = || {
             let began = Instant::now();
-            floor::write(bare.path(), row.first, row.text.as_bytes()).unwrap();
+            floor::write(&bare, row.first, row.text.as_bytes()).unwrap();
             began.elapsed()
         };
         // Neither is always the one that finds the disk busy.

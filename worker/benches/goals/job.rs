@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 /// A Job, its memory and all that it talks to.
 pub(crate) struct Job {
-    dir: tempfile::TempDir,
+    dir: PathBuf,
     operator: Operator,
     pub(crate) servers: Servers,
     window: u64,
@@ -24,9 +24,9 @@ pub(crate) struct Job {
 impl Job {
     /// A Job whose memory is below `root` and whose model has so large a window.
     pub(crate) async fn new(root: &Path, servers: Servers, window: u64) -> Self {
-        let dir = tempfile::tempdir_in(root).unwrap();
-        fs::write(dir.path().join("token"), "token").unwrap();
-        fs::create_dir(dir.path().join("memory")).unwrap();
+        let dir = crate::fresh(root);
+        fs::write(dir.join("token"), "token").unwrap();
+        fs::create_dir(dir.join("memory")).unwrap();
         let mcp = Some(McpEndpoint { url: format!("{}{TOOLS}", servers.base) });
         Self { dir, operator: Operator::start([]).await, servers, window, spec: skill::skill(), mcp }
     }
@@ -69,7 +69,7 @@ impl Job {
         fs::write(self.path("job.json"), &part.text).unwrap();
         fs::write(self.path("termination"), "").unwrap();
         Command::new(env!("CARGO_BIN_EXE_bloomery-worker"))
-            .current_dir(self.dir.path())
+            .current_dir(&self.dir)
             .args(["run", "--revision", "revision.json", "--revision-digest", revision.digest.as_str()])
             .args(["--job", "job.json", "--job-digest", part.digest.as_str(), "--memory"])
             .arg(self.path("memory"))
@@ -101,7 +101,7 @@ impl Job {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) fn measure(figures: &mut Figures, root: &Path) {
 
 /// Reads a log of at least so many lines, which end with a segment.
 fn fold(root: &Path, lines: &[String], events: usize) -> Duration {
-    let memory = tempfile::tempdir_in(root).unwrap();
-    let dir = memory.path().join(JOBS).join(crate::RUN_KEY);
+    let memory = crate::fresh(root);
+    let dir = memory.join(JOBS).join(crate::RUN_KEY);
     fs::create_dir_all(&dir).unwrap();
     let mut written = 0;
     for row in rows(lines).iter().take_while(|row| row.first <= events as u64) {
@@ -37,7 +37,7 @@ fn fold(root: &Path, lines: &[String], events: usize) -> Duration {
         written += row.events.len();
     }
     assert!(written >= events, "a log of {written} events");
-    let store = Store::open(Disk, memory.path(), crate::RUN_KEY, "uid-2").unwrap();
+    let store = Store::open(Disk, &memory, crate::RUN_KEY, "uid-2").unwrap();
     median((0..TIMES).map(|_| {
         let mut conversation = Conversation::new(skill::run(skill::skill()));
         let mut chain = Chain::new(crate::SOURCE);

@@ -42,8 +42,7 @@ impl Runs {
             }
             drop(job);
             let servers = Servers::start(plan).await;
-            let dir = tempfile::tempdir_in(root).unwrap();
-            let (path, base, deeds) = (dir.path().to_owned(), servers.base.clone(), deeds.clone());
+            let (path, base, deeds) = (crate::fresh(root), servers.base.clone(), deeds.clone());
             tokio::task::spawn_blocking(move || floor::run(&deeds, &base, &path)).await.unwrap();
             runs.floor.push(servers.steps());
         }

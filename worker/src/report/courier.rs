@@ -46,10 +46,11 @@ impl Courier {
     /// Tells the latest news, and again and again that there are none, until the end of all is told, the operator says that
     /// this attempt is superseded, or nobody is left to have news. News that are overtaken by later ones are never told.
     pub async fn run(mut self) {
+        let first = Instant::now();
         let mut told: Option<Told> = None;
         let mut failures = Failures::default();
         loop {
-            let due = due(&self.news.borrow_and_update(), told.as_ref()).max(failures.not_before);
+            let due = due(&self.news.borrow_and_update(), told.as_ref(), first).max(failures.not_before);
             let changed = tokio::select! {
                 () = tokio::time::sleep_until(due) => None,
                 changed = self.news.changed() => Some(changed),

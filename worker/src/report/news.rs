@@ -9,6 +9,10 @@ use tokio::time::Instant;
 /// call with effect has ended after 10 s.
 pub const EVERY: Duration = Duration::from_secs(4);
 
+/// How long the first news wait. What they cost, a handshake above all, would else be paid before the first request to the
+/// model, for which the whole Job waits.
+const FIRST: Duration = Duration::from_millis(20);
+
 /// The latest that there is to tell; everything in it is durable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct News {
@@ -41,10 +45,12 @@ pub struct Told {
     pub at: Instant,
 }
 
-/// When the news are to be told. The same ones are told again and again, to hear what the operator has to say.
-pub fn due(news: &News, told: Option<&Told>) -> Instant {
+/// When the news are to be told, the first of which came at `first`. The same ones are told again and again, to hear what
+/// the operator has to say.
+pub fn due(news: &News, told: Option<&Told>, first: Instant) -> Instant {
     match told {
-        None => Instant::now(),
+        None if news.waiting.is_some() || news.end.is_some() => first,
+        None => first + FIRST,
         Some(told) if news.is_urgent(&told.news) => told.at,
         Some(told) => told.at + EVERY,
     }
@@ -82,12 +88,21 @@ mod tests {
         let at = Instant::now();
         let told = Told { news: news(Phase::Running, 3), at };
         let same = told.news.clone();
-        assert_eq!(due(&same, Some(&told)), at + EVERY);
-        assert_eq!(due(&news(Phase::Running, 4), Some(&told)), at + EVERY);
-        assert_eq!(due(&news(Phase::Finalizing, 4), Some(&told)), at);
+        assert_eq!(due(&same, Some(&told), at), at + EVERY);
+        assert_eq!(due(&news(Phase::Running, 4), Some(&told), at), at + EVERY);
+        assert_eq!(due(&news(Phase::Finalizing, 4), Some(&told), at), at);
         let waiting = Some(Waiting::McpUnavailable { message: "refused".into() });
-        assert_eq!(due(&News { waiting, ..same.clone() }, Some(&told)), at);
-        assert_eq!(due(&News { end: Some(End::Finished), ..same.clone() }, Some(&told)), at);
-        assert!(due(&same, None) >= at);
+        assert_eq!(due(&News { waiting, ..same.clone() }, Some(&told), at), at);
+        assert_eq!(due(&News { end: Some(End::Finished), ..same.clone() }, Some(&told), at), at);
+    }
+
+    #[tokio::test]
+    async fn the_first_news_wait_for_the_first_request_unless_the_run_waits_or_ends() {
+        let at = Instant::now();
+        let first = news(Phase::Running, 1);
+        assert_eq!(due(&first, None, at), at + FIRST);
+        let waiting = Some(Waiting::McpUnavailable { message: "refused".into() });
+        assert_eq!(due(&News { waiting, ..first.clone() }, None, at), at);
+        assert_eq!(due(&News { end: Some(End::Finished), ..first }, None, at), at);
     }
 }
