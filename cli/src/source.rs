@@ -40,7 +40,7 @@ pub fn read(file: &Path) -> io::Result<Source> {
 /// # Errors
 /// If it cannot be opened, or is no regular file.
 pub fn opened(file: &Path) -> io::Result<File> {
-    if file.to_str().is_some_and(|name| HANDED_OVER.iter().any(|handed| name.starts_with(handed))) {
+    if is_handed_over(file) {
         return File::open(file);
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -48,6 +48,24 @@ pub fn opened(file: &Path) -> io::Result<File> {
     let metadata = opened.metadata()?;
     // A directory says itself that it is one.
     if metadata.is_file() || metadata.is_dir() { Ok(opened) } else { Err(io::Error::other("it is no regular file")) }
+}
+
+/// The whole of a file, which may have so many bytes.
+///
+/// # Errors
+/// If it cannot be read, is no regular file, or is larger.
+pub fn whole(file: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    opened(file)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it is larger than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Whether a file is one that this process was started with.
+pub fn is_handed_over(file: &Path) -> bool {
+    file.to_str().is_some_and(|name| HANDED_OVER.iter().any(|handed| name.starts_with(handed)))
 }
 
 fn is_stdin(file: &Path) -> bool {
@@ -73,6 +91,8 @@ mod tests {
             assert_eq!(error, "it is no regular file", "{}", none.display());
         }
         assert!(read(dir.path()).unwrap_err().to_string().contains("directory"));
+        assert_eq!(whole(&file, 4).unwrap(), b"text");
+        assert_eq!(whole(&file, 3).unwrap_err().to_string(), "it is larger than 3 bytes");
     }
 
     #[test]
