@@ -18,19 +18,16 @@ fn of_file(kept: &Kept) -> String {
     let mut page = Page::default();
     page.line("Job", &if *stays_behind { job.clone() } else { format!("{job} of the Skill {skill}") });
     page.line("Goal", goal);
-    match status {
-        Some(status) => {
-            page.line("Phase", &phase(status.phase, Some(&status.outcome)));
-            page.line("Spent", &spent(&status.usage));
-        }
-        None => {
-            let what_next = if *stays_behind {
-                "it is of an older memory. `bloomery migrate` shows where it goes."
-            } else {
-                "it is of an older memory, and does not go on."
-            };
-            page.line("Phase", &format!("{}: {what_next}", kept.word()));
-        }
+    if let Some(status) = status {
+        page.line("Phase", &phase(status.phase, Some(&status.outcome)));
+        page.line("Spent", &spent(&status.usage));
+    } else {
+        let what_next = if *stays_behind {
+            "it is of an older memory. `bloomery migrate` shows where it goes."
+        } else {
+            "it is of an older memory, and does not go on."
+        };
+        page.line("Phase", &format!("{}: {what_next}", kept.word()));
     }
     page.line("File", &file.display().to_string());
     if let Some(result) = status.as_ref().and_then(|status| status.result.as_ref()) {

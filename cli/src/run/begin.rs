@@ -63,7 +63,9 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     if !has_ended(slag, &key, &inputs)? {
         slag.open(&writer)?;
         found.settle()?;
-        limits::above(lowered.as_ref(), &document.part.limits).iter().for_each(|line| plain::say(line));
+        for line in limits::above(lowered.as_ref(), &document.part.limits) {
+            plain::say(&line);
+        }
         if !document.keep(slag, &writer)? {
             // Another process was faster.
             same_job(slag, &key, &document)?;

@@ -176,7 +176,13 @@ fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
 pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, String> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| format!("the file {shown} cannot be read: {error}.");
-    let real = file.canonicalize().map_err(unreadable)?;
+    let real = file.canonicalize().map_err(|error| {
+        if source::is_handed_over(file) && error.kind() == ErrorKind::NotFound {
+            format!("{shown} is a pipe, which can be read once, and a secret is read anew for each request: write it to a file.")
+        } else {
+            unreadable(error)
+        }
+    })?;
     let mut value = Vec::new();
     source::opened(&real)
         .and_then(|file| file.take(2 * MAX_VALUE as u64).read_to_end(&mut value))
@@ -296,6 +302,11 @@ mod tests {
         let value = format!("@{}", file.display());
         assert!(bound(&declared, &given(&value), None).unwrap_err().message.contains("is empty"));
         assert!(bound(&declared, &given("@/dev/zero"), None).unwrap_err().message.contains("is no regular file"));
+        let (ours, _theirs) = std::io::pipe().unwrap();
+        let pipe = format!("@/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&ours));
+        assert!(
+            bound(&declared, &given(&pipe), None).unwrap_err().message.contains("is a pipe, which can be read once")
+        );
         for large in ["x".repeat(MAX_VALUE + 1), format!("x{}", " ".repeat(2 * MAX_VALUE))] {
             fs::write(&file, large).unwrap();
             let refused = bound(&declared, &given(&value), None).unwrap_err();

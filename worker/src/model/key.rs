@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_key_is_read_within_bounds() {
-        let (_dir, file) = file(Some(&[b'x'; 2 * MAX_VALUE + 1]));
+        let (_dir, file) = file(Some("x".repeat(2 * MAX_VALUE + 1).as_bytes()));
         let Err(Error::Unusable { message }) = Key::read(Some(&file)) else { panic!("usable") };
         assert!(message.contains("it is larger than 32768 bytes"), "{message}");
     }
