@@ -190,7 +190,7 @@ mod tests {
         let page = include_str!("../../docs/local.md");
         let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
         let lines: Vec<&str> = blocks.flat_map(str::lines).filter(|line| line.starts_with("bloomery ")).collect();
-        assert_eq!(lines.len(), 3);
+        assert_eq!(lines.len(), 4);
         for line in lines {
             if let Err(error) = Args::try_parse_from(words(line)) {
                 panic!("{line}: {error}");

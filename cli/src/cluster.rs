@@ -1,5 +1,7 @@
 //! The way to a cluster: through the user's own kubeconfig, with the user's own rights.
 
+mod kubeconfig;
+
 use crate::args::ClusterArgs;
 use crate::exit::{Exit, Trouble};
 use crate::plain;
@@ -8,7 +10,7 @@ use bloomery_crds::nearest;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::api::PostParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::KubeConfigOptions;
 use kube::{Api, Client, Config};
 use std::time::Duration;
 
@@ -166,11 +168,7 @@ impl Cluster {
 }
 
 async fn config(args: &ClusterArgs) -> Result<Config, Trouble> {
-    let read = match &args.kubeconfig {
-        Some(file) => Kubeconfig::read_from(file),
-        None => Kubeconfig::read(),
-    };
-    let kubeconfig = match read {
+    let kubeconfig = match kubeconfig::read(args.kubeconfig.as_deref()) {
         Ok(kubeconfig) => kubeconfig,
         // In a pod there is none, and kubectl takes the pod's own account.
         Err(error) if args.kubeconfig.is_none() && args.context.is_none() => {

@@ -3,6 +3,9 @@
 use bloomery_crds::outcome::Phase;
 use std::process::ExitCode;
 
+/// How a line begins that says what is wrong with a command.
+pub const PREFIX: &str = "bloomery: ";
+
 /// What a command comes to. Wrong usage that clap finds is its to say, and 2 too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -78,11 +81,11 @@ impl Trouble {
         Self { exit: Exit::Bad, message: message.into() }
     }
 
-    /// Several at once, a line each. The process exits as for the first.
+    /// Several at once, each on a line that begins like the first of all. The process exits as for the first.
     pub fn of(faults: Vec<Self>) -> Self {
         let exit = faults.first().map_or(Exit::Usage, |first| first.exit);
         let messages: Vec<String> = faults.into_iter().map(|fault| fault.message).collect();
-        Self { exit, message: messages.join("\n") }
+        Self { exit, message: messages.join(&format!("\n{PREFIX}")) }
     }
 }
 

@@ -5,7 +5,8 @@ mod page;
 mod table;
 
 use crate::args::{GetArgs, ObjectOutput};
-use crate::exit::{Exit, Trouble};
+use crate::exit::{Exit, PREFIX, Trouble};
+use crate::migrate;
 use crate::output;
 use crate::plain;
 use crate::run::document::{self, Document};
@@ -101,7 +102,12 @@ pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Trouble> {
 fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Trouble> {
     let (mut jobs, mut exit) = (Vec::new(), Exit::Good);
     for slag in slags(args, memory)? {
-        for key in slag.jobs() {
+        let keys = slag.jobs();
+        if !keys.is_empty() && migrate::holds_older_jobs(&slag.dir) {
+            let dir = slag.dir.display();
+            note(&format!("{dir} is of an older memory: `bloomery migrate` shows where its jobs go"));
+        }
+        for key in keys {
             let (dir, file) = (slag.log(&key), slag.record(&key));
             match listed(args, memory, &slag, &key) {
                 Ok(Some(item)) => jobs.push(item),
@@ -160,7 +166,7 @@ fn slags(args: &GetArgs, memory: &Path) -> Result<Vec<Slag>, Trouble> {
 }
 
 fn note(text: &str) {
-    plain::say(&format!("bloomery: {text}"));
+    plain::say(&format!("{PREFIX}{text}"));
 }
 
 fn seen(memory: &Path, slag: &Slag, Document { revision, part, .. }: Document) -> Result<Seen, Trouble> {

@@ -13,13 +13,16 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+/// The directory in an older memory that held the jobs of all Skills.
+pub const FROM: &str = "workspace";
+
 /// Shows what would be moved; with `--apply`, moves it.
 ///
 /// # Errors
 /// If there is no memory, or what is to be migrated cannot be looked at.
 pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
     let from = args.memory.join(&args.from);
-    if from.join(crate::run::skill::FILE).exists() {
+    if is_slag(&from) {
         return Err(Trouble::usage(format!("{} is the slag of a Skill: it holds its own jobs", from.display())));
     }
     memory::slags(&args.memory)?;
@@ -50,6 +53,16 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
     let done = if args.apply { "moved" } else { "to be moved; --apply does it" };
     anstream::eprintln!("{moved} files {done}; {} stay", stays.len());
     Ok(if stays.is_empty() { Exit::Good } else { Exit::Bad })
+}
+
+/// Whether a directory of a memory is the one that held the jobs of all Skills, by the name that it had.
+pub fn holds_older_jobs(dir: &Path) -> bool {
+    dir.file_name().is_some_and(|name| name == FROM) && !is_slag(dir)
+}
+
+/// Whether a directory is that of a Skill.
+fn is_slag(dir: &Path) -> bool {
+    dir.join(crate::run::skill::FILE).exists()
 }
 
 /// Whoever reads may have seen enough: what was begun is finished all the same.

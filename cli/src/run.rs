@@ -2,9 +2,11 @@
 //! pod; what an operator would hand over is put together here.
 
 mod begin;
+mod credential;
 pub mod document;
 pub mod ending;
 mod key;
+mod limits;
 pub mod memory;
 mod model;
 mod model_file;

@@ -1,7 +1,7 @@
 //! Where documents come from.
 
 use bloomery_crds::dialect::MAX_BYTES;
-use rustix::fs::{Mode, OFlags, open};
+use bloomery_worker::plain_file;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -35,19 +35,25 @@ pub fn read(file: &Path) -> io::Result<Source> {
     Ok(Source { name: name(file), bytes })
 }
 
-/// Opens a file. What is none, such as a pipe with a name, may never end, nor even begin: it is not waited for.
+/// Opens a file that is one, or what this process was started with.
 ///
 /// # Errors
 /// If it cannot be opened, or is no regular file.
 pub fn opened(file: &Path) -> io::Result<File> {
-    if file.to_str().is_some_and(|name| HANDED_OVER.iter().any(|handed| name.starts_with(handed))) {
-        return File::open(file);
-    }
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = File::from(open(file, flags, Mode::empty())?);
-    let metadata = opened.metadata()?;
-    // A directory says itself that it is one.
-    if metadata.is_file() || metadata.is_dir() { Ok(opened) } else { Err(io::Error::other("it is no regular file")) }
+    if is_handed_over(file) { File::open(file) } else { plain_file::open(file) }
+}
+
+/// The whole of a file, which may have so many bytes.
+///
+/// # Errors
+/// If it cannot be read, is no regular file, or is larger.
+pub fn whole(file: &Path, most: u64) -> io::Result<Vec<u8>> {
+    opened(file).and_then(|opened| plain_file::whole(opened, most))
+}
+
+/// Whether a file is one that this process was started with.
+pub fn is_handed_over(file: &Path) -> bool {
+    file.to_str().is_some_and(|name| HANDED_OVER.iter().any(|handed| name.starts_with(handed)))
 }
 
 fn is_stdin(file: &Path) -> bool {
@@ -57,23 +63,6 @@ fn is_stdin(file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{CWD, FileType, mknodat};
-    use std::fs;
-
-    #[test]
-    fn only_files_are_read_and_no_pipe_is_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let (file, pipe, link) = (dir.path().join("file"), dir.path().join("pipe"), dir.path().join("link"));
-        fs::write(&file, "text").unwrap();
-        assert_eq!(read(&file).unwrap().bytes, b"text");
-        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        std::os::unix::fs::symlink(&pipe, &link).unwrap();
-        for none in [&pipe, &link, Path::new("/dev/zero")] {
-            let error = read(none).unwrap_err().to_string();
-            assert_eq!(error, "it is no regular file", "{}", none.display());
-        }
-        assert!(read(dir.path()).unwrap_err().to_string().contains("directory"));
-    }
 
     #[test]
     fn what_was_handed_over_is_read_whatever_it_is() {

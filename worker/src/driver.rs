@@ -46,13 +46,22 @@ pub trait Model {
     fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> impl Future<Output = Event>;
 }
 
+/// Why the tools could not be listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unlisted {
+    /// A sentence for people.
+    pub message: String,
+    /// Nothing is to be expected of another try.
+    pub is_final: bool,
+}
+
 /// The Skill's tools, as the driver needs them. `Option<mcp::Client>` is the real one.
 pub trait Tools {
-    /// Lists the tools once; none where the Skill has no server. The error is a sentence for people.
-    fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, String>>;
+    /// Lists the tools once; none where the Skill has no server.
+    fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, Unlisted>>;
 
     /// Lists the tools once, from the server itself: whether they are as they were fixed.
-    fn list_anew(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, String>> {
+    fn list_anew(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, Unlisted>> {
         self.list(within)
     }
 

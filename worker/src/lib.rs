@@ -13,6 +13,7 @@ pub mod inputs;
 pub mod log;
 pub mod mcp;
 pub mod model;
+pub mod plain_file;
 pub mod printer;
 pub mod progress;
 pub mod reach;

@@ -34,7 +34,7 @@ use kept::Kept;
 use listing::Listing;
 use serde::Serialize;
 use serde_json::Value;
-use session::{Server, Session};
+use session::{NotBegun, Server, Session};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -144,7 +144,10 @@ impl Client {
     /// Lists all tools, once, whatever the cache has.
     pub async fn list_anew(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
         let until = Instant::now() + within.min(CALL_TIMEOUT);
-        let session = self.session(until).await.map_err(|message| self.unavailable(message))?;
+        let session = self.session(until).await.map_err(|NotBegun { why, is_final }| {
+            let url = self.url.to_string();
+            if is_final { ListError::Dead { url, message: why } } else { self.unavailable(why) }
+        })?;
         let listed = session.list(until).await;
         if matches!(listed, Err(listing::Error::Unavailable(_))) {
             self.forget(&session).await;
@@ -207,7 +210,7 @@ impl Client {
         }
         let session = match self.session(until).await {
             Ok(session) => session,
-            Err(why) => return answer::Sent::Unsent(why),
+            Err(NotBegun { why, .. }) => return answer::Sent::Unsent(why),
         };
         match session.look(call, until).await {
             Ok(look) => {
@@ -235,7 +238,7 @@ impl Client {
     }
 
     /// The session, or a new one where there is none that lives.
-    async fn session(&self, until: Instant) -> Result<Arc<Session>, String> {
+    async fn session(&self, until: Instant) -> Result<Arc<Session>, NotBegun> {
         let mut slot = self.session.lock().await;
         if let Some(session) = slot.as_ref().filter(|session| session.is_alive()) {
             return Ok(session.clone());

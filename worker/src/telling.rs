@@ -2,10 +2,10 @@
 
 use crate::log::files::Disk;
 use crate::log::{self, Segments, segment};
+use crate::plain_file;
 use crate::printer::{Format, Printer};
 use bloomery_engine::Event;
 use bloomery_engine::line::{Chain, source_of};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -95,7 +95,7 @@ pub fn tell(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Erro
 pub(crate) fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
     let first = dir.join(segment::name(1));
     let unreadable = |source| Error::Unreadable { path: first.clone(), source };
-    match File::open(&first) {
+    match plain_file::open(&first) {
         Ok(file) => {
             let mut line = String::new();
             BufReader::new(file.take(MAX_LINE)).read_line(&mut line).map_err(unreadable)?;
@@ -118,6 +118,24 @@ mod tests {
     use super::*;
     use bloomery_engine::event::CallId;
     use bloomery_engine::line::Stamp;
+
+    /// Who may write a memory may put anything there.
+    #[test]
+    fn a_pipe_in_the_place_of_a_segment_is_not_waited_for() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = |seq| mknodat(CWD, dir.path().join(segment::name(seq)), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let told = || tell(dir.path(), Format::Json, &mut Vec::new()).unwrap_err().to_string();
+        pipe(1);
+        assert!(told().contains("cannot be read"), "{}", told());
+        let mut chain = Chain::new("urn:job:1".to_owned());
+        let stamp = Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+        let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, 0) }, stamp).unwrap();
+        std::fs::remove_file(dir.path().join(segment::name(1))).unwrap();
+        std::fs::write(dir.path().join(segment::name(1)), line + "\n").unwrap();
+        pipe(2);
+        assert!(told().contains("read the segment"), "{}", told());
+    }
 
     #[test]
     fn a_log_is_told_up_to_where_it_breaks() {

@@ -158,7 +158,7 @@ pub struct MigrateArgs {
     #[arg(long, value_name = "DIR", default_value = "memory")]
     pub memory: PathBuf,
     /// The directory in it that held the jobs of all Skills
-    #[arg(long, value_name = "NAME", default_value = "workspace")]
+    #[arg(long, value_name = "NAME", default_value = crate::migrate::FROM)]
     pub from: String,
     /// The Skill of what names none
     #[arg(long, value_name = "NAME", default_value = crate::run::DEFAULT_SKILL, value_parser = super::name)]

@@ -1,20 +1,17 @@
 //! What the file of a Job says, `jobs/<key>.json`: the record of one that has ended, or a job of an older memory.
 
 use crate::exit::Trouble;
-use crate::migrate::MAX_JOB;
+use crate::migrate::{self, MAX_JOB};
 use crate::run::memory::Slag;
+use crate::source;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{LogPosition, Usage};
 use bloomery_engine::event::WholeResult;
 use bloomery_worker::record::Record;
 use serde::Serialize;
 use serde_json::Value;
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
-
-/// How a job of an older memory is listed, of which nobody knows how it stands.
-pub(super) const OLDER: &str = "Migrated";
 
 /// A Job as its file tells of it.
 #[derive(Debug, Serialize)]
@@ -28,6 +25,9 @@ pub(super) struct Kept {
     /// How it stands; of a job of an older memory, nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<Status>,
+    /// Whether it is where an older memory had it, and not yet with its Skill.
+    #[serde(skip)]
+    pub(super) stays_behind: bool,
     /// The file.
     pub(super) file: PathBuf,
 }
@@ -48,6 +48,13 @@ pub(super) struct Status {
     pub(super) log: LogPosition,
 }
 
+impl Kept {
+    /// The word for how a job of an older memory stands.
+    pub(super) fn word(&self) -> &'static str {
+        if self.stays_behind { "NotMigrated" } else { "Migrated" }
+    }
+}
+
 /// Reads the file of a Job; none where there is none, or it is no Job's.
 ///
 /// # Errors
@@ -55,19 +62,19 @@ pub(super) struct Status {
 pub(super) fn read(slag: &Slag, key: &str) -> Result<Option<Kept>, Trouble> {
     let file = slag.record(key);
     let unreadable = |error: io::Error| Trouble::failed(format!("{} cannot be read: {error}", file.display()));
-    let opened = match File::open(&file) {
+    let opened = match source::opened(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(unreadable)?,
     };
     let mut text = Vec::new();
     opened.take(MAX_JOB).read_to_end(&mut text).map_err(unreadable)?;
-    let (job, skill) = (key.to_owned(), slag.name.clone());
+    let (job, skill, stays_behind) = (key.to_owned(), slag.name.clone(), migrate::holds_older_jobs(&slag.dir));
     if let Ok(Record { goal, outcome: Some(outcome), result, usage, log, .. }) = serde_json::from_slice(&text) {
         let status = Status { phase: outcome.phase(), outcome, result, usage, log };
-        return Ok(Some(Kept { job, skill, goal, status: Some(status), file }));
+        return Ok(Some(Kept { job, skill, goal, status: Some(status), stays_behind: false, file }));
     }
     // The runtime before this one kept jobs as objects that say at least what was to be reached, most of them.
     let Ok(Value::Object(older)) = serde_json::from_slice(&text) else { return Ok(None) };
     let goal = older.get("goal").and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ok(Some(Kept { job, skill, goal, status: None, file }))
+    Ok(Some(Kept { job, skill, goal, status: None, stays_behind, file }))
 }

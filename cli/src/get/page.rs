@@ -1,6 +1,6 @@
 //! A Job as a person wants to see it: what was asked, what each gate decided, what came of it.
 
-use super::kept::{Kept, OLDER};
+use super::kept::Kept;
 use super::{Item, Seen};
 use crate::page::{Page, phase};
 use crate::run::ending::spent;
@@ -13,16 +13,21 @@ pub(super) fn of(item: &Item) -> String {
     }
 }
 
-fn of_file(Kept { job, skill, goal, status, file }: &Kept) -> String {
+fn of_file(kept: &Kept) -> String {
+    let Kept { job, skill, goal, status, stays_behind, file } = kept;
     let mut page = Page::default();
-    page.line("Job", &format!("{job} of the Skill {skill}"));
+    page.line("Job", &if *stays_behind { job.clone() } else { format!("{job} of the Skill {skill}") });
     page.line("Goal", goal);
-    match status {
-        Some(status) => {
-            page.line("Phase", &phase(status.phase, Some(&status.outcome)));
-            page.line("Spent", &spent(&status.usage));
-        }
-        None => page.line("Phase", &format!("{OLDER}: it is of an older memory, and does not go on.")),
+    if let Some(status) = status {
+        page.line("Phase", &phase(status.phase, Some(&status.outcome)));
+        page.line("Spent", &spent(&status.usage));
+    } else {
+        let what_next = if *stays_behind {
+            "it is of an older memory. `bloomery migrate` shows where it goes."
+        } else {
+            "it is of an older memory, and does not go on."
+        };
+        page.line("Phase", &format!("{}: {what_next}", kept.word()));
     }
     page.line("File", &file.display().to_string());
     if let Some(result) = status.as_ref().and_then(|status| status.result.as_ref()) {

@@ -5,16 +5,15 @@ use super::memory::{Slag, holder, writer};
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, Found, Loaded};
-use super::{DEFAULT_SKILL, Job, resources, standing};
+use super::{DEFAULT_SKILL, Job, limits, resources, standing};
 use crate::args::RunArgs;
 use crate::exit::{Faults, Trouble};
+use crate::plain;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobPart, KeyFile, ModelEndpoint, Revision, VERSION};
-use bloomery_crds::v1alpha1::{Limits, seconds};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
 use bloomery_worker::redact::Redactor;
-use serde_json::{Map, Value};
 use std::io::ErrorKind;
 
 /// The longest goal, in bytes: that of a Job on a cluster.
@@ -28,7 +27,7 @@ type Begun<'a> = (Job<'a>, Inputs);
 pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     let mut faults = Faults::default();
     let goal = faults.sift(goal(args));
-    let limits = faults.sift(limits(&args.limits));
+    let limits = faults.sift(limits::read(&args.limits));
     let given = faults.sift(server::named(&args.mcp));
     let found = faults.sift(skill::find(&args.memory, args.skill.as_deref().unwrap_or(DEFAULT_SKILL), args.bootstrap));
     let names = found.as_ref().map(|found| found.loaded.spec.model_names());
@@ -37,7 +36,7 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
         let server = given.and_then(|given| given.map_or_else(|| faults.sift(server::of_skill(loaded)), Some));
         (server, faults.sift(bound(args, loaded)))
     });
-    let (Some(goal), Some(limits), Some(found), Some(models), Some((Some(server), Some(resources)))) =
+    let (Some(goal), Some(lowered), Some(found), Some(models), Some((Some(server), Some(resources)))) =
         (goal, limits, found, models, of_skill)
     else {
         return Err(faults.told());
@@ -48,7 +47,7 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     let asked = Asked {
         key: key.clone(),
         goal,
-        limits: EffectiveLimits::resolve(skill_limits, limits.as_ref()),
+        limits: EffectiveLimits::resolve(skill_limits, lowered.as_ref()),
         models: models.endpoints.iter().map(without_held).collect(),
         resources,
         continues: continued(slag, args.continues.as_deref())?,
@@ -64,6 +63,9 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     if !has_ended(slag, &key, &inputs)? {
         slag.open(&writer)?;
         found.settle()?;
+        for line in limits::above(lowered.as_ref(), &document.part.limits) {
+            plain::say(&line);
+        }
         if !document.keep(slag, &writer)? {
             // Another process was faster.
             same_job(slag, &key, &document)?;
@@ -75,6 +77,12 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
 /// Goes on with a Job as it was begun. The models may be named anew, and so may the MCP server: where they are is no
 /// part of what the Job is.
 pub fn again<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<Begun<'a>, Trouble> {
+    if let Some(file) = args.skill.as_deref().filter(|skill| skill::is_file(skill)) {
+        return Err(Trouble::usage(format!(
+            "--skill {file}: a Job goes on with the Skill that it began with, which is kept beside its log. Leave --skill out; \
+             where several Skills have a Job {key}, it takes the name of one"
+        )));
+    }
     let slag = holder(&args.memory, args.skill.as_deref(), key)?;
     let mut document = Document::required(&slag, key)?;
     let mut faults = Faults::default();
@@ -133,40 +141,6 @@ fn goal(args: &RunArgs) -> Result<String, Trouble> {
         return Err(Trouble::usage(format!("--goal has {} bytes, and at most {MAX_GOAL} are taken", goal.len())));
     }
     Ok(goal.to_owned())
-}
-
-/// Limits as the command line has them, read as those of a Job's manifest are.
-fn limits(given: &[(String, String)]) -> Result<Option<Limits>, Trouble> {
-    let mut faults = Faults::default();
-    let read: Vec<_> = given.iter().map(|(name, value)| faults.sift(limit(name, value))).collect();
-    let Some(limits) = read.into_iter().collect::<Option<Map<String, Value>>>() else { return Err(faults.told()) };
-    if limits.is_empty() {
-        return Ok(None);
-    }
-    read_limits(limits, "--limit").map(Some)
-}
-
-fn read_limits(limits: Map<String, Value>, of: &str) -> Result<Limits, Trouble> {
-    serde_json::from_value(Value::Object(limits)).map_err(|error| Trouble::usage(format!("{of}: {error}")))
-}
-
-fn limit(name: &str, value: &str) -> Result<(String, Value), Trouble> {
-    const KNOWN: [&str; 4] = ["steps", "toolCalls", "tokens", "duration"];
-    if !KNOWN.contains(&name) {
-        let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
-        return Err(Trouble::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
-    }
-    let nothing = || Trouble::usage(format!("--limit {name}: nothing could be done"));
-    if value.starts_with('-') {
-        return Err(nothing());
-    }
-    let value = value.parse::<u64>().map_or_else(|_| Value::from(value), Value::from);
-    if value == 0 {
-        return Err(nothing());
-    }
-    let limit = (name.to_owned(), value);
-    let read = read_limits(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
-    if read.duration.is_some_and(|duration| seconds(&duration) == 0) { Err(nothing()) } else { Ok(limit) }
 }
 
 /// A key that no other Job of this memory has, and that says when it began.

@@ -3,11 +3,13 @@
 
 use crate::exit::Trouble;
 use crate::run::memory::{Slag, told};
+use crate::source;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, ModelEndpoint, Revision, VERSION, seal};
 use bloomery_worker::log::files::{Disk, Files};
 use bloomery_worker::log::{self, JOBS};
+use bloomery_worker::record;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -124,7 +126,7 @@ impl Document {
         let unusable = |why: String| {
             Trouble::failed(format!("{} cannot be used: {why}. The Job cannot go on; begin another", file.display()))
         };
-        let text = match fs::read(&file) {
+        let text = match source::whole(&file, record::MAX_BYTES) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(None);

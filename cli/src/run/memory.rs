@@ -136,7 +136,16 @@ fn names(dir: &Path) -> io::Result<Vec<String>> {
 /// # Errors
 /// If none has, or several have and none is named.
 pub fn holder(memory: &Path, skill: Option<&str>, key: &str) -> Result<Slag, Trouble> {
-    one(memory, skill, key, |slag| slag.log(key).is_dir())
+    let has_log = |slag: &Slag| slag.log(key).is_dir();
+    one(memory, skill, key, has_log).map_err(|none| match holder_of_any(memory, skill, key) {
+        Ok(slag) if !has_log(&slag) => Trouble::usage(format!(
+            "the Job {key} of the Skill {} has no log, as jobs of an older memory have none: there is only {}, which \
+             `bloomery get {key}` shows",
+            slag.name,
+            slag.record(key).display()
+        )),
+        _ => none,
+    })
 }
 
 /// The one slag that has the log of a Job, or its record.

@@ -2,10 +2,10 @@
 
 use crate::args::ModelArgs;
 use crate::exit::{Faults, Trouble};
+use crate::run::credential;
 use crate::run::key::Held;
 use crate::run::resources::secret_file;
 use crate::run::vendor::{self, Vendor};
-use bloomery_crds::resources::names_user;
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_crds::v1alpha1::{ModelProvider, ModelSpec};
 use bloomery_worker::http::{self, Route};
@@ -43,8 +43,12 @@ pub fn models(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<
     let (Some(key), Some(endpoints)) = (key, endpoints) else { return Err(faults.told()) };
     let ways: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
     for (base_url, proxy) in ways {
-        if names_user(base_url) {
-            faults.add(Trouble::usage("the URL of the model names a user or a password, which would be kept in clear"));
+        if let Some(held) = credential::in_url(base_url) {
+            faults.add(Trouble::usage(format!(
+                "the URL of the model {held}, which would be kept in clear: write the key to a file, and name that with \
+                 --api-key-file"
+            )));
+            continue;
         }
         // What nothing can be sent to is refused here, and not as a server that does not answer.
         let route = Route { proxy: proxy.clone(), ..Route::default() };

@@ -1,5 +1,6 @@
 //! What a run binds to the resources that its Skill declares: paths, URLs and files of secrets of this machine.
 
+use super::credential;
 use super::memory::directories;
 use crate::exit::Trouble;
 use crate::source;
@@ -11,7 +12,6 @@ use bloomery_worker::http;
 use bloomery_worker::reach::Reach;
 use bloomery_worker::redact::MAX_VALUE;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ pub fn bound(
         }
     }
     faults.extend(resources::without_credential(declared, |name| values.contains_key(name)));
-    if faults.is_empty() { Ok(bound) } else { Err(Trouble::usage(faults.join("\n"))) }
+    if faults.is_empty() { Ok(bound) } else { Err(Trouble::of(faults.into_iter().map(Trouble::usage).collect())) }
 }
 
 /// Sees that nothing that is bound lies in the memory: an agent that could change its own log could make it say that
@@ -105,6 +105,12 @@ fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
             if !faults.is_empty() {
                 return Err(faults.join(" "));
             }
+            if let Some(held) = credential::in_url(value) {
+                return Err(format!(
+                    "the URL {held}, which would be kept in clear and told to tools: declare a credential in the Skill, name it \
+                     in this resource's `auth`, and bind it to @FILE."
+                ));
+            }
             http::check(value, &Reach::local()).map_err(|error| format!("{error}."))?;
             Ok(ResourceSource::Value(value.to_owned()))
         }
@@ -129,7 +135,7 @@ fn filesystem(value: &str) -> Result<ResourceSource, String> {
 fn readable(path: &str) -> Result<PathBuf, String> {
     let unusable = |error: std::io::Error| format!("the path {path} cannot be used: {error}.");
     let real = Path::new(path).canonicalize().map_err(unusable)?;
-    if real.is_dir() { real.read_dir().map(drop) } else { File::open(&real).map(drop) }.map_err(unusable)?;
+    if real.is_dir() { real.read_dir().map(drop) } else { source::opened(&real).map(drop) }.map_err(unusable)?;
     Ok(real)
 }
 
@@ -143,10 +149,10 @@ pub fn still_there(bound: &[BoundResource]) -> Result<(), Trouble> {
         ResourceSource::Secret(file) => secret_file(Path::new(&file.path), "the file").err(),
         ResourceSource::Value(_) => None,
     };
-    let faults = bound.iter().filter_map(|resource| Some(format!("{}: {}", resource.name, fault(resource)?)));
-    let faults: Vec<String> = faults.collect();
     let put_back = "Put it back, and the Job can go on.";
-    if faults.is_empty() { Ok(()) } else { Err(Trouble::usage(format!("{}\n{put_back}", faults.join("\n")))) }
+    let told = |resource: &BoundResource| Some(format!("{}: {} {put_back}", resource.name, fault(resource)?));
+    let faults: Vec<Trouble> = bound.iter().filter_map(told).map(Trouble::usage).collect();
+    if faults.is_empty() { Ok(()) } else { Err(Trouble::of(faults)) }
 }
 
 fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
@@ -170,7 +176,13 @@ fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
 pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, String> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| format!("the file {shown} cannot be read: {error}.");
-    let real = file.canonicalize().map_err(unreadable)?;
+    let real = file.canonicalize().map_err(|error| {
+        if source::is_handed_over(file) && error.kind() == ErrorKind::NotFound {
+            format!("{shown} is a pipe, which can be read once, and a secret is read anew for each request: write it to a file.")
+        } else {
+            unreadable(error)
+        }
+    })?;
     let mut value = Vec::new();
     source::opened(&real)
         .and_then(|file| file.take(2 * MAX_VALUE as u64).read_to_end(&mut value))
@@ -290,6 +302,11 @@ mod tests {
         let value = format!("@{}", file.display());
         assert!(bound(&declared, &given(&value), None).unwrap_err().message.contains("is empty"));
         assert!(bound(&declared, &given("@/dev/zero"), None).unwrap_err().message.contains("is no regular file"));
+        let (ours, _theirs) = std::io::pipe().unwrap();
+        let pipe = format!("@/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&ours));
+        assert!(
+            bound(&declared, &given(&pipe), None).unwrap_err().message.contains("is a pipe, which can be read once")
+        );
         for large in ["x".repeat(MAX_VALUE + 1), format!("x{}", " ".repeat(2 * MAX_VALUE))] {
             fs::write(&file, large).unwrap();
             let refused = bound(&declared, &given(&value), None).unwrap_err();

@@ -1,10 +1,10 @@
 //! Where the MCP server of a run is, and whether it can be there.
 
+use super::credential;
 use super::document::McpProgram;
 use super::skill::Loaded;
 use crate::args::McpArgs;
 use crate::exit::Trouble;
-use bloomery_crds::resources::names_user;
 use bloomery_crds::run::McpEndpoint;
 use bloomery_worker::http::{self, Route};
 use bloomery_worker::reach::Reach;
@@ -42,6 +42,12 @@ pub fn named(args: &McpArgs) -> Result<Option<Server>, Trouble> {
         None if command.is_empty() => None,
         None => {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
+            if let Some(held) = credential::in_arguments(&program.argv) {
+                return Err(Trouble::usage(format!(
+                    "--mcp-command: the argument {held}, which would be kept in clear: put it into a variable of the \
+                     environment, and name that with --mcp-env (docs/local.md)"
+                )));
+            }
             runs(&program)?;
             Some(Server { mcp: None, program: Some(program) })
         }
@@ -63,8 +69,11 @@ pub fn of_skill(skill: &Loaded) -> Result<Server, Trouble> {
 }
 
 fn endpoint(url: &str) -> Result<McpEndpoint, Trouble> {
-    if names_user(url) {
-        return Err(Trouble::usage("the MCP server: its URL names a user or a password, which would be kept in clear"));
+    if let Some(held) = credential::in_url(url) {
+        return Err(Trouble::usage(format!(
+            "the MCP server: its URL {held}, which would be kept in clear, and no header can be sent instead: let a program \
+             that has it from the environment stand between, with --mcp-env and --mcp-command (docs/local.md)"
+        )));
     }
     let route = Route { reach: Some(Reach::local()), ..Route::default() };
     http::routed(url, Duration::ZERO, route).map_err(|error| Trouble::usage(format!("the MCP server: {error}")))?;

@@ -275,6 +275,40 @@ async fn a_cluster_that_cannot_be_used_is_told() {
     assert!(ran.err.contains("is Bloomery installed"), "{}", ran.err);
 }
 
+/// What never ends, or never begins, is not waited for; what a shell hands over is read.
+#[tokio::test]
+async fn a_kubeconfig_is_a_file_of_bounded_size_or_a_pipe_of_the_shell() {
+    let office = Office::open().await;
+    let (pipe, large) = (office.home.path().join("pipe"), office.home.path().join("large"));
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    std::fs::File::create(&large).unwrap().set_len(20 << 20).unwrap();
+    let file = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    for (file, expected) in [
+        (file(&pipe), "it is no regular file"),
+        ("/dev/zero".to_owned(), "it is no regular file"),
+        (file(&large), "it is larger than 16777216 bytes"),
+    ] {
+        let refused = async |env: &[(&str, &str)], args: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery"));
+            command.args(["can-approve", "refund"]).args(args).env_clear().envs(env.iter().copied()).kill_on_drop(true);
+            let ran = tokio::time::timeout(std::time::Duration::from_mins(1), command.output()).await;
+            let ran = Ran::from(ran.unwrap_or_else(|_| panic!("{file} is waited for")).unwrap());
+            assert!(ran.exit == 2 && ran.err.contains(expected), "{file}: {}", ran.err);
+        };
+        refused(&[], &["--kubeconfig", &file]).await;
+        refused(&[("KUBECONFIG", &file)], &["--context", "here"]).await;
+    }
+    let config = office.home.path().join("config");
+    for given in ["--kubeconfig <(cat \"$1\")", "--kubeconfig /dev/stdin <\"$1\""] {
+        let line = format!("\"$0\" can-approve --approver supervisor --as {JANE} {given}");
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_bloomery")]).arg(&config);
+        let ran = Ran::from(shell.output().await.unwrap());
+        assert_eq!(ran.exit, 0, "{given}: {}", ran.err);
+    }
+}
+
 #[tokio::test]
 async fn kubectl_finds_it_by_its_name() {
     let home = tempfile::tempdir().unwrap();

@@ -61,6 +61,11 @@ async fn what_is_asked_is_checked_first() {
     run(&["--mcp", "http://u:pass@localhost/mcp"]).await.assert(2, "its URL names a user or a password");
     let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model-url", "http://u:pass@localhost/v1"];
     stand.bloomery(&asked).await.assert(2, "the URL of the model names a user or a password");
+    let proxied = "apiVersion: bloomery.dev/v1alpha1\nkind: Model\nmetadata: {name: default}\nspec: {provider: openai, model: m, \
+                   baseUrl: 'https://models.example/v1?api-version=1&subscription_key=abc'}\n";
+    stand.write("keyed.yaml", proxied);
+    let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model", "keyed.yaml"];
+    stand.bloomery(&asked).await.assert(2, "the URL of the model holds `subscription_key`, a credential by its name");
     run(&["--api-key-file", "/dev/zero"]).await.assert(2, "/dev/zero cannot be read: it is no regular file");
     run(&["--mcp", "ftp://x"]).await.assert(2, "is not an http or https URL");
     run(&["--provider", "acme"]).await.assert(2, "--provider is one of openai");
@@ -81,6 +86,49 @@ async fn what_is_asked_is_checked_first() {
     assert!(!stand.path("memory").exists(), "nothing is made for a run that is refused");
 }
 
+/// What a Job is begun with is kept, so that it can go on.
+#[rstest]
+#[case::token(&["--mcp", "http://127.0.0.1:9/mcp?token=hunter22"], "the MCP server: its URL holds `token`, a credential by its name")]
+#[case::fragment(&["--mcp", "http://127.0.0.1:9/mcp?a=b#access_token=hunter22"], "`access_token`")]
+#[case::signed(&["--mcp", "http://127.0.0.1:9/mcp?x=1&X-Amz-Signature=hunter22"], "let a program that has it from the environment")]
+#[case::joined(&["--mcp-command", "sh", "--api-key=hunter22"], "--mcp-command: the argument `--api-key` hands over a credential")]
+#[case::apart(&["--mcp-command", "sh", "--token", "hunter22"], "name that with --mcp-env")]
+#[case::variable(&["--mcp-command", "sh", "-e", "GITHUB_TOKEN=hunter22"], "`GITHUB_TOKEN`")]
+#[case::header(&["--mcp-command", "sh", "--header", "Authorization: Bearer hunter22"], "`Authorization`")]
+#[case::password(&["--mcp-command", "sh", "postgres://me:hunter22@db/orders"], "--mcp-command: the argument 2 names a user or a password")]
+#[case::in_a_url(&["--mcp-command", "sh", "--url=https://h/mcp?key=hunter22"], "--mcp-command: the argument 2 holds `key`")]
+#[tokio::test]
+async fn a_credential_that_would_be_kept_in_clear_is_refused(#[case] mcp: &[&str], #[case] says: &str) {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let ran = stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], mcp].concat()).await;
+    ran.assert(2, says);
+    assert!(!ran.err.contains("hunter22"), "{ran:#?}");
+    assert!(!stand.path("memory").exists());
+}
+
+#[tokio::test]
+async fn a_credential_in_the_url_of_an_api_is_refused() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: api, type: api_endpoint}}]\n"));
+    let bound = ["--resource", "api=http://127.0.0.1:9/v1?api_key=hunter22"];
+    let ran = stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &bound[..]].concat()).await;
+    ran.assert(2, "api: the URL holds `api_key`, a credential by its name");
+    assert!(!ran.err.contains("hunter22") && !stand.path("memory").exists(), "{ran:#?}");
+}
+
+#[tokio::test]
+async fn a_limit_above_the_skills_is_lowered_with_a_word() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    stand.write("skill.yaml", &format!("{SKILL}  engine: {{limits: {{steps: 5, duration: 10m}}}}\n"));
+    let limits =
+        ["--limit", "steps=6", "--limit", "duration=1h", "--limit", "tokens=100000", "--limit", "toolCalls=101"];
+    let ran = stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &limits[..]].concat()).await;
+    ran.assert(0, "--limit steps=6: 5 holds");
+    ran.assert(0, "--limit duration=3600s: 600s holds");
+    ran.assert(0, "--limit toolCalls=101: 100 holds");
+    assert!(!ran.err.contains("tokens=100000"), "{ran:#?}");
+}
+
 #[tokio::test]
 async fn a_pipe_with_a_name_is_no_skill_and_is_not_waited_for() {
     let stand = Stand::new(SAYS_HELLO).await;
@@ -95,6 +143,10 @@ async fn a_pipe_with_a_name_is_no_skill_and_is_not_waited_for() {
         let ran = tokio::time::timeout(PATIENCE, stand.run(&["--skill", skill, "--goal", "x"])).await.expect(skill);
         ran.assert(2, "cannot be read: it is no regular file");
     }
+    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: docs, type: filesystem}}]\n"));
+    let bound = ["--skill", "./skill.yaml", "--goal", "x", "--resource", "docs=pipe.yaml"];
+    let ran = tokio::time::timeout(PATIENCE, stand.run(&bound)).await.expect("a resource");
+    ran.assert(2, "docs: the path pipe.yaml cannot be used: it is no regular file");
     // What a shell hands over is one too, and is read.
     let mut piped = stand.run_command(&["--skill", "/dev/stdin", "--goal", "x"]).stdin(Stdio::piped()).spawn().unwrap();
     piped.stdin.take().unwrap().write_all(SKILL.as_bytes()).await.unwrap();
@@ -131,6 +183,9 @@ async fn all_that_is_wrong_is_told_at_once() {
         "--mcp-command /no/such/program",
     ] {
         ran.assert(2, says);
+    }
+    for line in ran.err.lines().filter(|line| !line.starts_with(' ')) {
+        assert!(line.starts_with("bloomery: "), "{line}");
     }
     // What needs no Skill is looked at without one, too.
     stand.write("skill.yaml", "kind: Skill\n");

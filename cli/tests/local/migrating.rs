@@ -62,6 +62,34 @@ async fn what_was_migrated_is_listed_and_shown() {
 }
 
 #[tokio::test]
+async fn what_is_not_migrated_yet_is_not_called_so() {
+    let stand = older_memory().await;
+    let listed = stand.bloomery(&["get"]).await;
+    listed.assert(0, "memory/workspace is of an older memory: `bloomery migrate` shows where its jobs go");
+    let table = "JOB     SKILL       PHASE         OUTCOME   TOOLS\n\
+                 job_1   workspace   NotMigrated\n\
+                 job_2   workspace   NotMigrated\n";
+    assert_eq!(listed.out, table);
+    let page = stand.bloomery(&["get", "job_1"]).await;
+    page.assert(0, "Job         job_1\nGoal        x\nPhase       NotMigrated: it is of an older memory. `bloomery migrate` shows where it goes.");
+    // A Skill may be called so.
+    stand.write("memory/workspace/skill.yaml", "");
+    stand.bloomery(&["get", "job_1"]).await.assert(0, "Phase       Migrated: ");
+}
+
+#[tokio::test]
+async fn that_an_older_job_has_no_events_is_said() {
+    let stand = older_memory().await;
+    stand.bloomery(&["migrate", "--apply"]).await.assert(0, "4 files moved; 0 stay");
+    let says = "the Job job_1 of the Skill cs-tier-1 has no log, as jobs of an older memory have none: there is only \
+                memory/cs-tier-1/jobs/job_1.json, which `bloomery get job_1` shows";
+    for args in [&["events", "job_1"][..], &["events", "job_1", "--skill", "cs-tier-1"], &["events", "job_1", "-f"]] {
+        stand.bloomery(args).await.assert(2, says);
+    }
+    stand.bloomery(&["events", "job_9"]).await.assert(2, "has no Job job_9");
+}
+
+#[tokio::test]
 async fn no_job_takes_the_place_of_a_migrated_one() {
     let stand = Stand::new(SAYS_HELLO).await;
     let older = r#"{"id": "k-1", "skillSlug": "greeter", "goal": "x"}"#;

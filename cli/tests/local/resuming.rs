@@ -140,6 +140,41 @@ async fn what_cannot_go_on_is_told() {
     stand.run(&["--resume", "k-1"]).await.assert(2, "the memory memory has no Job k-1");
     stand.write("memory/greeter/jobs/k-1/x", "");
     stand.run(&["--resume", "k-1"]).await.assert(2, "is not the log of a Job that ran on this machine");
+    for file in ["./skill.yaml", "skills.yaml#other", "-"] {
+        let refused = stand.run(&["--resume", "k-1", "--skill", file]).await;
+        refused.assert(2, &format!("--skill {file}: a Job goes on with the Skill that it began with"));
+    }
+    stand.write("memory/older/jobs/k-2.json", r#"{"goal": "x"}"#);
+    stand.run(&["--resume", "k-2"]).await.assert(2, "the Job k-2 of the Skill older has no log");
     stand.write("memory/other/jobs/k-1/x", "");
     stand.run(&["--resume", "k-1"]).await.assert(2, "several Skills have a Job k-1");
+}
+
+/// A record may be anything: the memory is a directory of a person.
+#[tokio::test]
+async fn what_a_job_was_begun_with_is_a_file_of_bounded_size() {
+    let stand = Stand::new(HOLDS).await;
+    stand.write("memory/greeter/jobs/k-1/x", "");
+    let kept = stand.path("memory/greeter/jobs/k-1/run.json");
+    for (made, says) in [("mkfifo", "it is no regular file"), ("truncate -s 20M", "it is larger than 16777216 bytes")] {
+        let _ = std::fs::remove_file(&kept);
+        let made = std::process::Command::new("sh").args(["-c", &format!("{made} {}", kept.display())]).status();
+        assert!(made.unwrap().success());
+        for args in [&["run", "--resume", "k-1"][..], &["get", "k-1"], &["get"]] {
+            let ran = tokio::time::timeout(super::stand::PATIENCE, stand.bloomery(args)).await.expect(says);
+            ran.assert(1, says);
+        }
+    }
+}
+
+/// What is compared is where a secret is, and not what it is.
+#[tokio::test]
+async fn a_job_whose_secret_was_rotated_is_the_same_job() {
+    let stand = Stand::new(super::stand::SAYS_HELLO).await;
+    stand.write("skill.yaml", &format!("{}  resources: [{{name: tok, type: credential}}]\n", super::stand::SKILL));
+    for value in ["one-secret-value", "another-secret"] {
+        stand.write("token", value);
+        let ran = stand.run(&[&RUN[..], &["--resource", "tok=@token"]].concat()).await;
+        ran.assert(0, "Succeeded");
+    }
 }

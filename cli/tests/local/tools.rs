@@ -98,11 +98,38 @@ conversations:
 #[tokio::test]
 async fn a_server_that_is_not_there_is_waited_for_in_vain() {
     let stand = Stand::new(CALLS).await;
-    let absent = ["--patience", "0", "--mcp-command", "sh", "-c", "read -r line; exit 1"];
-    let ran = stand.command(&[&["run", "--model-url", "http://127.0.0.1:9/v1"], &RUN[..4], &absent].concat());
-    let ran = super::stand::Ran::of({ ran }.output().await.unwrap());
+    let absent = ["run", "--model-url", "http://127.0.0.1:9/v1", "--mcp", "http://127.0.0.1:9/mcp", "--patience", "0"];
+    let ran = stand.bloomery(&[&absent[..], &RUN[..4]].concat()).await;
     ran.assert(3, "McpUnavailable");
-    assert!(ran.err.contains("the program ended"), "{ran:#?}");
+    ran.assert(3, "It was waited for");
+}
+
+/// Nothing is to be expected of a program that ends as soon as it is started: it is told, whatever the patience is.
+#[tokio::test]
+async fn a_program_that_ends_or_is_none_is_said_at_once() {
+    let stand = Stand::new(CALLS).await;
+    stand.write("binary", "\u{7f}ELF, but no more");
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(stand.path("binary"), may_run).unwrap();
+    let ends = ["sh", "-c", "echo starting >&2; echo no KEY is set >&2; exit 3"];
+    for (program, says) in [
+        (
+            &ends[..],
+            "the MCP server `sh` cannot be asked for its tools: the program ended (exit status: 3) and said last: starting / no KEY is set.",
+        ),
+        (
+            &["./binary"],
+            "the MCP server `./binary` cannot be asked for its tools: it cannot be started: Exec format error",
+        ),
+    ] {
+        let args =
+            [&["--skill", "./skill.yaml", "--goal", "Act", "--patience", "600", "--mcp-command"], program].concat();
+        let mut command = stand.command(&["run", "--model-url", "http://127.0.0.1:9/v1"]);
+        let ran = tokio::time::timeout(super::stand::PATIENCE, command.args(args).output()).await.expect(says);
+        let ran = super::stand::Ran::of(ran.unwrap());
+        ran.assert(3, "McpUnavailable: T");
+        assert!(ran.err.contains(&says[1..]), "{says}: {ran:#?}");
+    }
 }
 
 #[tokio::test]

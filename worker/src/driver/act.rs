@@ -5,7 +5,7 @@
 
 use super::called::{self, Called};
 use super::wait::{self, Waited};
-use super::{Journal, Model, Tools, World};
+use super::{Journal, Model, Tools, Unlisted, World};
 use super::{results, selection};
 use crate::log::{Error, files::Files};
 use crate::mcp::CALL_TIMEOUT;
@@ -93,12 +93,19 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     async fn list_tools(self) -> Result<Vec<Entry>, Error> {
         let tools = self.world.tools;
         let within = self.world.patience.tool;
-        let list = || async move { tools.list(within).await.map_err(|message| Waiting::McpUnavailable { message }) };
+        let list = || async move {
+            match tools.list(within).await {
+                Ok(listed) => Ok(Ok(listed)),
+                Err(Unlisted { message, is_final: true }) => Ok(Err(message)),
+                Err(Unlisted { message, is_final: false }) => Err(Waiting::McpUnavailable { message }),
+            }
+        };
         let (waited, time) = wait::until(list, self.world).await;
         self.journal.waited(time);
         let event = match waited {
             Waited::Stopped => return Ok(Vec::new()),
-            Waited::Over(listed) => fix_catalogue(self.conversation.run(), listed),
+            Waited::Over(Ok(listed)) => fix_catalogue(self.conversation.run(), listed),
+            Waited::Over(Err(message)) => wait::dead(&message),
             Waited::GivenUp(event) => event,
         };
         self.journal.append(event).map(|entry| vec![entry])

@@ -1,7 +1,7 @@
 //! The real model and the real tools, as the driver sees them.
 
-use super::{Called, Model, Tools};
-use crate::mcp::{self, CallOutcome};
+use super::{Called, Model, Tools, Unlisted};
+use crate::mcp::{self, CallOutcome, ListError};
 use crate::model;
 use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
@@ -29,16 +29,16 @@ impl Model for model::Clients {
 
 /// A Skill without an MCP server has no tools.
 impl Tools for Option<mcp::Client> {
-    async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, String> {
+    async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, Unlisted> {
         match self {
-            Some(client) => client.list(within).await.map_err(|error| bounded(&error.to_string(), MAX_SENTENCE)),
+            Some(client) => client.list(within).await.map_err(|error| unlisted(&error)),
             None => Ok(Vec::new()),
         }
     }
 
-    async fn list_anew(&self, within: Duration) -> Result<Vec<ListedTool>, String> {
+    async fn list_anew(&self, within: Duration) -> Result<Vec<ListedTool>, Unlisted> {
         match self {
-            Some(client) => client.list_anew(within).await.map_err(|error| bounded(&error.to_string(), MAX_SENTENCE)),
+            Some(client) => client.list_anew(within).await.map_err(|error| unlisted(&error)),
             None => Ok(Vec::new()),
         }
     }
@@ -61,4 +61,13 @@ impl Tools for Option<mcp::Client> {
         };
         Called { told, listed, ..called }
     }
+}
+
+fn unlisted(error: &ListError) -> Unlisted {
+    let is_final = match error {
+        ListError::Dead { .. } => true,
+        // Its list may be mended while it runs.
+        ListError::Unavailable { .. } | ListError::Unusable { .. } => false,
+    };
+    Unlisted { message: bounded(&error.to_string(), MAX_SENTENCE), is_final }
 }

@@ -57,6 +57,12 @@ where
     waited
 }
 
+/// The end of a conversation whose tools will never be listed.
+pub(super) fn dead(message: &str) -> Event {
+    let what = sentence(message);
+    step::unavailable(OutcomeCode::McpUnavailable, format!("{what} Mend it, or what names it, and make the Job anew."))
+}
+
 fn given_up(waiting: &Waiting, after: Duration) -> Event {
     let (code, remedy) = match waiting {
         Waiting::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, "Mend the MCP server, or what names it"),

@@ -3,8 +3,9 @@
 //! A crash test puts a layer here that drops what was not synced; [`Disk`] is the real one. Everything blocks:
 //! nothing else may happen before an event is durable, so there is nothing to do meanwhile.
 
+use crate::plain_file;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -101,7 +102,9 @@ impl Files for Disk {
     }
 
     fn read(&self, file: &Path) -> io::Result<Vec<u8>> {
-        fs::read(file)
+        let mut opened = plain_file::open(file)?;
+        let mut content = Vec::with_capacity(usize::try_from(opened.metadata()?.len()).unwrap_or_default());
+        opened.read_to_end(&mut content).map(|_| content)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {

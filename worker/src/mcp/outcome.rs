@@ -15,6 +15,14 @@ pub enum ListError {
         /// Why not.
         message: String,
     },
+    /// The server is a program that cannot be started, or that ends before it speaks. Asked again, it would come to the same.
+    #[error("the MCP server {url} cannot be asked for its tools: {message}")]
+    Dead {
+        /// The program.
+        url: String,
+        /// Why not.
+        message: String,
+    },
     /// The list itself cannot be used. Only a change of the server mends it.
     #[error("the MCP server at {url} lists tools that cannot be used: {message}")]
     Unusable {

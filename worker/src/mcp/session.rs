@@ -1,7 +1,7 @@
 //! One session with a server: how it begins, and how one request is asked in it.
 
 use super::listing::Listing;
-use super::stdio::{Program, Stdio};
+use super::stdio::{Process, Program, Stdio};
 use super::transport::Transport;
 use super::wire::{Fate, Wire};
 use crate::progress::Onlooker;
@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// How long a session may take to begin: rmcp asks for the newer era first, and waits 10 s for its answer.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -75,7 +75,21 @@ enum Unbegun {
     /// The server speaks other versions than the one it was asked for.
     OlderOnly,
     /// Anything else.
-    Failed(String),
+    Failed(NotBegun),
+}
+
+/// Why there is no session, as the end of a sentence.
+#[derive(Debug)]
+pub(super) struct NotBegun {
+    pub(super) why: String,
+    /// Another try would come to the same: the server is a program that cannot be started, or that ends.
+    pub(super) is_final: bool,
+}
+
+impl From<String> for NotBegun {
+    fn from(why: String) -> Self {
+        Self { why, is_final: false }
+    }
 }
 
 /// What a server finds where it asks something of us: who we are, and that we have nothing to give.
@@ -109,7 +123,7 @@ impl Session {
         until: Instant,
         listing: Listing,
         onlooker: &Onlooker,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, NotBegun> {
         let until = until.min(Instant::now() + BEGIN_TIMEOUT);
         let newer = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -123,7 +137,7 @@ impl Session {
         }
         .map(|begun| Self { listing: Mutex::new(listing), ..begun })
         .map_err(|unbegun| match unbegun {
-            Unbegun::OlderOnly => "it speaks no version of MCP that we do".to_owned(),
+            Unbegun::OlderOnly => "it speaks no version of MCP that we do".to_owned().into(),
             Unbegun::Failed(why) => why,
         })
     }
@@ -139,27 +153,27 @@ impl Session {
         let info = Implementation::new("bloomery-worker", env!("CARGO_PKG_VERSION"));
         let us = Us(ClientConfig::new(ClientCapabilities::default(), info)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE));
-        let begun = async {
-            match server {
-                Server::Remote { transport, url } => {
-                    let transport = transport.of_session(wire.clone());
-                    let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
-                    Ok(us.serve_with_lifecycle(transport, lifecycle).await)
-                }
-                Server::Program(program, redactor) => {
-                    let transport = Stdio::start(program, wire.clone(), redactor.clone())?;
-                    Ok(us.serve_with_lifecycle(transport, lifecycle).await)
-                }
+        let mut process = None;
+        let begun = match server {
+            Server::Remote { transport, url } => {
+                let transport = transport.of_session(wire.clone());
+                let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
+                timeout_at(until, us.serve_with_lifecycle(transport, lifecycle)).await
+            }
+            Server::Program(program, redactor) => {
+                let transport = Stdio::start(program, wire.clone(), redactor.clone())
+                    .map_err(|why| Unbegun::Failed(NotBegun { why, is_final: true }))?;
+                process = Some(transport.process());
+                timeout_at(until, us.serve_with_lifecycle(transport, lifecycle)).await
             }
         };
-        let begun = tokio::time::timeout_at(until, begun).await;
-        let begun = begun.unwrap_or_else(|_| Err("it did not begin a session in time".to_owned()));
-        let service = match begun.map_err(Unbegun::Failed)? {
-            Err(ClientInitializeError::NoCompatibleProtocolVersion { .. }) => return Err(Unbegun::OlderOnly),
-            Err(error) => return Err(Unbegun::Failed(wire.last_trouble().unwrap_or_else(|| reason(&error)))),
-            Ok(service) => service,
+        let why = match begun {
+            Ok(Ok(service)) => return Ok(Self { service, wire, listing: Mutex::default() }),
+            Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => return Err(Unbegun::OlderOnly),
+            Ok(Err(error)) => wire.last_trouble().unwrap_or_else(|| reason(&error)),
+            Err(_) => "it did not begin a session in time".to_owned(),
         };
-        Ok(Self { service, wire, listing: Mutex::default() })
+        Err(Unbegun::Failed(ended(process).await.unwrap_or_else(|| why.into())))
     }
 
     /// Whether requests can still be asked.
@@ -213,6 +227,12 @@ impl Session {
     pub(super) async fn close(mut self) {
         let _ = self.service.close_with_timeout(CONTROL_TIMEOUT).await;
     }
+}
+
+/// Why there is no session where the server is a program that has ended.
+async fn ended(process: Option<Process>) -> Option<NotBegun> {
+    let why = process?.obituary().await?;
+    Some(NotBegun { why, is_final: true })
 }
 
 fn reply(answer: Result<ServerResult, ServiceError>, fate: Fate) -> Reply {

@@ -4,30 +4,26 @@
 //! The program runs in a process group of its own: a terminal's ^C does not reach it, and its end takes what it started
 //! with it.
 
+mod process;
+mod said;
+
 use super::MAX_BODY;
 use super::news;
 use super::wire::{self, Fate, Wire};
 use crate::redact::Redactor;
-use bloomery_crds::text::bounded;
+pub(super) use process::Process;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rustix::process::{Pid, Signal, kill_process_group};
+use said::Said;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::process::{ExitStatus, Stdio as Pipe};
+use std::process::Stdio as Pipe;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
-
-/// How long a program may take to end by itself once its input is closed.
-const GOODBYE: Duration = Duration::from_secs(1);
-
-/// The longest line of a program's standard error that is passed on, in bytes.
-const MAX_SAID: usize = 1024;
 
 /// Hears what a program writes to its standard error, line by line. It may hold control characters.
 pub type Listener = Arc<dyn Fn(&str) + Send + Sync>;
@@ -63,7 +59,7 @@ pub(super) struct Stdio {
     input: Arc<Mutex<Option<ChildStdin>>>,
     output: BufReader<ChildStdout>,
     line: Vec<u8>,
-    group: Group,
+    process: Process,
     wire: Wire,
     redactor: Redactor,
 }
@@ -72,7 +68,7 @@ impl Stdio {
     /// Starts the program.
     ///
     /// # Errors
-    /// Why it cannot be started, as the end of a sentence.
+    /// Why it cannot be started, as the end of a sentence: it could not be at another time either.
     pub(super) fn start(program: &Program, wire: Wire, redactor: Redactor) -> Result<Self, String> {
         let Some((name, arguments)) = program.argv.split_first() else { return Err("it has no name".to_owned()) };
         let mut command = Command::new(name);
@@ -82,18 +78,21 @@ impl Stdio {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("it has no standard input or output".to_owned());
         };
-        if let Some(errors) = child.stderr.take() {
-            tokio::spawn(listen(errors, program.listener.clone(), redactor.clone()));
-        }
+        let said = Said::of(child.stderr.take(), program.listener.clone(), redactor.clone());
         wire.note_state();
         Ok(Self {
             input: Arc::new(Mutex::new(Some(input))),
             output: BufReader::new(output),
             line: Vec::new(),
-            group: Group::of(child),
+            process: Process::of(child, said),
             wire,
             redactor,
         })
+    }
+
+    /// The program, as long as somebody holds it.
+    pub(super) fn process(&self) -> Process {
+        self.process.clone()
     }
 
     /// The next line, or none at the end of the output. Nothing is lost where the future is dropped.
@@ -122,7 +121,10 @@ impl Stdio {
         loop {
             let line = match self.next_line().await {
                 Ok(Some(line)) => line,
-                Ok(None) => return Err(self.ended().await),
+                Ok(None) => {
+                    self.process.note_closed();
+                    return Err(self.ended().await);
+                }
                 Err(error) => return Err(error.to_string()),
             };
             // As over HTTP: of what is no UTF-8, nobody can say that it is this answer.
@@ -146,7 +148,7 @@ impl Stdio {
     }
 
     async fn ended(&mut self) -> String {
-        match self.group.end().await {
+        match self.process.end().await {
             Some(status) => format!("the program ended ({status})"),
             None => "the program closed its output".to_owned(),
         }
@@ -160,7 +162,7 @@ impl Transport<RoleClient> for Stdio {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (input, wire) = (self.input.clone(), self.wire.clone());
+        let (input, wire, process) = (self.input.clone(), self.wire.clone(), self.process.clone());
         async move {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
@@ -172,6 +174,7 @@ impl Transport<RoleClient> for Stdio {
                 return Err(io::Error::other("it was given up before it could be sent"));
             }
             let Err((sent, error)) = write(input.as_mut(), &line).await else { return Ok(()) };
+            process.note_closed();
             if let Some(id) = &id {
                 let why = format!("its input cannot be written: {error}");
                 wire.note(id, if sent == 0 { Fate::Unsent(why) } else { Fate::Broken(why) });
@@ -192,7 +195,7 @@ impl Transport<RoleClient> for Stdio {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.input.lock().await.take();
-        self.group.end().await;
+        self.process.end().await;
         Ok(())
     }
 }
@@ -214,62 +217,4 @@ async fn write(input: Option<&mut ChildStdin>, line: &[u8]) -> Result<(), (usize
         }
     }
     input.flush().await.map_err(|error| (sent, error))
-}
-
-/// Passes the lines of a program's standard error on; one that is too long is cut.
-async fn listen(errors: impl AsyncRead + Unpin, listener: Listener, redactor: Redactor) {
-    let mut errors = BufReader::new(errors);
-    let mut line = Vec::new();
-    loop {
-        let Ok(read) = errors.fill_buf().await else { return };
-        let end = read.iter().position(|byte| *byte == b'\n');
-        let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
-        let room = MAX_SAID.saturating_sub(line.len());
-        line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
-        let (used, is_over) = (end.map_or(read.len(), |end| end + 1), read.is_empty());
-        if end.is_some() || (is_over && !line.is_empty()) {
-            listener(&bounded(&redactor.text(&String::from_utf8_lossy(&line)), MAX_SAID));
-            line.clear();
-        }
-        if is_over {
-            return;
-        }
-        errors.consume(used);
-    }
-}
-
-/// A program and all that it started.
-#[derive(Debug)]
-struct Group {
-    leader: Child,
-    /// The number of the group, which is its leader's, until it is killed.
-    number: Option<Pid>,
-}
-
-impl Group {
-    fn of(leader: Child) -> Self {
-        let number = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Self { leader, number }
-    }
-
-    /// Waits a moment for the leader to end by itself, and kills what is left: once nothing is, another group may come
-    /// to bear the number.
-    async fn end(&mut self) -> Option<ExitStatus> {
-        let ended = tokio::time::timeout(GOODBYE, self.leader.wait()).await;
-        self.kill();
-        ended.ok()?.ok()
-    }
-
-    fn kill(&mut self) {
-        if let Some(number) = self.number.take() {
-            // It fails where nothing is left.
-            let _ = kill_process_group(number, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
-    }
 }

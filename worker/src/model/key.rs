@@ -1,9 +1,15 @@
 //! The key that requests carry: read anew for each, so that a rotated or mended Secret counts at once.
 
+use crate::plain_file;
+use crate::redact::MAX_VALUE;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::KeyFile;
 use reqwest::header::HeaderValue;
 use std::io::ErrorKind;
+use std::path::Path;
+
+/// The most that a file with a key may hold: what is round the key, too.
+const MAX_BYTES: u64 = 2 * MAX_VALUE as u64;
 
 /// A key of a Secret that is not there, or is empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,8 +50,12 @@ impl Key {
         let Some(file) = file else { return Ok(Self { secret: String::new() }) };
         let missing = || Error::Missing(SecretMissing { name: file.secret.clone(), key: file.key.clone() });
         // A read of a small file in memory (a Secret is mounted from tmpfs) is not worth a thread.
-        let secret = match std::fs::read_to_string(&file.path) {
-            Ok(text) => text.trim().to_owned(),
+        let opened = plain_file::open(Path::new(&file.path));
+        let secret = match opened.and_then(|opened| plain_file::whole(opened, MAX_BYTES)) {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => text.trim().to_owned(),
+                Err(_) => return Err(unusable(file, "it is no text in UTF-8")),
+            },
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Err(missing());
             }
@@ -122,6 +132,22 @@ mod tests {
         let (_dir, file) = file(Some(content));
         let Err(Error::Unusable { message }) = Key::read(Some(&file)) else { panic!("usable") };
         assert!(message.contains("`token` of the Secret `llm`") && !message.contains("sk-"), "{message}");
+    }
+
+    #[rstest]
+    #[case("/dev/zero", "it is no regular file")]
+    #[case("/", "directory")]
+    fn what_is_no_file_is_not_read(#[case] path: &str, #[case] why: &str) {
+        let file = KeyFile { path: path.to_owned(), secret: "llm".into(), key: "token".into() };
+        let Err(Error::Unusable { message }) = Key::read(Some(&file)) else { panic!("usable") };
+        assert!(message.contains(why), "{message}");
+    }
+
+    #[test]
+    fn a_key_is_read_within_bounds() {
+        let (_dir, file) = file(Some("x".repeat(2 * MAX_VALUE + 1).as_bytes()));
+        let Err(Error::Unusable { message }) = Key::read(Some(&file)) else { panic!("usable") };
+        assert!(message.contains("it is larger than 32768 bytes"), "{message}");
     }
 
     #[test]

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 /// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
 pub const SHORTEST: usize = 8;
 
-/// The most of a value that is looked for, in bytes: what is made ready for it takes some thirty times as much memory.
+/// The most of a value that is looked for, in bytes: what is made ready for it takes some forty times as much memory.
 pub const MAX_VALUE: usize = 16 * 1024;
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// The forms of a value, as a text means them in one notation or another: itself, and in base64. None of a value
-/// that is too short.
+/// The forms of a value, as a text means them in one notation or another: itself, in base64, and in hexadecimal digits.
+/// None of a value that is too short.
 pub(super) fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE).unwrap_or(value);
     if Notation::Plain.meaning(value).len() < SHORTEST {
@@ -23,7 +23,8 @@ pub(super) fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
     // Forms write a space so.
     let with_plus = plain.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect();
     let base64 = (0..3).flat_map(|before| [STANDARD, URL_SAFE].map(|digits| base64(value, before, digits)));
-    let forms = [Notation::Json.meaning(value), plain, with_plus].into_iter().chain(base64);
+    let hex = [b"0123456789abcdef", b"0123456789ABCDEF"].map(|digits| hex(value, digits));
+    let forms = [Notation::Json.meaning(value), plain, with_plus].into_iter().chain(base64).chain(hex);
     forms.filter(|form| form.len() >= SHORTEST).collect()
 }
 
@@ -35,6 +36,11 @@ fn base64(value: &[u8], before: usize, digits: &[u8; 64]) -> Vec<u8> {
     let first = (6 - before * 8 % 6) % 6;
     let whole = (value.len() * 8).saturating_sub(first) / 6;
     (0..whole).filter_map(|n| digits.get(digit(first + n * 6)).copied()).collect()
+}
+
+fn hex(value: &[u8], digits: &[u8; 16]) -> Vec<u8> {
+    let both = value.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    both.filter_map(|digit| digits.get(usize::from(digit)).copied()).collect()
 }
 
 #[cfg(test)]
@@ -67,6 +73,14 @@ mod tests {
     fn short_values_have_no_forms() {
         assert!(of(b"1234567").is_empty() && of(b"1234\n567").is_empty());
         assert!(of(b"12345678").contains(&b"12345678"[..]));
+    }
+
+    #[test]
+    fn hexadecimal_digits_are_a_form() {
+        let forms = of(b"token\xff/:");
+        for form in [&b"746f6b656eff2f3a"[..], b"746F6B656EFF2F3A"] {
+            assert!(forms.contains(form), "{}", String::from_utf8_lossy(form));
+        }
     }
 
     proptest! {

@@ -39,6 +39,13 @@ fn of_one_value_the_first_name_counts() {
 }
 
 #[test]
+fn a_value_in_hexadecimal_digits_is_found_within_others() {
+    let redactor = of(&[("word", "hunter22")]);
+    let text = "0a68756e7465723232ff 68756E7465723232 %368756e7465723232";
+    assert_eq!(redactor.text(text), "0a[redacted: word]ff [redacted: word] [redacted: word]");
+}
+
+#[test]
 fn a_quote_is_one_bounded_line_without_values() {
     let redactor = of(&[("key", "sk-12345")]);
     assert_eq!(redactor.quote("bad\n  key sk-12345!", 300), "bad key [redacted: key]!");

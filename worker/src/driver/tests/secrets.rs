@@ -39,7 +39,7 @@ struct Leaky {
 }
 
 impl Tools for Leaky {
-    async fn list(&self, _within: Duration) -> Result<Vec<ListedTool>, String> {
+    async fn list(&self, _within: Duration) -> Result<Vec<ListedTool>, Unlisted> {
         let tool = |name: &str| ListedTool {
             name: name.into(),
             description: format!("The tool {name} uses {KEY}"),

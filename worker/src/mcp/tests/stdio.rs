@@ -79,17 +79,28 @@ async fn a_call_that_is_late_is_indeterminate_and_the_next_is_answered() {
 }
 
 #[rstest]
-#[case::absent(&["/no/such/program"], "cannot be started")]
-#[case::deaf(&["sh", "-c", "exec <&-; sleep 60"], "its input cannot be written")]
-#[case::gone(&["sh", "-c", "exit 7"], "")]
-#[case::no_name(&[], "it has no name")]
+#[case::absent(&["/no/such/program"], "cannot be started", true)]
+#[case::no_program(&["/etc/passwd"], "cannot be started", true)]
+#[case::deaf(&["sh", "-c", "exec <&-; sleep 60"], "its input cannot be written", false)]
+#[case::gone(&["sh", "-c", "echo one >&2; sleep 600 >/dev/null & exit 7"], "the program ended (exit status: 7) and said last: one", true)]
+#[case::gone_without_a_word(&["sh", "-c", "read -r line; exit 0"], "the program ended (exit status: 0)", true)]
+#[case::killed(&["sh", "-c", "echo a >&2; echo b >&2; echo >&2; printf 'c\\033[2J' >&2; echo >&2; echo d >&2; kill -9 $$"], "said last: b / c [2J / d", true)]
+#[case::talks_on(&["sh", "-c", "echo '{}'; cat >/dev/null"], "it wrote what is no message of MCP", false)]
+#[case::no_name(&[], "it has no name", true)]
 #[tokio::test]
-async fn a_call_that_no_program_could_take_has_failed(#[case] argv: &[&str], #[case] why: &str) {
+async fn a_call_that_no_program_could_take_has_failed(
+    #[case] argv: &[&str],
+    #[case] why: &str,
+    #[case] is_final: bool,
+) {
     let client = program(argv, &Said::default());
     let outcome = call_within(&client, "act", "{}", Duration::from_secs(20)).await;
     let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
     assert!(text.starts_with("The call was not sent") && text.contains(why), "{text}");
-    assert!(matches!(client.list(PLENTY).await, Err(ListError::Unavailable { .. })));
+    let error = client.list(PLENTY).await.unwrap_err();
+    assert!(error.to_string().contains(why), "{error}");
+    assert_eq!(matches!(error, ListError::Dead { .. }), is_final, "{error}");
+    assert!(is_final || matches!(error, ListError::Unavailable { .. }), "{error}");
 }
 
 #[tokio::test]

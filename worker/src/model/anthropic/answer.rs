@@ -66,7 +66,9 @@ pub(super) struct Block {
 /// Reads the body of a successful response.
 pub(in crate::model) fn read(body: &[u8]) -> Result<Answer, NoAnswer> {
     let text = String::from_utf8_lossy(body);
+    // Arguments that nobody can read are the model's fault, and it is told so, as on the other wires: the rest is read.
     let message: Message = serde_json::from_slice(body)
+        .or_else(|error| serde_json::from_str(&raw::without_unreadable(&text)).map_err(|_| error))
         .map_err(|error| NoAnswer::unreadable(format!("it is no message ({error})"), &*text))?;
     if let Some(error) = message.error.filter(|error| !error.is_null()) {
         return Err(NoAnswer::Error(error));

@@ -1,10 +1,28 @@
 //! Finding the arguments of calls in a body as the model wrote them: a parsed value no longer tells whether a key stood
 //! there twice, or what a large number was.
 
-/// The text of `input` of each block, in order; empty where a block has none. The body is known to be JSON.
+use serde_json::Value;
+
+/// The text of `input` of each block, in order; empty where a block has none. Of a body that is no JSON, what seems to be.
 pub(super) fn inputs(body: &str) -> Vec<&str> {
     let content = value_of(body, "content").unwrap_or_default();
     items(content).map(|block| value_of(block, "input").unwrap_or_default()).collect()
+}
+
+/// The body with `{}` for each `input` that no parser takes: a number that no float holds, or what is no JSON at all.
+pub(super) fn without_unreadable(body: &str) -> String {
+    let mut kept = String::with_capacity(body.len());
+    let mut at = 0;
+    for input in inputs(body).into_iter().filter(|input| serde_json::from_str::<Value>(input).is_err()) {
+        // It is a part of the body: where it begins there is told by its place in memory.
+        let begins = input.as_ptr().addr().saturating_sub(body.as_ptr().addr());
+        let Some(before) = body.get(at..begins).filter(|_| !input.is_empty()) else { continue };
+        kept.push_str(before);
+        kept.push_str("{}");
+        at = begins + input.len();
+    }
+    kept.push_str(body.get(at..).unwrap_or_default());
+    kept
 }
 
 /// The last value of a key of an object, as a parser takes it.
@@ -74,7 +92,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rstest::rstest;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[rstest]
     #[case::spaced(r#" { "content" : [ { "input" : { "a" : 1 } , "id":"x" } , {"text":"]}"} ] , "x" : 1 }"#, &[r#"{ "a" : 1 }"#, ""])]
@@ -101,8 +119,18 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(body in "[\\[\\]{}\",:\\\\ a1é]{0,60}") {
+        fn what_cannot_be_read_is_left_out_and_all_else_stays(n in 0..4_usize, readable: bool, text in ".{0,12}") {
+            let blocks: Vec<Value> = (0..n).map(|_| json!({"a": text, "input": {"b": 1}, "c": [text]})).collect();
+            let body = json!({"content": blocks, "z": text}).to_string();
+            let written = body.replace(r#"{"b":1}"#, if readable { r#"{"b":1}"# } else { r#"{"b":1e999}"# });
+            let expected = body.replace(r#"{"b":1}"#, if readable { r#"{"b":1}"# } else { "{}" });
+            prop_assert_eq!(without_unreadable(&written), expected);
+        }
+
+        #[test]
+        fn nothing_panics(body in "[\\[\\]{}\",:\\\\ a1é]{0,60}", input in "[\\[\\]{}\",:\\\\ a1é]{0,20}") {
             let _ = inputs(&body);
+            let _ = without_unreadable(&format!(r#"{{"content":[{{"input":{input}}}{body}"#));
         }
     }
 }

@@ -60,6 +60,9 @@ fn an_answer_that_the_filter_stopped_is_none() {
 #[case::a_key_twice(r#"{"amount":1,"amount":900}"#)]
 #[case::a_number_that_is_not_exact(r#"{"order":18446744073709551616}"#)]
 #[case::no_object("[1]")]
+#[case::a_number_that_no_float_holds(r#"{"amount":1e400}"#)]
+#[case::no_json(r#"{"amount":01}"#)]
+#[case::deeper_than_a_parser_goes(&format!(r#"{{"a":{}{}}}"#, "[".repeat(200), "]".repeat(200)))]
 #[case::too_deep(&format!(r#"{{"a":{}{}}}"#, "[".repeat(40), "]".repeat(40)))]
 fn arguments_are_handed_on_as_they_are_and_shown_to_the_model_as_it_wrote_them(#[case] input: &str) {
     let body = format!(r#"{{"content":[{{"type":"tool_use","id":"a","name":"f","input":{input}}}]}}"#);

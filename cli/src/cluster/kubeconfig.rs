@@ -1,0 +1,49 @@
+//! Reading kubeconfigs: those that kubectl reads, of bounded size, and none that never ends.
+
+use crate::source;
+use kube::config::{Kubeconfig, KubeconfigError};
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The largest kubeconfig that is read, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The kubeconfig that is named; without one, those of `KUBECONFIG`, or the one in the home directory.
+///
+/// # Errors
+/// If one cannot be read, or is none.
+pub(super) fn read(named: Option<&Path>) -> Result<Kubeconfig, KubeconfigError> {
+    let files = match named {
+        Some(file) => vec![file.to_owned()],
+        None => usual(),
+    };
+    let mut files = files.iter().peekable();
+    if files.peek().is_none() {
+        return Err(KubeconfigError::FindPath);
+    }
+    files.try_fold(Kubeconfig::default(), |read, file| read.merge(of_file(file)?))
+}
+
+/// Where kubectl looks.
+fn usual() -> Vec<PathBuf> {
+    let listed = env::var_os("KUBECONFIG").unwrap_or_default();
+    let listed: Vec<PathBuf> = env::split_paths(&listed).filter(|file| !file.as_os_str().is_empty()).collect();
+    let at_home = || env::home_dir().map(|home| home.join(".kube/config"));
+    if listed.is_empty() { at_home().into_iter().collect() } else { listed }
+}
+
+fn of_file(file: &Path) -> Result<Kubeconfig, KubeconfigError> {
+    let unreadable = |error| KubeconfigError::ReadConfig(error, file.to_owned());
+    if source::is_handed_over(file) {
+        let text = source::whole(file, MAX_BYTES).map_err(unreadable)?;
+        let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;
+        return Kubeconfig::from_yaml(&text);
+    }
+    let bytes = source::opened(file).and_then(|file| file.metadata()).map_err(unreadable)?.len();
+    if bytes > MAX_BYTES {
+        return Err(unreadable(io::Error::other(format!("it is larger than {MAX_BYTES} bytes"))));
+    }
+    // It finds the files that are named there, beside it.
+    Kubeconfig::read_from(file)
+}

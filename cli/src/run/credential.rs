@@ -1,0 +1,150 @@
+//! Credentials on a command line, as far as their names tell. What a Job is begun with is kept in clear, so that it can go
+//! on: a URL or an argument that hands one over is refused.
+
+use bloomery_crds::resources::names_user;
+
+/// How the names of credentials end, in lower case and without what stands between their words.
+const ENDS: [&str; 15] = [
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "subscriptionkey",
+    "signature",
+    "credential",
+    "credentials",
+    "authorization",
+    "jwt",
+    "bearer",
+];
+
+/// Names that mean a credential in a query; programs call other things so in their options.
+const OF_QUERIES: [&str; 6] = ["key", "sig", "auth", "pass", "pwd", "code"];
+
+/// What a URL holds of a credential, as the end of a sentence without the value: a user or a password, or a value in its
+/// query or its fragment that bears the name of one.
+pub fn in_url(url: &str) -> Option<String> {
+    if names_user(url) {
+        return Some("names a user or a password".to_owned());
+    }
+    let (_, beside) = url.split_once(['?', '#'])?;
+    let pairs = beside.split(['?', '#', '&']).filter_map(|pair| pair.split_once('='));
+    let name = pairs.filter(|(_, value)| is_value(value)).map(|(name, _)| name);
+    let held = name.into_iter().find(|name| is_credential(name) || OF_QUERIES.contains(&letters(name).as_str()))?;
+    Some(format!("holds `{held}`, a credential by its name"))
+}
+
+/// The first of a program's arguments that hands a credential over, as the end of a sentence that begins with "the
+/// argument" and does not tell the value.
+pub fn in_arguments(arguments: &[String]) -> Option<String> {
+    let mut rest = arguments.iter().zip(1..).peekable();
+    while let Some((argument, place)) = rest.next() {
+        let (name, value) = match argument.split_once(['=', ':']) {
+            Some((name, value)) => (name, Some(value)),
+            None if argument.starts_with('-') => (argument.as_str(), rest.peek().map(|(next, _)| next.as_str())),
+            None => (argument.as_str(), None),
+        };
+        let value = value.filter(|value| is_value(value) && !value.starts_with('-'));
+        if value.is_some() && is_option(name) && is_credential(name) {
+            return Some(format!("`{name}` hands over a credential"));
+        }
+        let urls =
+            argument.split(|c: char| c.is_whitespace() || "\"'`".contains(c)).filter(|word| word.contains("://"));
+        if let Some(held) = urls.filter(|url| !names_only_a_user(url)).find_map(in_url) {
+            return Some(format!("{place} {held}"));
+        }
+    }
+    None
+}
+
+/// Whether it may be a value: not nothing, and no reference that a program or a shell replaces.
+fn is_value(text: &str) -> bool {
+    !text.is_empty() && !text.contains('$')
+}
+
+/// Whether it may be the name of an option, a variable or a header, and no other text.
+fn is_option(name: &str) -> bool {
+    !name.starts_with("--no-") && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}
+
+fn is_credential(name: &str) -> bool {
+    let letters = letters(name);
+    ENDS.iter().any(|end| letters.ends_with(end))
+}
+
+fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Whether what stands before the host is a user alone, as in `ssh://git@host`, or has a reference for a password.
+fn names_only_a_user(url: &str) -> bool {
+    let user = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next()?.rsplit_once('@'));
+    user.is_some_and(|(user, _)| user.split_once(':').is_none_or(|(_, password)| !is_value(password)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("http://h/mcp", None)]
+    #[case("http://h/mcp?", None)]
+    #[case("http://h/mcp?api-version=2024-10-21&max_tokens=5&page=2", None)]
+    #[case("http://h/mcp?token=", None)]
+    #[case("http://h/mcp?token=$TOKEN", None)]
+    #[case("http://h/token=x", None)]
+    #[case("http://h/mcp?monkey=x&sortkey=x", None)]
+    #[case("http://u@h/mcp", Some("names a user or a password"))]
+    #[case("http://h/mcp?token=x", Some("holds `token`, a credential by its name"))]
+    #[case("http://h?a=b&Access-Token=x", Some("holds `Access-Token`, a credential by its name"))]
+    #[case("http://h/#key=x", Some("holds `key`, a credential by its name"))]
+    #[case("http://h/?a#x?clientSecret=x", Some("holds `clientSecret`, a credential by its name"))]
+    #[case("http://h/?sv=1&sig=x", Some("holds `sig`, a credential by its name"))]
+    fn a_url_holds_a_credential_by_its_name(#[case] url: &str, #[case] says: Option<&str>) {
+        assert_eq!(in_url(url).as_deref(), says);
+    }
+
+    #[rstest]
+    #[case(&["--verbose", "--port", "80", "--key", "server.pem", "--auth", "none"], None)]
+    #[case(&["--token-file", "x", "--password-stdin", "x", "--no-password", "x"], None)]
+    #[case(&["-e", "GITHUB_TOKEN", "image"], None)]
+    #[case(&["--token", "--verbose"], None)]
+    #[case(&["--token"], None)]
+    #[case(&["--header", "Authorization:${AUTH}", "--token=$TOKEN"], None)]
+    #[case(&["-c", "exec server --token \"$TOKEN\""], None)]
+    #[case(&["-c", "answer '{\"token\":\"x\"}'"], None)]
+    #[case(&["--from", "git+ssh://git@github.com/a/b"], None)]
+    #[case(&["postgres://me:${PASSWORD}@db/orders"], None)]
+    #[case(&["-c", "exec curl \"https://h/mcp?token=$TOKEN\""], None)]
+    #[case(&["--token", "x"], Some("`--token` hands over a credential"))]
+    #[case(&["a", "--apiKey=x"], Some("`--apiKey` hands over a credential"))]
+    #[case(&["-e", "SLACK_BOT_TOKEN=x"], Some("`SLACK_BOT_TOKEN` hands over a credential"))]
+    #[case(&["--header", "X-Api-Key: x"], Some("`X-Api-Key` hands over a credential"))]
+    #[case(&["a", "postgres://me:x@db/orders"], Some("2 names a user or a password"))]
+    #[case(&["-c", "exec curl 'https://h/mcp?token=x'"], Some("2 holds `token`, a credential by its name"))]
+    fn an_argument_hands_a_credential_over_by_its_name(#[case] arguments: &[&str], #[case] says: Option<&str>) {
+        let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        assert_eq!(in_arguments(&arguments).as_deref(), says);
+    }
+
+    #[test]
+    fn no_value_is_told() {
+        let value = "hunter22".to_owned();
+        for name in ["api_key", "TOKEN", "X-Auth-Token", "password"] {
+            let told = [
+                in_url(&format!("https://h/mcp?{name}={value}")),
+                in_arguments(&[format!("--{name}"), value.clone()]),
+                in_arguments(&[format!("{name}={value}")]),
+                in_arguments(&[format!("x://{name}:{value}@h")]),
+            ];
+            for told in told {
+                assert!(told.as_ref().is_some_and(|told| !told.contains(&value)), "{name}: {told:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The limits of a run: what `--limit` says, and what comes of it.
+
+use crate::exit::{Faults, Trouble};
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::v1alpha1::{Limits, seconds};
+use serde_json::{Map, Value};
+
+/// Limits as the command line has them, read as those of a Job's manifest are.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Trouble> {
+    let mut faults = Faults::default();
+    let read: Vec<_> = given.iter().map(|(name, value)| faults.sift(limit(name, value))).collect();
+    let Some(limits) = read.into_iter().collect::<Option<Map<String, Value>>>() else { return Err(faults.told()) };
+    if limits.is_empty() {
+        return Ok(None);
+    }
+    typed(limits, "--limit").map(Some)
+}
+
+/// What is said of the limits that are above the Skill's: as on a cluster, the Skill's hold.
+pub fn above(asked: Option<&Limits>, hold: &EffectiveLimits) -> Vec<String> {
+    let Some(Limits { steps, tool_calls, tokens, duration }) = asked else { return Vec::new() };
+    let each = [
+        ("steps", steps.map(u64::from), hold.steps.into(), ""),
+        ("toolCalls", tool_calls.map(u64::from), hold.tool_calls.into(), ""),
+        ("tokens", *tokens, hold.tokens, ""),
+        ("duration", duration.as_ref().map(seconds), hold.duration_seconds, "s"),
+    ];
+    let above = each.into_iter().filter_map(|(name, asked, holds, unit)| Some((name, asked?, holds, unit)));
+    above
+        .filter(|(_, asked, holds, _)| asked > holds)
+        .map(|(name, asked, holds, unit)| {
+            format!(
+                "--limit {name}={asked}{unit}: {holds}{unit} holds, which is the Skill's: a run may only lower it. The \
+                 Skill's `engine.limits` says more"
+            )
+        })
+        .collect()
+}
+
+fn typed(limits: Map<String, Value>, of: &str) -> Result<Limits, Trouble> {
+    serde_json::from_value(Value::Object(limits)).map_err(|error| Trouble::usage(format!("{of}: {error}")))
+}
+
+fn limit(name: &str, value: &str) -> Result<(String, Value), Trouble> {
+    const KNOWN: [&str; 4] = ["steps", "toolCalls", "tokens", "duration"];
+    if !KNOWN.contains(&name) {
+        let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
+        return Err(Trouble::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
+    }
+    let nothing = || Trouble::usage(format!("--limit {name}: nothing could be done"));
+    if value.starts_with('-') {
+        return Err(nothing());
+    }
+    let value = value.parse::<u64>().map_or_else(|_| Value::from(value), Value::from);
+    if value == 0 {
+        return Err(nothing());
+    }
+    let limit = (name.to_owned(), value);
+    let read = typed(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
+    if read.duration.is_some_and(|duration| seconds(&duration) == 0) { Err(nothing()) } else { Ok(limit) }
+}
