@@ -30,12 +30,14 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Trouble
     let mut telling = begun(dir, format, follow)?;
     let mut out = io::stdout().lock();
     loop {
-        let Told { lines, is_over, read } = telling.go_on();
+        let Told { lines, read } = telling.go_on();
         if !output::write(&mut out, &lines)? {
             return Ok(Exit::Good);
         }
-        read.map_err(|error| told(&error))?;
-        if is_over || !follow {
+        if read.map_err(|error| told(&error))? {
+            continue;
+        }
+        if telling.is_over() || !follow {
             return Ok(Exit::Good);
         }
         std::thread::sleep(EVERY);

@@ -111,6 +111,8 @@ pub enum Reason {
     AwaitingReply,
     /// A reply answers no open question.
     UnknownQuestion,
+    /// The Job ended before a reply was heard.
+    JobEnded,
     /// The Job is being cancelled.
     Cancelling,
     /// A person cancelled the Job.
@@ -203,6 +205,15 @@ pub fn merge(standing: &[Condition], seen: &[Observation], generation: Option<i6
     merged
 }
 
+/// Puts one condition among those that stand; all others stay.
+pub fn put(standing: &[Condition], seen: &Observation, generation: Option<i64>, now: &Time) -> Vec<Condition> {
+    let name: &'static str = seen.kind.into();
+    let mut merged: Vec<Condition> = standing.iter().filter(|old| old.type_ != name).cloned().collect();
+    merged.push(condition(seen, standing, generation, now));
+    merged.sort_by(|a, b| a.type_.cmp(&b.type_));
+    merged
+}
+
 /// The condition of a type, where there is one.
 pub fn find(conditions: &[Condition], kind: ConditionType) -> Option<&Condition> {
     let name: &'static str = kind.into();
@@ -246,6 +257,18 @@ mod tests {
         let seen = Health::Reconciling(Reason::Starting, "pod made".into()).observations();
         let first = merge(&[], &seen, Some(1), &time(1));
         assert_eq!(merge(&first, &seen, Some(1), &time(9)), first);
+    }
+
+    #[test]
+    fn one_condition_is_put_among_those_that_stand() {
+        let first = merge(&[], &Health::Ready(Reason::Succeeded, "a".into()).observations(), Some(1), &time(1));
+        let stray = |message: &str| Observation::fails(ConditionType::RepliesTaken, Reason::JobEnded, message);
+        let second = put(&first, &stray("x"), Some(2), &time(2));
+        assert_eq!((&second[0], second.len()), (&first[0], 2));
+        let third = put(&second, &stray("y"), Some(3), &time(3));
+        let told = find(&third, ConditionType::RepliesTaken).unwrap();
+        assert_eq!((told.message.as_str(), &told.last_transition_time, third.len()), ("y", &time(2), 2));
+        assert_eq!(put(&third, &stray("y"), Some(3), &time(9)), third);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use crate::canonical::Digest;
 use crate::outcome::{Outcome, Phase};
 use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
-use crate::v1alpha1::{Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress};
+use crate::v1alpha1::{
+    AskedQuestion, Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress,
+};
 use serde::{Deserialize, Serialize};
 
 /// The path of the report endpoint.
@@ -208,12 +210,19 @@ pub struct TerminationMessage {
     /// What was spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The questions that wait for a person, where the pod ended because of them and the message holds them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<AskedQuestion>,
+    /// How many of the Job's replies the conversation has heard.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replies_heard: u32,
     /// Whether the operator had acknowledged all of it.
     pub acked: bool,
 }
 
 impl TerminationMessage {
-    /// Writes the message so that it fits what the kubelet keeps, shortening the sentence for people.
+    /// Writes the message so that it fits what the kubelet keeps: the sentence for people is shortened, and questions are left
+    /// out, which the log has.
     pub fn to_text(&self) -> Result<String, serde_json::Error> {
         let text = serde_json::to_string(self)?;
         if text.len() <= MAX_TERMINATION_MESSAGE {
@@ -223,6 +232,7 @@ impl TerminationMessage {
         if let Some(outcome) = &mut short.outcome {
             outcome.message = bounded(&outcome.message, 256);
         }
+        short.questions = Vec::new();
         serde_json::to_string(&short)
     }
 
@@ -253,11 +263,41 @@ mod tests {
             outcome: Some(Outcome::new(OutcomeCode::GateFailed, "\u{1}".repeat(1024))),
             log: Some(LogPosition { path: "jobs/x".into(), events: 9, head: Digest::of_bytes(b"") }),
             usage: Some(Usage::default()),
+            questions: Vec::new(),
+            replies_heard: 2,
             acked: false,
         };
         let text = message.to_text().unwrap();
         assert!(text.len() <= MAX_TERMINATION_MESSAGE, "{}", text.len());
         assert_eq!(TerminationMessage::from_text(&text).unwrap().outcome.unwrap().code, OutcomeCode::GateFailed);
         assert_eq!(TerminationMessage::from_text("thread main panicked"), None);
+    }
+
+    #[test]
+    fn questions_stand_in_a_termination_message_as_long_as_it_holds_them_all() {
+        let asks = |text: &str, count: usize| {
+            let question = AskedQuestion { id: "q-1".into(), text: text.into(), ..AskedQuestion::default() };
+            let message = TerminationMessage {
+                job: "u".repeat(36),
+                attempt: 3,
+                epoch: Some(3),
+                end: End::Parked(ParkReason::Reply),
+                outcome: None,
+                log: Some(LogPosition { path: "jobs/x".into(), events: 9, head: Digest::of_bytes(b"") }),
+                usage: Some(Usage::default()),
+                questions: vec![question; count],
+                replies_heard: 32,
+                acked: false,
+            };
+            let text = message.to_text().unwrap();
+            assert!(text.len() <= MAX_TERMINATION_MESSAGE, "{}", text.len());
+            let read = TerminationMessage::from_text(&text).unwrap();
+            assert_eq!((read.replies_heard, &read.end), (32, &message.end));
+            read.questions.len()
+        };
+        assert_eq!(asks("Which order?", 8), 8);
+        assert_eq!(asks(&"t".repeat(1024), 3), 3);
+        assert_eq!(asks(&"t".repeat(1024), 8), 0);
+        assert_eq!(asks(&"\u{1}".repeat(1024), 1), 0);
     }
 }

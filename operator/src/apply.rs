@@ -162,6 +162,11 @@ impl Applier {
 
     /// Deletes an object, if it is still the one that is meant.
     pub async fn delete<K: Object>(&self, metadata: &ObjectMeta) -> Result<(), Error> {
+        self.delete_within::<K>(metadata, None).await
+    }
+
+    /// The same, with so many seconds to end, where that is not to be the object's own matter.
+    pub async fn delete_within<K: Object>(&self, metadata: &ObjectMeta, grace: Option<u32>) -> Result<(), Error> {
         let (Some(namespace), Some(name), Some(uid)) = (&metadata.namespace, &metadata.name, &metadata.uid) else {
             return Ok(());
         };
@@ -170,6 +175,7 @@ impl Applier {
         }
         let parameters = DeleteParams {
             preconditions: Some(Preconditions { uid: Some(uid.clone()), resource_version: None }),
+            grace_period_seconds: grace,
             ..DeleteParams::background()
         };
         self.metrics.wrote(&K::kind(&()), "delete");

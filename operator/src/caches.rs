@@ -4,9 +4,10 @@
 //! kept small: objects of ours only where that is possible, and without the fields that nobody here reads.
 
 mod cache;
+mod index;
 mod trim;
 
-pub use cache::{Cache, Change};
+pub use cache::{Cache, Change, Keep};
 
 use crate::approval::guard::{Binding, Policy};
 use bloomery_crds::names;
@@ -28,11 +29,11 @@ pub type Guarded<K> = DeserializeGuard<K>;
 pub struct Caches {
     /// All Skills.
     pub skills: Cache<Guarded<Skill>>,
-    /// All Jobs (`skilljobs`).
+    /// All Jobs (`skilljobs`), found by the name of the Job that they continue.
     pub jobs: Cache<Guarded<Job>>,
     /// All Models.
     pub models: Cache<Guarded<Model>>,
-    /// All Approvals, without what is told of the call.
+    /// All Approvals, without what is told of the call; found by the UID of their Job.
     pub approvals: Cache<Guarded<Approval>>,
     /// The admission policy that checks decisions, as it is stored.
     pub policies: Cache<Policy>,
@@ -50,7 +51,7 @@ pub struct Caches {
     pub claims: Cache<PersistentVolumeClaim>,
     /// Pods of ours: workers, and those of MCP servers. Without environment, volumes and the Job's part.
     pub pods: Cache<Pod>,
-    /// All namespaces: their names, and whether they are suspended.
+    /// All namespaces: their names, and whether they are suspended, of which alone is told.
     pub namespaces: Cache<PartialObjectMeta<Namespace>>,
 }
 
@@ -71,19 +72,19 @@ impl Caches {
         let of_policy = || everything().fields(&format!("metadata.name={policy}"));
         let mut feeds = Vec::new();
         let caches = Self {
-            skills: cache(client, everything(), trim::metadata, &mut feeds),
-            jobs: cache(client, everything(), trim::metadata, &mut feeds),
-            models: cache(client, everything(), trim::metadata, &mut feeds),
-            approvals: cache(client, everything(), trim::approval, &mut feeds),
-            policies: cache(client, of_policy(), trim::metadata, &mut feeds),
-            bindings: cache(client, of_policy(), trim::metadata, &mut feeds),
-            revisions: cache(client, revisions, trim::metadata, &mut feeds),
-            service_accounts: cache(client, ours(), trim::metadata, &mut feeds),
-            deployments: cache(client, ours(), trim::metadata, &mut feeds),
-            services: cache(client, everything(), trim::service, &mut feeds),
-            claims: cache(client, everything(), trim::claim, &mut feeds),
-            pods: cache(client, ours(), trim::pod, &mut feeds),
-            namespaces: cache(client, everything(), trim::namespace, &mut feeds),
+            skills: cache(client, everything(), Keep::trimmed(trim::metadata), &mut feeds),
+            jobs: cache(client, everything(), Keep::trimmed(trim::metadata).found_by(continued), &mut feeds),
+            models: cache(client, everything(), Keep::trimmed(trim::metadata), &mut feeds),
+            approvals: cache(client, everything(), Keep::trimmed(trim::approval).found_by(job_of), &mut feeds),
+            policies: cache(client, of_policy(), Keep::trimmed(trim::metadata), &mut feeds),
+            bindings: cache(client, of_policy(), Keep::trimmed(trim::metadata), &mut feeds),
+            revisions: cache(client, revisions, Keep::trimmed(trim::metadata), &mut feeds),
+            service_accounts: cache(client, ours(), Keep::trimmed(trim::metadata), &mut feeds),
+            deployments: cache(client, ours(), Keep::trimmed(trim::metadata), &mut feeds),
+            services: cache(client, everything(), Keep::trimmed(trim::service), &mut feeds),
+            claims: cache(client, everything(), Keep::trimmed(trim::claim), &mut feeds),
+            pods: cache(client, ours(), Keep::trimmed(trim::pod), &mut feeds),
+            namespaces: cache(client, everything(), Keep::trimmed(trim::namespace).telling(turns), &mut feeds),
         };
         (caches, futures::stream::select_all(feeds).boxed())
     }
@@ -125,18 +126,35 @@ impl Caches {
     /// Whether no pod of a Job is to run in a namespace ([`names::ANNOTATION_SUSPEND`]).
     pub fn is_suspended(&self, namespace: &str) -> bool {
         let known = self.namespaces.store().get(&ObjectRef::new(namespace));
-        known.is_some_and(|known| {
-            known.annotations().get(names::ANNOTATION_SUSPEND).is_some_and(|suspended| suspended == "true")
-        })
+        known.is_some_and(|known| is_suspended(&known))
     }
 }
 
+fn is_suspended(namespace: &PartialObjectMeta<Namespace>) -> bool {
+    namespace.annotations().get(names::ANNOTATION_SUSPEND).is_some_and(|suspended| suspended == "true")
+}
+
+/// Whether a namespace is suspended from now on, or no longer.
+fn turns(before: &PartialObjectMeta<Namespace>, after: &PartialObjectMeta<Namespace>) -> bool {
+    is_suspended(before) != is_suspended(after)
+}
+
+/// The UID of the Job that an Approval is of.
+fn job_of(approval: &Guarded<Approval>) -> Option<String> {
+    approval.0.as_ref().ok().map(|approval| approval.spec.job_uid.clone())
+}
+
+/// The name of the Job that a Job continues.
+fn continued(job: &Guarded<Job>) -> Option<String> {
+    job.0.as_ref().ok()?.spec.continues.clone()
+}
+
 /// The cache of a kind in all namespaces; what feeds it joins `feeds`.
-fn cache<K>(client: &Client, config: watcher::Config, trim: fn(&mut K), feeds: &mut Vec<Feed>) -> Cache<K>
+fn cache<K>(client: &Client, config: watcher::Config, keep: Keep<K>, feeds: &mut Vec<Feed>) -> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    let (cache, feed) = Cache::new(Api::all(client.clone()), config, trim);
+    let (cache, feed) = Cache::new(Api::all(client.clone()), config, keep);
     feeds.push(feed);
     cache
 }

@@ -15,6 +15,7 @@ pub(crate) mod fixtures;
 pub mod interests;
 pub mod pace;
 pub mod pods;
+pub mod replies;
 pub mod start;
 pub mod status;
 mod tell;
@@ -26,6 +27,7 @@ use crate::caches::Guarded;
 use crate::context::Context;
 use crate::controller::{Controller, Wake, labelled, wakes};
 use crate::error::Error;
+use applied::Applied;
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Model, Skill};
@@ -97,6 +99,7 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     // pure
     let stamp = Stamp { now: Time(now), generation: seen.job.metadata.generation };
     let next = status::next(&seen.status, &applied, &stamp);
+    let next = if applied == Applied::Deleted { next } else { replies::told(next, &seen.job.spec, &stamp) };
     // API server
     let again = write(&context, &memory.pace, &seen, &next, again).await?;
     census::waited(&context.metrics, &seen.status, &next, now);
@@ -153,6 +156,7 @@ fn sources(context: &Context, memory: &Arc<Memory>) -> Vec<BoxStream<'static, Wa
     vec![
         wakes(caches.jobs.changes(), jobs, on_job),
         wakes(caches.jobs.changes(), jobs, interested(memory, Kind::Job, |job: &Guarded<Job>| Some(job.name_any()))),
+        wakes(caches.jobs.changes(), jobs, continued_by),
         wakes(caches.pods.changes(), jobs, |pod| labelled(pod, names::LABEL_JOB)),
         wakes(caches.approvals.changes(), jobs, of_approval),
         wakes(caches.policies.changes(), jobs, all_that_wait(jobs)),
@@ -189,12 +193,18 @@ fn of_approval(approval: &Guarded<Approval>) -> Vec<Wake<Job>> {
     vec![ObjectRef::new(&approval.spec.job).within(namespace)]
 }
 
+/// The Job that another one continues: it may be let go once that one has begun.
+fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
+    let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
+    job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
+}
+
 /// The Jobs that wait for people: whether they can be asked has changed.
 fn all_that_wait<C>(jobs: &Store<Guarded<Job>>) -> impl Fn(&C) -> Vec<Wake<Job>> + Send + 'static {
     all_that(jobs, |_, _, status| status.is_some_and(|status| status.phase == Some(Phase::AwaitingApproval)))
 }
 
-/// The Jobs of a namespace that have not ended: whether it is suspended may have changed.
+/// The Jobs of a namespace that have not ended: whether it is suspended has changed, for nothing else of it is told.
 fn all_that_go_on(
     jobs: &Store<Guarded<Job>>,
 ) -> impl Fn(&PartialObjectMeta<Namespace>) -> Vec<Wake<Job>> + Send + 'static {

@@ -150,7 +150,8 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     if let Some(hold) = hold {
         reporter.held(hold);
     }
-    ending::tell(exit, projection, part, &args.termination_log, (number, reporter, &stop)).await;
+    let teller = (number, reporter, &stop);
+    ending::tell(exit, projection, part, &args.termination_log, teller, &inputs.redactor).await;
     Ok(exit)
 }
 

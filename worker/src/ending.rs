@@ -1,11 +1,13 @@
 //! The end of a pod: what is kept in memory, told to the operator, and left for the kubelet.
 
 use crate::driver::Exit;
+use crate::redact::Redactor;
 use crate::report::Reporter;
 use crate::stop::Stop;
-use bloomery_crds::report::{End, MAX_TERMINATION_MESSAGE, Projection, TerminationMessage};
+use bloomery_crds::report::{End, MAX_TERMINATION_MESSAGE, ParkReason, Projection, TerminationMessage};
 use bloomery_crds::run::JobPart;
 use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::AskedQuestion;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,8 +25,10 @@ pub async fn tell(
     part: &JobPart,
     file: &Path,
     (epoch, reporter, stop): (u64, Reporter, &Stop),
+    redactor: &Redactor,
 ) {
     let mut message = message(exit, &projection, part, epoch);
+    message.questions = redacted(&message.questions, redactor);
     leave(&message, file);
     if exit == Exit::Superseded {
         return;
@@ -58,6 +62,8 @@ fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> T
         outcome: None,
         log: None,
         usage: None,
+        questions: Vec::new(),
+        replies_heard: 0,
         acked: false,
     };
     message.end = match exit {
@@ -69,7 +75,19 @@ fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> T
     message.outcome.clone_from(&projection.outcome);
     message.log = Some(projection.log.clone());
     message.usage = Some(projection.usage.clone());
+    message.replies_heard = projection.replies_heard;
+    if exit == Exit::Parked(ParkReason::Reply) {
+        message.questions =
+            projection.waiting_for.as_ref().map(|waiting| waiting.questions.clone()).unwrap_or_default();
+    }
     message
+}
+
+/// The questions without secrets; none where they cannot be read any more afterwards.
+fn redacted(questions: &[AskedQuestion], redactor: &Redactor) -> Vec<AskedQuestion> {
+    let Ok(mut text) = serde_json::to_value(questions) else { return Vec::new() };
+    redactor.json(&mut text);
+    serde_json::from_value(text).unwrap_or_default()
 }
 
 fn leave(message: &TerminationMessage, file: &Path) {

@@ -40,17 +40,16 @@ pub struct Telling {
     segments: Segments<Disk>,
     chain: Chain,
     printer: Printer,
+    is_over: bool,
 }
 
-/// What was told at once.
+/// What was told at once: a segment, for a whole log may be larger than the memory.
 #[derive(Debug)]
 pub struct Told {
     /// The lines.
     pub lines: String,
-    /// Whether they end the conversation.
-    pub is_over: bool,
-    /// Whether the log could be read to its end.
-    pub read: Result<(), log::Error>,
+    /// Whether there was a segment, so that there may be another; what stands before a break is told, too.
+    pub read: Result<bool, log::Error>,
 }
 
 impl Telling {
@@ -62,19 +61,24 @@ impl Telling {
     pub fn begin(dir: PathBuf, format: Format) -> Result<Option<Self>, Error> {
         let Some(chain) = chain(&dir)? else { return Ok(None) };
         let printer = Printer::new(format, Box::new(io::sink()));
-        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer }))
+        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer, is_over: false }))
     }
 
-    /// Tells what has come since the last time.
+    /// Tells the next segment.
     pub fn go_on(&mut self) -> Told {
-        let (mut lines, mut is_over) = (String::new(), false);
-        let printer = &mut self.printer;
-        let read = self.segments.read_lines(&mut self.chain, |line, entry| {
-            is_over |= matches!(entry.event, Event::Finished { .. });
+        let Self { segments, chain, printer, is_over } = self;
+        let mut lines = String::new();
+        let read = segments.read_segment(chain, &mut |line, entry| {
+            *is_over |= matches!(entry.event, Event::Finished { .. });
             let gist = printer.gist(entry);
             printer.put(&mut lines, &gist, line);
         });
-        Told { lines, is_over, read }
+        Told { lines, read }
+    }
+
+    /// Whether what was told ends the conversation.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 }
 
@@ -84,10 +88,15 @@ impl Telling {
 /// If there is none, or it is broken: what stands before the break is told.
 pub fn tell(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Error> {
     let mut telling = Telling::begin(dir.to_owned(), format)?.ok_or_else(|| Error::Nothing(dir.to_owned()))?;
-    let Told { lines, read, .. } = telling.go_on();
-    match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Out(error)),
-        _ => Ok(read?),
+    loop {
+        let Told { lines, read } = telling.go_on();
+        match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) if read? => {}
+            Ok(()) => return Ok(()),
+            // Nobody reads on.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            Err(error) => return Err(Error::Out(error)),
+        }
     }
 }
 
@@ -160,6 +169,45 @@ mod tests {
         let mut out = Vec::new();
         assert!(matches!(tell(dir.path(), Format::Json, &mut out), Err(Error::Log(_))));
         assert_eq!(String::from_utf8(out).unwrap(), lines[..2].concat());
+    }
+
+    /// Remembers how much was written at once, and is closed after some writes.
+    struct Pipe(Vec<usize>, usize);
+
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.0.len() == self.1 {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            self.0.push(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn no_more_than_a_segment_is_held_and_none_is_read_for_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut chain = Chain::new("urn:job:1".to_owned());
+        let mut lengths = Vec::new();
+        for n in 0..5 {
+            let stamp = Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+            let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, n) }, stamp).unwrap();
+            std::fs::write(dir.path().join(segment::name(u64::from(n) + 1)), line.clone() + "\n").unwrap();
+            lengths.push(line.len() + 1);
+        }
+        let mut pipe = Pipe(Vec::new(), usize::MAX);
+        tell(dir.path(), Format::Json, &mut pipe).unwrap();
+        assert_eq!(pipe.0, lengths);
+        // What comes after nobody reads any more is not even looked at.
+        std::fs::write(dir.path().join(segment::name(4)), "broken").unwrap();
+        let mut closed = Pipe(Vec::new(), 2);
+        tell(dir.path(), Format::Json, &mut closed).unwrap();
+        assert_eq!(closed.0, lengths[..2]);
+        assert!(tell(dir.path(), Format::Json, &mut Pipe(Vec::new(), usize::MAX)).is_err());
     }
 
     #[test]

@@ -10,10 +10,11 @@ use crate::exit::{Exit, Trouble};
 use crate::plain;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
 use bloomery_crds::v1alpha1::Job;
-use build::Template;
+use build::{DEADLINE, Template};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, ResourceExt};
+use std::time::Duration;
 
 /// How a reader pod is found to be at work, or never to be.
 enum Life {
@@ -82,20 +83,36 @@ async fn template(desk: &Desk, image: Option<String>) -> Result<Template, Troubl
     }
 }
 
+/// How the pod is found, where that says how it goes on.
+fn life(pod: Option<&Pod>) -> Option<Life> {
+    match pod {
+        None => Some(Life::Gone),
+        Some(pod) if logs::has_begun(pod) => Some(Life::Begun),
+        Some(pod) => build::stuck(pod).map(Life::Stuck),
+    }
+}
+
 /// Prints what the pod prints, and says how it ended.
 async fn printed(desk: &Desk, name: &str) -> Result<Exit, Trouble> {
     let watched: Api<Pod> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
     let only = watch::Selector::name(name);
-    let life = watch::until(&watched, &only, |pods| match pods.get(name) {
-        None => Some(Life::Gone),
-        Some(pod) if logs::has_begun(pod) => Some(Life::Begun),
-        Some(pod) => build::stuck(pod).map(Life::Stuck),
+    let mut unscheduled = None;
+    let life = watch::until(&watched, &only, |pods| {
+        let pod = pods.get(name);
+        unscheduled = pod.and_then(build::unscheduled);
+        life(pod)
     });
+    // A pod that no node has taken has no deadline of its own.
+    let life = tokio::time::timeout(Duration::from_secs(DEADLINE.into()), life).await;
+    let stuck = |why: &str| Err(Trouble::failed(format!("the reader pod {name} cannot begin: {why}")));
     let rights = || ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
     let watching = format!("watching the reader pod {name}");
-    match life.await {
+    let Ok(life) = life else {
+        return stuck(&unscheduled.unwrap_or_else(|| format!("it has not begun within {DEADLINE} s")));
+    };
+    match life {
         Ok(Life::Begun) => {}
-        Ok(Life::Stuck(why)) => return Err(Trouble::failed(format!("the reader pod {name} cannot begin: {why}"))),
+        Ok(Life::Stuck(why)) => return stuck(&why),
         Ok(Life::Gone) => return Err(Trouble::failed(format!("the reader pod {name} is gone before it has begun"))),
         Err(error) => return Err(desk.cluster.refused(&watching, &error, rights()).await),
     }

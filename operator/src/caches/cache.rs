@@ -1,11 +1,12 @@
 //! The cache of one kind, and the changes that controllers are woken by.
 
 use super::Feed;
+use super::index::Index;
 use futures::stream::{BoxStream, Stream, StreamExt};
 use kube::Api;
 use kube::core::Resource;
 use kube::runtime::reflector::store::Writer;
-use kube::runtime::reflector::{ObjectRef, Store, reflector, store};
+use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::{WatchStreamExt, watcher};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -19,9 +20,34 @@ const BACKLOG: usize = 1024;
 /// The cache of one kind.
 pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
+    index: Index,
     changes: broadcast::Sender<Change<K>>,
     /// Not the store's own readiness: of several tasks that wait for that, kube 5.0 wakes only the last.
     filled: watch::Receiver<bool>,
+}
+
+/// How the objects of a kind are kept.
+pub struct Keep<K> {
+    trim: fn(&mut K),
+    word: fn(&K) -> Option<String>,
+    is_news: fn(&K, &K) -> bool,
+}
+
+impl<K> Keep<K> {
+    /// Each is trimmed before it is kept.
+    pub fn trimmed(trim: fn(&mut K)) -> Self {
+        Self { trim, word: |_| None, is_news: |_, _| true }
+    }
+
+    /// Each is found by its word, where it has one ([`Cache::found_by`]).
+    pub fn found_by(self, word: fn(&K) -> Option<String>) -> Self {
+        Self { word, ..self }
+    }
+
+    /// Nobody is told of a change that is no news, given what stood and what stands.
+    pub fn telling(self, is_news: fn(&K, &K) -> bool) -> Self {
+        Self { is_news, ..self }
+    }
 }
 
 /// What happened to the objects of a kind.
@@ -37,34 +63,43 @@ impl<K> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    /// Makes a cache, and what feeds it. Each object is trimmed before it is kept.
-    pub fn new(api: Api<K>, config: watcher::Config, trim: fn(&mut K)) -> (Self, Feed) {
-        Self::fed_by(watcher(api, config).default_backoff(), trim)
+    /// Makes a cache, and what feeds it.
+    pub fn new(api: Api<K>, config: watcher::Config, keep: Keep<K>) -> (Self, Feed) {
+        Self::fed_by(watcher(api, config).default_backoff(), keep)
     }
 
-    fn fed_by<S>(watch: S, trim: fn(&mut K)) -> (Self, Feed)
+    fn fed_by<S>(watch: S, keep: Keep<K>) -> (Self, Feed)
     where
         S: Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
     {
         let (store, writer): (Store<K>, Writer<K>) = store();
         let (changes, _) = broadcast::channel(BACKLOG);
         let (tell_filled, filled) = watch::channel(false);
-        let teller = changes.clone();
-        let feed = reflector(writer, watch.modify(trim)).map(move |event| {
-            if matches!(event, Ok(watcher::Event::InitDone)) {
+        let (teller, index) = (changes.clone(), Index::default());
+        let mut keeper =
+            Keeper { store: store.clone(), writer, index: index.clone(), word: keep.word, is_news: keep.is_news };
+        let feed = watch.modify(keep.trim).map(move |event| {
+            let is_filled = matches!(event, Ok(watcher::Event::InitDone));
+            let change = keeper.take(event);
+            if is_filled {
                 tell_filled.send_replace(true);
             }
-            if let Some(change) = change(event) {
+            if let Some(change) = change {
                 // Nobody listens where this replica does not lead.
                 let _ = teller.send(change);
             }
         });
-        (Self { store, changes, filled }, feed.boxed())
+        (Self { store, index, changes, filled }, feed.boxed())
     }
 
     /// The object of a name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.store.get(&ObjectRef::new(name).within(namespace))
+    }
+
+    /// The objects of a namespace with a word ([`Keep::found_by`]).
+    pub fn found_by(&self, namespace: &str, word: &str) -> Vec<Arc<K>> {
+        self.index.names(namespace, word).iter().filter_map(|name| self.get(namespace, name)).collect()
     }
 
     /// The objects of a namespace that a test holds for.
@@ -97,15 +132,49 @@ where
     }
 }
 
-fn change<K: Resource<DynamicType = ()>>(event: watcher::Result<watcher::Event<K>>) -> Option<Change<K>> {
-    match event {
-        Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => Some(Change::Touched(Arc::new(object))),
-        // What vanished while nobody watched is not told one by one.
-        Ok(watcher::Event::InitDone) => Some(Change::Anything),
-        Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => None,
-        Err(error) => {
-            tracing::warn!(kind = %K::kind(&()), %error, "the watch failed and is tried again");
-            None
+/// Takes what a watch tells into a store and its index.
+struct Keeper<K: Resource<DynamicType = ()> + Clone + 'static> {
+    store: Store<K>,
+    writer: Writer<K>,
+    index: Index,
+    word: fn(&K) -> Option<String>,
+    is_news: fn(&K, &K) -> bool,
+}
+
+impl<K: Resource<DynamicType = ()> + Clone + 'static> Keeper<K> {
+    /// Takes one event; gives what is to be told of it, once it is in the store.
+    fn take(&mut self, event: watcher::Result<watcher::Event<K>>) -> Option<Change<K>> {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::warn!(kind = %K::kind(&()), %error, "the watch failed and is tried again");
+                return None;
+            }
+        };
+        let before = match &event {
+            watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
+                self.store.get(&ObjectRef::from_obj(object))
+            }
+            watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::InitDone => None,
+        };
+        self.writer.apply_watcher_event(&event);
+        let word_before = || before.as_deref().and_then(self.word);
+        match event {
+            watcher::Event::Apply(object) => {
+                self.index.turn(&object, word_before(), (self.word)(&object));
+                let is_news = before.is_none_or(|before| (self.is_news)(&before, &object));
+                is_news.then(|| Change::Touched(Arc::new(object)))
+            }
+            watcher::Event::Delete(object) => {
+                self.index.turn(&object, word_before(), None);
+                Some(Change::Touched(Arc::new(object)))
+            }
+            // What vanished while nobody watched is not told one by one.
+            watcher::Event::InitDone => {
+                self.index.fill(&self.store.state(), self.word);
+                Some(Change::Anything)
+            }
+            watcher::Event::Init | watcher::Event::InitApply(_) => None,
         }
     }
 }
@@ -127,7 +196,7 @@ mod tests {
     #[tokio::test]
     async fn everybody_who_waits_for_a_filled_cache_is_woken() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, |_| {});
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, Keep::trimmed(|_| {}));
         let cache = Arc::new(cache);
         let waiting: Vec<_> = (0..8)
             .map(|_| {
@@ -150,7 +219,7 @@ mod tests {
     #[tokio::test]
     async fn changes_name_their_object_and_gaps_say_so() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, |_| {});
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, Keep::trimmed(|_| {}));
         let changes = cache.changes();
         for event in [Event::Init, Event::InitApply(account("a")), Event::InitDone, Event::Delete(account("a"))] {
             watch.unbounded_send(Ok(event)).unwrap();
@@ -167,7 +236,7 @@ mod tests {
     #[tokio::test]
     async fn who_falls_behind_looks_at_everything() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, |_| {});
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, Keep::trimmed(|_| {}));
         let mut changes = cache.changes();
         for _ in 0..=BACKLOG {
             watch.unbounded_send(Ok(Event::Apply(account("a")))).unwrap();
@@ -176,5 +245,71 @@ mod tests {
         feed.for_each(|()| async {}).await;
         assert!(matches!(changes.next().await, Some(Change::Anything)));
         assert!(matches!(changes.next().await, Some(Change::Touched(_))));
+    }
+
+    /// An account that is found by this word, and whose changes are news where that differs.
+    fn with_word(name: &str, word: Option<&str>) -> ServiceAccount {
+        let mut account = account(name);
+        account.metadata.labels = word.map(|word| [("word".to_owned(), word.to_owned())].into());
+        account
+    }
+
+    fn word(account: &ServiceAccount) -> Option<String> {
+        account.metadata.labels.as_ref()?.get("word").cloned()
+    }
+
+    #[tokio::test]
+    async fn objects_are_found_by_their_word_whatever_becomes_of_it() {
+        let (watch, events) = mpsc::unbounded();
+        let (cache, mut feed) = Cache::fed_by(events, Keep::trimmed(|_| {}).found_by(word));
+        let mut after = async |event| {
+            watch.unbounded_send(Ok(event)).unwrap();
+            feed.next().await.unwrap();
+            let names = |word| {
+                let found = cache.found_by("acme", word);
+                let mut names: Vec<_> = found.iter().filter_map(|account| account.metadata.name.clone()).collect();
+                names.sort();
+                names.join(" ")
+            };
+            (names("x"), names("y"))
+        };
+        let both = |x: &str, y: &str| (x.to_owned(), y.to_owned());
+        assert_eq!(after(Event::Init).await, both("", ""));
+        for name in ["a", "b"] {
+            assert_eq!(after(Event::InitApply(with_word(name, Some("x")))).await, both("", ""));
+        }
+        assert_eq!(after(Event::InitDone).await, both("a b", ""));
+        assert_eq!(after(Event::Apply(with_word("a", Some("y")))).await, both("b", "a"));
+        assert_eq!(after(Event::Apply(with_word("c", Some("y")))).await, both("b", "a c"));
+        assert_eq!(after(Event::Apply(with_word("c", None))).await, both("b", "a"));
+        assert_eq!(after(Event::Delete(with_word("b", Some("x")))).await, both("", "a"));
+        // Another watch: what is gone is not found any more.
+        after(Event::Init).await;
+        after(Event::InitApply(with_word("d", Some("x")))).await;
+        assert_eq!(after(Event::InitDone).await, both("d", ""));
+        assert_eq!(cache.found_by("other", "x").len(), 0);
+    }
+
+    #[tokio::test]
+    async fn nobody_is_told_of_what_is_no_news() {
+        let (watch, events) = mpsc::unbounded();
+        let (cache, feed) =
+            Cache::fed_by(events, Keep::trimmed(|_| {}).telling(|before, after| word(before) != word(after)));
+        let changes = cache.changes();
+        let a = |word: Option<&str>| with_word("a", word);
+        let same =
+            [Event::Apply(a(None)), Event::Apply(a(None)), Event::Apply(a(Some("x"))), Event::Apply(a(Some("x")))];
+        for event in same.into_iter().chain([Event::Delete(a(Some("x"))), Event::Apply(a(Some("x")))]) {
+            watch.unbounded_send(Ok(event)).unwrap();
+        }
+        drop(watch);
+        feed.for_each(|()| async {}).await;
+        let told = changes.map(|change| match change {
+            Change::Touched(account) => word(&account),
+            Change::Anything => Some("*".to_owned()),
+        });
+        let x = || Some("x".to_owned());
+        assert_eq!(told.take(4).collect::<Vec<_>>().await, [None, x(), x(), x()]);
+        assert!(cache.get("acme", "a").is_some());
     }
 }

@@ -26,8 +26,8 @@ pub enum Applied {
     Cancelling(Option<Problem>),
     /// The Job was deleted.
     Deleted,
-    /// A call waits for a person, and the pod ended.
-    Held(Box<TerminationMessage>),
+    /// A call or a question waits for a person, and only the pod that ended says so.
+    RestsAsTold(Box<TerminationMessage>),
     /// The Job is over.
     Ended(End),
 }

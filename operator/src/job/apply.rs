@@ -27,7 +27,7 @@ pub async fn apply(
         delete_pod(context, seen, doomed).await?;
     }
     Ok(match act {
-        Act::Rest | Act::Hold => (Applied::Nothing, again),
+        Act::Rest | Act::KeepPausing => (Applied::Nothing, again),
         Act::Observe(problem) => (Applied::Observed(problem), again),
         Act::Pause(lost) => (Applied::Paused(lost), again),
         Act::Await(unasked) => (Applied::Awaiting(unasked), again),
@@ -38,7 +38,7 @@ pub async fn apply(
             // What was written wakes the Job again.
             (Applied::Nothing, again)
         }
-        Act::Held(message) => (Applied::Held(message), again),
+        Act::RestAsTold(message) => (Applied::RestsAsTold(message), again),
         Act::Suspend(after) => (Applied::Waiting(suspended(&seen.namespace), after), again),
         Act::Cancel(problem) => (Applied::Cancelling(problem), again),
         Act::Delete => {
@@ -62,7 +62,7 @@ async fn delete_pod(context: &Context, seen: &Seen, doomed: &Doomed) -> Result<(
         uid: Some(doomed.uid.clone()),
         ..ObjectMeta::default()
     };
-    context.applier.delete::<Pod>(&metadata).await
+    context.applier.delete_within::<Pod>(&metadata, doomed.grace).await
 }
 
 async fn settle(context: &Context, seen: &Seen, mark: &Mark) -> Result<(), Error> {

@@ -16,13 +16,15 @@ const OLD: SignedDuration = SignedDuration::from_hours(1);
 pub struct Cancels(Mutex<HashMap<String, Timestamp>>);
 
 impl Cancels {
-    /// Since when this Job is known to be cancelled: now, where it was not known before.
+    /// Since when this Job is known to be cancelled: now, where it was not known before, or the clock was set back.
     pub fn since(&self, uid: &str, now: Timestamp) -> Timestamp {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED {
             known.retain(|_, since| now.duration_since(*since) < OLD);
         }
-        *known.entry(uid.to_owned()).or_insert(now)
+        let since = known.entry(uid.to_owned()).or_insert(now);
+        *since = now.min(*since);
+        *since
     }
 
     /// Forgets a Job that has ended.
@@ -43,6 +45,8 @@ mod tests {
             (cancels.since("a", at(1)), cancels.since("a", at(9)), cancels.since("b", at(9))),
             (at(1), at(1), at(9))
         );
+        assert_eq!(cancels.since("a", at(-3600)), at(-3600), "a clock that was set back gives nobody more time");
+        assert_eq!(cancels.since("a", at(10)), at(-3600));
         cancels.forget("a");
         assert_eq!(cancels.since("a", at(20)), at(20));
     }

@@ -7,6 +7,7 @@ mod cleanup;
 mod expiry;
 
 use super::pods::{Life, Problem, WorkerPod};
+use super::replies::Answers;
 use crate::approval::standing::{Asked, Mark};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
@@ -38,21 +39,12 @@ pub struct Facts<'a> {
     pub answers: Answers,
     /// How long the Job may wait for a reply; none where its Skill cannot be read.
     pub reply_expiry: Option<SignedDuration>,
+    /// Whether a Job that continues this one has not begun: it could not without it.
+    pub continued: bool,
     /// How long finished pods are kept.
     pub retention: SignedDuration,
     /// The present.
     pub now: Timestamp,
-}
-
-/// Whether people have answered, or still can.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
-    /// The spec has no reply to a question that the conversation has not heard.
-    Awaited,
-    /// It has one.
-    Here,
-    /// It has none, and takes no more replies.
-    Impossible,
 }
 
 /// What is to be done for a Job.
@@ -76,7 +68,7 @@ pub enum Act {
     /// Its pod lives: say what keeps it from its work, if anything does.
     Observe(Option<Problem>),
     /// The pause after a lost attempt lasts on. Nothing is to be said.
-    Hold,
+    KeepPausing,
     /// People are waited for; where it is so, why nobody is asked.
     Await(Option<String>),
     /// These Approvals are to be settled, before anything else.
@@ -95,7 +87,7 @@ pub enum Act {
     /// The Job is cancelled, and its pod still lives: say so, and what keeps the pod, if anything does.
     Cancel(Option<Problem>),
     /// The worker parked because a call or a question waits for a person, and only its pod says so.
-    Held(Box<TerminationMessage>),
+    RestAsTold(Box<TerminationMessage>),
     /// The Job is over.
     End(End),
 }
@@ -127,6 +119,8 @@ pub struct Doomed {
     pub name: String,
     /// Its UID: another pod of the name is left alone.
     pub uid: String,
+    /// How many seconds it has to end by itself, where they are fewer than its own.
+    pub grace: Option<u32>,
 }
 
 /// How often a pod is looked at whose changes nothing tells: somebody removed its labels.
@@ -179,8 +173,8 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         return (Act::Settle(marks), None);
     }
     // A Job that is queued has rested, and goes on as soon as it can.
-    if let Some(message) = pod.and_then(told_hold).filter(|_| status.phase != Some(Phase::Queued)) {
-        return (Act::Held(Box::new(message.clone())), None);
+    if let Some(message) = pod.and_then(told_rest).filter(|_| status.phase != Some(Phase::Queued)) {
+        return (Act::RestAsTold(Box::new(message.clone())), None);
     }
     match pod {
         Some(pod) if let Life::Alive(problem) = &pod.life => (Act::Observe(problem.clone()), next_look(pod, facts.now)),
@@ -190,8 +184,9 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
 
 /// What is done for a Job that has ended.
 fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
+    // What lets a Job go that is over its time, is told by the Job that continues it.
     match expiry::left(facts) {
-        Some(left) if left <= SignedDuration::ZERO => (Act::Delete, None),
+        Some(left) if left <= SignedDuration::ZERO && !facts.continued => (Act::Delete, None),
         left if facts.left_open.is_empty() => (Act::Rest, left),
         left => (Act::Settle(facts.left_open.to_vec()), left),
     }
@@ -213,7 +208,7 @@ fn told_end(pod: &WorkerPod) -> Option<End> {
 }
 
 /// The message of a worker that parked because a call or a question waits for a person: no pod is started for it.
-fn told_hold(pod: &WorkerPod) -> Option<&TerminationMessage> {
+fn told_rest(pod: &WorkerPod) -> Option<&TerminationMessage> {
     pod.message.as_ref().filter(|message| match message.end {
         PodEnd::Parked(ParkReason::Approval | ParkReason::Reply) => true,
         PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension) | PodEnd::Finished | PodEnd::Superseded => false,

@@ -1,8 +1,9 @@
 //! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
 
-use super::decide::{Answers, Facts};
+use super::decide::Facts;
 use super::interests::{Interest, Interests, Kind};
 use super::pods::WorkerPod;
+use super::replies;
 use crate::approval::standing::{Asked, Mark, withdrawal};
 use crate::approval::{guard, names_of, settle};
 use crate::caches::Guarded;
@@ -11,7 +12,7 @@ use crate::error::Error;
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::run::GivenReply;
-use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Reply, Skill, seconds};
+use bloomery_crds::v1alpha1::{Job, JobStatus, Skill, seconds};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
@@ -39,6 +40,8 @@ pub struct Seen {
     pub asked: Option<Asked>,
     /// What is to be done to Approvals that are still open, where the Job has ended.
     pub left_open: Vec<Mark>,
+    /// Whether a Job that continues this one has not begun.
+    pub continued: bool,
     /// Whether the namespace is suspended.
     pub suspended: bool,
     /// How long it may wait for a reply.
@@ -59,26 +62,17 @@ impl Seen {
             cancelled_since,
             suspended: self.suspended,
             ttl: self.job.spec.ttl_seconds_after_finished,
-            answers: self.answers(),
+            answers: replies::answers(&self.job.spec, &self.status),
             reply_expiry: self.reply_expiry,
+            continued: self.continued,
             retention,
             now,
         }
     }
 
-    fn answers(&self) -> Answers {
-        if self.unheard().any(|reply| reply.question.is_some()) {
-            Answers::Here
-        } else if self.job.spec.replies.len() >= Reply::MAX_REPLIES {
-            Answers::Impossible
-        } else {
-            Answers::Awaited
-        }
-    }
-
     /// What people have said and the conversation has not heard, as far as its status knows.
     pub fn unheard(&self) -> impl Iterator<Item = GivenReply> {
-        self.job.spec.replies_after(self.status.replies_heard.unwrap_or(0))
+        replies::unheard(&self.job.spec, &self.status)
     }
 }
 
@@ -101,6 +95,7 @@ pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Times
         pods: Vec::new(),
         asked: None,
         left_open: Vec::new(),
+        continued: false,
         suspended,
         reply_expiry: None,
     };
@@ -112,6 +107,7 @@ pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Times
     seen.pods = pods(context, &seen, now).await?;
     seen.asked = asked(context, &seen).await?;
     seen.left_open = left_open(context, &seen);
+    seen.continued = is_continued(context, &seen);
     Ok(Some(seen))
 }
 
@@ -160,14 +156,28 @@ async fn asked(context: &Context, seen: &Seen) -> Result<Option<Asked>, Error> {
 fn left_open(context: &Context, seen: &Seen) -> Vec<Mark> {
     let Some(outcome) = seen.status.outcome.as_ref().filter(|_| seen.status.is_terminal()) else { return Vec::new() };
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
-    let of_job = |approval: &Guarded<Approval>| {
-        approval
-            .0
-            .as_ref()
-            .is_ok_and(|approval| approval.spec.job_uid == seen.uid && !context.statuses.is_stale(approval))
+    let approvals = context.caches.approvals.found_by(&seen.namespace, &seen.uid);
+    let approvals = approvals.iter().filter_map(|approval| approval.0.as_ref().ok());
+    approvals
+        .filter(|approval| !context.statuses.is_stale(*approval))
+        .filter_map(|approval| withdrawal(approval, why))
+        .collect()
+}
+
+/// Whether a Job continues this one, and has not begun: once it has, it knows what it needs.
+fn is_continued(context: &Context, seen: &Seen) -> bool {
+    if !seen.status.is_terminal() || seen.job.spec.ttl_seconds_after_finished.is_none() {
+        return false;
+    }
+    let has_to_begin = |job: &Job| {
+        let status = job.status.as_ref();
+        job.spec.skill == seen.job.spec.skill
+            && job.uid().as_ref() != Some(&seen.uid)
+            && job.metadata.deletion_timestamp.is_none()
+            && !status.is_some_and(|status| status.is_terminal() || status.continued_uid.is_some())
     };
-    let approvals = context.caches.approvals.select(&seen.namespace, of_job);
-    approvals.iter().filter_map(|approval| withdrawal(approval.0.as_ref().ok()?, why)).collect()
+    let follow_ups = context.caches.jobs.found_by(&seen.namespace, &seen.name);
+    follow_ups.iter().filter_map(|job| job.0.as_ref().ok()).any(has_to_begin)
 }
 
 /// The pods of all attempts, which have their names of them; the next one too, which may not be recorded yet.

@@ -281,6 +281,8 @@ pub(crate) fn message(attempt: u32, end: End, outcome: Option<OutcomeCode>) -> T
         outcome: outcome.map(|code| Outcome::new(code, "as told by the pod")),
         log: Some(log(9)),
         usage: Some(Usage { tool_calls: 4, ..Usage::default() }),
+        questions: Vec::new(),
+        replies_heard: 0,
         acked: false,
     }
 }

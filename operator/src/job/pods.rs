@@ -5,11 +5,12 @@ mod problem;
 pub use problem::Problem;
 
 use crate::owned;
+use crate::report::judge::questions_fault;
 use bloomery_crds::names;
 use bloomery_crds::pod;
 use bloomery_crds::report::TerminationMessage;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::Attempt;
+use bloomery_crds::v1alpha1::{Attempt, Reply};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod, PodStatus};
 use k8s_openapi::jiff::Timestamp;
 
@@ -66,7 +67,8 @@ impl WorkerPod {
         let terminated = pod::worker(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
         let message = terminated
             .and_then(|state| TerminationMessage::from_text(state.message.as_deref()?))
-            .filter(|message| message.job == job_uid && message.attempt == attempt);
+            .filter(|message| message.job == job_uid && message.attempt == attempt)
+            .map(fitting);
         Some(Self {
             name: pod.metadata.name.clone()?,
             uid: pod.metadata.uid.clone()?,
@@ -86,6 +88,16 @@ impl WorkerPod {
             Life::Ended { at, .. } => at.or(self.created),
         }
     }
+}
+
+/// The message without questions that no status could hold: it is not checked like a report.
+fn fitting(mut message: TerminationMessage) -> TerminationMessage {
+    let heard = usize::try_from(message.replies_heard).unwrap_or(usize::MAX);
+    if heard > Reply::MAX_REPLIES || questions_fault(&message.questions).is_some() {
+        message.questions = Vec::new();
+        message.replies_heard = 0;
+    }
+    message
 }
 
 /// Whether the cache holds the pod, and its changes wake the Job that it is named after.

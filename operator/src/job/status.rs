@@ -35,7 +35,7 @@ pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
         Applied::Started(made, after) => starting(standing, made.clone(), after.as_ref(), stamp),
         Applied::Awaiting(unasked) => awaiting(standing, unasked.as_deref(), stamp),
-        Applied::Held(message) => held(standing, message, stamp),
+        Applied::RestsAsTold(message) => rests_as_told(standing, message, stamp),
         Applied::Ended(end) => ended(standing, end, stamp),
     }
 }
@@ -61,6 +61,7 @@ fn starting(standing: &JobStatus, made: Made, after: Option<&Lost>, stamp: &Stam
         pod_uid: Some(uid),
         epoch: before.and_then(|before| before.epoch),
         silent: after.map(|lost| lost.silent).filter(|silent| *silent > 0),
+        untold: before.and_then(|before| before.untold),
         ended: None,
     });
     status.skill_revision = Some(revision);
@@ -153,21 +154,29 @@ fn awaiting(standing: &JobStatus, unasked: Option<&str>, stamp: &Stamp) -> JobSt
 }
 
 /// A call or a question waits for a person, and no report told it.
-fn held(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
+fn rests_as_told(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
-    let (phase, what) = match message.end {
-        PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question"),
+    let (phase, what, questions) = match message.end {
+        PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question", message.questions.clone()),
         PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension)
         | PodEnd::Finished
-        | PodEnd::Superseded => (Phase::AwaitingApproval, "call"),
+        | PodEnd::Superseded => (Phase::AwaitingApproval, "call", Vec::new()),
     };
     status.phase = Some(phase);
+    let is_told = !questions.is_empty();
     // What an earlier rest waited for may be answered long since.
     let since = status.waiting_for.take().and_then(|waiting| waiting.since).unwrap_or_else(|| stamp.now.clone());
-    status.waiting_for = Some(WaitingFor { since: Some(since), ..WaitingFor::default() });
+    status.waiting_for = Some(WaitingFor { since: Some(since), questions, ..WaitingFor::default() });
     carry(&mut status, message);
+    if let Some(attempt) = &mut status.attempt {
+        attempt.untold = (!is_told).then(|| attempt.untold.unwrap_or(0).saturating_add(1));
+    }
+    let lost = if is_told {
+        "what it asks was read from its termination message, and the conversation is in".to_owned()
+    } else {
+        format!("that a {what} waits was read from its termination message, and the {what} is in")
+    };
     let mut seen = at_work(&status).observations();
-    let lost = format!("that a {what} waits was read from its termination message, and the {what} is in");
     seen.push(report_lost(&status, &lost));
     seen.extend(told(&status));
     with_conditions(status, &seen, stamp)
@@ -204,6 +213,8 @@ fn carry(status: &mut JobStatus, message: &TerminationMessage) {
         if message.usage.is_some() {
             status.usage.clone_from(&message.usage);
         }
+        let heard = Some(message.replies_heard).filter(|heard| *heard > 0);
+        status.replies_heard = status.replies_heard.max(heard);
     }
     if let Some(attempt) = &mut status.attempt {
         attempt.epoch = attempt.epoch.max(message.epoch);

@@ -23,7 +23,7 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
             Reason::Starting,
             format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
         ),
-        Applied::Held(_) => return tell_rest(context, &seen.job, after).await,
+        Applied::RestsAsTold(_) => return tell_rest(context, &seen.job, after).await,
         // The Events of its start, its move and its rest are three already.
         Applied::Ended(_) if seen.status.awaits_people() => return,
         Applied::Ended(end) => return tell_end(context, &seen.job, &end.outcome).await,

@@ -232,6 +232,59 @@ async fn a_held_call_that_only_the_pod_told_is_told_again() {
     assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("create {POD_2}"), format!("status {JOB}")]);
 }
 
+/// The pod of the attempt that is recorded has parked, and none of its reports arrived.
+fn parks_unheard(api: &FakeApi, why: ParkReason, questions: &[bloomery_crds::v1alpha1::AskedQuestion]) {
+    let recorded = &api.get(JOB)["status"]["attempt"];
+    let attempt = u32::try_from(recorded["number"].as_u64().unwrap()).unwrap();
+    let mut told = message(attempt, PodEnd::Parked(why), None);
+    told.questions = questions.to_vec();
+    let mut ended = stored(&ended_pod(attempt, 0, Some(told)));
+    ended["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = json!("2020-01-01T00:00:00Z");
+    api.put(&format!("/api/v1/namespaces/acme/pods/{}", recorded["pod"].as_str().unwrap()), ended);
+}
+
+/// Whatever keeps the reports away: the Job is not restarted without end.
+#[tokio::test]
+async fn a_job_whose_workers_park_and_are_never_heard_ends_with_the_third() {
+    for (why, what) in [(ParkReason::Approval, "a call"), (ParkReason::Reply, "a question")] {
+        let api = tenant();
+        look(&api).await.unwrap();
+        let mut pods = 0;
+        for _ in 0..12 {
+            let status = api.get(JOB)["status"].clone();
+            if status["phase"] == "Starting" {
+                pods += 1;
+                parks_unheard(&api, why, &[]);
+            }
+            look(&api).await.unwrap();
+        }
+        let status = &api.get(JOB)["status"];
+        assert_eq!(
+            (pods, &status["phase"], &status["outcome"]["code"]),
+            (3, &json!("Escalated"), &json!("UserNeeded"))
+        );
+        let message = status["outcome"]["message"].as_str().unwrap();
+        assert!(message.starts_with(what) && message.contains("kubectl logs refund-3-01234"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn questions_that_only_the_pod_told_are_asked_and_answered_without_another_pod_for_it() {
+    let api = tenant();
+    look(&api).await.unwrap();
+    parks_unheard(&api, ParkReason::Reply, &fixtures::asked(0).questions);
+    api.writes();
+    for _ in 0..3 {
+        look(&api).await.unwrap();
+    }
+    let rests = api.get(JOB)["status"].clone();
+    assert_eq!((&rests["phase"], &rests["waitingFor"]["questions"][1]["id"]), (&json!("AwaitingReply"), &json!("q-2")));
+    assert!(!api.writes().contains(&format!("create {POD_2}")));
+    api.change(JOB, |job| job["spec"]["replies"] = json!([{ "question": "q-2", "text": "Mill Lane" }]));
+    look(&api).await.unwrap();
+    assert!(api.writes().contains(&format!("create {POD_2}")));
+}
+
 #[tokio::test]
 async fn what_the_operator_itself_misses_is_named_and_healed() {
     let api = tenant();

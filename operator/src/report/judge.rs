@@ -2,6 +2,8 @@
 
 mod bounds;
 
+pub(crate) use bounds::questions_fault;
+
 use super::auth::Caller;
 use super::refusal::Refusal;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};

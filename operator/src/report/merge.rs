@@ -87,6 +87,9 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     if let Some(attempt) = &mut status.attempt {
         attempt.epoch = Some(report.epoch);
         attempt.silent = None;
+        if report.end.is_some() {
+            attempt.untold = None;
+        }
     }
     let told = of_remarks(remarks).into_iter().chain(of_strays(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {

@@ -38,16 +38,23 @@ impl<F: Files> Segments<F> {
 
     /// Reads as [`Segments::read`] does, and gives each line as it stands.
     pub fn read_lines(&self, chain: &mut Chain, mut each: impl FnMut(&str, &Entry)) -> Result<(), Error> {
-        loop {
-            while self.read_next(chain, &mut each)? {}
-            let next = chain.events() + 1;
-            let Some(beyond) = self.first_beyond(next)? else { return Ok(()) };
-            // It may have been linked since it was looked for.
-            if !self.read_next(chain, &mut each)? {
-                let reason = format!("the file is missing, and {} exists", segment::name(beyond));
-                return Err(Error::Broken { file: self.dir.join(segment::name(next)), line: 1, reason });
-            }
+        while self.read_segment(chain, &mut each)? {}
+        Ok(())
+    }
+
+    /// Reads the next segment; says whether there was one.
+    pub fn read_segment(&self, chain: &mut Chain, each: &mut impl FnMut(&str, &Entry)) -> Result<bool, Error> {
+        if self.read_next(chain, each)? {
+            return Ok(true);
         }
+        let next = chain.events() + 1;
+        let Some(beyond) = self.first_beyond(next)? else { return Ok(false) };
+        // It may have been linked since it was looked for.
+        if self.read_next(chain, each)? {
+            return Ok(true);
+        }
+        let reason = format!("the file is missing, and {} exists", segment::name(beyond));
+        Err(Error::Broken { file: self.dir.join(segment::name(next)), line: 1, reason })
     }
 
     /// The names of all files in the directory.

@@ -5,7 +5,7 @@ use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, LABEL_MEMORY, LABE
 use bloomery_crds::pod::{self, WORKER};
 use bloomery_crds::v1alpha1::Job;
 use k8s_openapi::api::core::v1::{
-    Container, ContainerState, LocalObjectReference, PersistentVolumeClaimVolumeSource, Pod, PodSpec,
+    Container, ContainerState, LocalObjectReference, PersistentVolumeClaimVolumeSource, Pod, PodCondition, PodSpec,
     ResourceRequirements, SecurityContext, Toleration, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -17,8 +17,8 @@ use std::path::{Component, Path};
 /// Who makes it: not the operator, which leaves it alone.
 const MAKER: &str = "kubectl-bloomery";
 
-/// How long it may take, in seconds.
-const DEADLINE: i64 = 120;
+/// How long it may take, in seconds; and to begin.
+pub(super) const DEADLINE: u32 = 120;
 
 /// Where the slag is mounted.
 const SLAG: &str = "/slag";
@@ -38,6 +38,8 @@ pub(super) struct Template {
     user: Option<i64>,
     group: Option<i64>,
     fs_group: Option<i64>,
+    /// Whether one node at a time can mount the memory, as the operator has found.
+    one_node: bool,
 }
 
 impl Template {
@@ -56,6 +58,7 @@ impl Template {
             user: user.and_then(|user| user.run_as_user),
             group: user.and_then(|user| user.run_as_group),
             fs_group: user.and_then(|user| user.fs_group),
+            one_node: wants_its_node(spec),
         })
     }
 
@@ -82,8 +85,19 @@ impl Template {
             user: Some(USER),
             group: Some(USER),
             fs_group: Some(USER),
+            one_node: true,
         }
     }
+}
+
+/// Whether a worker demands the node of the other pods of the memory.
+fn wants_its_node(worker: &PodSpec) -> bool {
+    let company = worker.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
+    let terms = company.and_then(|company| company.required_during_scheduling_ignored_during_execution.as_ref());
+    terms.into_iter().flatten().any(|term| {
+        let labels = term.label_selector.as_ref().and_then(|selector| selector.match_labels.as_ref());
+        labels.is_some_and(|labels| labels.get(LABEL_MEMORY).is_some_and(|memory| memory == MEMORY_CLAIM))
+    })
 }
 
 /// The pod that reads the log of a Job. It passes the `restricted` Pod Security Standard, holds no credentials, and sees
@@ -140,13 +154,13 @@ fn spec(job: &Job, template: &Template, args: Vec<String>) -> PodSpec {
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         restart_policy: Some("Never".to_owned()),
-        active_deadline_seconds: Some(DEADLINE),
+        active_deadline_seconds: Some(i64::from(DEADLINE)),
         termination_grace_period_seconds: Some(0),
         image_pull_secrets: template.pull_secrets.clone(),
         tolerations: template.tolerations.clone(),
         node_selector: template.node_selector.clone(),
         security_context: Some(pod::of_memory(template.user, template.group, template.fs_group)),
-        affinity: Some(pod::beside((LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned()))),
+        affinity: template.one_node.then(|| pod::beside((LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned()))),
         containers: vec![container(job, template, args)],
         volumes: Some(vec![Volume {
             name: "memory".to_owned(),
@@ -183,9 +197,6 @@ fn state(pod: &Pod) -> Option<&ContainerState> {
 /// Why a pod will not begin without somebody's doing.
 pub(super) fn stuck(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
-    let because = |reason: Option<&str>, message: Option<&str>| {
-        [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ")
-    };
     if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
         return Some(because(status.reason.as_deref(), status.message.as_deref()));
     }
@@ -194,11 +205,19 @@ pub(super) fn stuck(pod: &Pod) -> Option<String> {
         let starts = matches!(reason, "" | "ContainerCreating" | "PodInitializing");
         return (!starts).then(|| because(Some(reason), waiting.message.as_deref()));
     }
-    let conditions = status.conditions.iter().flatten();
-    let mut unscheduled =
-        conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
-    let unschedulable = unscheduled.find(|condition| condition.reason.as_deref() == Some("Unschedulable"))?;
-    Some(because(Some("Unschedulable"), unschedulable.message.as_deref()))
+    None
+}
+
+/// Why a pod has no node yet. That may pass: a scheduler says so while a volume is made, or a node comes.
+pub(super) fn unscheduled(pod: &Pod) -> Option<String> {
+    let conditions = pod.status.as_ref()?.conditions.iter().flatten();
+    let mut waits = conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
+    let PodCondition { reason, message, .. } = waits.next()?;
+    Some(because(reason.as_deref(), message.as_deref()))
+}
+
+fn because(reason: Option<&str>, message: Option<&str>) -> String {
+    [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
 /// Why a pod that has ended did not end well.
@@ -258,6 +277,24 @@ mod tests {
     }
 
     #[rstest]
+    #[case::other_company(json!({"app.kubernetes.io/name": "x"}), false)]
+    #[case::any_company(json!(null), false)]
+    #[case::a_claim_that_the_job_binds(json!({"claim.bloomery.dev/0123": "bound"}), false)]
+    #[case::the_memory(json!({LABEL_MEMORY: MEMORY_CLAIM}), true)]
+    fn it_demands_the_node_of_the_memory_where_workers_do(#[case] company: serde_json::Value, #[case] demands: bool) {
+        let term = json!({"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": company}});
+        let worker: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {
+            "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+            "containers": [{"name": "worker", "image": "worker:2"}],
+        }}))
+        .unwrap();
+        for template in [Template::of(&worker).unwrap(), Template::of(&worker).unwrap().but("worker:3".into())] {
+            let pod = pod(&holds(), &template, false).unwrap();
+            assert_eq!(pod.spec.unwrap().affinity.is_some(), demands);
+        }
+    }
+
+    #[rstest]
     #[case::up("../other/jobs/x")]
     #[case::from_the_root("/etc")]
     #[case::up_on_the_way("jobs/../../other")]
@@ -294,7 +331,10 @@ mod tests {
         let unschedulable = json!({"conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node is free"},
         ]});
-        assert_eq!(stuck(&with(&unschedulable)).unwrap(), "Unschedulable: no node is free");
+        assert_eq!(stuck(&with(&unschedulable)), None, "a node may come");
+        assert_eq!(unscheduled(&with(&unschedulable)).unwrap(), "Unschedulable: no node is free");
+        let scheduled = json!({"conditions": [{"type": "PodScheduled", "status": "True"}]});
+        assert_eq!(unscheduled(&with(&scheduled)), None);
         let late = json!({"phase": "Failed", "reason": "DeadlineExceeded"});
         assert_eq!(stuck(&with(&late)).unwrap(), "DeadlineExceeded");
         assert_eq!(stuck(&Pod::default()), None);

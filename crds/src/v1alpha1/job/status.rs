@@ -104,6 +104,9 @@ pub struct Attempt {
     /// How many attempts in a row, up to this one, have ended without a report or a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<u32>,
+    /// How many attempts in a row, up to this one, have parked for a person whose reports did not arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<u32>,
     /// When its pod was found to have ended without an outcome; the next attempt starts after a pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Time>,

@@ -42,7 +42,7 @@ pub(super) fn after(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
     // The pod keeps the time itself, unless the clock of its node runs ahead of ours.
     let is_told = pod.and_then(WorkerPod::ended).is_some_and(|ended| ended <= facts.now);
     let is_known = recorded.ended.is_some() || (pause <= BRIEF && is_told);
-    let act = if is_known { Act::Hold } else { Act::Pause(lost) };
+    let act = if is_known { Act::KeepPausing } else { Act::Pause(lost) };
     (act, Some(left))
 }
 

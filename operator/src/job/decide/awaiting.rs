@@ -3,10 +3,13 @@
 use super::attempt::pause;
 use super::{Act, Answers, End, Facts, Life, WorkerPod, next_look};
 use crate::approval::standing::{Asked, Mark, Standing, standing};
-use crate::job::status::quoted;
-use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use crate::job::status::{log_of, quoted};
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{AskedQuestion, Attempt, Reply};
 use k8s_openapi::jiff::SignedDuration;
+
+/// How many attempts in a row may park for a person without anybody hearing what for.
+const UNTOLD: u32 = 3;
 
 /// What to do about a question that stays open.
 const REMEDY: &str = "make another Job, and say in its goal what is asked";
@@ -113,9 +116,34 @@ fn user_needed(message: &str) -> End {
     End { outcome: Outcome::new(OutcomeCode::UserNeeded, message), read_from: None }
 }
 
-/// Starts a worker that tells anew what is waited for, after a pause: it may be told in vain, again and again.
+/// Starts a worker that tells anew what is waited for, after a pause. Where it was told in vain again and again, nobody can be
+/// asked, and the Job ends.
 fn told_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
-    let ended = pod.and_then(WorkerPod::ended);
-    let left = ended.map_or(SignedDuration::ZERO, |ended| pause(recorded.number) - facts.now.duration_since(ended));
-    if left > SignedDuration::ZERO { (Act::Await(None), Some(left)) } else { (next(recorded), None) }
+    let untold = recorded.untold.unwrap_or(0);
+    if untold >= UNTOLD {
+        return (Act::End(untellable(facts, recorded, untold)), None);
+    }
+    let since = facts.status.waiting_for.as_ref().and_then(|waiting| waiting.since.as_ref());
+    // The clock of a node may run ahead of ours; ours may have been set back, and then nothing is waited for.
+    let passed = pod.and_then(WorkerPod::ended).map(|ended| {
+        let ended = since.map_or(ended, |since| ended.min(since.0));
+        facts.now.duration_since(ended)
+    });
+    let pause = pause(recorded.number);
+    match passed {
+        Some(passed) if !passed.is_negative() && passed < pause => (Act::Await(None), Some(pause - passed)),
+        Some(_) | None => (next(recorded), None),
+    }
+}
+
+/// The end of a Job that waits for a person, and whose workers cannot say what for.
+fn untellable(facts: &Facts, recorded: &Attempt, untold: u32) -> End {
+    let is_call = facts.status.phase == Some(Phase::AwaitingApproval);
+    let what = if is_call { "a call waits for an approval" } else { "a question waits for an answer" };
+    let (log, pod) = (log_of(facts.status), &recorded.pod);
+    user_needed(&format!(
+        "{what}, and nobody can be asked: the last reports of {untold} attempts in a row did not arrive at the operator. {log} says \
+         what is asked, and kubectl logs {pod} why the report did not arrive; the call was not made. Once workers can report, make \
+         another Job, which may continue this one"
+    ))
 }

@@ -11,6 +11,10 @@ use k8s_openapi::jiff::SignedDuration;
 /// How long a worker may take to hear of it, to give a call with effect its grace, and to end by itself.
 const GRACE: SignedDuration = SignedDuration::from_secs(30);
 
+/// How many seconds the pod of a worker that has not reported has to end. It is less than a pod's own, within which a call
+/// of a tool may go on: such a worker may never hear that its Job is cancelled. One that does has 5 s for a call.
+const GRACE_UNHEARD: u32 = 8;
+
 /// What is to be done, where the recorded attempt has told no outcome.
 pub(super) fn act(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     // Also one that was made and is not recorded yet.
@@ -26,10 +30,25 @@ pub(super) fn act(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&Worker
 /// How long a live pod of a cancelled Job may stay. One whose worker has not reported is nobody's work yet.
 pub(super) fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let since = facts.cancelled_since?;
-    if !is_recorded(facts, pod) || facts.status.phase == Some(Phase::Starting) {
+    if is_unheard(facts, pod) {
         return Some(SignedDuration::ZERO);
     }
     Some(GRACE - facts.now.duration_since(since))
+}
+
+/// How many seconds a live pod of a cancelled Job has to end once it is deleted; none where it has as long as its spec says.
+pub(super) fn grace(facts: &Facts, pod: &WorkerPod) -> Option<u32> {
+    let is_cancelled = match &facts.status.outcome {
+        Some(outcome) => outcome.code == OutcomeCode::Cancelled,
+        None => facts.cancelled_since.is_some(),
+    };
+    (is_cancelled && is_unheard(facts, pod)).then_some(GRACE_UNHEARD)
+}
+
+/// Whether the worker of a pod has not reported, as far as the status knows. Whatever it does is in its log: it may be
+/// killed, and nothing is done twice.
+fn is_unheard(facts: &Facts, pod: &WorkerPod) -> bool {
+    !is_recorded(facts, pod) || facts.status.phase == Some(Phase::Starting)
 }
 
 /// The end of a Job without a worker.

@@ -15,7 +15,7 @@ pub(super) fn plan(facts: &Facts) -> (Vec<Doomed>, Option<SignedDuration>) {
     for pod in facts.pods.iter().filter(|pod| !pod.deleting) {
         let Some(left) = left(facts, pod) else { continue };
         if left <= SignedDuration::ZERO {
-            doomed.push(Doomed { name: pod.name.clone(), uid: pod.uid.clone() });
+            doomed.push(Doomed { name: pod.name.clone(), uid: pod.uid.clone(), grace: cancelling::grace(facts, pod) });
         } else {
             again = Some(again.map_or(left, |again| again.min(left)));
         }

@@ -36,6 +36,7 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         ttl: None,
         answers: Answers::Awaited,
         reply_expiry: None,
+        continued: false,
         retention: RETENTION,
         now: at(now),
     }
@@ -66,6 +67,16 @@ fn parked() -> TerminationMessage {
     message(1, PodEnd::Parked(ParkReason::Drain), None)
 }
 
+fn untold(mut status: JobStatus, untold: u32) -> JobStatus {
+    status.attempt.as_mut().unwrap().untold = Some(untold);
+    status
+}
+
+/// The pod of an attempt, deleted with all its time to end.
+fn doomed(attempt: u32) -> Doomed {
+    Doomed { name: format!("refund-{attempt}-01234"), uid: pod_uid(attempt), grace: None }
+}
+
 /// The short word for an act.
 fn word(act: &Act) -> String {
     match act {
@@ -77,13 +88,13 @@ fn word(act: &Act) -> String {
             problem.as_ref().map_or("cancel".into(), |problem| format!("cancel {}", problem.reason))
         }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
-        Act::Hold => "hold".into(),
+        Act::KeepPausing => "keep pausing".into(),
         Act::Await(unasked) => if unasked.is_some() { "unguarded" } else { "await" }.into(),
         Act::Settle(marks) => format!("settle {}", marks.len()),
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
         Act::Start { attempt, after: Some(lost) } => format!("start {attempt} silent={}", lost.silent),
-        Act::Held(_) => "held by message".into(),
+        Act::RestAsTold(_) => "rest as told".into(),
         Act::End(end) => {
             format!("end {}{}", end.outcome.code, if end.read_from.is_some() { " by message" } else { "" })
         }
@@ -95,7 +106,7 @@ fn word(act: &Act) -> String {
 #[case::alive(status(1, Phase::Starting), vec![pod(1, "Pending")], 0, "observe")]
 #[case::at_work(status(1, Phase::Running), vec![pod(1, "Running")], 0, "observe")]
 // A pause of one second is not worth a write where the pod itself keeps the time.
-#[case::crashed(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 10, "hold")]
+#[case::crashed(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 10, "keep pausing")]
 #[case::crashed_a_second_ago(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 11, "start 2 silent=0")]
 #[case::never_heard_of(status(1, Phase::Starting), vec![ended_pod(1, 10, None)], 11, "start 2 silent=1")]
 #[case::vanished(status(1, Phase::Starting), vec![], 11, "pause silent=1")]
@@ -109,8 +120,8 @@ fn word(act: &Act) -> String {
 #[case::parked_by_report(status(1, Phase::Queued), vec![ended_pod(1, 10, None)], 10, "start 2")]
 #[case::parked_and_gone(status(1, Phase::Queued), vec![], 10, "start 2")]
 #[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], 10, "observe")]
-#[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], 11, "held by message")]
-#[case::asked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "held by message")]
+#[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], 11, "rest as told")]
+#[case::asked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "rest as told")]
 #[case::asked_and_not_told(status(1, Phase::AwaitingReply), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "start 2")]
 #[case::asked_and_not_told_yet(status(2, Phase::AwaitingReply), vec![ended_pod(2, 10, Some(asked_by_message()))], 11, "await")]
 #[case::asked_and_still_there(status(1, Phase::AwaitingReply), vec![pod(1, "Running")], 11, "observe")]
@@ -120,6 +131,12 @@ fn word(act: &Act) -> String {
 #[case::held_and_not_told_yet(status(2, Phase::AwaitingApproval), vec![ended_pod(2, 10, Some(held()))], 11, "await")]
 #[case::held_and_still_there(status(1, Phase::AwaitingApproval), vec![pod(1, "Running")], 11, "observe")]
 #[case::held_and_gone(status(1, Phase::AwaitingApproval), vec![], 5000, "start 2")]
+// Nobody can be asked of whom the operator never hears.
+#[case::asked_in_vain_twice(untold(status(2, Phase::AwaitingReply), 2), vec![], 11, "start 3")]
+#[case::asked_in_vain_again(untold(status(3, Phase::AwaitingReply), 3), vec![], 11, "end UserNeeded")]
+#[case::held_in_vain_again(untold(status(3, Phase::AwaitingApproval), 3), vec![ended_pod(3, 10, Some(held()))], 11, "end UserNeeded")]
+#[case::held_in_vain_and_still_there(untold(status(3, Phase::AwaitingApproval), 3), vec![pod(3, "Running")], 11, "observe")]
+#[case::drained_in_vain(untold(status(3, Phase::Queued), 3), vec![], 11, "start 4")]
 #[case::superseded(
     status(1, Phase::Starting),
     vec![ended_pod(1, 10, Some(message(1, PodEnd::Superseded, None)))],
@@ -144,7 +161,7 @@ fn a_pause_that_was_written_down_lasts_whatever_becomes_of_the_pod() {
     status.attempt.as_mut().unwrap().ended = Some(Time(at(10)));
     for pods in [vec![], vec![ended_pod(2, 10, None)]] {
         let held = decide_at(12, &status, &pods, false);
-        assert_eq!((held.act, held.again), (Act::Hold, Some(SignedDuration::from_secs(3))));
+        assert_eq!((held.act, held.again), (Act::KeepPausing, Some(SignedDuration::from_secs(3))));
         assert_eq!(word(&act_at(15, &status, &pods)), "start 3 silent=2");
     }
 }
@@ -154,6 +171,40 @@ fn a_clock_ahead_does_not_lengthen_a_pause() {
     let decision = decide_at(10, &status(1, Phase::Running), &[ended_pod(1, 500, None)], false);
     let Act::Pause(lost) = decision.act else { panic!("{:?}", decision.act) };
     assert_eq!((lost.ended, decision.again), (at(10), Some(SignedDuration::from_secs(1))));
+}
+
+#[rstest]
+#[case::ours_goes_on(Some(10), 10, 12, Some(3))]
+#[case::the_pause_is_over(Some(10), 10, 15, None)]
+#[case::the_node_is_ahead(Some(10), 500, 12, Some(3))]
+#[case::ours_was_set_back(Some(10), 10, -3600, None)]
+#[case::nobody_wrote_when(None, 10, 12, Some(3))]
+fn the_pause_before_something_is_told_again(
+    #[case] since: Option<i64>,
+    #[case] ended: i64,
+    #[case] now: i64,
+    #[case] left: Option<i64>,
+) {
+    let mut status = status(2, Phase::AwaitingReply);
+    let since = since.map(|since| Time(at(since)));
+    status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since, ..Default::default() });
+    let told = message(2, PodEnd::Parked(ParkReason::Reply), None);
+    let decision = decide_at(now, &status, &[ended_pod(2, ended, Some(told))], false);
+    let expected = left.map_or_else(|| start(3), |_| Act::Await(None));
+    assert_eq!((decision.act, left.and(decision.again)), (expected, left.map(SignedDuration::from_secs)));
+}
+
+#[test]
+fn a_job_that_nobody_can_be_asked_for_says_why() {
+    let mut told_in_vain = untold(status(3, Phase::AwaitingApproval), 3);
+    told_in_vain.log = Some(crate::job::fixtures::log(7));
+    let Act::End(End { outcome, read_from: None }) = act_at(11, &told_in_vain, &[]) else { panic!("it ends") };
+    let log = format!("jobs/{UID}");
+    for part in ["a call waits for an approval", "3 attempts", &log, "kubectl logs refund-3-01234", "was not made"] {
+        assert!(outcome.message.contains(part), "{part}: {}", outcome.message);
+    }
+    let Act::End(end) = act_at(11, &untold(status(3, Phase::AwaitingReply), 3), &[]) else { panic!("it ends") };
+    assert!(end.outcome.message.starts_with("a question waits for an answer"), "{}", end.outcome.message);
 }
 
 #[test]
@@ -208,7 +259,7 @@ fn the_pod_of_a_held_job_is_kept_for_its_log_and_then_goes() {
     let kept = decide_at(609, &held, &[ended_pod(1, 10, None)], false);
     assert_eq!((kept.delete, kept.again), (vec![], Some(SignedDuration::from_secs(1))));
     let gone = decide_at(610, &held, &[ended_pod(1, 10, None)], false);
-    assert_eq!(gone.delete, [Doomed { name: "refund-1-01234".into(), uid: pod_uid(1) }]);
+    assert_eq!(gone.delete, [doomed(1)]);
     let untold = decide_at(5000, &status(1, Phase::Running), &[ended_pod(1, 10, Some(self::held()))], false);
     assert_eq!(untold.delete, [], "what only the pod says is written down first");
     assert_eq!(word(&decide_at(11, &held, &[], true).act), "end SkillDeleted");
@@ -243,7 +294,7 @@ fn pods_of_a_job_that_ended(
     #[case] again: Option<i64>,
 ) {
     let decision = decide_at(now, &terminal(code), &[pod], false);
-    let expected = deleted.then(|| Doomed { name: "refund-1-01234".into(), uid: pod_uid(1) });
+    let expected = deleted.then(|| doomed(1));
     assert_eq!(decision.act, Act::Rest);
     assert_eq!(decision.delete, Vec::from_iter(expected));
     assert_eq!(decision.again, again.map(SignedDuration::from_secs));
@@ -253,7 +304,7 @@ fn pods_of_a_job_that_ended(
 fn pods_of_replaced_attempts_go_and_the_last_one_stays_while_it_is_needed() {
     let pods = [ended_pod(1, 10, None), ended_pod(2, 20, None)];
     let decision = decide_at(700, &status(2, Phase::Running), &pods, false);
-    assert_eq!(decision.delete, [Doomed { name: "refund-1-01234".into(), uid: pod_uid(1) }]);
+    assert_eq!(decision.delete, [doomed(1)]);
     assert_eq!(word(&decision.act), "start 3 silent=0");
     let mut going = ended_pod(1, 10, None);
     going.metadata.deletion_timestamp = Some(Time(at(650)));
@@ -299,6 +350,30 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
     assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), Guard::Stands, 60).act, start(2));
     // Never beside the pod before it.
     assert_eq!(waits_with(&[pod(1, "Running")], both(), Guard::Stands, 60).act, Act::Observe(None));
+}
+
+#[rstest]
+#[case::set_back_after_it_was_asked(-3600)]
+#[case::in_time(60)]
+#[case::in_the_last_second(24 * 3600 - 1)]
+fn a_decision_in_time_counts_whatever_the_clock_did_before(#[case] now: i64) {
+    let yes = decided(approval("supervisor"), ApprovalVerdict::Approve);
+    let name = yes.metadata.name.clone().unwrap();
+    let settles = waits_with(&[], [Some(yes.clone()), Some(approval("finance"))], Guard::Stands, now);
+    assert_eq!(settles.act, Act::Settle(vec![Mark::Count(name)]));
+    assert_eq!(crate::approval::standing::counts(&yes.spec, at(now)), ApprovalVerdict::Approve);
+}
+
+#[test]
+fn what_has_counted_stands_whatever_the_clock_does_then() {
+    let both = || ["supervisor", "finance"].map(|of| Some(counted(approval(of), ApprovalVerdict::Approve)));
+    for now in [-3600, 60, 24 * 3600, 1000 * 24 * 3600] {
+        assert_eq!(waits_with(&[], both(), Guard::Stands, now).act, start(2), "{now}");
+    }
+    // Nobody is asked for longer than the Approval says, but for what the clock was set back by.
+    let open = || [Some(approval("supervisor")), Some(approval("finance"))];
+    let back = waits_with(&[], open(), Guard::Stands, -3600);
+    assert_eq!((back.act, back.again), (Act::Await(None), Some(SignedDuration::from_secs(25 * 3600))));
 }
 
 mod wanted;

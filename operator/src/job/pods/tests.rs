@@ -3,6 +3,8 @@ use crate::job::fixtures::{UID, at, container, ended_pod, message, pod, pod_uid,
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::report::End;
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::AskedQuestion;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateRunning, ContainerStateWaiting, PodCondition, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
@@ -104,6 +106,19 @@ fn a_message_counts_only_for_the_attempt_that_left_it() {
     assert_eq!(read(&ended_pod(1, 30, Some(told.clone())), 40).message, None);
     let of_another = TerminationMessage { job: "other".into(), ..told };
     assert_eq!(read(&ended_pod(2, 30, Some(of_another)), 40).message, None);
+}
+
+#[test]
+fn questions_that_no_status_could_hold_are_not_taken_from_a_message() {
+    let asks = |id: &str, heard| {
+        let mut told = message(2, End::Parked(ParkReason::Reply), None);
+        told.questions = vec![AskedQuestion { id: id.into(), text: "Which?".into(), ..AskedQuestion::default() }];
+        told.replies_heard = heard;
+        let read = read(&ended_pod(2, 30, Some(told)), 40).message.unwrap();
+        (read.questions.len(), read.replies_heard)
+    };
+    assert_eq!(asks("q-1", 32), (1, 32));
+    assert_eq!((asks(&"q".repeat(17), 1), asks("q-1", 33)), ((0, 0), (0, 0)));
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn held() -> JobStatus {
 #[test]
 fn a_hold_that_only_the_pod_told() {
     let told = message(1, PodEnd::Parked(ParkReason::Approval), None);
-    let after = next(&status(1, Phase::Running), &Applied::Held(Box::new(told)), &stamp(50));
+    let after = next(&status(1, Phase::Running), &Applied::RestsAsTold(Box::new(told)), &stamp(50));
     insta::assert_snapshot!(yaml(&after));
     assert_eq!(next(&after, &Applied::Nothing, &stamp(90)), after);
 }
@@ -143,7 +143,7 @@ fn a_hold_names_the_call_the_people_and_the_rules() {
 #[test]
 fn a_question_that_only_the_pod_told() {
     let message = message(1, PodEnd::Parked(ParkReason::Reply), None);
-    let after = next(&status(1, Phase::Running), &Applied::Held(Box::new(message)), &stamp(50));
+    let after = next(&status(1, Phase::Running), &Applied::RestsAsTold(Box::new(message)), &stamp(50));
     assert_eq!(
         (after.phase, told(&after, ConditionType::Reconciling).1.as_str()),
         (Some(Phase::AwaitingReply), "AwaitingReply")
@@ -151,6 +151,46 @@ fn a_question_that_only_the_pod_told() {
     let lost = &conditions::find(&after.conditions, ConditionType::Reported).unwrap().message;
     assert!(lost.contains("that a question waits was read from its termination message"), "{lost}");
     assert_eq!(next(&after, &Applied::Nothing, &stamp(90)), after);
+}
+
+#[test]
+fn questions_that_the_pod_told_are_asked_as_if_they_had_been_reported() {
+    let mut message = message(1, PodEnd::Parked(ParkReason::Reply), None);
+    message.questions = asked(0).questions;
+    message.replies_heard = 2;
+    let mut running = status(1, Phase::Running);
+    running.replies_heard = Some(1);
+    running.attempt.as_mut().unwrap().untold = Some(2);
+    let after = next(&running, &Applied::RestsAsTold(Box::new(message.clone())), &stamp(50));
+    assert_eq!(after.waiting_for, Some(asked(50)));
+    assert_eq!((after.phase, after.replies_heard), (Some(Phase::AwaitingReply), Some(2)));
+    assert_eq!(after.attempt.as_ref().unwrap().untold, None);
+    let asks = &conditions::find(&after.conditions, ConditionType::Reconciling).unwrap().message;
+    assert!(asks.contains("--question q-1"), "{asks}");
+    assert_eq!(told(&after, ConditionType::Reported), ("False".into(), "ReportLost".into()));
+    // What is known already is not taken back.
+    running.replies_heard = Some(5);
+    let after = next(&running, &Applied::RestsAsTold(Box::new(message)), &stamp(50));
+    assert_eq!(after.replies_heard, Some(5));
+}
+
+#[test]
+fn what_nobody_is_told_of_is_counted_over_attempts() {
+    let parks = |end| Applied::RestsAsTold(Box::new(message(1, PodEnd::Parked(end), None)));
+    let untold = |status: &JobStatus| status.attempt.as_ref().unwrap().untold;
+    let first = next(&status(1, Phase::Running), &parks(ParkReason::Reply), &stamp(50));
+    let again = next(&first, &Applied::Started(made(2), None), &stamp(60));
+    assert_eq!((untold(&first), untold(&again)), (Some(1), Some(1)));
+    let second = next(&again, &parks(ParkReason::Approval), &stamp(70));
+    assert_eq!(untold(&second), Some(2));
+}
+
+#[test]
+fn a_call_that_no_rule_names_an_approver_for_can_be_given_up() {
+    let mut held = held();
+    held.waiting_for.as_mut().unwrap().call.as_mut().unwrap().approvers = Vec::new();
+    let Health::Reconciling(_, message) = at_work(&held) else { panic!("it waits") };
+    assert!(message.contains("kubectl bloomery cancel refund "), "{message}");
 }
 
 #[test]

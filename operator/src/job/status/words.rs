@@ -58,7 +58,10 @@ fn held(status: &JobStatus) -> String {
     };
     let approvals = status.waiting_for.as_ref().map(|waiting| waiting.approvals.join(" and ")).unwrap_or_default();
     let (approvers, how) = match approvers.as_slice() {
-        [] => ("an approver".to_owned(), "no rule names one: delete the Job to give the call up".to_owned()),
+        [] => (
+            "an approver".to_owned(),
+            format!("no rule names one: kubectl bloomery cancel {} gives the call up, and the Job", job_of(status)),
+        ),
         approvers => (approvers.join(" and "), format!("they decide by spec.decision of the Approval {approvals}")),
     };
     format!("the call {id} of {tool} waits for {approvers}: {how}; it is held because {reason}")
@@ -71,7 +74,7 @@ fn asked(status: &JobStatus) -> String {
         return untold("question", status);
     };
     let AskedQuestion { id, text, choices, refused } = first;
-    let job = status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB");
+    let job = job_of(status);
     let others: Vec<&str> = others.iter().map(|other| other.id.as_str()).collect();
     // What to do comes first: Events cut what is long.
     let parts = [
@@ -84,6 +87,11 @@ fn asked(status: &JobStatus) -> String {
         (!choices.is_empty()).then(|| format!("the choices are: {}", choices.join(", "))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// The name of a Job, as the name of its pod has it.
+fn job_of(status: &JobStatus) -> &str {
+    status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB")
 }
 
 /// What is said of something that waits for a person, and that no report has told.

@@ -262,3 +262,31 @@ async fn a_job_that_changed_since_it_was_read_is_not_deleted() {
     look(&api).await.unwrap();
     assert_eq!(api.get(JOB)["kind"], "Job");
 }
+
+fn follow_up(skill: &str, status: &Value) -> Value {
+    let spec = json!({ "skill": skill, "goal": "And the other one?", "continues": "refund" });
+    resource("Job", "refund-2", &spec, status)
+}
+
+#[tokio::test]
+async fn a_job_stays_as_long_as_a_follow_up_waits_for_it() {
+    let over = || finished(0, Timestamp::now() - SignedDuration::from_secs(1));
+    let path = JOB.replace("refund", "refund-2");
+    let waits = json!({ "phase": "Pending" });
+    let api = over().await;
+    api.put(&path, follow_up("cs-tier-1", &waits));
+    assert_eq!(look(&api).await.unwrap(), Action::await_change(), "the follow-up tells when it has begun");
+    assert_eq!(api.writes(), [""; 0]);
+    let wake =
+        continued_by(&kube::core::DeserializeGuard(serde_json::from_value(api.get(&path)).map_err(|_| unreachable!())));
+    assert_eq!(wake, [ObjectRef::new("refund").within("acme")]);
+    // One that has begun, has ended, or never can begin, needs it no longer.
+    let begun = json!({ "phase": "Running", "continuedUID": UID });
+    let ended = json!({ "phase": "Cancelled" });
+    for (skill, status) in [("cs-tier-1", &begun), ("cs-tier-1", &ended), ("cs-tier-2", &waits)] {
+        let api = over().await;
+        api.put(&path, follow_up(skill, status));
+        look(&api).await.unwrap();
+        assert_eq!(api.writes(), [format!("delete {JOB}")], "{skill} {status}");
+    }
+}

@@ -49,7 +49,7 @@ pub(super) fn fault(projection: &Projection) -> Option<String> {
         .or_else(|| items("toolNames", tool_names.len(), MAX_TOOL_NAMES))
         .or_else(|| tool_names.iter().find_map(of_tool_name))
         .or_else(|| call.and_then(of_call))
-        .or_else(|| waiting_for.as_ref().and_then(of_questions))
+        .or_else(|| questions_fault(&waiting_for.as_ref()?.questions))
         .or_else(|| items("strayReplies", stray_replies.len(), MAX_REMARKS))
         .or_else(|| stray_replies.iter().find_map(|stray| over("a stray reply", stray.len(), MAX_REMARK, "bytes")))
         .or_else(|| items("repliesHeard", usize::try_from(*replies_heard).unwrap_or(usize::MAX), Reply::MAX_REPLIES))
@@ -81,8 +81,8 @@ fn of_call(call: &HeldCall) -> Option<String> {
         .or_else(|| text("waitingFor.call.reason", reason, MAX_REASON))
 }
 
-fn of_questions(waiting: &WaitingFor) -> Option<String> {
-    let questions = &waiting.questions;
+/// The first thing of questions that does not fit; none where all does.
+pub(crate) fn questions_fault(questions: &[AskedQuestion]) -> Option<String> {
     items("waitingFor.questions", questions.len(), WaitingFor::MAX_QUESTIONS)
         .or_else(|| questions.iter().find_map(of_question))
 }

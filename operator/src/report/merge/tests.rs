@@ -40,6 +40,16 @@ fn a_report_breaks_the_silence() {
 }
 
 #[test]
+fn only_the_report_of_an_end_says_that_ends_are_told() {
+    let mut started = status(3, Phase::Starting);
+    started.attempt.as_mut().unwrap().untold = Some(2);
+    let running = apply(&started, &report(3, 1, 3, Phase::Running));
+    assert_eq!(running.attempt.as_ref().unwrap().untold, Some(2));
+    let parks = Report { attempt: 3, ..held(4) };
+    assert_eq!(apply(&running, &parks).attempt.unwrap().untold, None);
+}
+
+#[test]
 fn an_outcome_ends_the_job_and_stays() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let last = report(1, 1, 9, Phase::Succeeded);

@@ -50,6 +50,8 @@ async fn a_question_parks_and_its_reply_is_heard_once_and_no_model_is_asked_agai
     assert_eq!((report.projection.phase, report.projection.replies_heard), (Phase::AwaitingReply, 0));
     let question = AskedQuestion { id: "q-1".into(), text: "Which order?".into(), ..AskedQuestion::default() };
     assert_eq!(asked(&stand), [question]);
+    // Should the report not arrive, the message says the same.
+    assert_eq!((message.questions, message.replies_heard), (asked(&stand), 0));
     let before = stand.log();
     // One question more than without: three answers of the main loop, the ruling and the polish.
     let undisturbed = stand.model.times() + 5;
@@ -106,6 +108,8 @@ async fn one_of_two_answers_parks_again_and_asks_for_the_other() {
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Reply));
     let left: Vec<String> = asked(&stand).into_iter().map(|asked| asked.text).collect();
     assert_eq!((left, stand.model.times()), (vec!["Which shop?".to_owned()], 1));
+    let message = stand.termination(2);
+    assert_eq!((message.questions, message.replies_heard), (asked(&stand), 1));
 }
 
 #[rstest]

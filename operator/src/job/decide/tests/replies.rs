@@ -40,6 +40,13 @@ fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_ends_no_wait() {
+    let back = waits(Phase::AwaitingReply, &[], false, -3600);
+    assert_eq!((back.act, back.again), (Act::Await(None), Some(SignedDuration::from_secs(DAY + 3600))));
+    assert_eq!(waits(Phase::AwaitingReply, &[], true, -3600).act, start(2));
+}
+
+#[test]
 fn a_job_whose_skill_cannot_be_read_waits_on() {
     let mut status = status(1, Phase::AwaitingReply);
     status.waiting_for = Some(asked(0));

@@ -70,6 +70,24 @@ fn the_live_pod_of_a_cancelled_job(
     }
 }
 
+/// A worker that the operator has not heard of may never hear that its Job is cancelled: it gets no 50 s for a call.
+#[rstest]
+#[case::has_not_reported(status(1, Phase::Starting), 1, 0, Some(8))]
+#[case::nobody_recorded(JobStatus::default(), 1, 0, Some(8))]
+#[case::nobody_recorded_it_yet(status(1, Phase::Running), 2, 0, Some(8))]
+#[case::was_given_its_time(status(1, Phase::Running), 1, 30, None)]
+#[case::is_found_when_the_job_is_over(JobStatus { attempt: None, ..terminal(OutcomeCode::Cancelled) }, 1, 11, Some(8))]
+fn the_last_seconds_of_a_worker_that(
+    #[case] status: JobStatus,
+    #[case] attempt: u32,
+    #[case] now: i64,
+    #[case] grace: Option<u32>,
+) {
+    let decision = cancelled_at(now, &status, &[pod(attempt, "Running")]);
+    let graces: Vec<Option<u32>> = decision.delete.iter().map(|doomed| doomed.grace).collect();
+    assert_eq!(graces, [grace]);
+}
+
 #[test]
 fn a_pod_on_a_silent_node_is_waited_for_and_named() {
     let mut lost = pod(1, "Running");
@@ -150,6 +168,16 @@ fn a_job_that_ended_at_second_10(
     let over = terminal(OutcomeCode::Succeeded);
     let decision = decide(&Facts { ttl, ..facts(now, &over, &[]) });
     assert_eq!((word(&decision.act).as_str(), decision.again), (expected, again.map(SignedDuration::from_secs)));
+}
+
+#[test]
+fn a_job_stays_as_long_as_one_that_continues_it_has_not_begun() {
+    let over = terminal(OutcomeCode::Succeeded);
+    let of = |continued| decide(&Facts { ttl: Some(0), continued, ..facts(20, &over, &[]) }).act;
+    assert_eq!((of(true), of(false)), (Act::Rest, Act::Delete));
+    let open = [crate::approval::standing::withdrawal(&approval("supervisor"), "over").unwrap()];
+    let settles = Facts { ttl: Some(0), continued: true, left_open: &open, ..facts(20, &over, &[]) };
+    assert_eq!(decide(&settles).act, Act::Settle(open.to_vec()));
 }
 
 #[test]

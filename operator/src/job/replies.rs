@@ -1,0 +1,90 @@
+//! What becomes of replies that no worker hears: pure, over the spec of a Job and its status.
+
+use super::status::{Stamp, quoted};
+use crate::listing::listed;
+use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
+use bloomery_crds::run::GivenReply;
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{JobSpec, JobStatus, Reply, WaitingFor};
+
+/// Whether people have answered, or still can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// The spec has no reply to a question that the conversation has not heard.
+    Awaited,
+    /// It has one.
+    Here,
+    /// It has none, and takes no more replies.
+    Impossible,
+}
+
+/// What parts the words of a worker from ours, within the condition.
+const UNHEARD: &str = "Not heard: ";
+
+/// How much of the condition the words of each may take, in bytes.
+const SHARE: usize = 480;
+
+/// What people have said and the conversation has not heard, as far as its status knows.
+pub fn unheard(spec: &JobSpec, status: &JobStatus) -> impl Iterator<Item = GivenReply> {
+    spec.replies_after(status.replies_heard.unwrap_or(0))
+}
+
+/// What has come of the questions that are open.
+pub fn answers(spec: &JobSpec, status: &JobStatus) -> Answers {
+    if unheard(spec, status).any(|reply| reply.question.is_some_and(|question| may_be_open(status, &question))) {
+        Answers::Here
+    } else if spec.replies.len() >= Reply::MAX_REPLIES {
+        Answers::Impossible
+    } else {
+        Answers::Awaited
+    }
+}
+
+/// Whether a question may be open. The status names the oldest only; and none at all where no report has told them.
+fn may_be_open(status: &JobStatus, question: &str) -> bool {
+    let Some(WaitingFor { call, questions, .. }) = &status.waiting_for else { return true };
+    let is_untold = call.is_none() && questions.is_empty();
+    is_untold || questions.len() >= WaitingFor::MAX_QUESTIONS || questions.iter().any(|asked| asked.id == question)
+}
+
+/// The status, with what is to be said of replies that no worker will hear, or none before the Job goes on anyway.
+pub fn told(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
+    let (reason, strays) = if status.is_terminal() {
+        (Reason::JobEnded, unheard(spec, &status).map(|reply| missed(&reply)).collect::<Vec<_>>())
+    } else if status.awaits_people() {
+        (Reason::UnknownQuestion, unheard(spec, &status).filter_map(|reply| stray(&status, &reply)).collect())
+    } else {
+        return status;
+    };
+    if strays.is_empty() {
+        return status;
+    }
+    let standing = conditions::find(&status.conditions, ConditionType::RepliesTaken);
+    let told = standing.and_then(|told| told.message.split(UNHEARD).next()).unwrap_or_default().trim_end();
+    let mut message = bounded(told, SHARE);
+    if !message.is_empty() {
+        message.push(' ');
+    }
+    message += UNHEARD;
+    message += &listed(&strays, SHARE);
+    let seen = Observation::fails(ConditionType::RepliesTaken, reason, message);
+    let conditions = conditions::put(&status.conditions, &seen, stamp.generation, &stamp.now);
+    JobStatus { conditions, ..status }
+}
+
+/// A reply that the Job has ended without.
+fn missed(reply: &GivenReply) -> String {
+    let GivenReply { nth, question, text } = reply;
+    let to = question.as_ref().map(|question| format!(" to {question}")).unwrap_or_default();
+    format!("reply {nth}{to}, before the Job ended: {}.", quoted(text))
+}
+
+/// A reply to a question that is not open; none for one that may be heard yet.
+fn stray(status: &JobStatus, reply: &GivenReply) -> Option<String> {
+    let GivenReply { nth, question, text } = reply;
+    let question = question.as_ref().filter(|question| !may_be_open(status, question))?;
+    Some(format!("reply {nth} is to {question}, which is not open: {}.", quoted(text)))
+}
+
+#[cfg(test)]
+mod tests;

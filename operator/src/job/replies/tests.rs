@@ -1,0 +1,122 @@
+use super::*;
+use crate::job::fixtures::{asked, held_call, stamp, status};
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::AskedQuestion;
+use proptest::prelude::*;
+use rstest::rstest;
+
+fn to(question: Option<&str>, text: &str) -> Reply {
+    Reply { question: question.map(str::to_owned), text: text.into() }
+}
+
+fn spec(replies: Vec<Reply>) -> JobSpec {
+    JobSpec { replies, ..JobSpec::default() }
+}
+
+/// A Job that waits for that, and has heard one reply.
+fn waits(phase: Phase, waiting_for: Option<WaitingFor>) -> JobStatus {
+    JobStatus { waiting_for, replies_heard: Some(1), ..status(1, phase) }
+}
+
+/// A Job with as many questions as its status names.
+fn many() -> WaitingFor {
+    let question = |nth: usize| AskedQuestion { id: format!("q-{nth}"), ..AskedQuestion::default() };
+    WaitingFor { questions: (1..=WaitingFor::MAX_QUESTIONS).map(question).collect(), ..asked(0) }
+}
+
+fn held() -> WaitingFor {
+    WaitingFor { call: Some(held_call()), ..WaitingFor::default() }
+}
+
+#[rstest]
+#[case::one_of_them(Some(asked(0)), Some("q-2"), Answers::Here)]
+#[case::a_message(Some(asked(0)), None, Answers::Awaited)]
+#[case::another(Some(asked(0)), Some("q-9"), Answers::Awaited)]
+#[case::one_that_the_status_has_no_room_for(Some(many()), Some("q-9"), Answers::Here)]
+#[case::one_that_nobody_told(Some(WaitingFor::default()), Some("q-9"), Answers::Here)]
+#[case::one_that_nothing_is_known_of(None, Some("q-9"), Answers::Here)]
+#[case::a_call_and_no_question(Some(held()), Some("q-9"), Answers::Awaited)]
+#[case::a_call_and_another_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-9"), Answers::Awaited)]
+#[case::a_call_and_its_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-1"), Answers::Here)]
+fn an_answer_is_a_reply_to_an_open_question(
+    #[case] waiting: Option<WaitingFor>,
+    #[case] question: Option<&str>,
+    #[case] expected: Answers,
+) {
+    let waits = waits(Phase::AwaitingReply, waiting);
+    let given = spec(vec![to(None, "heard"), to(question, "A-17")]);
+    assert_eq!(answers(&given, &waits), expected);
+    // What was heard does not count again.
+    assert_eq!(answers(&spec(vec![to(question, "A-17")]), &waits), Answers::Awaited);
+    let full = spec(vec![to(question, "A-17"); Reply::MAX_REPLIES]);
+    let expected = if expected == Answers::Here { Answers::Here } else { Answers::Impossible };
+    assert_eq!(answers(&full, &waits), expected);
+}
+
+fn message(status: &JobStatus) -> Option<(String, String)> {
+    let told = conditions::find(&status.conditions, ConditionType::RepliesTaken)?;
+    assert_eq!(told.status, "False");
+    Some((told.reason.clone(), told.message.clone()))
+}
+
+#[rstest]
+#[case::running(Phase::Running, None)]
+#[case::queued(Phase::Queued, None)]
+#[case::waits_for_a_reply(Phase::AwaitingReply, Some("Not heard: reply 3 is to q-9, which is not open: \"B\"."))]
+#[case::waits_for_approval(Phase::AwaitingApproval, Some("Not heard: reply 3 is to q-9, which is not open: \"B\"."))]
+#[case::ended(
+    Phase::Cancelled,
+    Some(
+        "Not heard: reply 2, before the Job ended: \"A\". reply 3 to q-9, before the Job ended: \"B\". reply 4 to q-1, before the Job ended: \"C\"."
+    )
+)]
+fn what_is_said_of_a_job_that_is(#[case] phase: Phase, #[case] expected: Option<&str>) {
+    let given = spec(vec![to(None, "heard"), to(None, "A"), to(Some("q-9"), "B"), to(Some("q-1"), "C")]);
+    let after = told(waits(phase, Some(asked(0))), &given, &stamp(9));
+    assert_eq!(message(&after).map(|(_, message)| message).as_deref(), expected);
+    assert_eq!(told(after.clone(), &given, &stamp(90)), after, "it is said once");
+}
+
+#[test]
+fn what_a_worker_said_stands_beside_it_and_every_reply_is_named_once() {
+    let mut standing = waits(Phase::AwaitingReply, Some(asked(0)));
+    let of_worker = crate::job::status::of_strays(&["reply 1 is to q-7, which nobody has asked: \"x\"".to_owned()]);
+    standing.conditions = conditions::merge(&[], &[of_worker.unwrap()], Some(3), &stamp(1).now);
+    let mut given = spec(vec![to(Some("q-7"), "x"), to(Some("q-9"), "y")]);
+    let rests = told(standing, &given, &stamp(9));
+    given.replies.push(to(Some("q-8"), "z"));
+    let ended = JobStatus { phase: Some(Phase::Failed), ..told(rests, &given, &stamp(10)) };
+    let (reason, message) = message(&told(ended, &given, &stamp(11))).unwrap();
+    assert_eq!(reason, "JobEnded");
+    assert!(
+        message.starts_with("reply 1 is to q-7, which nobody has asked: \"x\" Not heard: reply 2 to q-9"),
+        "{message}"
+    );
+    for nth in ["reply 1", "reply 2", "reply 3"] {
+        assert_eq!(message.matches(nth).count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_job_that_has_heard_everything_is_left_as_it_is() {
+    let ended = JobStatus { phase: Some(Phase::Succeeded), ..waits(Phase::Succeeded, None) };
+    assert_eq!(told(ended.clone(), &spec(vec![to(None, "heard")]), &stamp(9)), ended);
+    assert_eq!(told(ended.clone(), &spec(Vec::new()), &stamp(9)), ended);
+}
+
+proptest! {
+    /// Whatever people write, and whatever stood there: a second look changes nothing.
+    #[test]
+    fn what_is_said_is_said_once(
+        texts in prop::collection::vec("(Not heard: |[a-zé\"\u{1}]{0,8}){0,200}", 0..6),
+        before in "(Not heard: |[a-zé ]{0,8}){0,300}",
+        ended in any::<bool>(),
+    ) {
+        let mut standing = waits(if ended { Phase::Failed } else { Phase::AwaitingReply }, Some(asked(0)));
+        let seen = Observation::fails(ConditionType::RepliesTaken, Reason::UnknownQuestion, before);
+        standing.conditions = conditions::merge(&[], &[seen], Some(3), &stamp(1).now);
+        let given = spec(texts.iter().map(|text| to(Some("q-9"), text)).collect());
+        let once = told(standing, &given, &stamp(9));
+        prop_assert_eq!(told(once.clone(), &given, &stamp(90)), once);
+    }
+}
