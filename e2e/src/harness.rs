@@ -47,6 +47,6 @@ pub use model::{ModelDraft, ModelServer};
 pub use pods::typed;
 pub use script::{Conversation, Turn, call, conversation, fails, raw_call, refund_of, say, script_text};
 pub use shop::Shop;
-pub use skill::{SkillDraft, SkillHandle, refunds, tier_one};
+pub use skill::{SkillDraft, SkillHandle, refunds, supervised, tier_one};
 pub use tenant::{Tenant, story};
 pub use wait::{PATIENCE, eventually, gone, is_gone, until};
