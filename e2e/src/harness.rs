@@ -45,7 +45,7 @@ pub use job::{JobDraft, JobHandle};
 pub use ledger::Ledger;
 pub use model::{ModelDraft, ModelServer};
 pub use pods::typed;
-pub use script::{Conversation, Turn, call, conversation, fails, raw_call, refund_of, say, script_text};
+pub use script::{Conversation, Turn, call, conversation, fails, price, raw_call, refund_of, say, script_text};
 pub use shop::Shop;
 pub use skill::{SkillDraft, SkillHandle, refunds, supervised, tier_one};
 pub use tenant::{Tenant, story};

@@ -5,14 +5,13 @@ use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
 use bloomery_e2e::harness::machine::{self, Process, SmallMemory};
 use bloomery_e2e::harness::{
-    Conversation, JobHandle, Shop, Tenant, Turn, call, cluster, conversation, eventually, operator, story, supervised,
+    Conversation, JobHandle, Shop, Tenant, Turn, cluster, eventually, operator, story, supervised,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
-use serde_json::json;
 
-use crate::deciding::{AMOUNT, dear, held, supervisor};
+use crate::deciding::{dear, dear_then, held, supervisor};
 use crate::faults::WORKER;
 use crate::memory;
 
@@ -47,7 +46,7 @@ async fn a_skill_deleted_while_its_job_waits_ends_it_and_nobody_decides_in_vain(
         skill.delete().await;
         skill.gone().await;
         let status = job.ended(OutcomeCode::SkillDeleted).await;
-        assert!(message(&status).contains("cs-tier-1"), "{}", message(&status));
+        assert!(message(&status).contains("the Skill was deleted"), "{}", message(&status));
         let withdrawn = tenant.counted(&approval).await;
         let decision = withdrawn.spec.decision.clone().expect("the operator says so");
         assert_eq!(decision.verdict, ApprovalVerdict::Expired);
@@ -153,12 +152,7 @@ async fn a_pod_lost_before_its_approved_call_began_costs_nothing() {
 
 /// What the model hears of a call that a person says came to this.
 fn after(order: &str, told: &str) -> Conversation {
-    let turns = [
-        call("check_eligibility", json!({"order_id": order})),
-        call("process_refund", json!({"order_id": order, "amount": AMOUNT})),
-        Turn::answer(order).after_result(told),
-    ];
-    conversation(order, turns)
+    dear_then(order, Turn::answer(order).after_result(told))
 }
 
 /// Kills the worker of the second attempt; a person is asked what came of its call, and nothing is called again.
@@ -229,12 +223,7 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
 async fn a_report_that_is_lost_at_the_park_is_told_when_the_operator_is_back() {
     let _alone = operator::alone().await;
     story(async |tenant| {
-        let turns = [
-            call("check_eligibility", json!({"order_id": ORDER})),
-            call("process_refund", json!({"order_id": ORDER, "amount": AMOUNT})).fault(json!({"hold": "thinking"})),
-            Turn::answer(ORDER).after_result("refunded"),
-        ];
-        let (shop, job) = asking(tenant, ORDER, conversation(ORDER, turns)).await;
+        let (shop, job) = asking(tenant, ORDER, after(ORDER, "refunded").hold(1, "thinking")).await;
         shop.model.until_held("thinking").await;
         let pod = job.pod(1).await.name_any();
         operator::away(&tenant.cluster, async || {
