@@ -9,7 +9,7 @@
 pub mod cases;
 mod told;
 
-use bloomery_crds::v1alpha1::{Limits, ModelProvider, ModelSpec, SkillSpec};
+use bloomery_crds::v1alpha1::{ApprovalVerdict, Limits, ModelProvider, ModelSpec, SkillSpec};
 
 use crate::harness::Conversation;
 
@@ -23,6 +23,12 @@ pub const FOLDER: &str = "codebase";
 
 /// The resource to which the ledger's API is bound, where the Skill declares it.
 pub const LEDGER: &str = "ledger";
+
+/// The approver of held calls.
+pub const APPROVER: &str = "supervisor";
+
+/// Who decides for them.
+pub const DECIDES: &str = "jane@acme.io";
 
 /// The hold at which a worker is killed while the model thinks.
 pub const THINKING: &str = "thinking";
@@ -57,6 +63,17 @@ pub struct Case {
     pub mishap: Option<Mishap>,
     /// What people answer to the questions of its Job, the oldest first, each once it rests with it.
     pub replies: Vec<&'static str>,
+    /// What the [`APPROVER`] decides on the held call of its Job, once it rests with it.
+    pub decision: Option<Decision>,
+}
+
+/// What a person decides on a held call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// `Approve` or `Deny`.
+    pub verdict: ApprovalVerdict,
+    /// Why.
+    pub reason: &'static str,
 }
 
 impl Case {
@@ -73,7 +90,13 @@ impl Case {
             limits: None,
             mishap: None,
             replies: Vec::new(),
+            decision: None,
         }
+    }
+
+    /// Whether people have something to do for its Job to go on.
+    pub fn needs_people(&self) -> bool {
+        !self.replies.is_empty() || self.decision.is_some()
     }
 
     /// Whether its Jobs bind this resource.
@@ -106,6 +129,12 @@ impl Case {
     #[must_use]
     fn answered(self, replies: &[&'static str]) -> Self {
         Self { replies: replies.to_vec(), ..self }
+    }
+
+    /// Is held where somebody decides so.
+    #[must_use]
+    fn decided(self, verdict: ApprovalVerdict, reason: &'static str) -> Self {
+        Self { decision: Some(Decision { verdict, reason }), ..self }
     }
 
     #[must_use]
@@ -144,6 +173,8 @@ macro_rules! suite {
             a_goal_out_of_domain_is_redirected,
             what_is_denied_is_told_and_the_model_goes_on,
             a_call_that_is_held_waits,
+            a_call_that_is_approved_is_made,
+            a_call_that_a_person_denies_is_told_and_the_model_goes_on,
             an_answer_without_its_fields_is_handed_over,
             an_answer_that_failed_comes_back_with_evidence,
             a_workflow_binds_the_order_of_its_steps,

@@ -5,15 +5,16 @@ use super::resuming::ended;
 use super::shop::Shop;
 use super::stand::{Ran, Stand};
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::v1alpha1::{JobStatus, Limits, Model, Skill};
+use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus, Limits, Model, Skill};
 use bloomery_e2e::harness::script_text;
-use bloomery_e2e::suite::{Case, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
+use bloomery_e2e::suite::{Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs;
 
-/// What a terminal shows that waits for an answer.
+/// What a terminal shows that waits for an answer, and for a decision.
 const PROMPT: &str = "Your answer";
+const DECIDE: &str = "Is it to be made";
 
 bloomery_e2e::suite!(held);
 
@@ -37,7 +38,7 @@ async fn held(name: &str, case: Case) {
         assert_eq!(ran.code, exit_code(&status), "{ran:#?}");
         let answer = status.result.as_ref().map(|result| result.text.as_str()).unwrap_or_default();
         // A terminal shows what else was said, too.
-        assert!(ran.out.starts_with(answer) || !case.replies.is_empty(), "{ran:#?}");
+        assert!(ran.out.starts_with(answer) || case.needs_people(), "{ran:#?}");
         told.add(status, &stand.bloomery(&["events", &key]).await.out);
     }
     stand.was_asked_without_fault().await;
@@ -59,8 +60,8 @@ async fn ran(stand: &Stand, shop: &mut Shop, case: &Case, (key, goal, mishap): (
     }
     let limits: Vec<String> = case.limits.iter().flat_map(named).collect();
     first.extend(limits.iter().flat_map(|limit| ["--limit", limit.as_str()]));
-    if !case.replies.is_empty() {
-        return attended(stand, shop, (&first, &again, &case.replies), mishap).await;
+    if case.needs_people() {
+        return attended(stand, shop, (&first, &again), case, mishap).await;
     }
     match mishap {
         None => stand.bloomery(&first).await,
@@ -81,7 +82,8 @@ async fn ran(stand: &Stand, shop: &mut Shop, case: &Case, (key, goal, mishap): (
 async fn attended(
     stand: &Stand,
     shop: &mut Shop,
-    (first, again, replies): (&[&str], &[&str], &[&str]),
+    (first, again): (&[&str], &[&str]),
+    case: &Case,
     mishap: Option<Mishap>,
 ) -> Ran {
     let mut seat = match mishap {
@@ -89,32 +91,47 @@ async fn attended(
             let mut run = stand.command(first).spawn().unwrap();
             shop.until_refunded(order).await;
             run.kill().await.unwrap();
-            seat(stand, again)
+            seat(stand, case, again)
         }
         Some(Mishap::ServerKilledAfterRefund(order)) => {
-            let seat = seat(stand, first);
+            let seat = seat(stand, case, first);
             shop.until_refunded(order).await;
             shop.kill_orders();
             seat
         }
         Some(Mishap::WorkerKilledWhileTheModelThinks) => panic!("it asks nothing then"),
-        None => seat(stand, first),
+        None => seat(stand, case, first),
     };
-    seat.until(PROMPT).await;
+    let typed = typed(case);
+    seat.until(typed[0].0).await;
     seat.types("\u{3}").await;
     seat.ended().await;
-    let mut seat = self::seat(stand, again);
-    for reply in replies {
-        seat.until(PROMPT).await;
-        seat.types(&format!("{reply}\n")).await;
+    let mut seat = self::seat(stand, case, again);
+    for (prompt, line) in typed {
+        seat.until(prompt).await;
+        seat.types(&line).await;
     }
     seat.ended().await
 }
 
-/// A terminal at which nobody is named: nor are they who answer in the spec of a Job.
-fn seat(stand: &Stand, args: &[&str]) -> Seat {
+/// What is typed at which prompt.
+fn typed(case: &Case) -> Vec<(&'static str, String)> {
+    let decision = case.decision.map(|Decision { verdict, reason }| {
+        let word = match verdict {
+            ApprovalVerdict::Approve => "yes",
+            ApprovalVerdict::Deny => "no",
+            ApprovalVerdict::Expired => panic!("nothing expires at a terminal"),
+        };
+        (DECIDE, format!("{word} {reason}\n"))
+    });
+    let replies = case.replies.iter().map(|reply| (PROMPT, format!("{reply}\n")));
+    decision.into_iter().chain(replies).collect()
+}
+
+/// A terminal. Who answers in the spec of a Job is not named, and so nor is who sits there; who decides is.
+fn seat(stand: &Stand, case: &Case, args: &[&str]) -> Seat {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
-    Seat::of(stand, &quoted.join(" "), "a person")
+    Seat::of(stand, &quoted.join(" "), if case.decision.is_some() { DECIDES } else { "a person" })
 }
 
 /// Runs a Job that is killed when it has come so far, and goes on with it.

@@ -1,14 +1,17 @@
 //! What of the local cluster is on this machine: the processes of its pods, and its volumes.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bloomery_crds::names;
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use serde_json::json;
 
 use super::command;
+use super::pods::{typed, write};
 use super::tenant::Tenant;
 use super::wait::eventually;
 
@@ -72,6 +75,74 @@ impl Tenant {
             ListParams::default().labels(&format!("{}={skill},app.kubernetes.io/component=mcp", names::LABEL_SKILL));
         let pods = self.api::<Pod>().list(&ours).await.expect("pods can be listed");
         Process::of(pods.items.first().expect("the MCP server has a pod"), "bloomery-e2e-orders").await
+    }
+}
+
+/// The memory of a tenant on a small file system of its own, which can be filled. It goes with this value.
+#[derive(Debug)]
+pub struct SmallMemory {
+    dir: PathBuf,
+    volume: String,
+}
+
+/// How much fits into it: the slag of a few Jobs.
+const SMALL: &str = "4m";
+
+/// What fills it.
+const FILLER: &str = "filler";
+
+impl SmallMemory {
+    /// Gives a tenant that has no memory yet one of these.
+    pub async fn of(tenant: &Tenant) -> Self {
+        let volume = format!("small-{}", tenant.namespace);
+        let dir = std::env::temp_dir().join(&volume);
+        std::fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+        let options = format!("size={SMALL},mode=0755");
+        command::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "bloomery-e2e"]).arg(&dir));
+        let memory = Self { dir, volume };
+        let class = "";
+        let nodes = Api::<Node>::all(tenant.cluster.client.clone()).list(&ListParams::default()).await;
+        let node = nodes.expect("nodes can be listed").items.first().map(ResourceExt::name_any).expect("a node");
+        let here = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
+        let made: PersistentVolume = typed(json!({
+            "metadata": {"name": memory.volume},
+            "spec": {
+                "capacity": {"storage": "4Mi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": class,
+                "local": {"path": memory.dir}, "persistentVolumeReclaimPolicy": "Retain",
+                "claimRef": {"namespace": tenant.namespace, "name": names::MEMORY_CLAIM},
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
+            },
+        }));
+        Api::all(tenant.cluster.client.clone()).create(&write(), &made).await.expect("the volume is made");
+        let claim: PersistentVolumeClaim = typed(json!({
+            "metadata": {"name": names::MEMORY_CLAIM},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"], "storageClassName": class, "volumeName": memory.volume,
+                "resources": {"requests": {"storage": "4Mi"}},
+            },
+        }));
+        tenant.create(claim).await;
+        memory
+    }
+
+    /// Fills it to the last byte.
+    pub fn fill(&self) {
+        let mut filler = std::fs::File::create(self.dir.join(FILLER)).expect("the filler is made");
+        while filler.write(&[0; 4096]).is_ok_and(|written| written > 0) {}
+    }
+
+    /// Gives it its room back.
+    pub fn clear(&self) {
+        std::fs::remove_file(self.dir.join(FILLER)).expect("the filler goes");
+    }
+}
+
+impl Drop for SmallMemory {
+    // The tenant's pods may still have it mounted: it goes with the last of them.
+    fn drop(&mut self) {
+        command::attempt(&mut command::kubectl(&["delete", "pv", &self.volume, "--wait=false"]));
+        command::attempt(Command::new("umount").arg("--lazy").arg(&self.dir));
+        let _ = std::fs::remove_dir(&self.dir);
     }
 }
 

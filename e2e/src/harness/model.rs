@@ -36,6 +36,12 @@ impl Tenant {
         self.scripted_model(conversations, Some(SERVER_KEY)).await
     }
 
+    /// Lets the model ask for another key from now on. It forgets what it was asked before.
+    pub async fn model_takes_key(&self, key: &str) {
+        self.secret(SERVER_KEY, "key", key).await;
+        self.serve_anew("model").await;
+    }
+
     async fn scripted_model(&self, conversations: &[Conversation], key: Option<&str>) -> ModelServer {
         let script: ConfigMap = typed(json!({
             "metadata": {"name": "model-script"}, "data": {"script.yaml": script_text(conversations)}

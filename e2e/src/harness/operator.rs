@@ -1,10 +1,14 @@
 //! The operator under test.
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
+
+use futures::FutureExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Service};
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use tokio::sync::{Mutex, MutexGuard};
+use serde_json::json;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::cluster::Cluster;
 use super::pods::{PORT, is_ready};
@@ -22,10 +26,42 @@ pub const PROGRAM: &str = "bloomery-operator";
 
 const SELECTOR: &str = "app.kubernetes.io/instance=bloomery,app.kubernetes.io/component=operator";
 
-/// Waits for the right to restart the operator, so that stories which do so take turns.
-pub async fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::const_new(());
-    TURN.lock().await
+/// Who may disturb the operator, or what the cluster has of it.
+static TURN: RwLock<()> = RwLock::const_new(());
+
+/// Waits for the right to disturb the operator: to restart it, or to change what checks decisions. Stories that do so take
+/// turns.
+pub async fn alone() -> RwLockWriteGuard<'static, ()> {
+    TURN.write().await
+}
+
+/// Waits until nobody disturbs the operator, and keeps it so: for stories in which people decide.
+pub async fn undisturbed() -> RwLockReadGuard<'static, ()> {
+    TURN.read().await
+}
+
+/// Does something while there is no operator; it comes back, whatever became of that. For whoever is [`alone`].
+pub async fn away<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T {
+    let before = scaled(cluster, 0).await;
+    eventually("the operator to go", async || {
+        let left: Vec<String> = pods(cluster).await.iter().map(ResourceExt::name_any).collect();
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    })
+    .await;
+    let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
+    scaled(cluster, before).await;
+    until_rolled_out(cluster).await;
+    done.unwrap_or_else(|failure| resume_unwind(failure))
+}
+
+/// Sets how many replicas there are; gives how many there were.
+async fn scaled(cluster: &Cluster, replicas: i32) -> i32 {
+    let api = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
+    let there = api.get(RELEASE).await.unwrap_or_else(|error| panic!("the operator cannot be read: {error}"));
+    let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+    let scaled = api.patch(RELEASE, &PatchParams::default(), &patch).await;
+    scaled.unwrap_or_else(|error| panic!("the operator cannot be scaled: {error}"));
+    there.spec.and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
 /// The pods of the operator's namespace.

@@ -1,12 +1,13 @@
 //! The pods that the harness makes: servers that pass the `restricted` Pod Security Standard.
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, SecurityContext, Service, Volume, VolumeMount};
-use kube::api::PostParams;
+use kube::ResourceExt;
+use kube::api::{ObjectMeta, PostParams};
 use serde_json::{Value, json};
 
 use super::cluster::image;
 use super::tenant::Tenant;
-use super::wait::until;
+use super::wait::{gone, until};
 
 /// The port that every server of ours listens on.
 pub(super) const PORT: u16 = 8080;
@@ -27,6 +28,24 @@ impl Tenant {
         self.create(service(name)).await;
         self.create(server.pod()).await;
         until(&self.api::<Pod>(), name, "a server of the harness to be ready", is_ready).await;
+    }
+
+    /// Makes the pod of a server anew, as it was made first: it reads its Secrets again and knows nothing of before.
+    pub(super) async fn serve_anew(&self, name: &str) {
+        let pods = self.api::<Pod>();
+        let there = pods.get(name).await.unwrap_or_else(|error| panic!("{name} cannot be read: {error}"));
+        self.remove::<Pod>(name).await;
+        gone(&pods, name, there.uid().as_deref()).await;
+        let mut spec = there.spec.expect("a pod has a spec");
+        spec.node_name = None;
+        let labels = there.metadata.labels;
+        self.create(Pod {
+            metadata: ObjectMeta { name: Some(name.to_owned()), labels, ..ObjectMeta::default() },
+            spec: Some(spec),
+            status: None,
+        })
+        .await;
+        until(&pods, name, "a server of the harness to be ready again", is_ready).await;
     }
 }
 

@@ -33,8 +33,7 @@ pub fn say(text: &str) -> Turn {
 
 /// A refund as a good agent does it: verify, check, refund, answer as the contract wants it.
 pub fn refund_of(order: &str) -> Conversation {
-    let number: u32 = order.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or_default();
-    let amount = f64::from(1_590 + 200 * number) / 100.0;
+    let (number, amount) = (number(order), price(order));
     conversation(
         order,
         [
@@ -45,6 +44,15 @@ pub fn refund_of(order: &str) -> Conversation {
             Turn::answer(order).after_result("refunded"),
         ],
     )
+}
+
+/// What an order costs, as the shop's server has it.
+pub fn price(order: &str) -> f64 {
+    f64::from(1_590 + 200 * number(order)) / 100.0
+}
+
+fn number(order: &str) -> u32 {
+    order.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or_default()
 }
 
 impl Conversation {

@@ -11,9 +11,10 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
+use serde_json::json;
 
 use super::cluster::image;
-use super::pods::PORT;
+use super::pods::{PORT, typed};
 use super::tenant::Tenant;
 use super::wait::{gone, says, until};
 
@@ -93,6 +94,16 @@ pub fn refunds() -> SkillSpec {
 pub fn tier_one() -> SkillSpec {
     let mut spec = refunds();
     tier_one::applied(&mut spec);
+    spec
+}
+
+/// [`refunds`], where those over 500 are for the supervisor to decide on.
+pub fn supervised() -> SkillSpec {
+    let mut spec = refunds();
+    let rule = json!({
+        "toolId": "process_refund", "when": "amount > 500", "action": "require_approval", "approver": "supervisor",
+    });
+    spec.policy = Some(typed(json!({"approvals": [rule]})));
     spec
 }
 

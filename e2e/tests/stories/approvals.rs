@@ -1,13 +1,13 @@
 //! Held calls that people decide on, and every way round them.
 //!
-//! What checks decisions is one object of the cluster, which one of these stories changes: they take turns.
+//! What checks decisions is one object of the cluster, which the last of these stories changes: it does so alone.
 
 use std::time::Duration;
 
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
 use bloomery_e2e::harness::{
-    JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, gone, operator, refund_of, story,
+    JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, gone, operator, refund_of, story, supervised,
 };
 use bloomery_e2e::harness::{audit, command};
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
@@ -38,15 +38,9 @@ async fn waiting<'t>(tenant: &'t Tenant, denied: Option<&str>, expiry: Option<&s
     ];
     let shop = tenant.shop(&[conversation(DEAR, turns)]).await;
     tenant
-        .skill("cs-tier-1")
+        .skill_of("cs-tier-1", supervised())
+        .with_orders()
         .with(|spec| {
-            spec.policy = Some(
-                serde_json::from_value(json!({"approvals": [{
-                    "toolId": "process_refund", "when": "amount > 500", "action": "require_approval",
-                    "approver": "supervisor",
-                }]}))
-                .expect("a policy"),
-            );
             let engine = json!({"approvalExpiry": expiry.unwrap_or("1h")});
             spec.engine = Some(serde_json::from_value(engine).expect("an engine"));
         })
@@ -65,7 +59,7 @@ fn refused(answer: Result<(), String>, because: &str) {
 
 #[tokio::test]
 async fn an_approved_refund_is_made_once() {
-    let _turn = operator::alone().await;
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -121,7 +115,7 @@ async fn an_approved_refund_is_made_once() {
 
 #[tokio::test]
 async fn an_approval_that_somebody_deletes_is_asked_anew() {
-    let _turn = operator::alone().await;
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -146,7 +140,7 @@ async fn an_approval_that_somebody_deletes_is_asked_anew() {
 
 #[tokio::test]
 async fn two_holds_with_different_approvers_need_both() {
-    let _turn = operator::alone().await;
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of(DEAR)]).await;
         tenant.skill("cs-tier-1").tier_one().await;
@@ -169,7 +163,7 @@ async fn two_holds_with_different_approvers_need_both() {
 
 #[tokio::test]
 async fn what_is_denied_is_told_to_the_model_which_goes_on() {
-    let _turn = operator::alone().await;
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, Some("it arrived whole"), None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -186,7 +180,7 @@ async fn what_is_denied_is_told_to_the_model_which_goes_on() {
 
 #[tokio::test]
 async fn what_nobody_decides_expires_and_is_told_to_the_model() {
-    let _turn = operator::alone().await;
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, Some("nobody decided"), Some("5s")).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -205,7 +199,7 @@ async fn what_nobody_decides_expires_and_is_told_to_the_model() {
 
 #[tokio::test]
 async fn people_decide_with_kubectl_bloomery() {
-    let _turn = operator::alone().await;
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -283,7 +277,7 @@ async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
 
 #[tokio::test]
 async fn every_way_round_is_closed() {
-    let _turn = operator::alone().await;
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;

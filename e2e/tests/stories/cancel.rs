@@ -64,7 +64,7 @@ async fn a_job_that_is_cancelled_while_its_model_thinks_asks_no_more() {
 
 #[tokio::test]
 async fn a_job_that_waits_for_approval_is_cancelled_and_nobody_decides_in_vain() {
-    let _turn = operator::alone().await;
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let dear = "A-443";
         let refund = call("process_refund", json!({"order_id": dear, "amount": 901.9}));

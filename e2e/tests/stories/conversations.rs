@@ -1,9 +1,10 @@
 //! The suite of conversations, held on a cluster. The tests of `cli/` hold the same cases without one.
 
-use bloomery_crds::v1alpha1::JobStatus;
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
 use bloomery_e2e::harness::machine::Process;
-use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, story};
-use bloomery_e2e::suite::{Case, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, operator, story};
+use bloomery_e2e::suite::{APPROVER, Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
 use serde_json::json;
 
 use crate::faults::WORKER;
@@ -11,6 +12,8 @@ use crate::faults::WORKER;
 bloomery_e2e::suite!(held);
 
 async fn held(name: &str, case: Case) {
+    // Who decides needs the operator, and what checks decisions.
+    let _turn = if case.decision.is_some() { Some(operator::undisturbed().await) } else { None };
     story(async |tenant| {
         if case.mishap.is_some() && !cluster::is_local_or_says("SIGKILL of a worker or a server") {
             return;
@@ -39,6 +42,9 @@ async fn held(name: &str, case: Case) {
             let job = job.await;
             if let Some(mishap) = case.mishap.filter(|_| at == 0) {
                 happens(mishap, tenant, &shop, &job).await;
+            }
+            if case.decision.is_some() {
+                decides(&case, tenant, &job).await;
             }
             let status = rests(&case, &job).await;
             let printed = job.all_logs(status.attempt.as_ref().map_or(1, |attempt| attempt.number)).await;
@@ -71,6 +77,21 @@ async fn happens(mishap: Mishap, tenant: &Tenant, shop: &Shop, job: &JobHandle<'
     } else {
         tenant.orders_of(SKILL).await.kill();
     }
+}
+
+/// Decides on the held call of the Job as the case says, when it rests with it.
+async fn decides(case: &Case, tenant: &Tenant, job: &JobHandle<'_>) {
+    let Some(Decision { verdict, reason }) = case.decision else { return };
+    job.until_phase(Phase::AwaitingApproval).await;
+    let approval = tenant.approval_for(job, APPROVER).await;
+    tenant.lets_approve(DECIDES, &[APPROVER]).await;
+    let verdict = match verdict {
+        ApprovalVerdict::Approve => "Approve",
+        ApprovalVerdict::Deny => "Deny",
+        ApprovalVerdict::Expired => "Expired",
+    };
+    tenant.person(DECIDES).await.decides(&approval, verdict, reason).await.expect("she may");
+    job.until("the decision to be heard", |status| status.phase != Some(Phase::AwaitingApproval)).await;
 }
 
 /// Waits until the Job rests, and answers what it asks as often as the case has an answer.

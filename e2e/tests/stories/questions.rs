@@ -6,7 +6,7 @@ use bloomery_crds::v1alpha1::{JobStatus, Stage};
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{JobHandle, Shop, Tenant, Turn, call, cluster, conversation, eventually, story};
 use kube::core::ResourceExt;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::faults::WORKER;
 
@@ -200,6 +200,48 @@ async fn a_question_that_nobody_answers_in_time_ends_the_job() {
         job.pods_have_ended().await;
         assert_eq!(job.pods().await.iter().filter(|pod| pod.name_any().contains("-2-")).count(), 0);
         shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_hundred_questions_are_bounded_and_end_when_nothing_more_can_be_said() {
+    story(async |tenant| {
+        let ask = |n: usize| json!({"text": format!("Question {n} of a hundred?")});
+        let first = call("ask_user", ask(1));
+        let hundred = (2..=100).fold(first, |turn, n| turn.and_call("ask_user", ask(n)));
+        let shop = tenant.shop(&[conversation("my money", [hundred, Turn::answer("A-17")])]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("I want my money back").await;
+        let asked = job.asks(8).await;
+        assert_eq!((asked[0].id.as_str(), asked[7].id.as_str()), ("q-1", "q-8"), "the oldest first");
+        job.pods_have_ended().await;
+
+        let ids: Vec<String> = (1..=32).map(|n| format!("q-{n}")).collect();
+        job.hears_all(ids.iter().map(|id| (Some(id.as_str()), "yes"))).await;
+        let status = job.ended(OutcomeCode::UserNeeded).await;
+        let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
+        assert!(message.contains("32") && message.len() < 1024, "{message}");
+        assert_eq!(status.replies_heard, Some(32));
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_reply_of_a_mebibyte_and_one_too_many_are_refused_where_they_stand() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        tenant.job("asks").await;
+        let set = async |replies: Value| jobs.change("asks", &json!({"spec": {"replies": replies}})).await;
+        let large = json!([{"text": "A-17"}, {"question": "q-1", "text": "x".repeat(1024 * 1024)}]);
+        let refusal = set(large).await.expect_err("a reply of 1 MiB");
+        assert!(refusal.contains("spec.replies[1].text") && refusal.contains("1024"), "{refusal:.2000}");
+        assert!(refusal.len() < 4096, "nobody reads {} bytes", refusal.len());
+        let replies = |count: usize| json!(vec![json!({"text": "A-17"}); count]);
+        set(replies(32)).await.expect("as many as there may be");
+        let refusal = set(replies(33)).await.expect_err("one too many");
+        assert!(refusal.contains("spec.replies") && refusal.contains("32"), "{refusal}");
     })
     .await;
 }

@@ -1,9 +1,10 @@
 //! What only a person can say: the Job rests until it is said.
 
+use bloomery_crds::v1alpha1::ApprovalVerdict;
 use serde_json::json;
 
 use super::GOAL;
-use crate::harness::{Turn, call, conversation, fails, refunds, say, tier_one};
+use crate::harness::{Conversation, Turn, call, conversation, fails, price, refunds, say, supervised, tier_one};
 use crate::suite::Case;
 
 /// The model asks, and reads what is answered.
@@ -14,6 +15,30 @@ pub fn a_question_waits_for_its_answer() -> Case {
         Turn::answer("A-17").after_result("eligible"),
     ];
     Case::of(refunds(), GOAL, conversation("A-17", turns)).answered(&["yes"])
+}
+
+/// An order whose refund is the supervisor's to decide on.
+const DEAR: &str = "A-443";
+
+/// Checks an order that is dear, refunds it, and answers when it has heard of what was decided.
+fn dear(told: &str) -> Conversation {
+    let turns = [
+        call("check_eligibility", json!({"order_id": DEAR})),
+        call("process_refund", json!({"order_id": DEAR, "amount": price(DEAR)})).after_result("true"),
+        Turn::answer(DEAR).after_result(told),
+    ];
+    conversation(DEAR, turns)
+}
+
+/// The call is made once, in the attempt after the decision.
+pub fn a_call_that_is_approved_is_made() -> Case {
+    Case::of(supervised(), "Refund order A-443", dear("refunded")).decided(ApprovalVerdict::Approve, "it is in order")
+}
+
+/// The call is not made; why not is told to the model.
+pub fn a_call_that_a_person_denies_is_told_and_the_model_goes_on() -> Case {
+    let told = "decided so for supervisor: it arrived whole";
+    Case::of(supervised(), "Refund order A-443", dear(told)).decided(ApprovalVerdict::Deny, "it arrived whole")
 }
 
 /// What is asked in one answer is put at once; it goes on when all of it is answered.

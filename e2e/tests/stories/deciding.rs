@@ -1,0 +1,161 @@
+//! Decisions that meet each other, and decisions that nobody is there to see.
+
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
+use bloomery_e2e::harness::{
+    Conversation, JobHandle, Person, Shop, Tenant, Turn, call, command, conversation, figure, operator, price, story,
+    supervised,
+};
+use kube::ResourceExt;
+use serde_json::json;
+use std::process::{Output, Stdio};
+
+pub(crate) const APPROVER: &str = "supervisor";
+
+/// Refunds an order that is dear, and ends well whatever is decided.
+pub(crate) fn dear(order: &str) -> Conversation {
+    dear_then(order, Turn::answer(order))
+}
+
+/// Refunds an order that is dear, and says this then.
+pub(crate) fn dear_then(order: &str, answer: Turn) -> Conversation {
+    let refund = call("process_refund", json!({"order_id": order, "amount": price(order)}));
+    conversation(order, [call("check_eligibility", json!({"order_id": order})), refund, answer])
+}
+
+/// Waits until a Job rests and has told its held call; gives the Approval.
+pub(crate) async fn held(tenant: &Tenant, job: &JobHandle<'_>) -> Approval {
+    job.until_phase(Phase::AwaitingApproval).await;
+    let approval = tenant.approval_for(job, APPROVER).await;
+    job.pods_have_ended().await;
+    approval
+}
+
+/// Somebody who may decide.
+pub(crate) async fn supervisor(tenant: &Tenant, name: &str) -> Person {
+    tenant.lets_approve(name, &[APPROVER]).await;
+    tenant.person(name).await
+}
+
+/// The orders of the rounds: all of them are dear.
+const ORDERS: [&str; 5] = ["A-443", "A-543", "A-643", "A-743", "A-843"];
+
+/// A Job that waits for the supervisor, and what it waits for.
+struct Round<'t> {
+    order: &'static str,
+    job: JobHandle<'t>,
+    approval: Approval,
+}
+
+impl Round<'_> {
+    /// One decision stands, and the call was made once or not at all, as it says.
+    async fn is_decided(&self, tenant: &Tenant, shop: &Shop, by: &str, verdict: ApprovalVerdict) {
+        let decision = tenant.counted(&self.approval).await.spec.decision.expect("a decision");
+        assert_eq!((decision.by.as_str(), decision.verdict), (by, verdict), "what was told to be decided stands");
+        let status = self.job.succeeded().await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(2), "{}", self.order);
+        let denied = status.gates.map(|gates| gates.pre_tool.denied);
+        match verdict {
+            ApprovalVerdict::Approve => {
+                assert_eq!(denied, Some(0));
+                shop.ledger.refunded_once(self.order).await;
+            }
+            ApprovalVerdict::Deny | ApprovalVerdict::Expired => {
+                assert_eq!(denied, Some(1));
+                assert!(!shop.ledger.summary().await.orders.contains_key(self.order), "{} was denied", self.order);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_two_people_who_decide_at_the_same_instant_one_is_heard() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        let shop = tenant.shop(&ORDERS.map(dear)).await;
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let (jane, joe) = (supervisor(tenant, "jane@acme.io").await, supervisor(tenant, "joe@acme.io").await);
+        let mut rounds = Vec::new();
+        for order in ORDERS {
+            let job = tenant.job(&order.to_lowercase()).goal(&format!("Refund order {order}")).await;
+            rounds.push((order, job));
+        }
+        let mut waiting = Vec::new();
+        for (order, job) in rounds {
+            let approval = held(tenant, &job).await;
+            waiting.push(Round { order, job, approval });
+        }
+        let last = waiting.pop().expect("there are rounds");
+        let verdicts = [("Approve", "Deny"), ("Deny", "Approve"), ("Approve", "Approve"), ("Deny", "Approve")];
+        for (at, (round, (janes, joes))) in waiting.iter().zip(verdicts).enumerate() {
+            // Who asks first takes turns.
+            let (jane_said, joe_said) = if at % 2 == 0 {
+                tokio::join!(jane.decides(&round.approval, janes, ""), joe.decides(&round.approval, joes, ""))
+            } else {
+                let both = tokio::join!(joe.decides(&round.approval, joes, ""), jane.decides(&round.approval, janes, ""));
+                (both.1, both.0)
+            };
+            let (by, verdict, refusal) = match (jane_said, joe_said) {
+                (Ok(()), Err(refusal)) => (&jane.name, janes, refusal),
+                (Err(refusal), Ok(())) => (&joe.name, joes, refusal),
+                other => panic!("one of both should be heard: {other:?}"),
+            };
+            assert!(refusal.contains("a decision is never changed"), "{refusal}");
+            let verdict = if verdict == "Approve" { ApprovalVerdict::Approve } else { ApprovalVerdict::Deny };
+            figure("of two decisions at once, this one stands", format!("{by} {verdict:?} ({janes} and {joes})"));
+            round.is_decided(tenant, &shop, by, verdict).await;
+        }
+        by_the_command(tenant, &shop, &last).await;
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+/// The same with `kubectl bloomery`: the one who is late reads who was faster.
+async fn by_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>) {
+    let name = round.approval.name_any();
+    let starts = |verb: &str, user: &str| {
+        let arguments = [verb, &name, "--yes", "--namespace", &tenant.namespace, "--as", user];
+        let mut command = command::bloomery(&arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts")
+    };
+    let (approving, denying) = (starts("approve", "jane@acme.io"), starts("deny", "joe@acme.io"));
+    let ended = |child: std::process::Child| child.wait_with_output().expect("the command ends");
+    let (approved, denied) = (ended(approving), ended(denying));
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let (by, verdict, late, told) = match (approved.status.code(), denied.status.code()) {
+        (Some(0), Some(_)) => ("jane@acme.io", ApprovalVerdict::Approve, denied, "is approved already, by jane@acme.io"),
+        (Some(_), Some(0)) => ("joe@acme.io", ApprovalVerdict::Deny, approved, "is denied already, by joe@acme.io"),
+        _ => panic!("one of both should be heard:\n{}\n{}", said(&approved), said(&denied)),
+    };
+    let text = said(&late);
+    assert_eq!(late.status.code(), Some(6), "{text}");
+    assert!(text.contains(told), "`{told}` should be said in: {text}");
+    round.is_decided(tenant, shop, by, verdict).await;
+}
+
+#[tokio::test]
+async fn a_decision_while_the_operator_is_away_counts_when_it_is_back() {
+    let _alone = operator::alone().await;
+    story(async |tenant| {
+        let shop = tenant.shop(&[dear("A-443"), dear("A-543")]).await;
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        let first = tenant.job("first").goal("Refund order A-443").await;
+        let second = tenant.job("second").goal("Refund order A-543").await;
+        let (one, two) = (held(tenant, &first).await, held(tenant, &second).await);
+        operator::away(&tenant.cluster, async || {
+            jane.decides(&one, "Approve", "").await.expect("she may");
+            jane.decides(&two, "Deny", "it arrived whole").await.expect("she may");
+            let changed = jane.decides(&two, "Approve", "").await;
+            assert!(changed.is_err_and(|why| why.contains("a decision is never changed")), "the API server alone holds it");
+            assert_eq!(first.pods().await.len(), 1, "nobody is there to go on");
+        })
+        .await;
+        first.succeeded().await;
+        second.succeeded().await;
+        shop.refunded_once("A-443").await;
+        assert!(!shop.ledger.summary().await.orders.contains_key("A-543"), "it was denied");
+    })
+    .await;
+}

@@ -1,0 +1,253 @@
+//! What happens to a Job while it waits for people without a pod, and when it goes on: nothing runs unapproved, nothing runs
+//! twice, and a person understands why it waits or has ended.
+
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
+use bloomery_e2e::harness::machine::{self, Process, SmallMemory};
+use bloomery_e2e::harness::{
+    Conversation, JobHandle, Shop, Tenant, Turn, cluster, eventually, operator, story, supervised,
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+
+use crate::deciding::{dear, dear_then, held, supervisor};
+use crate::faults::WORKER;
+use crate::memory;
+
+const ORDER: &str = "A-443";
+
+/// A shop whose dear refunds are for the supervisor, and a Job with one of them.
+async fn asking<'t>(tenant: &'t Tenant, order: &str, conversation: Conversation) -> (Shop, JobHandle<'t>) {
+    let shop = tenant.shop(&[conversation]).await;
+    tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+    let job = tenant.job("dear").goal(&format!("Refund order {order}")).await;
+    (shop, job)
+}
+
+fn message(status: &JobStatus) -> String {
+    status.outcome.as_ref().map(|outcome| outcome.message.clone()).unwrap_or_default()
+}
+
+/// No turn of the main loop was asked for twice.
+async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
+    let asked = shop.model.asked_by(&job.uid).await;
+    assert!(asked.by_position.values().all(|times| *times == 1), "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_skill_deleted_while_its_job_waits_ends_it_and_nobody_decides_in_vain() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        let shop = tenant.shop(&[dear(ORDER)]).await;
+        let skill = tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let job = tenant.job("dear").goal(&format!("Refund order {ORDER}")).await;
+        let approval = held(tenant, &job).await;
+        skill.delete().await;
+        skill.gone().await;
+        let status = job.ended(OutcomeCode::SkillDeleted).await;
+        assert!(message(&status).contains("the Skill was deleted"), "{}", message(&status));
+        let withdrawn = tenant.counted(&approval).await;
+        let decision = withdrawn.spec.decision.clone().expect("the operator says so");
+        assert_eq!(decision.verdict, ApprovalVerdict::Expired);
+        assert!(decision.reason.is_some_and(|reason| reason.contains("Job")), "the reason is said");
+        let late = supervisor(tenant, "jane@acme.io").await.decides(&withdrawn, "Approve", "").await;
+        assert!(late.is_err_and(|why| why.contains("a decision is never changed")));
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_rotated_while_a_job_waits_is_the_one_it_goes_on_with() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        let (old, new) = ("the-first-key-of-the-model", "the-second-key-of-the-model");
+        let ledger = tenant.ledger().await;
+        let model = tenant.model_server_with_key(&[dear(ORDER)], old).await;
+        let shop = Shop { ledger, model };
+        tenant.secret("llm", "token", old).await;
+        tenant.model("default").with_key_from("llm", "token").await;
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let job = tenant.job("dear").goal(&format!("Refund order {ORDER}")).await;
+        let approval = held(tenant, &job).await;
+        tenant.model_takes_key(new).await;
+        tenant.secret("llm", "token", new).await;
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        job.succeeded().await;
+        shop.refunded_once(ORDER).await;
+        let asked = shop.model.asked_by(&job.uid).await;
+        assert_eq!((asked.requests, asked.by_position.get(&2)), (1, Some(&1)), "by the new key, and once: {asked:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_memory_that_is_full_when_a_job_goes_on_is_named_and_nothing_is_called_twice() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        if !cluster::is_local_or_says("a file system to fill") {
+            return;
+        }
+        let memory = SmallMemory::of(tenant).await;
+        let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
+        let approval = held(tenant, &job).await;
+        memory.fill();
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        let status = job.ended(OutcomeCode::CrashLoop).await;
+        assert!(message(&status).contains("No space left"), "{}", message(&status));
+        assert_eq!(shop.ledger.summary().await.effects, 0, "what was not written down was not called");
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_memory_that_gets_its_room_back_lets_the_job_go_on() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        if !cluster::is_local_or_says("a file system to fill") {
+            return;
+        }
+        let memory = SmallMemory::of(tenant).await;
+        let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
+        let approval = held(tenant, &job).await;
+        memory.fill();
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        job.until("an attempt that found it full", |status| {
+            status.attempt.as_ref().is_some_and(|attempt| attempt.number > 2)
+        })
+        .await;
+        memory.clear();
+        job.succeeded().await;
+        shop.refunded_once(ORDER).await;
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pod_lost_before_its_approved_call_began_costs_nothing() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
+        let approval = held(tenant, &job).await;
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        // As soon as it is there: its worker has not begun.
+        let pod = job.pod(2).await.name_any();
+        let at_once = DeleteParams::default().grace_period(0);
+        tenant.api::<Pod>().delete(&pod, &at_once).await.expect("the pod is deleted");
+        let status = job.succeeded().await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(3), "nobody had to decide again");
+        assert_eq!(tenant.approvals_of(&job).await.len(), 1);
+        shop.refunded_once(ORDER).await;
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+/// What the model hears of a call that a person says came to this.
+fn after(order: &str, told: &str) -> Conversation {
+    dear_then(order, Turn::answer(order).after_result(told))
+}
+
+/// Kills the worker of the second attempt; a person is asked what came of its call, and nothing is called again.
+async fn killed_within_the_call(job: &JobHandle<'_>, found: &str) {
+    Process::of(&job.pod(2).await, WORKER).await.kill();
+    let asked = job.asks(1).await;
+    assert_eq!(asked[0].choices, ["happened", "did not happen", "stop"]);
+    assert!(asked[0].text.contains("process_refund"), "{}", asked[0].text);
+    job.hears(Some(&asked[0].id), found).await;
+    let status = job.succeeded().await;
+    assert_eq!(status.attempt.map(|attempt| attempt.number), Some(4));
+}
+
+#[tokio::test]
+async fn a_worker_killed_when_its_approved_call_was_begun_and_not_sent_asks_a_person() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        if !cluster::is_local_or_says("SIGKILL of a worker") {
+            return;
+        }
+        let (shop, job) = asking(tenant, ORDER, after(ORDER, "It did not happen, as")).await;
+        let approval = held(tenant, &job).await;
+        let slag = machine::memory(tenant).await.join("cs-tier-1");
+        let server = tenant.orders_of("cs-tier-1").await;
+        server.freeze();
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        eventually("the call to be begun", async || {
+            let last = memory::log(&slag, &job.uid).pop().unwrap_or_default();
+            if last.contains(r#""type":"tool.started""#) { Ok(()) } else { Err(last) }
+        })
+        .await;
+        let killed = async {
+            killed_within_the_call(&job, "did not happen").await;
+        };
+        let thawed = async {
+            job.asks(1).await;
+            server.thaw();
+        };
+        tokio::join!(killed, thawed);
+        assert_eq!(shop.ledger.summary().await.effects, 0, "it was never sent");
+        was_asked_once(&shop, &job).await;
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        if !cluster::is_local_or_says("SIGKILL of a worker") {
+            return;
+        }
+        let (shop, job) = asking(tenant, "HOLD-443", after("HOLD-443", "It happened, as")).await;
+        let approval = held(tenant, &job).await;
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        shop.ledger.until_refunded("HOLD-443").await;
+        killed_within_the_call(&job, "happened").await;
+        shop.refunded_once("HOLD-443").await;
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_report_that_is_lost_at_the_park_is_told_when_the_operator_is_back() {
+    let _alone = operator::alone().await;
+    story(async |tenant| {
+        let (shop, job) = asking(tenant, ORDER, after(ORDER, "refunded").hold(1, "thinking")).await;
+        shop.model.until_held("thinking").await;
+        let pod = job.pod(1).await.name_any();
+        operator::away(&tenant.cluster, async || {
+            shop.model.release("thinking").await;
+            // It has given up to tell it.
+            eventually("the worker to end", async || {
+                let pod = tenant.api::<Pod>().get(&pod).await.map_err(|error| error.to_string())?;
+                let phase = pod.status.and_then(|status| status.phase).unwrap_or_default();
+                if ["Succeeded", "Failed"].contains(&phase.as_str()) { Ok(()) } else { Err(phase) }
+            })
+            .await;
+            assert!(tenant.approvals_of(&job).await.is_empty(), "nobody knows of it");
+        })
+        .await;
+        job.until_phase(Phase::AwaitingApproval).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        job.waits_for("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
+        assert_eq!(shop.ledger.summary().await.effects, 0, "what is held does not happen");
+        was_asked_once(&shop, &job).await;
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        job.succeeded().await;
+        shop.refunded_once(ORDER).await;
+        was_asked_once(&shop, &job).await;
+    })
+    .await;
+}
