@@ -158,3 +158,31 @@ where
     feeds.push(feed);
     cache
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn annotated(suspend: Option<&str>) -> PartialObjectMeta<Namespace> {
+        let mut namespace = PartialObjectMeta::<Namespace>::default();
+        namespace.metadata.annotations =
+            suspend.map(|value| [(names::ANNOTATION_SUSPEND.to_owned(), value.to_owned())].into());
+        namespace
+    }
+
+    #[rstest]
+    #[case::labelled(None, None, false)]
+    #[case::suspended(None, Some("true"), true)]
+    #[case::let_go(Some("true"), None, true)]
+    #[case::refused(Some("true"), Some("false"), true)]
+    #[case::still(Some("true"), Some("true"), false)]
+    #[case::no_word_of_ours(None, Some("yes"), false)]
+    fn of_a_namespace_only_its_suspension_is_told(
+        #[case] before: Option<&str>,
+        #[case] after: Option<&str>,
+        #[case] is_told: bool,
+    ) {
+        assert_eq!(turns(&annotated(before), &annotated(after)), is_told);
+    }
+}

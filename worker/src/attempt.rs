@@ -150,8 +150,7 @@ pub async fn attempt<M: Model, T: Tools, F: Files>(
     if let Some(hold) = hold {
         reporter.held(hold);
     }
-    let teller = (number, reporter, &stop);
-    ending::tell(exit, projection, part, &args.termination_log, teller, &inputs.redactor).await;
+    ending::tell(exit, projection, inputs, &args.termination_log, (number, reporter, &stop)).await;
     Ok(exit)
 }
 

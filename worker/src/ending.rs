@@ -1,6 +1,7 @@
 //! The end of a pod: what is kept in memory, told to the operator, and left for the kubelet.
 
 use crate::driver::Exit;
+use crate::inputs::Inputs;
 use crate::redact::Redactor;
 use crate::report::Reporter;
 use crate::stop::Stop;
@@ -22,13 +23,12 @@ const ACK_IN_GRACE: Duration = Duration::from_secs(57);
 pub async fn tell(
     exit: Exit,
     projection: Projection,
-    part: &JobPart,
+    inputs: &Inputs,
     file: &Path,
     (epoch, reporter, stop): (u64, Reporter, &Stop),
-    redactor: &Redactor,
 ) {
-    let mut message = message(exit, &projection, part, epoch);
-    message.questions = redacted(&message.questions, redactor);
+    let mut message = message(exit, &projection, &inputs.part, epoch);
+    message.questions = redacted(&message.questions, &inputs.redactor);
     leave(&message, file);
     if exit == Exit::Superseded {
         return;

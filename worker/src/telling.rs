@@ -193,10 +193,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut chain = Chain::new("urn:job:1".to_owned());
         let mut lengths = Vec::new();
-        for n in 0..5 {
+        for seq in 1..=5 {
             let stamp = Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
-            let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, n) }, stamp).unwrap();
-            std::fs::write(dir.path().join(segment::name(u64::from(n) + 1)), line.clone() + "\n").unwrap();
+            let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, 0) }, stamp).unwrap();
+            std::fs::write(dir.path().join(segment::name(seq)), line.clone() + "\n").unwrap();
             lengths.push(line.len() + 1);
         }
         let mut pipe = Pipe(Vec::new(), usize::MAX);

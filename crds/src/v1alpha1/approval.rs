@@ -65,21 +65,21 @@ pub struct ApprovalSpec {
     #[schemars(length(min = 1, max = 64))]
     pub call_id: String,
     /// The exact arguments of the call, as canonical JSON: what is sent where all agree.
-    #[schemars(length(min = 2, max = 16384))]
+    #[schemars(length(min = 2, max = ApprovalSpec::MAX_ARGUMENTS))]
     pub arguments: String,
     /// Their digest.
     pub arguments_digest: Digest,
     /// Every rule that holds the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = ApprovalSpec::MAX_RULES))]
     pub rules: Vec<HoldRule>,
     /// What the Job is to reach, cut at 1024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 1024))]
+    #[schemars(length(max = ApprovalSpec::MAX_GOAL))]
     pub goal: String,
     /// The last events of the conversation before the call was held, a line each, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 8), inner(length(max = 512)))]
+    #[schemars(length(max = ApprovalSpec::MAX_EVENTS), inner(length(max = ApprovalSpec::MAX_EVENT)))]
     pub events: Vec<String>,
     /// When it is too late to decide. A decision counts that the operator has seen before.
     pub expires_at: Time,
@@ -115,7 +115,7 @@ pub struct HoldRule {
     /// The layer of the pre-tool gate that it belongs to.
     pub layer: GateReason,
     /// What it says.
-    #[schemars(length(max = 512))]
+    #[schemars(length(max = ApprovalSpec::MAX_RULE))]
     pub text: String,
     /// Who has to agree because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

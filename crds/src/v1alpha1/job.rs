@@ -114,7 +114,7 @@ pub struct JobSpec {
     /// Answers to the questions that the Job waits with, and messages to the conversation. Only more can be added, at
     /// the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 32))]
+    #[schemars(length(max = Reply::MAX_REPLIES))]
     pub replies: Vec<Reply>,
     /// Ends the Job, whatever it does or waits for. It cannot be taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]

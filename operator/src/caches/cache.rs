@@ -40,11 +40,13 @@ impl<K> Keep<K> {
     }
 
     /// Each is found by its word, where it has one ([`Cache::found_by`]).
+    #[must_use]
     pub fn found_by(self, word: fn(&K) -> Option<String>) -> Self {
         Self { word, ..self }
     }
 
     /// Nobody is told of a change that is no news, given what stood and what stands.
+    #[must_use]
     pub fn telling(self, is_news: fn(&K, &K) -> bool) -> Self {
         Self { is_news, ..self }
     }
@@ -76,9 +78,9 @@ where
         let (changes, _) = broadcast::channel(BACKLOG);
         let (tell_filled, filled) = watch::channel(false);
         let (teller, index) = (changes.clone(), Index::default());
-        let mut keeper =
-            Keeper { store: store.clone(), writer, index: index.clone(), word: keep.word, is_news: keep.is_news };
-        let feed = watch.modify(keep.trim).map(move |event| {
+        let trim = keep.trim;
+        let mut keeper = Keeper { store: store.clone(), writer, index: index.clone(), keep };
+        let feed = watch.modify(trim).map(move |event| {
             let is_filled = matches!(event, Ok(watcher::Event::InitDone));
             let change = keeper.take(event);
             if is_filled {
@@ -137,8 +139,7 @@ struct Keeper<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     writer: Writer<K>,
     index: Index,
-    word: fn(&K) -> Option<String>,
-    is_news: fn(&K, &K) -> bool,
+    keep: Keep<K>,
 }
 
 impl<K: Resource<DynamicType = ()> + Clone + 'static> Keeper<K> {
@@ -158,11 +159,11 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Keeper<K> {
             watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::InitDone => None,
         };
         self.writer.apply_watcher_event(&event);
-        let word_before = || before.as_deref().and_then(self.word);
+        let word_before = || before.as_deref().and_then(self.keep.word);
         match event {
             watcher::Event::Apply(object) => {
-                self.index.turn(&object, word_before(), (self.word)(&object));
-                let is_news = before.is_none_or(|before| (self.is_news)(&before, &object));
+                self.index.turn(&object, word_before(), (self.keep.word)(&object));
+                let is_news = before.is_none_or(|before| (self.keep.is_news)(&before, &object));
                 is_news.then(|| Change::Touched(Arc::new(object)))
             }
             watcher::Event::Delete(object) => {
@@ -171,7 +172,7 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Keeper<K> {
             }
             // What vanished while nobody watched is not told one by one.
             watcher::Event::InitDone => {
-                self.index.fill(&self.store.state(), self.word);
+                self.index.fill(&self.store.state(), self.keep.word);
                 Some(Change::Anything)
             }
             watcher::Event::Init | watcher::Event::InitApply(_) => None,

@@ -1,6 +1,6 @@
 //! What a person says to a conversation.
 
-use super::JobSpec;
+use super::{AskedQuestion, JobSpec};
 use crate::run::GivenReply;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -12,10 +12,10 @@ pub struct Reply {
     /// Which question of `status.waitingFor` is answered. Without it the text is a message to the conversation, which it
     /// takes up when it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 16))]
+    #[schemars(length(min = 1, max = AskedQuestion::MAX_ID))]
     pub question: Option<String>,
     /// What is said: at most 1024 bytes.
-    #[schemars(length(min = 1, max = 1024))]
+    #[schemars(length(min = 1, max = Reply::MAX_TEXT))]
     #[x_kube(validation = kube::core::Rule::new("bytes(self).size() <= 1024").message("must be at most 1024 bytes long"))]
     #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say something"))]
     pub text: String,

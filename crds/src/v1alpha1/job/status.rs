@@ -5,6 +5,7 @@ use super::super::skill::RevisionRef;
 use super::gates::Gates;
 use crate::Digest;
 use crate::outcome::{Outcome, Phase};
+use crate::report::{MAX_TOOL_NAME, MAX_TOOL_NAMES};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +43,7 @@ pub struct JobStatus {
     /// Tools whose names the providers of models do not take, with the names that stand for them in prompts, in the log and
     /// in `gates`; the first of them where there are many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = MAX_TOOL_NAMES))]
     pub tool_names: Vec<ToolName>,
     /// The UID of the Job that this one continues, from the first pod on.
     #[serde(rename = "continuedUID", default, skip_serializing_if = "Option::is_none")]
@@ -202,7 +203,7 @@ pub struct WorkflowProgress {
 #[serde(rename_all = "camelCase")]
 pub struct ToolName {
     /// Its name, as its server has it; cut at 128 bytes.
-    #[schemars(length(max = 128))]
+    #[schemars(length(max = MAX_TOOL_NAME))]
     pub tool: String,
     /// The name that stands for it.
     #[schemars(length(max = 64))]
@@ -222,7 +223,7 @@ pub struct WaitingFor {
     pub approvals: Vec<String>,
     /// The questions that a person has to answer, by `replies` of the spec; the oldest of them where there are many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 8))]
+    #[schemars(length(max = WaitingFor::MAX_QUESTIONS))]
     pub questions: Vec<AskedQuestion>,
     /// Since when the Job rests until a person has spoken; absent while a pod runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -234,22 +235,25 @@ pub struct WaitingFor {
 #[serde(rename_all = "camelCase")]
 pub struct AskedQuestion {
     /// Replies name it.
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = AskedQuestion::MAX_ID))]
     pub id: String,
     /// The question, cut at 1024 bytes.
-    #[schemars(length(max = 1024))]
+    #[schemars(length(max = AskedQuestion::MAX_TEXT))]
     pub text: String,
     /// Answers to choose from; none where any words will do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 8), inner(length(max = 128)))]
+    #[schemars(length(max = AskedQuestion::MAX_CHOICES), inner(length(max = AskedQuestion::MAX_CHOICE)))]
     pub choices: Vec<String>,
     /// Why the latest reply to it was not taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = AskedQuestion::MAX_REFUSED))]
     pub refused: Option<String>,
 }
 
 impl AskedQuestion {
+    /// The longest id.
+    pub const MAX_ID: usize = 16;
+
     /// The longest text, in bytes.
     pub const MAX_TEXT: usize = 1024;
 

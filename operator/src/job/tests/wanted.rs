@@ -74,8 +74,8 @@ async fn the_pod_of_a_worker_that_has_not_reported_is_deleted_first() {
     let api = with_pod("Starting").await;
     cancel(&api);
     look(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("status {JOB}")]);
-    // The fake has no grace: the pod is gone.
+    assert_eq!(api.writes(), [format!("delete {POD_1} within 8 s"), format!("status {JOB}")]);
+    // The fake gives nobody time: the pod is gone.
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("status {JOB}")]);
     assert_cancelled(&api);

@@ -20,9 +20,6 @@ const MAX_TOOL: usize = 128;
 const MAX_APPROVERS: usize = 8;
 const MAX_REASON: usize = 1024;
 
-/// The longest id of a question.
-const MAX_QUESTION_ID: usize = 16;
-
 /// What of a held call people could not be shown.
 pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
     let Hold { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
@@ -89,7 +86,7 @@ pub(crate) fn questions_fault(questions: &[AskedQuestion]) -> Option<String> {
 
 fn of_question(question: &AskedQuestion) -> Option<String> {
     let AskedQuestion { id, text: asked, choices, refused } = question;
-    text("the id of a question", id, MAX_QUESTION_ID)
+    text("the id of a question", id, AskedQuestion::MAX_ID)
         .or_else(|| text("a question", asked, AskedQuestion::MAX_TEXT))
         .or_else(|| items("a question's choices", choices.len(), AskedQuestion::MAX_CHOICES))
         .or_else(|| choices.iter().find_map(|choice| text("a choice", choice, AskedQuestion::MAX_CHOICE)))
@@ -130,7 +127,7 @@ mod tests {
         held["approvers"] = json!(vec!["a".repeat(MAX_NAME); MAX_APPROVERS]);
         let mut whole = serde_json::to_value(projection).unwrap();
         let question = json!({
-            "id": "q".repeat(MAX_QUESTION_ID),
+            "id": "q".repeat(AskedQuestion::MAX_ID),
             "text": "ä".repeat(AskedQuestion::MAX_TEXT),
             "choices": vec!["ä".repeat(AskedQuestion::MAX_CHOICE); AskedQuestion::MAX_CHOICES],
             "refused": "ä".repeat(AskedQuestion::MAX_REFUSED),
