@@ -40,6 +40,10 @@ e2e: cluster-up images ## Stories on a real cluster; FILTER=<name> picks some
 bench: ## The engine's numbers, each to a floor of the same run; ONLY=<section> picks some
 	@$(STEP) "bench" hack/bench $(ONLY)
 
+.PHONY: bench-cluster
+bench-cluster: cluster-up images ## What waiting costs on the cluster, and going on: each to its goal; some minutes
+	@BLOOMERY_STORIES_AT_ONCE=1 $(STEP) "bench on the cluster" hack/e2e numbers:: --ignored
+
 .PHONY: lint
 lint: lint-code lint-chart ## Formatting, clippy, licences, generated files, scripts, spelling, chart
 

@@ -50,6 +50,11 @@ impl Process {
         self.status("VmRSS:")
     }
 
+    /// The memory that it holds now and that is its own, in KiB: no pages of its program.
+    pub fn anonymous_kib(&self) -> u64 {
+        self.status("RssAnon:")
+    }
+
     /// The most memory that it ever held, in KiB.
     pub fn peak_kib(&self) -> u64 {
         self.status("VmHWM:")

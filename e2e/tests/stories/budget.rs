@@ -4,12 +4,21 @@ use std::time::Duration;
 
 use bloomery_e2e::harness::audit::{self, Asked};
 use bloomery_e2e::harness::machine::Process;
-use bloomery_e2e::harness::{cluster, figure, operator, refund_of, story};
+use bloomery_e2e::harness::{
+    Tenant, Turn, call, cluster, conversation, figure, operator, refund_of, story, supervised,
+};
+use serde_json::json;
+
+use crate::deciding::{dear, held, supervisor};
 
 /// Own writes of a Skill, once, with the tenant's memory claim (design section 7).
 const SKILL: usize = 16 + 1;
 /// Own writes of a Job of one attempt under 10 s.
 const JOB: usize = 6;
+/// Own writes to park a Job and to go on with it.
+const PARK_AND_RESUME: usize = 6;
+/// How long nothing is written once all that has happened is.
+const SETTLED: Duration = Duration::from_secs(3);
 /// Events of a Job.
 const EVENTS: usize = 3;
 /// How long nothing is written where nothing changes.
@@ -49,6 +58,60 @@ async fn a_skill_and_a_job_cost_few_writes_and_then_none() {
         assert!(events <= EVENTS, "{events} Events");
         assert!(worker <= WORKER_KIB, "the worker took {worker} KiB");
         assert!(operator <= OPERATOR_KIB, "the operator takes {operator} KiB");
+    })
+    .await;
+}
+
+/// Waits until all is written that is to be; gives how much that was.
+async fn written(tenant: &Tenant) -> usize {
+    audit::until_quiet(&tenant.namespace, SETTLED, QUIET).await.len()
+}
+
+#[tokio::test]
+async fn a_job_that_waits_and_goes_on_costs_few_writes() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        if !cluster::is_local_or_says("the audit log") {
+            return;
+        }
+        let hold = |turn: Turn, name: &str| turn.fault(json!({ "hold": name }));
+        let asks = [
+            hold(call("ask_user", json!({"text": "Which order?"})), "asking"),
+            hold(Turn::answer("A-17").after_result("A-17"), "answered"),
+        ];
+        let dear = dear("A-443").hold(1, "holding").hold(2, "decided");
+        let shop = tenant.shop(&[conversation("my money", asks), dear]).await;
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let jane = supervisor(tenant, "jane@acme.io").await;
+
+        let job = tenant.job("asks").goal("I want my money back").await;
+        shop.model.until_held("asking").await;
+        let before = written(tenant).await;
+        shop.model.release("asking").await;
+        job.asks(1).await;
+        job.pods_have_ended().await;
+        job.hears(Some("q-1"), "A-17").await;
+        shop.model.until_held("answered").await;
+        let by_reply = written(tenant).await - before;
+        shop.model.release("answered").await;
+        job.succeeded().await;
+
+        let job = tenant.job("dear").goal("Refund order A-443").await;
+        shop.model.until_held("holding").await;
+        let before = written(tenant).await;
+        shop.model.release("holding").await;
+        let approval = held(tenant, &job).await;
+        jane.decides(&approval, "Approve", "").await.expect("she may");
+        shop.model.until_held("decided").await;
+        let by_decision = written(tenant).await - before;
+        shop.model.release("decided").await;
+        job.succeeded().await;
+        shop.refunded_once("A-443").await;
+
+        figure("own writes to park, and to go on with a reply (at most 6)", by_reply);
+        figure("own writes to park, and to go on with a decision (at most 6)", by_decision);
+        let all = audit::list(&audit::own_writes(&tenant.namespace));
+        assert!(by_reply <= PARK_AND_RESUME && by_decision <= PARK_AND_RESUME, "{by_reply} and {by_decision}: {all}");
     })
     .await;
 }

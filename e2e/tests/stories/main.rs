@@ -27,6 +27,7 @@ mod healing;
 mod kubectl;
 mod limits;
 mod memory;
+mod numbers;
 mod parked;
 mod questions;
 mod refund;

@@ -1,0 +1,189 @@
+//! What waiting costs, and going on: the numbers that take a quiet machine and some minutes. `make bench-cluster` runs them;
+//! each fails where its goal is missed.
+
+use std::time::Duration;
+
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::Job;
+use bloomery_e2e::harness::machine::Process;
+use bloomery_e2e::harness::{
+    Cluster, JobHandle, Shop, Tenant, Turn, audit, call, cluster, conversation, eventually, figure, operator, story,
+    supervised,
+};
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+use kube::api::{ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use crate::deciding::{dear, held, supervisor};
+
+/// How often each time is taken; the median counts.
+const ROUNDS: [&str; 5] = ["A-443", "A-543", "A-643", "A-743", "A-843"];
+
+/// Jobs that wait.
+const WAITING: usize = 5_000;
+
+/// What each may take of the operator's memory.
+const EACH_KIB: f64 = 6.0;
+
+/// How long nothing is written while they wait.
+const QUIET: Duration = Duration::from_mins(1);
+
+/// Objects that are written at once.
+const AT_ONCE: usize = 16;
+
+#[tokio::test]
+#[ignore = "a number, for a quiet machine: make bench-cluster"]
+async fn a_decision_is_a_request_as_soon_as_a_pod_is_up() {
+    let _alone = operator::alone().await;
+    story(async |tenant| {
+        if !cluster::is_local_or_says("one clock") {
+            return;
+        }
+        let shop = tenant.shop(&ROUNDS.map(dear)).await;
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        let mut waiting = Vec::new();
+        for order in ROUNDS {
+            let job = tenant.job(&order.to_lowercase()).goal(&format!("Refund order {order}")).await;
+            let approval = held(tenant, &job).await;
+            waiting.push((job, approval));
+        }
+        let (mut bare, mut decided) = (Vec::new(), Vec::new());
+        for (job, approval) in waiting {
+            bare.push(bare_pod(tenant, &job).await);
+            let from = Timestamp::now();
+            jane.decides(&approval, "Approve", "").await.expect("she may");
+            decided.push(since(from, asked_at(tenant, &shop, &job, 2).await));
+            job.succeeded().await;
+        }
+        shop.model.found_no_fault().await;
+        let (bare, decided) = (median(bare), median(decided));
+        let goal = bare.mul_f64(1.3) + Duration::from_millis(100);
+        figure("a bare pod of the same template, from its making to its first byte (median of 5)", ms(bare));
+        figure("from a decision to the next request to the model (median of 5)", ms(decided));
+        figure("the goal for it: 1.3 times the bare pod and 100 ms", ms(goal));
+        assert!(decided <= goal, "{} is more than {}", ms(decided), ms(goal));
+    })
+    .await;
+}
+
+/// How long a pod takes that has all that the Job's next one will have, and says something at once.
+async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
+    let template = job.pod(1).await;
+    let mut spec = template.spec.expect("a pod has a spec");
+    spec.node_name = None;
+    spec.containers[0].args = Some(vec!["--help".to_owned()]);
+    let name = format!("bare-{}", job.name);
+    let annotations = template.metadata.annotations;
+    let metadata = ObjectMeta { name: Some(name.clone()), annotations, ..ObjectMeta::default() };
+    let from = Timestamp::now();
+    tenant.create(Pod { metadata, spec: Some(spec), status: None }).await;
+    let first = eventually("the first byte of the bare pod", async || {
+        let log = timed_log(tenant, &name).await?;
+        log.lines().find_map(at).ok_or_else(|| "nothing is said yet".to_owned())
+    });
+    since(from, first.await)
+}
+
+/// When the model got the request for a turn of a Job.
+async fn asked_at(tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>, turn: usize) -> Timestamp {
+    shop.model.until_asked(&job.uid, turn, 1).await;
+    eventually("the request in the model's log", async || {
+        let log = timed_log(tenant, "model").await?;
+        let asked = log.lines().filter(|line| line.contains(&job.uid) && line.contains("asked"));
+        asked.filter_map(at).nth(turn).ok_or(log)
+    })
+    .await
+}
+
+/// What a pod has printed, each line with its time.
+async fn timed_log(tenant: &Tenant, pod: &str) -> Result<String, String> {
+    let timed = LogParams { timestamps: true, ..LogParams::default() };
+    tenant.api::<Pod>().logs(pod, &timed).await.map_err(|error| error.to_string())
+}
+
+fn at(line: &str) -> Option<Timestamp> {
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn since(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn ms(time: Duration) -> String {
+    format!("{} ms", time.as_millis())
+}
+
+#[tokio::test]
+#[ignore = "a number, for a quiet machine: make bench-cluster"]
+async fn five_thousand_jobs_wait_without_a_pod_or_a_write_in_little_memory() {
+    let _alone = operator::alone().await;
+    story(async |tenant| {
+        if !cluster::is_local_or_says("the operator's memory") {
+            return;
+        }
+        let turns = [call("ask_user", json!({"text": "Which order?"})), Turn::answer("A-17")];
+        tenant.shop(&[conversation("my money", turns)]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("I want my money back").await;
+        job.until_phase(Phase::AwaitingReply).await;
+        job.pods_have_ended().await;
+        operator::away(&tenant.cluster, async || {}).await;
+        let before = anonymous_kib(tenant, &tenant.cluster).await;
+
+        operator::away(&tenant.cluster, async || copied(tenant, "refund").await).await;
+        let from = audit::own_writes(&tenant.namespace).len();
+        let writes = audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
+        let after = anonymous_kib(tenant, &tenant.cluster).await;
+        let pods = tenant.api::<Pod>().list(&ListParams::default().labels("bloomery.dev/job")).await;
+        let pods = pods.expect("pods can be listed").items.into_iter().filter(|pod| pod.name_any() != job_pod(&job)).count();
+        let each = kib(after.saturating_sub(before)) / kib(WAITING as u64);
+        figure("Jobs that wait", WAITING);
+        figure("the operator's anonymous memory before", format!("{before} KiB"));
+        figure("the operator's anonymous memory with them", format!("{after} KiB"));
+        figure("for each of them (at most 6 KiB)", format!("{each:.1} KiB"));
+        figure("pods of them", pods);
+        figure("writes while they wait", writes.len() - from);
+        assert_eq!((pods, audit::list(&writes[from..])), (0, String::new()), "waiting costs nothing");
+        assert!(each <= EACH_KIB, "each takes {each:.1} KiB");
+    })
+    .await;
+}
+
+fn job_pod(job: &JobHandle<'_>) -> String {
+    bloomery_crds::names::worker_pod(&job.name, 1, &job.uid)
+}
+
+/// Makes Jobs that wait as this one does.
+async fn copied(tenant: &Tenant, name: &str) {
+    let jobs = tenant.api::<Job>();
+    let job = jobs.get(name).await.expect("the Job is there");
+    let status = json!({"status": job.status});
+    let (jobs, spec, status) = (&jobs, &job.spec, &status);
+    let made = futures::stream::iter(0..WAITING).map(|n| async move {
+        let name = format!("waits-{n:04}");
+        jobs.create(&PostParams::default(), &Job::new(&name, spec.clone())).await.expect("a Job is made");
+        let written = jobs.patch_status(&name, &PatchParams::default(), &Patch::Merge(status)).await;
+        written.expect("its status is written");
+    });
+    made.buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+}
+
+/// The operator's own memory, once it has seen all that there is and rests.
+async fn anonymous_kib(tenant: &Tenant, cluster: &Cluster) -> u64 {
+    audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
+    Process::of(&operator::ready_pod(cluster).await, operator::PROGRAM).await.anonymous_kib()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn kib(number: u64) -> f64 {
+    number as f64
+}
