@@ -131,8 +131,10 @@ impl Session {
         };
         match Self::begin_as(newer, server, until, onlooker).await {
             // rmcp falls back on the older era only where a server does not know the question, not where it
-            // answers it with older versions.
-            Err(Unbegun::OlderOnly) => Self::begin_as(ClientLifecycleMode::Initialize, server, until, onlooker).await,
+            // answers it with older versions. And some programs of that era end at the question.
+            Err(Unbegun::OlderOnly | Unbegun::Failed(NotBegun { is_final: true, .. })) => {
+                Self::begin_as(ClientLifecycleMode::Initialize, server, until, onlooker).await
+            }
             begun => begun,
         }
         .map(|begun| Self { listing: Mutex::new(listing), ..begun })

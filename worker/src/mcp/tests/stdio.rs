@@ -66,6 +66,20 @@ async fn a_call_that_was_written_and_not_answered_is_indeterminate(#[case] act: 
     assert!(text.contains(why), "{text}");
 }
 
+/// As programs do that were made with the first SDKs in Rust.
+#[tokio::test]
+async fn a_program_that_ends_at_what_it_does_not_know_is_begun_in_the_older_era() {
+    let asked = r#"IFS= read -r first; case $first in *'"method":"initialize"'*) ;; *) echo "what is that?" >&2; exit 1 ;; esac"#;
+    let begins = SERVER.replacen("while IFS= read -r line; do", "line=$first; while :; do", 1);
+    let begins = begins.replacen("  esac\ndone", "  esac\n  IFS= read -r line || exit 0\ndone", 1);
+    let said = Said::default();
+    let client = program(&["sh", "-c", &format!("{asked}\n{begins}"), "sh", ANSWERS], &said);
+    assert_eq!(client.list(PLENTY).await.unwrap().len(), 1);
+    assert_eq!(call(&client, "act", "{}").await, completed("done"));
+    client.close().await;
+    assert_eq!(*said.0.lock().unwrap(), ["what is that?", "it speaks"]);
+}
+
 #[tokio::test]
 async fn a_call_that_is_late_is_indeterminate_and_the_next_is_answered() {
     let act = r#"if [ -e "$0.late" ]; then answer '{"content":[]}'; else : >"$0.late"; fi"#;
