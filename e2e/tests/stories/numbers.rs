@@ -75,6 +75,8 @@ async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
     let template = job.pod(1).await;
     let mut spec = template.spec.expect("a pod has a spec");
     spec.node_name = None;
+    // It is no pod of the memory, by which the others find their node.
+    spec.affinity = None;
     spec.containers[0].args = Some(vec!["--help".to_owned()]);
     let name = format!("bare-{}", job.name);
     let annotations = template.metadata.annotations;
