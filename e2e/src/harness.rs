@@ -20,6 +20,7 @@
 pub mod admission;
 mod approvals;
 pub mod audit;
+pub mod clock;
 pub mod cluster;
 pub mod command;
 mod dump;

@@ -15,6 +15,7 @@
 mod approvals;
 mod budget;
 mod cancel;
+mod clock;
 mod continues;
 mod conversations;
 mod crds;

@@ -1,0 +1,78 @@
+//! Another time for the operator alone: a library that is loaded before the C library says it.
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::process::Command;
+use std::time::Duration;
+
+use futures::FutureExt;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::command;
+use super::operator::{NAMESPACE, PROGRAM, RELEASE, until_rolled_out};
+use super::pods::{typed, write};
+
+/// What the library is called, and the ConfigMap that brings it.
+const LIBRARY: &str = "clock.so";
+const SHIPPED: &str = "e2e-clock";
+const MOUNTED: &str = "/e2e";
+
+/// Does something while the operator's clock is ahead; afterwards it is set back, whatever became of that. For whoever is
+/// [`alone`](super::operator::alone), on the local cluster: the library is made here.
+pub async fn ahead<T>(cluster: &Cluster, by: Duration, meanwhile: impl AsyncFnOnce() -> T) -> T {
+    let maps = Api::<ConfigMap>::namespaced(cluster.client.clone(), NAMESPACE);
+    let mut shipped: ConfigMap = typed(json!({"metadata": {"name": SHIPPED}}));
+    shipped.binary_data = Some([(LIBRARY.to_owned(), ByteString(library(by)))].into());
+    maps.create(&write(), &shipped).await.expect("the library is brought");
+
+    let operators = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
+    let before = operators.get(RELEASE).await.expect("the operator is there").spec.expect("it has a spec").template;
+    let container = json!({
+        "name": container(), "env": [{"name": "LD_PRELOAD", "value": format!("{MOUNTED}/{LIBRARY}")}],
+        "volumeMounts": [{"name": SHIPPED, "mountPath": MOUNTED}],
+    });
+    let volume = json!({"name": SHIPPED, "configMap": {"name": SHIPPED}});
+    let another = Patch::Strategic(template(&json!({"spec": {"containers": [container], "volumes": [volume]}})));
+    operators.patch(RELEASE, &PatchParams::default(), &another).await.expect("the operator is changed");
+    until_rolled_out(cluster).await;
+
+    let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
+    let back: Patch<Value> = Patch::Json(typed(json!([{"op": "replace", "path": "/spec/template", "value": before}])));
+    operators.patch(RELEASE, &PatchParams::default(), &back).await.expect("the operator is as it was");
+    until_rolled_out(cluster).await;
+    maps.delete(SHIPPED, &DeleteParams::default()).await.expect("the library goes");
+    done.unwrap_or_else(|failure| resume_unwind(failure))
+}
+
+fn template(of_pods: &Value) -> Value {
+    json!({"spec": {"template": of_pods}})
+}
+
+/// The chart calls the container what the program is, without the product's name.
+fn container() -> &'static str {
+    PROGRAM.rsplit('-').next().unwrap_or(PROGRAM)
+}
+
+fn library(by: Duration) -> Vec<u8> {
+    let source = format!(
+        "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n\
+         int clock_gettime(clockid_t id, struct timespec *t) {{\n\
+             long failed = syscall(SYS_clock_gettime, id, t);\n\
+             if (!failed && id == CLOCK_REALTIME) t->tv_sec += {};\n\
+             return failed;\n}}\n",
+        by.as_secs()
+    );
+    let dir = std::env::temp_dir().join(format!("{SHIPPED}-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory is made");
+    let (from, to) = (dir.join("clock.c"), dir.join(LIBRARY));
+    std::fs::write(&from, source).expect("the source is written");
+    command::run(Command::new("cc").args(["-shared", "-fPIC", "-Os", "-s", "-o"]).arg(&to).arg(&from));
+    let made = std::fs::read(&to).expect("the library is made");
+    let _ = std::fs::remove_dir_all(&dir);
+    made
+}

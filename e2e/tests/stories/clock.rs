@@ -1,0 +1,63 @@
+//! A clock that is set back while people decide.
+
+use std::time::Duration;
+
+use bloomery_crds::v1alpha1::ApprovalVerdict;
+use bloomery_e2e::harness::{clock, cluster, eventually, operator, story, supervised};
+use serde_json::json;
+
+use crate::deciding::{dear, held, supervisor};
+
+/// How far the operator's clock goes wrong: less than its certificates allow for.
+const WRONG: Duration = Duration::from_mins(30);
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
+    let _alone = operator::alone().await;
+    story(async |tenant| {
+        if !cluster::is_local_or_says("a clock of its own") {
+            return;
+        }
+        let orders = ["A-443", "A-543", "A-643"];
+        let shop = tenant.shop(&orders.map(dear)).await;
+        let skill = tenant.skill_of("cs-tier-1", supervised()).with_orders();
+        let expiry = json!({"approvalExpiry": "20m"});
+        skill.with(|spec| spec.engine = Some(serde_json::from_value(expiry).expect("an engine"))).await;
+        let jane = supervisor(tenant, "jane@acme.io").await;
+        let job = |name: &'static str, order: &str| tenant.job(name).goal(&format!("Refund order {order}"));
+
+        let expires = job("expires", orders[0]).await;
+        let expired = held(tenant, &expires).await;
+        let (waits, later) = clock::ahead(&tenant.cluster, WRONG, async || {
+            let counted = tenant.counted(&expired).await.status.and_then(|status| status.counted);
+            assert_eq!(counted.map(|counted| counted.verdict), Some(ApprovalVerdict::Expired), "its time is up by that clock");
+            expires.succeeded().await;
+            let decided = job("decided", orders[1]).await;
+            let approval = held(tenant, &decided).await;
+            jane.decides(&approval, "Approve", "").await.expect("she may");
+            decided.succeeded().await;
+            let waits = job("waits", orders[2]).await;
+            let later = held(tenant, &waits).await;
+            (waits, later)
+        })
+        .await;
+
+        let late = jane.decides(&expired, "Approve", "").await;
+        assert!(late.is_err_and(|why| why.contains("a decision is never changed")), "what has expired stays so");
+        let status = waits.until("when it began to wait", |status| status.waiting_for.is_some()).await;
+        assert!(status.waiting_for.is_some_and(|waiting| waiting.since.is_some()));
+        eventually("how long it waits", async || {
+            let metrics = operator::says(&tenant.cluster, "/metrics").await;
+            let line = metrics.lines().find(|line| line.starts_with("bloomery_waiting_longest_seconds")).map(str::to_owned);
+            let seconds = line.as_deref().and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+            seconds.filter(|seconds| *seconds >= 0.0).ok_or(line)
+        })
+        .await;
+        jane.decides(&later, "Approve", "").await.expect("she may");
+        waits.succeeded().await;
+        shop.refunded_once(orders[1]).await;
+        shop.refunded_once(orders[2]).await;
+        assert!(!shop.ledger.summary().await.orders.contains_key(orders[0]), "nobody approved it");
+    })
+    .await;
+}
