@@ -7,7 +7,8 @@ use std::time::Duration;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
 use bloomery_e2e::harness::{
-    JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, gone, operator, refund_of, story, supervised,
+    JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, gone, operator, refund_of, story,
+    supervised,
 };
 use bloomery_e2e::harness::{audit, command};
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};

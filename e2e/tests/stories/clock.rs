@@ -30,7 +30,11 @@ async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
         let expired = held(tenant, &expires).await;
         let (waits, later) = clock::ahead(&tenant.cluster, WRONG, async || {
             let counted = tenant.counted(&expired).await.status.and_then(|status| status.counted);
-            assert_eq!(counted.map(|counted| counted.verdict), Some(ApprovalVerdict::Expired), "its time is up by that clock");
+            assert_eq!(
+                counted.map(|counted| counted.verdict),
+                Some(ApprovalVerdict::Expired),
+                "its time is up by that clock"
+            );
             expires.succeeded().await;
             let decided = job("decided", orders[1]).await;
             let approval = held(tenant, &decided).await;
@@ -48,7 +52,8 @@ async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
         assert!(status.waiting_for.is_some_and(|waiting| waiting.since.is_some()));
         eventually("how long it waits", async || {
             let metrics = operator::says(&tenant.cluster, "/metrics").await;
-            let line = metrics.lines().find(|line| line.starts_with("bloomery_waiting_longest_seconds")).map(str::to_owned);
+            let line =
+                metrics.lines().find(|line| line.starts_with("bloomery_waiting_longest_seconds")).map(str::to_owned);
             let seconds = line.as_deref().and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
             seconds.filter(|seconds| *seconds >= 0.0).ok_or(line)
         })

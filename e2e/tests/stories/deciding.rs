@@ -92,7 +92,8 @@ async fn of_two_people_who_decide_at_the_same_instant_one_is_heard() {
             let (jane_said, joe_said) = if at % 2 == 0 {
                 tokio::join!(jane.decides(&round.approval, janes, ""), joe.decides(&round.approval, joes, ""))
             } else {
-                let both = tokio::join!(joe.decides(&round.approval, joes, ""), jane.decides(&round.approval, janes, ""));
+                let both =
+                    tokio::join!(joe.decides(&round.approval, joes, ""), jane.decides(&round.approval, janes, ""));
                 (both.1, both.0)
             };
             let (by, verdict, refusal) = match (jane_said, joe_said) {
@@ -124,7 +125,9 @@ async fn by_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>) {
     let (approved, denied) = (ended(approving), ended(denying));
     let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     let (by, verdict, late, told) = match (approved.status.code(), denied.status.code()) {
-        (Some(0), Some(_)) => ("jane@acme.io", ApprovalVerdict::Approve, denied, "is approved already, by jane@acme.io"),
+        (Some(0), Some(_)) => {
+            ("jane@acme.io", ApprovalVerdict::Approve, denied, "is approved already, by jane@acme.io")
+        }
         (Some(_), Some(0)) => ("joe@acme.io", ApprovalVerdict::Deny, approved, "is denied already, by joe@acme.io"),
         _ => panic!("one of both should be heard:\n{}\n{}", said(&approved), said(&denied)),
     };
@@ -148,7 +151,10 @@ async fn a_decision_while_the_operator_is_away_counts_when_it_is_back() {
             jane.decides(&one, "Approve", "").await.expect("she may");
             jane.decides(&two, "Deny", "it arrived whole").await.expect("she may");
             let changed = jane.decides(&two, "Approve", "").await;
-            assert!(changed.is_err_and(|why| why.contains("a decision is never changed")), "the API server alone holds it");
+            assert!(
+                changed.is_err_and(|why| why.contains("a decision is never changed")),
+                "the API server alone holds it"
+            );
             assert_eq!(first.pods().await.len(), 1, "nobody is there to go on");
         })
         .await;

@@ -146,7 +146,8 @@ async fn five_thousand_jobs_wait_without_a_pod_or_a_write_in_little_memory() {
         let writes = audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
         let after = anonymous_kib(tenant, &tenant.cluster).await;
         let pods = tenant.api::<Pod>().list(&ListParams::default().labels("bloomery.dev/job")).await;
-        let pods = pods.expect("pods can be listed").items.into_iter().filter(|pod| pod.name_any() != job_pod(&job)).count();
+        let pods =
+            pods.expect("pods can be listed").items.into_iter().filter(|pod| pod.name_any() != job_pod(&job)).count();
         let each = kib(after.saturating_sub(before)) / kib(WAITING as u64);
         figure("Jobs that wait", WAITING);
         figure("the operator's anonymous memory before", format!("{before} KiB"));
