@@ -27,9 +27,9 @@ async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
         let job = |name: &'static str, order: &str| tenant.job(name).goal(&format!("Refund order {order}"));
 
         let expires = job("expires", orders[0]).await;
-        let expired = held(tenant, &expires).await;
+        let too_late = held(tenant, &expires).await;
         let (waits, later) = clock::ahead(&tenant.cluster, WRONG, async || {
-            let counted = tenant.counted(&expired).await.status.and_then(|status| status.counted);
+            let counted = tenant.counted(&too_late).await.status.and_then(|status| status.counted);
             assert_eq!(
                 counted.map(|counted| counted.verdict),
                 Some(ApprovalVerdict::Expired),
@@ -46,7 +46,7 @@ async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
         })
         .await;
 
-        let late = jane.decides(&expired, "Approve", "").await;
+        let late = jane.decides(&too_late, "Approve", "").await;
         assert!(late.is_err_and(|why| why.contains("a decision is never changed")), "what has expired stays so");
         let status = waits.until("when it began to wait", |status| status.waiting_for.is_some()).await;
         assert!(status.waiting_for.is_some_and(|waiting| waiting.since.is_some()));
