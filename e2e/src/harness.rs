@@ -49,5 +49,5 @@ pub use pods::typed;
 pub use script::{Conversation, Turn, call, conversation, fails, price, raw_call, refund_of, say, script_text};
 pub use shop::Shop;
 pub use skill::{SkillDraft, SkillHandle, refunds, supervised, tier_one};
-pub use tenant::{Tenant, story};
+pub use tenant::{Tenant, story, story_alone};
 pub use wait::{PATIENCE, eventually, gone, is_gone, until};

@@ -22,8 +22,8 @@ const LIBRARY: &str = "clock.so";
 const SHIPPED: &str = "e2e-clock";
 const MOUNTED: &str = "/e2e";
 
-/// Does something while the operator's clock is ahead; afterwards it is set back, whatever became of that. For whoever is
-/// [`alone`](super::operator::alone), on the local cluster: the library is made here.
+/// Does something while the operator's clock is ahead; afterwards it is set back, whatever became of that. For a
+/// [`story_alone`](super::story_alone), on the local cluster: the library is made here.
 pub async fn ahead<T>(cluster: &Cluster, by: Duration, meanwhile: impl AsyncFnOnce() -> T) -> T {
     let maps = Api::<ConfigMap>::namespaced(cluster.client.clone(), NAMESPACE);
     let mut shipped: ConfigMap = typed(json!({"metadata": {"name": SHIPPED}}));
