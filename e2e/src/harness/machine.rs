@@ -45,6 +45,13 @@ impl Process {
         self.signal("CONT");
     }
 
+    /// Takes the way to an address away from it, as a network that is torn does: what goes there is lost. Its pod keeps it so.
+    pub fn cut_off_from(&self, address: &str) {
+        let mut route = Command::new("nsenter");
+        route.args(["--target", &self.pid.to_string(), "--net", "ip", "route", "add", "blackhole", address]);
+        command::run(&mut route);
+    }
+
     /// The memory that it holds now, in KiB.
     pub fn resident_kib(&self) -> u64 {
         self.status("VmRSS:")
