@@ -311,9 +311,9 @@ mod tests {
     fn a_memory_that_is_made_is_its_users_alone() {
         let dir = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        let made = dir.path().join("new/memory");
-        Slag::of(&made, "greeter").open("w").unwrap();
-        assert_eq!(mode(&made), 0o700);
+        let fresh = dir.path().join("new/memory");
+        Slag::of(&fresh, "greeter").open("w").unwrap();
+        assert_eq!(mode(&fresh), 0o700);
         let theirs = dir.path().join("theirs");
         fs::create_dir(&theirs).unwrap();
         let before = mode(&theirs);
