@@ -151,6 +151,11 @@ impl Redactor {
         self.patterns().names_in(text).into_iter().map(str::to_owned).collect()
     }
 
+    /// What stands in place of the secrets that are known now, wherever one is taken out of a text.
+    pub fn marks(&self) -> Vec<String> {
+        self.patterns().marks()
+    }
+
     /// Something to write to that keeps the values out of `out`. Each write has to be whole lines.
     pub fn writer<W: std::io::Write>(&self, out: W) -> Writer<W> {
         Writer::new(self.clone(), out)

@@ -5,6 +5,7 @@ mod files;
 mod http;
 mod memory;
 
+pub use bloomery_files::bank::DIR as BANK;
 pub use memory::Notes;
 
 use crate::continued;
@@ -18,7 +19,7 @@ use bloomery_engine::Event;
 use bloomery_engine::event::ContextPart;
 use bloomery_engine::gate::core_tools::FOCUS_READ;
 use bloomery_engine::step::ToolCall;
-use bloomery_files::Workspace;
+use bloomery_files::{Marks, Workspace};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub struct CoreTools {
     focus: FocusCache,
     workspace: Arc<Workspace>,
     http: http::Http,
+    redactor: Redactor,
     notes: Option<Notes>,
     continues: Option<(PathBuf, ContinuedJob)>,
 }
@@ -70,12 +72,14 @@ impl CoreTools {
             focus,
             workspace: Arc::new(files::workspace(resources)),
             http: http::Http::default(),
+            redactor: Redactor::default(),
             notes: None,
             continues: None,
         }
     }
 
-    /// The same, which calls the endpoints among `resources` as the Skill declares them: those within `reach`.
+    /// The same, which calls the endpoints among `resources` as the Skill declares them: those within `reach`. What stands
+    /// in place of the secrets that `redactor` knows is not written in their place.
     #[must_use]
     pub fn calling(
         self,
@@ -84,7 +88,7 @@ impl CoreTools {
         reach: Reach,
         redactor: Redactor,
     ) -> Self {
-        Self { http: http::Http::new(declared, resources, reach, redactor), ..self }
+        Self { http: http::Http::new(declared, resources, reach, redactor.clone()), redactor, ..self }
     }
 
     /// With the slag's memory bank.
@@ -136,18 +140,22 @@ impl CoreTools {
 
     async fn answer(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Result<String, Fault> {
         if let Some(tool) = files::tool(call.tool) {
-            return files::answer(&self.workspace, tool, call.arguments).await;
+            return files::answer(&self.workspace, tool, call.arguments, self.marks()).await;
         }
         if http::is_one(call.tool) {
             return self.http.answer(call, within).await;
         }
         if let (Some(tool), Some(notes)) = (memory::tool(call.tool), &self.notes) {
-            return notes.answer(tool, call.id, call.arguments).await;
+            return notes.answer(tool, call.id, call.arguments, self.marks()).await;
         }
         match call.tool {
             FOCUS_READ => self.read_on(call.arguments, files).await,
             other => Err(Fault::Failed(format!("This worker has no tool {other}; nothing was done."))),
         }
+    }
+
+    fn marks(&self) -> Marks {
+        Marks::new(self.redactor.marks())
     }
 
     /// Reads on in a result that was put aside: where the file system may block, on a thread of its own.

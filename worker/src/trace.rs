@@ -5,9 +5,11 @@
 //! so a trace that cannot be written is no reason to fail.
 
 use crate::log::files::{Disk, keep_newest};
+use crate::plain_file;
+use rustix::fs::renameat;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The directory in a slag's memory.
@@ -25,7 +27,7 @@ pub struct Trace(Arc<Mutex<Option<Open>>>);
 
 #[derive(Debug)]
 struct Open {
-    dir: PathBuf,
+    dir: File,
     key: String,
     file: File,
     bytes: u64,
@@ -35,13 +37,14 @@ impl Trace {
     /// Goes on with the trace of the Job whose log is `key`, in the slag's `memory`.
     ///
     /// # Errors
-    /// If the memory cannot be written.
+    /// If the memory cannot be written; if the directory or the trace is something else, a symbolic link too.
     pub fn open(&self, memory: &Path, key: &str) -> io::Result<()> {
         let dir = memory.join(DIR);
         fs::create_dir_all(&dir)?;
+        let opened = plain_file::open_dir(&dir)?;
         // With room for the two files of this Job.
         keep_newest(&Disk, &dir, MAX_FILES - 2)?;
-        let opened = Open::new(dir, key.to_owned())?;
+        let opened = Open::new(opened, key.to_owned())?;
         *self.slot() = Some(opened);
         Ok(())
     }
@@ -65,8 +68,8 @@ impl Trace {
 }
 
 impl Open {
-    fn new(dir: PathBuf, key: String) -> io::Result<Self> {
-        let file = File::options().append(true).create(true).open(dir.join(format!("{key}.log")))?;
+    fn new(dir: File, key: String) -> io::Result<Self> {
+        let file = plain_file::open_to_append(&dir, &format!("{key}.log"))?;
         let bytes = file.metadata()?.len();
         Ok(Self { dir, key, file, bytes })
     }
@@ -74,8 +77,8 @@ impl Open {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.bytes >= MAX_BYTES {
             let (newer, older) = (format!("{}.log", self.key), format!("{}.1.log", self.key));
-            fs::rename(self.dir.join(newer), self.dir.join(older))?;
-            *self = Self::new(self.dir.clone(), self.key.clone())?;
+            renameat(&self.dir, newer, &self.dir, older)?;
+            *self = Self::new(self.dir.try_clone()?, self.key.clone())?;
         }
         self.file.write_all(bytes)?;
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
@@ -110,6 +113,7 @@ impl<W: Write> Write for Tee<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     fn names(memory: &Path) -> Vec<String> {
         let names = fs::read_dir(memory.join(DIR)).unwrap();
@@ -177,5 +181,27 @@ mod tests {
         assert!(out.out.ends_with(b"end"));
         fs::write(memory.path().join("file"), "").unwrap();
         assert!(Trace::default().open(&memory.path().join("file"), "k").is_err());
+    }
+
+    /// A pipe that nobody reads would keep the run waiting, and a link may lead anywhere.
+    #[test]
+    fn what_is_no_trace_is_not_written_to() {
+        let (memory, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let logs = memory.path().join(DIR);
+        fs::create_dir(&logs).unwrap();
+        let file = outside.path().join("file");
+        fs::write(&file, "theirs").unwrap();
+        mknodat(CWD, logs.join("pipe.log"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        std::os::unix::fs::symlink(&file, logs.join("link.log")).unwrap();
+        for key in ["pipe", "link"] {
+            let error = Trace::default().open(memory.path(), key).unwrap_err().to_string();
+            assert_eq!(error, format!("`{key}.log` is no regular file"));
+        }
+        fs::remove_dir_all(&logs).unwrap();
+        std::os::unix::fs::symlink(outside.path(), &logs).unwrap();
+        let error = Trace::default().open(memory.path(), "k-1").unwrap_err().to_string();
+        assert!(error.contains("logs` is no directory"), "{error}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     }
 }

@@ -2,17 +2,20 @@
 
 use crate::exit::Trouble;
 use bloomery_worker::log::{self, Error, files::Disk};
-use bloomery_worker::record;
+use bloomery_worker::{focus, recent, record, tools, trace};
 use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// What a slag has from the beginning, besides its `skill.yaml`.
-const DIRECTORIES: [&str; 3] = [log::JOBS, "logs", "focus-cache"];
+const DIRECTORIES: [&str; 3] = [log::JOBS, trace::DIR, focus::DIR];
+
+/// What may be in a slag, and is written to, or told to a model.
+const USED: [&str; 5] = [log::JOBS, trace::DIR, focus::DIR, recent::DIR, tools::BANK];
 
 /// The directory of one Skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,12 +57,13 @@ impl Slag {
     /// What is not there yet belongs to whoever has the memory.
     ///
     /// # Errors
-    /// If the memory, the slag, or where its logs are is another user's.
+    /// If the memory, the slag, or a directory in it that is used is another user's.
     pub fn own(&self) -> Result<(), Trouble> {
         let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
         let me = owner(Path::new("/proc/self"));
-        for dir in [self.dir.parent().unwrap_or(&self.dir), &self.dir, &self.dir.join(log::JOBS)] {
-            if let (Some(owner), Some(me)) = (owner(dir), me)
+        let outer = [self.dir.parent().unwrap_or(&self.dir), &self.dir].map(Path::to_owned);
+        for dir in outer.into_iter().chain(USED.map(|name| self.dir.join(name))) {
+            if let (Some(owner), Some(me)) = (owner(&dir), me)
                 && owner != me
             {
                 return Err(Trouble::usage(format!(
@@ -90,6 +94,7 @@ impl Slag {
     }
 
     fn make(&self, writer: &str) -> Result<(), Trouble> {
+        make_private(self.dir.parent().unwrap_or(&self.dir)).map_err(|error| refused(&self.dir, &error))?;
         fs::create_dir_all(&self.dir).map_err(|error| refused(&self.dir, &error))?;
         log::check_volume(&Disk, &self.dir, writer).map_err(|error| told(&error))?;
         for name in DIRECTORIES {
@@ -101,6 +106,18 @@ impl Slag {
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| refused(dir, &error))?;
         }
         Ok(())
+    }
+}
+
+/// Makes a memory, where there is none, that only its user can look into: goals and results are nobody else's. One that is
+/// there stays as it was made.
+fn make_private(memory: &Path) -> io::Result<()> {
+    if let Some(parent) = memory.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(memory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && memory.is_dir() => Ok(()),
+        made => made,
     }
 }
 
@@ -288,6 +305,22 @@ mod tests {
         fs::create_dir_all(other.log("k")).unwrap();
         assert!(holder(memory.path(), None, "k").unwrap_err().message.contains("cs-tier-1, other"));
         assert_eq!(holder(memory.path(), Some("other"), "k").unwrap(), other);
+    }
+
+    #[test]
+    fn a_memory_that_is_made_is_its_users_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let fresh = dir.path().join("new/memory");
+        Slag::of(&fresh, "greeter").open("w").unwrap();
+        assert_eq!(mode(&fresh), 0o700);
+        let theirs = dir.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        let before = mode(&theirs);
+        Slag::of(&theirs, "greeter").open("w").unwrap();
+        assert_eq!(mode(&theirs), before);
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(make_private(&dir.path().join("file")).is_err());
     }
 
     #[test]

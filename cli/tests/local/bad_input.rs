@@ -294,14 +294,19 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
         open(&shared.path().join("memory"), 0o777);
         run();
         assert_eq!(fs::read_dir(shared.path().join("memory")).unwrap().count(), 0);
-        // Nor where only the logs are somebody else's.
-        let jobs = shared.path().join("memory/greeter/jobs");
-        fs::create_dir_all(&jobs).unwrap();
-        open(&jobs, 0o777);
-        for own in ["memory", "memory/greeter"] {
-            std::os::unix::fs::chown(shared.path().join(own), Some(65534), Some(65534)).unwrap();
+        // Nor where only one of the directories in it is somebody else's.
+        let slag = shared.path().join("memory/greeter");
+        fs::create_dir(&slag).unwrap();
+        for own in [&shared.path().join("memory"), &slag] {
+            std::os::unix::fs::chown(own, Some(65534), Some(65534)).unwrap();
         }
-        run();
-        assert_eq!(fs::read_dir(&jobs).unwrap().count(), 0);
+        for used in ["jobs", "logs", "focus-cache", "cache", "memory-bank"] {
+            let dir = slag.join(used);
+            fs::create_dir(&dir).unwrap();
+            open(&dir, 0o777);
+            run();
+            assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "{used}");
+            fs::remove_dir(&dir).unwrap();
+        }
     }
 }

@@ -61,3 +61,14 @@ async fn a_broken_log_is_told_with_its_line_and_not_continued() {
     fs::remove_file(&segments[0]).unwrap();
     stand.bloomery(&["events", "k-1"]).await.assert(1, "the file is missing");
 }
+
+/// A pipe in its place would keep the run waiting.
+#[tokio::test]
+async fn a_trace_that_is_no_file_is_none() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    fs::create_dir_all(stand.path("memory/greeter/logs")).unwrap();
+    let pipe = stand.path("memory/greeter/logs/k-1.log");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let ran = stand.run(&RUN).await;
+    ran.assert(0, "There will be no trace in the memory's logs: `k-1.log` is no regular file");
+}

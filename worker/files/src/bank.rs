@@ -15,6 +15,7 @@ mod write;
 pub use consult::{INDEX, Note};
 pub use name::{CORE, MAX_NAME};
 
+use crate::marks::Marks;
 use crate::text;
 use cabinet::Cabinet;
 use held::Held;
@@ -48,6 +49,7 @@ pub const NONE: &str = "none";
 pub struct Bank {
     memory: PathBuf,
     writer: String,
+    marks: Marks,
 }
 
 /// Who writes a note, recorded beside it.
@@ -103,7 +105,13 @@ struct WriteArguments {
 impl Bank {
     /// The bank of the slag whose memory is at `memory`. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str) -> Self {
-        Self { memory: memory.to_owned(), writer: writer.to_owned() }
+        Self { memory: memory.to_owned(), writer: writer.to_owned(), marks: Marks::default() }
+    }
+
+    /// The same, which writes none of these marks in the place of a secret.
+    #[must_use]
+    pub fn minding(&self, marks: Marks) -> Self {
+        Self { marks, ..self.clone() }
     }
 
     /// Whether there is anything in it that could be a note, or is in its way.
@@ -152,7 +160,8 @@ impl Bank {
             return Err("The content holds a NUL byte: a note is text; nothing was written.".to_owned().into());
         }
         let cabinet = Cabinet::make(&self.memory).map_err(|error| unusable(&error))?;
-        let wish = write::Wish { name: &name, content: content.as_bytes(), expect: expect.trim(), author };
+        let (content, expect) = (content.as_bytes(), expect.trim());
+        let wish = write::Wish { name: &name, content, expect, author, marks: &self.marks };
         cabinet.write(&wish, &self.writer)
     }
 }

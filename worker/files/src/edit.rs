@@ -1,6 +1,6 @@
 //! `edit_file`: one place in a file.
 
-use crate::replace::{Target, other_names};
+use crate::replace::{Target, of_other_names};
 use crate::root::Root;
 use memchr::memmem;
 use serde::Deserialize;
@@ -40,13 +40,13 @@ pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, String>
     }
     let at = match places.as_slice() {
         [at] => *at,
-        [] => return Err(not_there(&content, old, &place.shown())),
+        [] => return Err(not_there(&content, old, &place.shown()) + &root.marks.hint(old, &content)),
         several => return Err(not_unique(&content, several, &place.shown())),
     };
     if replacement.old == replacement.new {
         return Ok(format!("newText is what is there: nothing was changed in {}.", place.shown()));
     }
-    let others = other_names(target.old.as_ref());
+    let others = of_other_names(target.old.as_ref());
     target.stage(&replacement.applied(&content, at))?.commit()?;
     let line = line_of(&content, at);
     Ok(format!("Edited {} at line {line}.{others}", place.shown()))

@@ -12,6 +12,7 @@ mod fault;
 mod glob;
 mod hidden;
 mod list;
+mod marks;
 mod overview;
 mod patch;
 mod place;
@@ -25,6 +26,7 @@ mod way;
 mod write;
 
 pub use list::DEFAULT_DEPTH;
+pub use marks::Marks;
 pub use overview::{Overview, OverviewKind, Wanted};
 pub use root::Binding;
 
@@ -61,6 +63,7 @@ pub enum Tool {
 pub struct Workspace {
     bindings: Vec<Binding>,
     hidden: Option<Arc<Hidden>>,
+    marks: Marks,
 }
 
 /// What a call says of itself, whatever its tool.
@@ -72,7 +75,7 @@ trait Call: DeserializeOwned {
 impl Workspace {
     /// The file systems that a Job binds, in the order of the Skill. Nothing is opened before a call.
     pub fn new(bindings: Vec<Binding>) -> Self {
-        Self { bindings, hidden: None }
+        Self { bindings, ..Self::default() }
     }
 
     /// Keeps directories from all calls, with everything in them: by no path, link or other name are they listed, read
@@ -82,6 +85,12 @@ impl Workspace {
     /// If one cannot be opened.
     pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
         Ok(Self { hidden: Some(Arc::new(Hidden::open(dirs)?)), ..self })
+    }
+
+    /// The same, which writes none of these marks in the place of a secret.
+    #[must_use]
+    pub fn minding(&self, marks: Marks) -> Self {
+        Self { marks, ..self.clone() }
     }
 
     /// Answers a call. Arguments are those of the tool, as JSON.
@@ -124,7 +133,9 @@ impl Workspace {
     }
 
     fn open(&self, binding: &Binding) -> Result<Root, String> {
-        Root::open(binding, self.hidden.as_ref())
+        let mut root = Root::open(binding, self.hidden.as_ref())?;
+        root.marks = self.marks.clone();
+        Ok(root)
     }
 
     /// The binding that a call names; where it names none, the only one that serves.

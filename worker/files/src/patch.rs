@@ -3,9 +3,10 @@
 mod apply;
 mod parse;
 
+use crate::marks::Marks;
 use crate::replace::{MAX_BYTES, Staged, Target, other_names};
 use crate::root::Root;
-use parse::{Change, FilePatch};
+use parse::{Change, FilePatch, Hunk};
 use serde::Deserialize;
 
 /// The most files of one patch.
@@ -57,7 +58,7 @@ pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, String
                 target.shown()
             ));
         }
-        ready.push(prepare(patch, target, &mut bytes)?);
+        ready.push(prepare(patch, target, &root.marks, &mut bytes)?);
     }
     commit(ready)
 }
@@ -76,11 +77,15 @@ fn find(root: &Root, patch: &FilePatch) -> Result<Target, String> {
     }
 }
 
-fn prepare(patch: &FilePatch, target: Target, bytes: &mut u64) -> Result<Ready, String> {
+fn prepare(patch: &FilePatch, target: Target, marks: &Marks, bytes: &mut u64) -> Result<Ready, String> {
     let content = target.content()?.unwrap_or_default();
-    let applied = apply::apply(&content, &patch.hunks)
-        .map_err(|why| format!("The patch does not fit {}: {why}. Nothing was changed.", target.shown()))?;
+    let applied = apply::apply(&content, &patch.hunks).map_err(|why| {
+        let old: Vec<&str> = patch.hunks.iter().flat_map(Hunk::old).collect();
+        let hint = marks.hint(&old.join("\n"), &content);
+        format!("The patch does not fit {}: {why}.{hint} Nothing was changed.", target.shown())
+    })?;
     let (shown, identity, others) = (target.shown().to_owned(), target.identity(), other_names(target.old.as_ref()));
+    let others = others.map_or_else(String::new, |names| format!(", which {names}"));
     if patch.change == Change::Remove {
         if !applied.content.is_empty() {
             return Err(format!(

@@ -5,6 +5,7 @@
 //! what they had.
 
 use crate::fault;
+use crate::marks::Marks;
 use crate::place::{Place, escaped};
 use crate::root::{Root, kind};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
@@ -35,6 +36,8 @@ pub(crate) struct Target {
     shown: String,
     /// The resource is this one file, perhaps a mount: no other file can take its name.
     in_place: bool,
+    /// What is not written in the place of a secret.
+    marks: Marks,
     /// The file that has the name, or none.
     pub(crate) old: Option<Old>,
 }
@@ -109,7 +112,7 @@ impl Target {
                 old.names
             ));
         }
-        Ok(Self { parent: dir, name: name.to_owned(), shown, in_place, old })
+        Ok(Self { parent: dir, name: name.to_owned(), shown, in_place, marks: root.marks.clone(), old })
     }
 
     /// What the file holds; none where there is none.
@@ -154,8 +157,11 @@ impl Target {
     /// Writes a content, durably, so that only the name is left to be taken over.
     ///
     /// # Errors
-    /// A sentence for the model; nothing has changed.
+    /// A sentence for the model; nothing has changed. So too where the content has a mark in the place of a secret.
     pub(crate) fn stage(self, content: &[u8]) -> Result<Staged, String> {
+        if self.marks.are_in(content) {
+            self.marks.refuse(&self.shown, content, &self.content()?.unwrap_or_default())?;
+        }
         if self.in_place {
             return Ok(Staged { target: self, content: Content::InPlace(content.to_owned()) });
         }
@@ -281,11 +287,12 @@ fn fill(mut file: File, content: &[u8], mode: Option<u32>) -> io::Result<()> {
 }
 
 /// What is said of a file that had other names.
-pub(crate) fn other_names(old: Option<&Old>) -> String {
-    match old {
-        Some(old) if old.names > 1 => {
-            format!(" It had {} names (hard links); only this one has the new content.", old.names)
-        }
-        _ => String::new(),
-    }
+pub(crate) fn other_names(old: Option<&Old>) -> Option<String> {
+    let old = old.filter(|old| old.names > 1)?;
+    Some(format!("had {} names (hard links); only this one has the new content", old.names))
+}
+
+/// The same as a sentence, with a blank before it.
+pub(crate) fn of_other_names(old: Option<&Old>) -> String {
+    other_names(old).map_or_else(String::new, |names| format!(" It {names}."))
 }

@@ -2,6 +2,7 @@
 
 mod escapes;
 mod hiding;
+mod marking;
 mod overviews;
 mod patching;
 mod racing;

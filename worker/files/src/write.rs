@@ -1,6 +1,6 @@
 //! `write_file`: a file whole.
 
-use crate::replace::{Old, Target, other_names};
+use crate::replace::{Old, Target, of_other_names};
 use crate::root::Root;
 use serde::Deserialize;
 
@@ -27,7 +27,7 @@ pub(crate) fn write(root: &Root, arguments: &Arguments) -> Result<String, String
     if had == Some(bytes as u64) && target.content()?.as_deref() == Some(content) {
         return Ok(format!("{} holds exactly that already: nothing was changed.", place.shown()));
     }
-    let others = other_names(target.old.as_ref());
+    let others = of_other_names(target.old.as_ref());
     target.stage(content)?.commit()?;
     Ok(match had {
         Some(had) => format!("Wrote {}: {bytes} bytes in place of {had}.{others}", place.shown()),

@@ -71,6 +71,15 @@ impl Patterns {
         harmless.unwrap_or_else(|| "***".to_owned())
     }
 
+    /// What may stand in place of a secret in a text.
+    pub(super) fn marks(&self) -> Vec<String> {
+        let marked = self.marks.iter().enumerate().filter(|(secret, _)| self.secrets.contains(secret));
+        let mut marks: Vec<String> = marked.map(|(_, mark)| mark.clone()).collect();
+        marks.sort();
+        marks.dedup();
+        marks
+    }
+
     /// Puts the marks in place of what is found.
     pub(super) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let found = self.find(text);

@@ -7,7 +7,7 @@ use bloomery_engine::event::{ContextKind, ContextPart};
 use bloomery_engine::gate::core_tools::files::{
     APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE,
 };
-use bloomery_files::{Binding, Overview, OverviewKind, Tool, Wanted, Workspace};
+use bloomery_files::{Binding, Marks, Overview, OverviewKind, Tool, Wanted, Workspace};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,8 +47,8 @@ pub(super) fn tool(name: &str) -> Option<Tool> {
 }
 
 /// Answers a call of one of them.
-pub(super) async fn answer(workspace: &Arc<Workspace>, tool: Tool, arguments: &str) -> Result<String, Fault> {
-    let (workspace, arguments) = (Arc::clone(workspace), arguments.to_owned());
+pub(super) async fn answer(workspace: &Workspace, tool: Tool, arguments: &str, marks: Marks) -> Result<String, Fault> {
+    let (workspace, arguments) = (workspace.minding(marks), arguments.to_owned());
     let answered = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
     match answered {
         Ok(answer) => Ok(answer?),

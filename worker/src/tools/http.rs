@@ -50,6 +50,7 @@ impl Http {
     pub(super) async fn answer(&self, call: &ToolCall<'_>, within: Duration) -> Result<String, Fault> {
         let arguments = serde_json::from_str(call.arguments).map_err(|error| unsent(&error.to_string()))?;
         let planned = endpoint::plan(&self.endpoints, &arguments, call.tool == HTTP_GET).map_err(|why| unsent(&why))?;
+        self.refuse_marks(planned.body.as_deref().unwrap_or_default()).map_err(|why| unsent(&why))?;
         let request = self.request(&planned, call).map_err(|why| unsent(&why))?;
         // Over before the call is, which could not tell what was proven.
         let sent = request.timeout(within.mul_f64(0.95)).send().await;
@@ -57,6 +58,16 @@ impl Http {
             Ok(response) => answer::of(response, planned.method, &self.redactor).await,
             Err(error) if error.is_connect() || error.is_builder() => Err(unsent(&cause(&error)).into()),
             Err(error) => Err(lost(planned.method, &cause(&error))),
+        }
+    }
+
+    /// What stands in place of a secret would be kept there as if it were the value.
+    fn refuse_marks(&self, body: &str) -> Result<(), String> {
+        match self.redactor.marks().iter().find(|mark| body.contains(mark.as_str())) {
+            Some(mark) => Err(format!(
+                "the body holds `{mark}`, which stands for a secret that you cannot see: leave that part out"
+            )),
+            None => Ok(()),
         }
     }
 

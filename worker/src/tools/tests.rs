@@ -102,6 +102,26 @@ async fn files_are_read_and_written_where_they_are_bound() {
     assert!(matches!(failed, Event::ToolFailed { text, .. } if text.contains("goes up")));
 }
 
+/// The model reads a mark in place of the key, and writes the whole file.
+#[tokio::test]
+async fn a_secret_in_a_file_is_not_replaced_by_what_stands_for_it() {
+    let (memory, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let source = ResourceSource::Mount { path: project.path().to_str().unwrap().into(), read_only: false };
+    let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
+    let redactor = Redactor::default();
+    let core = CoreTools::new(&bound, FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = core.calling(&[], &bound, Reach::local(), redactor.clone());
+    redactor.learn("default", b"sk-1234567890");
+    let env = project.path().join(".env");
+    std::fs::write(&env, "KEY=sk-1234567890\nDEBUG=no\n").unwrap();
+    let read = redactor.event(asked(&core, READ_FILE, r#"{"path":".env"}"#).await).unwrap();
+    assert!(matches!(&read, Event::ToolCompleted { text, .. } if text.starts_with("KEY=[redacted: default]\n")));
+    let arguments = r#"{"path":".env","content":"KEY=[redacted: default]\nDEBUG=yes\n"}"#;
+    let failed = asked(&core, WRITE_FILE, arguments).await;
+    assert!(matches!(&failed, Event::ToolFailed { text, .. } if text.contains("with edit_file")), "{failed:?}");
+    assert_eq!(std::fs::read_to_string(&env).unwrap(), "KEY=sk-1234567890\nDEBUG=no\n");
+}
+
 /// Every core tool that the engine offers for files is one that is answered.
 #[test]
 fn each_file_tool_is_known() {

@@ -212,3 +212,16 @@ fn arguments_that_are_none_are_refused() {
         );
     }
 }
+
+/// What stands in place of a secret in what a model reads is no note of it.
+#[test]
+fn a_mark_takes_the_place_of_nothing_in_a_note() {
+    let stand = Stand::of(&[("projectbrief.md", "The key is sk-1234567890.\n")]);
+    let bank = stand.bank().minding(Marks::new(vec!["[redacted: default]".into()]));
+    let digest = bloomery_crds::Digest::of_bytes(stand.get("projectbrief.md").as_bytes());
+    let hash = held::hash(&digest);
+    let write = |content: &str| bank.write(&wish("projectbrief.md", content, hash).to_string(), &author("7-0"));
+    let fault = write("The key is [redacted: default]. More.\n").unwrap_err();
+    assert!(matches!(&fault, Fault::Unwritten(why) if why.contains("stands for a secret")), "{fault}");
+    assert_eq!(stand.get("projectbrief.md"), "The key is sk-1234567890.\n");
+}

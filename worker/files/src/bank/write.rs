@@ -5,6 +5,7 @@ use super::held::{self, Held};
 use super::ledger::{Ledger, Overtaken, Record, Staged, Unclaimed};
 use super::name::{CORE, Name};
 use super::{Author, DETAILS, Fault, MAX_BANK, MAX_DETAILS, NONE};
+use crate::marks::Marks;
 use bloomery_crds::Digest;
 
 /// How often the next number is claimed: each time that it is another's, that one has written.
@@ -18,6 +19,8 @@ pub(super) struct Wish<'a> {
     /// The hash of what is to be replaced.
     pub(super) expect: &'a str,
     pub(super) author: &'a Author,
+    /// What is not written in the place of a secret.
+    pub(super) marks: &'a Marks,
 }
 
 /// What one look at the bank has come to.
@@ -69,6 +72,8 @@ impl Cabinet {
         if wish.expect != held::expectation(before.as_ref()) {
             return conflict(wish, before.as_ref(), ledger).map(Look::Done);
         }
+        let old = before.as_ref().map(|held| held.bytes.as_slice()).unwrap_or_default();
+        wish.marks.refuse(&wish.name.to_string(), wish.content, old)?;
         self.has_room(wish, before.as_ref())?;
         let number = latest.checked_add(1).ok_or("The memory bank has no numbers left; nothing was written.")?;
         let record = Record {

@@ -31,7 +31,7 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, String> {
     let (mut next, mut shift, mut moved) = (0_usize, 0_isize, 0_usize);
     let (mut added, mut removed) = (0, 0);
     for (number, hunk) in (1..).zip(hunks) {
-        let old: Vec<&str> = hunk.lines.iter().filter_map(old).collect();
+        let old: Vec<&str> = hunk.old().collect();
         let said = hunk.start.saturating_sub(usize::from(!old.is_empty()));
         let expected = said.saturating_add_signed(shift);
         let place = file.find(&old, expected, next);
@@ -49,7 +49,7 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, String> {
                     output.add(text);
                 }
             }
-            next += usize::from(self::old(line).is_some());
+            next += usize::from(line.old().is_some());
         }
         if next == file.count() {
             ends = match hunk.unended {
@@ -65,13 +65,6 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, String> {
         many => format!(", {many} hunks at other lines than they say"),
     };
     Ok(Applied { content: output.finish(ends), added, removed, note })
-}
-
-fn old(line: &Line) -> Option<&str> {
-    match line {
-        Line::Context(text) | Line::Removed(text) => Some(text),
-        Line::Added(_) => None,
-    }
 }
 
 /// A content, line by line.

@@ -36,6 +36,23 @@ pub(super) enum Line {
     Added(String),
 }
 
+impl Hunk {
+    /// What is there, as it says.
+    pub(super) fn old(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter_map(Line::old)
+    }
+}
+
+impl Line {
+    /// What is there, as it says.
+    pub(super) fn old(&self) -> Option<&str> {
+        match self {
+            Self::Context(text) | Self::Removed(text) => Some(text),
+            Self::Added(_) => None,
+        }
+    }
+}
+
 /// Reads a patch: every file has a heading `---`, `+++` and at least one hunk, whose counts are right.
 ///
 /// # Errors

@@ -331,6 +331,24 @@ async fn a_body_that_is_no_text_is_not_shown(#[case] kind: &'static str, #[case]
     );
 }
 
+/// What was read with a mark in the place of a value would be kept there as the value.
+#[tokio::test]
+async fn no_mark_is_sent_in_a_body() {
+    let (api, url) = Api::start(|_| "kept".into_response()).await;
+    let redactor = Redactor::default();
+    redactor.learn("key", b"first-secret");
+    let shop = tools(&url, &json!(null), None, Reach::local(), &redactor);
+    for body in [json!({"json": {"key": "[redacted: key]"}}), json!({"body": "key=[redacted: key]"})] {
+        let mut arguments = json!({"method": "PUT", "path": "/settings"});
+        arguments.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        let why = failed(asked(&shop, HTTP_REQUEST, &arguments).await);
+        assert!(why.starts_with("Nothing was sent: the body holds `[redacted: key]`"), "{why}");
+    }
+    assert!(api.got().is_empty());
+    text(asked(&shop, HTTP_REQUEST, &json!({"method": "PUT", "path": "/settings", "body": "[redacted: it]"})).await)
+        .unwrap();
+}
+
 #[tokio::test]
 async fn a_credential_is_sent_as_the_skill_says_and_read_anew_for_each_call() {
     let (api, url) = Api::start(|got| format!("you are {:?}", got.headers).into_response()).await;

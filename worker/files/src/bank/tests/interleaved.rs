@@ -49,7 +49,8 @@ impl<'a> Worker<'a> {
                 self.written += 1;
                 let content = format!("{who}: {}\n", self.written).into_bytes();
                 let author = author(&format!("{}-{who}", self.written));
-                let wish = Wish { name: &name, content: &content, expect: &expect, author: &author };
+                let wish =
+                    Wish { name: &name, content: &content, expect: &expect, author: &author, marks: &Marks::default() };
                 match cabinet.look(&wish, &format!("uid-{who}")) {
                     Ok(Look::Staged(staged, _)) => At::Staged(*staged, content),
                     Ok(Look::Again) => At::Read(expect),
@@ -111,7 +112,8 @@ proptest! {
 /// Stages a write of `progress.md` that is not claimed yet.
 fn staged<'a>(cabinet: &'a Cabinet, content: &str, expect: &str) -> Staged<'a> {
     let name = Name::parse("progress.md").unwrap();
-    let wish = Wish { name: &name, content: content.as_bytes(), expect, author: &author("7-0") };
+    let wish =
+        Wish { name: &name, content: content.as_bytes(), expect, author: &author("7-0"), marks: &Marks::default() };
     match cabinet.look(&wish, "uid-frozen") {
         Ok(Look::Staged(staged, _)) => *staged,
         other => panic!("{other:?}"),

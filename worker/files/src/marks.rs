@@ -1,0 +1,49 @@
+//! Marks: what stands in the place of secrets in all that a model reads. One that is written back would take the place of
+//! the secret itself.
+
+use memchr::memmem;
+use std::sync::Arc;
+
+/// The marks that a model may have read.
+#[derive(Debug, Clone, Default)]
+pub struct Marks(Arc<[String]>);
+
+impl Marks {
+    /// These.
+    pub fn new(marks: Vec<String>) -> Self {
+        Self(marks.into())
+    }
+
+    /// Refuses a new text that holds more of a mark than what it takes the place of: a text about marks may be edited.
+    ///
+    /// # Errors
+    /// A sentence for the model, which says that nothing was done.
+    pub(crate) fn refuse(&self, shown: &str, new: &[u8], old: &[u8]) -> Result<(), String> {
+        let count = |mark: &str, text| memmem::find_iter(text, mark).count();
+        match self.0.iter().find(|mark| count(mark, new) > count(mark, old)) {
+            Some(mark) => Err(format!(
+                "What is to stand in {shown} holds `{mark}`, which stands for a secret that you cannot see, and would be \
+                 written in its place: change only other parts, with edit_file; nothing was done."
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// What is said of a text that is not found in a content, because it has a mark where the secret is; with a blank before
+    /// it.
+    pub(crate) fn hint(&self, text: &str, content: &[u8]) -> String {
+        let is_no_text =
+            |mark: &&String| text.contains(mark.as_str()) && memmem::find(content, mark.as_bytes()).is_none();
+        match self.0.iter().find(is_no_text) {
+            Some(mark) => format!(
+                " `{mark}` stands for a secret that you cannot see, and is not what is there: take in only other lines."
+            ),
+            None => String::new(),
+        }
+    }
+
+    /// Whether a text holds any.
+    pub(crate) fn are_in(&self, text: &[u8]) -> bool {
+        self.0.iter().any(|mark| memmem::find(text, mark.as_bytes()).is_some())
+    }
+}

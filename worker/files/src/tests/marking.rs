@@ -1,0 +1,61 @@
+//! What stands in place of a secret in what a model reads is never written in the secret's place.
+
+use super::*;
+use rstest::rstest;
+
+const MARK: &str = "[redacted: default]";
+const ENV: &str = "NAME=shop\nKEY=sk-1234567890\nDEBUG=no\n";
+const REFUSAL: &str = "holds `[redacted: default]`, which stands for a secret that you cannot see";
+
+// Arguments are handed over as `json!` makes them.
+#[allow(clippy::needless_pass_by_value)]
+fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, String> {
+    let marks = Marks::new(vec!["[redacted: other]".into(), MARK.into()]);
+    stand.workspace().minding(marks).call(tool, &arguments.to_string())
+}
+
+#[rstest]
+#[case::whole(Tool::Write, json!({"path": ".env", "content": format!("NAME=shop\nKEY={MARK}\nDEBUG=yes\n")}))]
+#[case::elsewhere(Tool::Write, json!({"path": "new", "content": format!("KEY={MARK}\n")}))]
+#[case::edited(Tool::Edit, json!({"path": ".env", "oldText": "DEBUG=no", "newText": format!("DEBUG={MARK}")}))]
+#[case::patched(Tool::Patch, json!({"patch": format!("--- a/.env\n+++ b/.env\n@@ -3 +3 @@\n-DEBUG=no\n+DEBUG={MARK}\n")}))]
+#[case::made_by_a_patch(Tool::Patch, json!({"patch": format!("--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+{MARK}\n")}))]
+fn no_mark_takes_the_place_of_a_secret(#[case] tool: Tool, #[case] arguments: Value) {
+    let stand = Stand::of(&[(".env", ENV)]);
+    let before = super::tree(stand.dir.path());
+    let error = call(&stand, tool, arguments).unwrap_err();
+    assert!(error.contains(REFUSAL) && error.ends_with("nothing was done."), "{error}");
+    assert_eq!(super::tree(stand.dir.path()), before);
+}
+
+#[rstest]
+#[case::edited(Tool::Edit, json!({"path": ".env", "oldText": format!("KEY={MARK}\nDEBUG=no"), "newText": "DEBUG=yes"}))]
+#[case::patched(Tool::Patch, json!({"patch": format!("--- a/.env\n+++ b/.env\n@@ -2,2 +2,2 @@\n KEY={MARK}\n-DEBUG=no\n+DEBUG=yes\n")}))]
+fn a_mark_that_is_looked_for_is_told_to_stand_for_a_secret(#[case] tool: Tool, #[case] arguments: Value) {
+    let stand = Stand::of(&[(".env", ENV)]);
+    let error = call(&stand, tool, arguments).unwrap_err();
+    assert!(error.contains("`[redacted: default]` stands for a secret that you cannot see"), "{error}");
+    assert_eq!(stand.get(".env"), ENV);
+}
+
+#[test]
+fn other_parts_are_changed_beside_a_secret() {
+    let stand = Stand::of(&[(".env", ENV)]);
+    call(&stand, Tool::Edit, json!({"path": ".env", "oldText": "DEBUG=no", "newText": "DEBUG=yes"})).unwrap();
+    assert_eq!(stand.get(".env"), ENV.replace("no", "yes"));
+    // Another run may have such a mark, and this one has read it as it stands.
+    call(&stand, Tool::Write, json!({"path": "a", "content": "[redacted: third]"})).unwrap();
+}
+
+/// A text about marks holds them itself; beside a secret there is one more to be seen than there is.
+#[test]
+fn a_text_that_holds_a_mark_may_be_edited() {
+    let about = format!("What was {MARK} is gone.\n");
+    let stand = Stand::of(&[("about", &about), ("both", &format!("{about}{ENV}"))]);
+    call(&stand, Tool::Write, json!({"path": "about", "content": format!("{about}More.\n")})).unwrap();
+    call(&stand, Tool::Edit, json!({"path": "about", "oldText": MARK, "newText": format!("<{MARK}>")})).unwrap();
+    assert_eq!(stand.get("about"), format!("What was <{MARK}> is gone.\nMore.\n"));
+    let content = format!("{about}{}", ENV.replace("sk-1234567890", MARK));
+    let error = call(&stand, Tool::Write, json!({"path": "both", "content": content})).unwrap_err();
+    assert!(error.contains(REFUSAL), "{error}");
+}
