@@ -1,6 +1,7 @@
 //! The memory: a directory that stands for a tenant, with one directory below it for each Skill, its slag (seed 000).
 
 use crate::exit::Trouble;
+use crate::migrate;
 use bloomery_worker::log::{self, Error, files::Disk};
 use bloomery_worker::record;
 use std::collections::BTreeSet;
@@ -56,20 +57,12 @@ impl Slag {
     /// # Errors
     /// If the memory, the slag, or where its logs are is another user's.
     pub fn own(&self) -> Result<(), Trouble> {
-        let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
-        let me = owner(Path::new("/proc/self"));
-        for dir in [self.dir.parent().unwrap_or(&self.dir), &self.dir, &self.dir.join(log::JOBS)] {
-            if let (Some(owner), Some(me)) = (owner(dir), me)
-                && owner != me
-            {
-                return Err(Trouble::usage(format!(
-                    "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of \
-                     yours with --memory",
-                    dir.display()
-                )));
-            }
-        }
-        Ok(())
+        own(&[self.dir.parent().unwrap_or(&self.dir), &self.dir, &self.dir.join(log::JOBS)])
+    }
+
+    /// Whether jobs of an older memory are in it: what has a record only, where no Skill is.
+    pub fn holds_older_jobs(&self) -> bool {
+        migrate::holds_older_jobs(&self.dir) && self.jobs().iter().any(|key| !self.log(key).is_dir())
     }
 
     /// Makes what is missing, and tries whether a log can be kept there.
@@ -102,6 +95,27 @@ impl Slag {
         }
         Ok(())
     }
+}
+
+/// Refuses directories of a memory that are somebody else's; what is not there is nobody's.
+///
+/// # Errors
+/// If one is another user's.
+pub fn own(dirs: &[&Path]) -> Result<(), Trouble> {
+    let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
+    let me = owner(Path::new("/proc/self"));
+    for dir in dirs {
+        if let (Some(owner), Some(me)) = (owner(dir), me)
+            && owner != me
+        {
+            return Err(Trouble::usage(format!(
+                "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of \
+                 yours with --memory",
+                dir.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// All slags of a memory, in the order of their names.
