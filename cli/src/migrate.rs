@@ -7,13 +7,14 @@ use crate::args::MigrateArgs;
 use crate::exit::{Exit, Trouble};
 use crate::run::memory::{self, Slag};
 use crate::{output, plain};
-use bloomery_worker::log::JOBS;
 pub use plan::{MAX_JOB, without_mark};
 use plan::{Move, Stay, plan};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -36,7 +37,7 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
     }
     let plan = plan(&args.memory, &from, &args.skill)
         .map_err(|error| Trouble::failed(format!("{} cannot be read: {error}", from.display())))?;
-    owned(&args.memory, &from, &plan.moves)?;
+    owned(&args.memory, &args.from, &plan.moves)?;
     let mut stays = plan.stays;
     let mut moved = 0_usize;
     let mut out = anstream::stdout().lock();
@@ -81,10 +82,10 @@ fn source(memory: &Path, name: &str) -> Result<PathBuf, Trouble> {
 }
 
 /// Refuses what is somebody else's, as `run` does: the memory, what is migrated, and each slag that something goes to.
-fn owned(memory: &Path, from: &Path, moves: &[Move]) -> Result<(), Trouble> {
-    memory::own(&[memory, from, &from.join(JOBS)])?;
-    let slags: BTreeSet<&OsStr> = moves.iter().filter_map(|step| step.to.iter().next()).collect();
-    slags.iter().try_for_each(|name| Slag::of(memory, &name.to_string_lossy()).own())
+fn owned(memory: &Path, from: &str, moves: &[Move]) -> Result<(), Trouble> {
+    let to: BTreeSet<Cow<'_, str>> =
+        moves.iter().filter_map(|step| step.to.iter().next()).map(OsStr::to_string_lossy).collect();
+    iter::once(from).chain(to.iter().map(AsRef::as_ref)).try_for_each(|name| Slag::of(memory, name).own())
 }
 
 /// Whether a directory of a memory is the one that held the jobs of all Skills, by the name that it had.

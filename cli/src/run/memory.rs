@@ -57,7 +57,20 @@ impl Slag {
     /// # Errors
     /// If the memory, the slag, or where its logs are is another user's.
     pub fn own(&self) -> Result<(), Trouble> {
-        own(&[self.dir.parent().unwrap_or(&self.dir), &self.dir, &self.dir.join(log::JOBS)])
+        let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
+        let me = owner(Path::new("/proc/self"));
+        for dir in [self.dir.parent().unwrap_or(&self.dir), &self.dir, &self.dir.join(log::JOBS)] {
+            if let (Some(owner), Some(me)) = (owner(dir), me)
+                && owner != me
+            {
+                return Err(Trouble::usage(format!(
+                    "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of \
+                     yours with --memory",
+                    dir.display()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Whether jobs of an older memory are in it: what has a record only, where no Skill is.
@@ -95,27 +108,6 @@ impl Slag {
         }
         Ok(())
     }
-}
-
-/// Refuses directories of a memory that are somebody else's; what is not there is nobody's.
-///
-/// # Errors
-/// If one is another user's.
-pub fn own(dirs: &[&Path]) -> Result<(), Trouble> {
-    let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
-    let me = owner(Path::new("/proc/self"));
-    for dir in dirs {
-        if let (Some(owner), Some(me)) = (owner(dir), me)
-            && owner != me
-        {
-            return Err(Trouble::usage(format!(
-                "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of \
-                 yours with --memory",
-                dir.display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// All slags of a memory, in the order of their names.
