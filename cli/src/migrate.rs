@@ -5,13 +5,18 @@ mod plan;
 
 use crate::args::MigrateArgs;
 use crate::exit::{Exit, Trouble};
-use crate::run::memory;
+use crate::run::memory::{self, Slag};
 use crate::{output, plain};
-pub use plan::MAX_JOB;
+pub use plan::{MAX_JOB, without_mark};
 use plan::{Move, Stay, plan};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::iter;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
 
 /// The directory in an older memory that held the jobs of all Skills.
 pub const FROM: &str = "workspace";
@@ -19,9 +24,9 @@ pub const FROM: &str = "workspace";
 /// Shows what would be moved; with `--apply`, moves it.
 ///
 /// # Errors
-/// If there is no memory, or what is to be migrated cannot be looked at.
+/// If there is no memory, it is another user's, or what is to be migrated cannot be looked at.
 pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
-    let from = args.memory.join(&args.from);
+    let from = source(&args.memory, &args.from)?;
     if is_slag(&from) {
         return Err(Trouble::usage(format!("{} is the slag of a Skill: it holds its own jobs", from.display())));
     }
@@ -32,6 +37,7 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
     }
     let plan = plan(&args.memory, &from, &args.skill)
         .map_err(|error| Trouble::failed(format!("{} cannot be read: {error}", from.display())))?;
+    owned(&args.memory, &args.from, &plan.moves)?;
     let mut stays = plan.stays;
     let mut moved = 0_usize;
     let mut out = anstream::stdout().lock();
@@ -55,6 +61,33 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
     Ok(if stays.is_empty() { Exit::Good } else { Exit::Bad })
 }
 
+/// The directory that is migrated, which has to be one in the memory.
+fn source(memory: &Path, name: &str) -> Result<PathBuf, Trouble> {
+    let from = memory.join(name);
+    let named = Path::new(name).components();
+    let is_below = named.clone().count() > 0 && named.into_iter().all(|part| matches!(part, Component::Normal(_)));
+    let leads_out = match (memory.canonicalize(), from.canonicalize()) {
+        (Ok(memory), Ok(from)) => from == memory || !from.starts_with(&memory),
+        // What is not there, or may not be looked at, is said by whoever needs it.
+        _ => false,
+    };
+    if is_below && !leads_out {
+        return Ok(from);
+    }
+    Err(Trouble::usage(format!(
+        "--from {}: it has to be a directory in the memory {}, and leads out of it",
+        plain::line(name),
+        memory.display()
+    )))
+}
+
+/// Refuses what is somebody else's, as `run` does: the memory, what is migrated, and each slag that something goes to.
+fn owned(memory: &Path, from: &str, moves: &[Move]) -> Result<(), Trouble> {
+    let to: BTreeSet<Cow<'_, str>> =
+        moves.iter().filter_map(|step| step.to.iter().next()).map(OsStr::to_string_lossy).collect();
+    iter::once(from).chain(to.iter().map(AsRef::as_ref)).try_for_each(|name| Slag::of(memory, name).own())
+}
+
 /// Whether a directory of a memory is the one that held the jobs of all Skills, by the name that it had.
 pub fn holds_older_jobs(dir: &Path) -> bool {
     dir.file_name().is_some_and(|name| name == FROM) && !is_slag(dir)
@@ -72,12 +105,24 @@ fn say(out: &mut impl Write, line: &str) -> Result<(), Trouble> {
 
 /// Why a move would not be made.
 fn foresee(memory: &Path, step: &Move) -> Result<(), String> {
-    let to = memory.join(&step.to);
-    match fs::symlink_metadata(&to) {
-        Ok(_) if same(&memory.join(&step.from), &to) => Ok(()),
-        Ok(_) => Err(format!("{} is there, and is another", step.to.display())),
-        Err(_) => Ok(()),
+    let (from, to) = (memory.join(&step.from), memory.join(&step.to));
+    if is_one_place(&from, &to) {
+        return Err(format!("{} is the same place", step.to.display()));
     }
+    match fs::symlink_metadata(&to) {
+        Ok(_) if same(&from, &to) => Ok(()),
+        Ok(_) => Err(format!("{} is there, and is another", step.to.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(format!("{} cannot be looked at: {error}", step.to.display())),
+    }
+}
+
+/// Whether two paths are one entry of one directory, by whatever links they lead there. Two names of one file in two
+/// directories are not: a move that was cut short leaves these.
+fn is_one_place(one: &Path, other: &Path) -> bool {
+    let directory =
+        |file: &Path| file.parent().and_then(|dir| fs::metadata(dir).ok()).map(|dir| (dir.dev(), dir.ino()));
+    one.file_name() == other.file_name() && directory(one).is_some_and(|one| directory(other) == Some(one))
 }
 
 /// Moves a file. It has both names for a moment: whenever this is cut short, a second time finishes it.
@@ -85,22 +130,31 @@ fn perform(memory: &Path, step: &Move) -> Result<(), String> {
     let (from, to) = (memory.join(&step.from), memory.join(&step.to));
     let dir = to.parent().unwrap_or(memory);
     fs::create_dir_all(dir).map_err(|error| format!("{} cannot be made: {error}", dir.display()))?;
+    foresee(memory, step)?;
     match fs::hard_link(&from, &to) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => foresee(memory, step)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         linked => linked.map_err(|error| error.to_string())?,
+    }
+    // Nothing is removed of which there is no other.
+    if is_one_place(&from, &to) || !same(&from, &to) {
+        return Err(format!("{} is not what was put there", step.to.display()));
     }
     // The new name is on disk before the old one goes.
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| error.to_string())?;
     fs::remove_file(&from).map_err(|error| format!("it is at its place, and cannot be removed here: {error}"))
 }
 
-/// Whether two files hold the same.
+/// Whether there are two files, or one by two names, that hold the same.
 fn same(one: &Path, other: &Path) -> bool {
     let open = |file: &Path| {
         let is_file = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file());
         is_file.then(|| File::open(file).ok()).flatten()
     };
     let (Some(mut one), Some(mut other)) = (open(one), open(other)) else { return false };
+    let (Ok(first), Ok(second)) = (one.metadata(), other.metadata()) else { return false };
+    if (first.dev(), first.ino()) == (second.dev(), second.ino()) {
+        return first.nlink() > 1;
+    }
     let mut buffers = [[0; 8192], [0; 8192]];
     let [left, right] = &mut buffers;
     loop {

@@ -1,7 +1,7 @@
 //! What the file of a Job says, `jobs/<key>.json`: the record of one that has ended, or a job of an older memory.
 
 use crate::exit::Trouble;
-use crate::migrate::{self, MAX_JOB};
+use crate::migrate::{self, MAX_JOB, without_mark};
 use crate::run::memory::Slag;
 use crate::source;
 use bloomery_crds::outcome::{Outcome, Phase};
@@ -74,7 +74,7 @@ pub(super) fn read(slag: &Slag, key: &str) -> Result<Option<Kept>, Trouble> {
         return Ok(Some(Kept { job, skill, goal, status: Some(status), stays_behind: false, file }));
     }
     // The runtime before this one kept jobs as objects that say at least what was to be reached, most of them.
-    let Ok(Value::Object(older)) = serde_json::from_slice(&text) else { return Ok(None) };
+    let Ok(Value::Object(older)) = serde_json::from_slice(without_mark(&text)) else { return Ok(None) };
     let goal = older.get("goal").and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Some(Kept { job, skill, goal, status: None, stays_behind, file }))
 }

@@ -113,12 +113,20 @@ fn skill_of(file: &Path) -> Result<Option<String>, String> {
     if text.len() as u64 > MAX_JOB {
         return Err(format!("it is larger than {MAX_JOB} bytes"));
     }
-    let job: Job = serde_json::from_slice(&text).map_err(|error| format!("it is no job: {error}"))?;
-    let Some(id) = job.slug.or(job.skill.and_then(|skill| skill.id)) else { return Ok(None) };
+    let job: Job = serde_json::from_slice(without_mark(&text)).map_err(|error| format!("it is no job: {error}"))?;
+    // An empty name was none there.
+    let named = |name: &String| !name.is_empty();
+    let skill = job.skill.and_then(|skill| skill.id).filter(named);
+    let Some(id) = job.slug.filter(named).or(skill) else { return Ok(None) };
     match name_fault(&id) {
         None => Ok(Some(id)),
         Some(fault) => Err(format!("the name of its Skill {fault}")),
     }
+}
+
+/// A text without the byte order mark that some editors begin one with.
+pub fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text)
 }
 
 /// Lists the files below a directory, by their paths from the memory on. Links are not followed.
@@ -178,6 +186,8 @@ mod tests {
             ("jobs/job_1.json", r#"{"id": "job_1", "skillSlug": "cs-tier-1", "goal": "x"}"#),
             ("jobs/job_12.json", r#"{"id": "job_12", "__skill": {"id": "devops-tier-1"}}"#),
             ("jobs/job_2.json", r#"{"id": "job_2"}"#),
+            ("jobs/job_3.json", r#"{"id": "job_3", "skillSlug": "", "__skill": {"id": ""}}"#),
+            ("jobs/job_4.json", "\u{feff}{\"skillSlug\": \"\", \"__skill\": {\"id\": \"cs-tier-1\"}}"),
             ("logs/job_1.log", ""),
             ("logs/job_12/trace.log", ""),
             ("logs/ai-calls.log", ""),
@@ -191,6 +201,8 @@ mod tests {
                 "cs-tier-1/jobs/job_1.json",
                 "devops-tier-1/jobs/job_12.json",
                 "sw-dev-agent/jobs/job_2.json",
+                "sw-dev-agent/jobs/job_3.json",
+                "cs-tier-1/jobs/job_4.json",
                 "sw-dev-agent/logs/ai-calls.log",
                 "cs-tier-1/logs/job_1.log",
                 "devops-tier-1/logs/job_12/trace.log",

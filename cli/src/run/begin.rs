@@ -5,7 +5,7 @@ use super::memory::{Slag, holder, writer};
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, Found, Loaded};
-use super::{DEFAULT_SKILL, Job, limits, resources, standing};
+use super::{DEFAULT_SKILL, Job, handed, limits, resources, standing};
 use crate::args::RunArgs;
 use crate::exit::{Faults, Trouble};
 use crate::plain;
@@ -30,6 +30,15 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     let limits = faults.sift(limits::read(&args.limits));
     let given = faults.sift(server::named(&args.mcp));
     let found = faults.sift(skill::find(&args.memory, args.skill.as_deref().unwrap_or(DEFAULT_SKILL), args.bootstrap));
+    if let Some(Found { slag, .. }) = &found
+        && slag.holds_older_jobs()
+    {
+        faults.add(Trouble::usage(format!(
+            "{} holds the jobs of an older memory, which nobody could tell from those of a Skill of that name: move them \
+             first, with `bloomery migrate`",
+            slag.dir.display()
+        )));
+    }
     let names = found.as_ref().map(|found| found.loaded.spec.model_names());
     let models = faults.sift(model::models(&args.model, names.as_deref(), &env));
     let of_skill = found.as_ref().map(|Found { loaded, .. }| {
@@ -41,6 +50,9 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     else {
         return Err(faults.told());
     };
+    if faults.are_there() {
+        return Err(faults.told());
+    }
     let key = args.run_key.clone().unwrap_or_else(new_key);
     let Found { slag, loaded, .. } = &found;
     let skill_limits = loaded.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
@@ -63,7 +75,10 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     if !has_ended(slag, &key, &inputs)? {
         slag.open(&writer)?;
         found.settle()?;
-        for line in limits::above(lowered.as_ref(), &document.part.limits) {
+        let above = limits::above(lowered.as_ref(), &document.part.limits);
+        for line in
+            above.into_iter().chain(resources::idle(&document.revision.spec.resources, &document.part.resources))
+        {
             plain::say(&line);
         }
         if !document.keep(slag, &writer)? {
@@ -123,6 +138,9 @@ fn continued(slag: &Slag, key: Option<&str>) -> Result<Option<ContinuedJob>, Tro
 /// What the worker is told.
 fn inputs(document: &Document, models: &Models, redactor: Redactor) -> Result<Inputs, Trouble> {
     let part = JobPart { models: models.endpoints.clone(), ..document.part.clone() };
+    if let Some(program) = &document.program {
+        handed::watch(program, &redactor);
+    }
     Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Trouble::usage(error.to_string()))
 }
 

@@ -1,6 +1,7 @@
 //! The memory: a directory that stands for a tenant, with one directory below it for each Skill, its slag (seed 000).
 
 use crate::exit::Trouble;
+use crate::migrate;
 use bloomery_worker::log::{self, Error, files::Disk};
 use bloomery_worker::{focus, recent, record, tools, trace};
 use std::collections::BTreeSet;
@@ -74,6 +75,11 @@ impl Slag {
             }
         }
         Ok(())
+    }
+
+    /// Whether jobs of an older memory are in it: what has a record only, where no Skill is.
+    pub fn holds_older_jobs(&self) -> bool {
+        migrate::holds_older_jobs(&self.dir) && self.jobs().iter().any(|key| !self.log(key).is_dir())
     }
 
     /// Makes what is missing, and tries whether a log can be kept there.

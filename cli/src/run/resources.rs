@@ -87,6 +87,24 @@ pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
     }
 }
 
+/// What is to be said of secrets that are bound and used by nothing: those that no endpoint is called with, which is bound.
+pub fn idle(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<String> {
+    let is_bound = |name: &str| bound.iter().any(|resource| resource.name == name);
+    let called_with = |name: &str| {
+        let endpoints = declared.iter().filter(|endpoint| is_bound(&endpoint.name));
+        endpoints.filter_map(|endpoint| endpoint.auth.as_ref()).any(|auth| auth.credential == name)
+    };
+    let secrets = bound.iter().filter(|resource| matches!(resource.source, ResourceSource::Secret(_)));
+    let idle = secrets.filter(|resource| !called_with(&resource.name));
+    idle.map(|BoundResource { name, kind, .. }| {
+        format!(
+            "{name}: this {kind} is kept out of texts and used by nothing: no endpoint that is bound is called with it (`auth`), \
+             and no MCP server is handed what a Job binds. A program gets a secret with --mcp-env"
+        )
+    })
+    .collect()
+}
+
 fn asked(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Filesystem => "PATH",
@@ -133,7 +151,9 @@ fn filesystem(value: &str) -> Result<ResourceSource, String> {
 
 /// The path as it really is, of what can be read.
 fn readable(path: &str) -> Result<PathBuf, String> {
-    let unusable = |error: std::io::Error| format!("the path {path} cannot be used: {error}.");
+    let is_home = path == "~" || path.starts_with("~/");
+    let hint = if is_home { " The shell leaves a `~` within a word as it is: write $HOME." } else { "" };
+    let unusable = |error: std::io::Error| format!("the path {path} cannot be used: {error}.{hint}");
     let real = Path::new(path).canonicalize().map_err(unusable)?;
     if real.is_dir() { real.read_dir().map(drop) } else { source::opened(&real).map(drop) }.map_err(unusable)?;
     Ok(real)
@@ -232,6 +252,7 @@ mod tests {
         Some("/no/such/path"),
         "the path /no/such/path cannot be used: No such file"
     )]
+    #[case::unexpanded(ResourceType::Filesystem, Some("~/proj:ro"), "write $HOME.")]
     #[case::no_url(ResourceType::ApiEndpoint, Some("ftp://x"), "is no http or https URL")]
     #[case::typed(ResourceType::ConnectionString, Some("postgres://u:sk-1@h/d"), "does not belong on a command line")]
     #[case::vault(ResourceType::Credential, Some("vault:aws/creds/dev"), "vault: references are not read")]

@@ -1,10 +1,10 @@
 //! Where the MCP server of a run is, and whether it can be there.
 
-use super::credential;
 use super::document::McpProgram;
 use super::skill::Loaded;
+use super::{credential, handed};
 use crate::args::McpArgs;
-use crate::exit::Trouble;
+use crate::exit::{Faults, Trouble};
 use bloomery_crds::run::McpEndpoint;
 use bloomery_worker::http::{self, Route};
 use bloomery_worker::reach::Reach;
@@ -80,14 +80,20 @@ fn endpoint(url: &str) -> Result<McpEndpoint, Trouble> {
     Ok(McpEndpoint { url: url.to_owned() })
 }
 
-/// Sees that a program can be run, as far as that is known before it is: what cannot be is not waited for.
+/// Sees that a program can be run with what it is to be handed, as far as that is known before it is: what cannot be is not
+/// waited for.
 ///
 /// # Errors
 /// Why not.
-pub fn runs(McpProgram { argv, .. }: &McpProgram) -> Result<(), Trouble> {
-    let name = argv.first().map_or("", String::as_str);
+pub fn runs(program: &McpProgram) -> Result<(), Trouble> {
+    let name = program.argv.first().map_or("", String::as_str);
     let path = env::var_os("PATH").unwrap_or_else(|| USUAL.into());
-    unrunnable(name, &path).map_or(Ok(()), |why| Err(Trouble::usage(format!("--mcp-command {name}: {why}"))))
+    let mut faults = Faults::default();
+    if let Some(why) = unrunnable(name, &path) {
+        faults.add(Trouble::usage(format!("--mcp-command {name}: {why}")));
+    }
+    faults.sift(handed::check(program));
+    if faults.are_there() { Err(faults.told()) } else { Ok(()) }
 }
 
 /// Why a program cannot be run, which is looked for where a shell would.

@@ -3,9 +3,10 @@
 use super::ending;
 use super::memory::{self, Slag};
 use super::people::Terminal;
+use super::printed::Printed;
 use super::screen::Screen;
 use super::standing::{self, Standing};
-use super::{Job, resources, server, told};
+use super::{Job, handed, resources, server, told};
 use crate::events;
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::report::Projection;
@@ -23,7 +24,6 @@ use bloomery_worker::redact::Redactor;
 use bloomery_worker::stop::{Stop, Why};
 use bloomery_worker::trace::{self, Trace};
 use bloomery_worker::{driver, focus, mcp, model};
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,9 +31,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How long the end of the session with the MCP server may take.
 const GOODBYE: Duration = Duration::from_secs(3);
-
-/// What a program inherits, as the SDKs of MCP have it: nothing that may be a key.
-const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
 /// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
 pub fn work(job: &Job<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Trouble> {
@@ -137,8 +134,10 @@ async fn epoch(
         claimed => claimed.map_err(failed)?,
     };
     screen.say(&format!("Job {} of the Skill {}, in {}", part.run_key, job.slag.name, shown(&job.slag, &part.run_key)));
+    let stdout = Printed::new(io::stdout());
+    let failure = stdout.failure();
     let printer = if job.args.json {
-        Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(io::stdout()))))
+        Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout))))
     } else {
         Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone()))))
     };
@@ -150,7 +149,8 @@ async fn epoch(
         let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
     }
     let Ended { exit, projection, result, hold: _ } = ended.map_err(failed)?;
-    tell(job, screen, exit, &projection, result.as_ref())
+    let exit = tell(job, screen, exit, &projection, result.as_ref())?;
+    failure.none().map(|()| exit)
 }
 
 /// The Skill's tools.
@@ -166,9 +166,7 @@ fn tools(
         let client = mcp::Client::within(Reach::local(), endpoint, redactor.clone())?.telling(&part.resources);
         return Ok(Some(client.keeping(recent, &revision.spec.mcp_server)));
     };
-    let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));
-    let env: BTreeMap<String, String> =
-        names.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
+    let env = handed::environment(program);
     let screen = screen.clone();
     let listener: mcp::Listener = Arc::new(move |line| screen.aside(line));
     let program = mcp::Program { argv: program.argv.clone(), env, listener };
@@ -191,7 +189,8 @@ fn tell(
             if let Some(result) = result.filter(|_| !args.json) {
                 let printed = ending::answer(&mut io::stdout().lock(), result);
                 // Whoever read the answer has seen enough: `bloomery run ... | head`.
-                printed.or_else(ignore_closed).map_err(|error| Trouble::failed(error.to_string()))?;
+                let unwritten = |error| Trouble::failed(format!("stdout cannot be written: {error}"));
+                printed.or_else(ignore_closed).map_err(unwritten)?;
             }
             screen.say(&ending::outcome(outcome, result, &projection.usage));
         }

@@ -121,3 +121,81 @@ async fn a_slag_is_no_older_memory() {
     stand.write("memory/workspace/skill.yaml", "");
     stand.bloomery(&["migrate"]).await.assert(2, "is the slag of a Skill");
 }
+
+/// Where source and target are one file there is nothing to move, and nothing is removed.
+#[tokio::test]
+async fn a_job_whose_place_is_where_it_is_stays() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let named = r#"{"id": "job_1", "skillSlug": "workspace"}"#;
+    stand.write("memory/workspace/jobs/job_1.json", named);
+    stand.write("memory/workspace/jobs/job_2.json", r#"{"id": "job_2"}"#);
+    stand.write("memory/workspace/jobs/job_3.json", r#"{"id": "job_3", "skillSlug": "a-b"}"#);
+    std::os::unix::fs::symlink("workspace", stand.path("memory/a-b")).unwrap();
+    let before = stand.everything();
+    for apply in [&["migrate", "--skill", "workspace"][..], &["migrate", "--skill", "workspace", "--apply"]] {
+        let ran = stand.bloomery(apply).await;
+        ran.assert(1, "workspace/jobs/job_1.json stays: workspace/jobs/job_1.json is the same place\n");
+        ran.assert(1, "workspace/jobs/job_2.json stays: workspace/jobs/job_2.json is the same place\n");
+        ran.assert(1, "workspace/jobs/job_3.json stays: a-b/jobs/job_3.json is the same place\n");
+        assert!(ran.err.starts_with("0 files"), "{ran:#?}");
+        assert_eq!(stand.everything(), before);
+    }
+    assert_eq!(stand.read("memory/workspace/jobs/job_1.json"), named);
+}
+
+/// A move that was cut short leaves one file with two names: the older one goes. A link is no file that was moved.
+#[tokio::test]
+async fn of_two_names_of_one_file_the_older_goes_and_a_link_is_none() {
+    let stand = older_memory().await;
+    std::fs::create_dir_all(stand.path("memory/cs-tier-1/jobs")).unwrap();
+    std::fs::create_dir_all(stand.path("memory/sw-dev-agent/jobs")).unwrap();
+    let (one, other) = ("memory/workspace/jobs/job_1.json", "memory/cs-tier-1/jobs/job_1.json");
+    std::fs::hard_link(stand.path(one), stand.path(other)).unwrap();
+    let linked = stand.path("memory/sw-dev-agent/jobs/job_2.json");
+    std::os::unix::fs::symlink("../../workspace/jobs/job_2.json", linked).unwrap();
+    let ran = stand.bloomery(&["migrate", "--apply"]).await;
+    ran.assert(1, "workspace/jobs/job_2.json stays: sw-dev-agent/jobs/job_2.json is there, and is another");
+    assert!(!stand.path(one).exists());
+    assert!(stand.read(other).contains("cs-tier-1"));
+    assert!(stand.read("memory/workspace/jobs/job_2.json").contains("job_2"));
+}
+
+#[tokio::test]
+async fn what_is_migrated_is_in_the_memory_and_the_users_own() {
+    let stand = older_memory().await;
+    stand.write("out/jobs/job_1.json", "{}");
+    std::os::unix::fs::symlink("../out", stand.path("memory/out")).unwrap();
+    let before = stand.everything();
+    let absolute = stand.path("memory/workspace").display().to_string();
+    for from in ["../out", "workspace/../../out", ".", "", "out", absolute.as_str()] {
+        let ran = stand.bloomery(&["migrate", "--from", from, "--apply"]).await;
+        ran.assert(2, "it has to be a directory in the memory memory");
+    }
+    // Only root can give something away.
+    for dir in ["memory", "memory/workspace", "memory/cs-tier-1"] {
+        std::fs::create_dir_all(stand.path("memory/cs-tier-1")).unwrap();
+        if std::os::unix::fs::chown(stand.path(dir), Some(4711), None).is_err() {
+            break;
+        }
+        for apply in [&["migrate"][..], &["migrate", "--apply"]] {
+            stand.bloomery(apply).await.assert(2, &format!("the memory {dir} belongs to the user 4711"));
+        }
+        std::os::unix::fs::chown(stand.path(dir), Some(0), None).unwrap();
+    }
+    assert_eq!(stand.everything(), before);
+}
+
+/// Else nobody could tell the older jobs from those of the Skill of that name.
+#[tokio::test]
+async fn no_skill_runs_where_older_jobs_are() {
+    let stand = older_memory().await;
+    stand.write("named.yaml", &super::stand::SKILL.replace("greeter", "workspace"));
+    let run = ["--skill", "./named.yaml", "--goal", "Greet", "--run-key", "k-1"];
+    let before = stand.everything();
+    stand.run(&run).await.assert(2, "memory/workspace holds the jobs of an older memory");
+    stand.run(&run).await.assert(2, "`bloomery migrate`");
+    assert_eq!(stand.everything(), before);
+    stand.bloomery(&["migrate", "--apply"]).await.assert(0, "4 files moved; 0 stay");
+    stand.run(&run).await.assert(0, "Succeeded");
+    stand.run(&run).await.assert(0, "Succeeded");
+}

@@ -256,3 +256,24 @@ conversations:
     run("Both?", &["--run-key", "k-3", "--continues", "k-1"]).await.assert(2, "of which something else was asked");
     stand.was_asked_without_fault().await;
 }
+
+/// The Job is done all the same; but whoever reads its log has to know that it is not all there.
+#[tokio::test]
+async fn that_the_log_could_not_be_printed_is_said_and_a_reader_who_has_gone_is_no_fault() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let mut run = stand.run_command(&["--skill", "./skill.yaml", "--goal", "Greet", "--json", "--run-key", "k-1"]);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ran = super::resuming::ended(run.stdout(full).spawn().unwrap()).await;
+    ran.assert(1, "stdout cannot be written: No space left on device");
+    ran.assert(1, "Succeeded");
+    stand.bloomery(&["get", "k-1"]).await.assert(0, "Phase       Succeeded");
+
+    let stand = Stand::new(SAYS_HELLO).await;
+    let mut run = stand.run_command(&["--skill", "./skill.yaml", "--goal", "Greet", "--json", "--run-key", "k-1"]);
+    let (ours, theirs) = std::io::pipe().unwrap();
+    drop(ours);
+    let run = run.stdout(theirs).spawn().unwrap();
+    let ran = super::resuming::ended(run).await;
+    ran.assert(0, "Succeeded");
+    assert!(!ran.err.contains("cannot be written"), "{ran:#?}");
+}

@@ -48,6 +48,73 @@ async fn a_program_is_a_server_and_gets_nothing_of_the_environment_but_what_is_n
     assert_eq!(ran.out, "Done.\n");
 }
 
+/// A person names a credential: a program that gets none of it would be refused by whoever asks for it.
+#[tokio::test]
+async fn a_variable_that_cannot_be_handed_over_is_refused_and_no_value_is_told() {
+    let stand = Stand::new(super::resuming::HOLDS).await;
+    let run = |names: [&str; 2]| {
+        let mcp = ["--mcp-env", names[0], "--mcp-env", names[1], "--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
+        let mut command = stand.run_command(&[&RUN[..], &mcp].concat());
+        command.env("NAMED", "named").env("LARGE", "x".repeat(16 * 1024 + 1));
+        command
+    };
+    let ran = super::stand::Ran::of(run(["TOKEN=tok-of-the-shop-4711", "NOPE"]).output().await.unwrap());
+    ran.assert(2, "--mcp-env TOKEN=...: it takes the name of a variable, and no value");
+    ran.assert(2, "--mcp-env NOPE: the environment has no such variable");
+    assert!(!ran.err.contains("of-the-shop"), "{ran:#?}");
+    let ran = super::stand::Ran::of(run(["NAMED", "LARGE"]).output().await.unwrap());
+    ran.assert(2, "--mcp-env LARGE: its value has more than 16384 bytes");
+    assert!(!stand.path("memory").exists());
+
+    let begun = run(["NAMED", "NAMED"]).spawn().unwrap();
+    stand.until_held(1).await;
+    super::resuming::interrupt(&begun);
+    super::resuming::ended(begun).await.assert(7, "Parked");
+    stand.run(&["--resume", "k-1"]).await.assert(2, "--mcp-env NAMED: the environment has no such variable");
+}
+
+/// What a program is handed by name is its credential: whoever tells it, it stays out of what is kept and shown.
+#[tokio::test]
+async fn what_a_program_is_handed_is_kept_out_of_all_that_is_written() {
+    let script = "
+conversations:
+  - name: acts
+    turns:
+      - {calls: [{name: act}]}
+      - {expect: {lastToolResultContains: 'it is [redacted: NAMED]'}, say: It is tok-of-the-shop-4711.}
+    finalization: [{json: {passed: true, reasons: []}}]
+    polish: [{say: It is tok-of-the-shop-4711.}]
+";
+    let tells = r#"answer "{\"content\":[{\"type\":\"text\",\"text\":\"it is $NAMED\"}]}""#;
+    for json in [&[][..], &["--json"]] {
+        let stand = Stand::new(script).await;
+        let more = ["--mcp-env", "NAMED", "--mcp-env", "PATH", "--mcp-command", "sh", "-c", SERVER, "sh", tells];
+        let goal = ["--skill", "./skill.yaml", "--goal", "Act with tok-of-the-shop-4711", "--run-key", "k-1"];
+        let mut command = stand.run_command(&[&goal[..], json, &more].concat());
+        let ran = super::stand::Ran::of(command.env("NAMED", "tok-of-the-shop-4711").output().await.unwrap());
+        ran.assert(0, "It is [redacted: NAMED].");
+        ran.assert(0, "the server speaks: [redacted: NAMED]");
+        let all = stand.everything() + &ran.out + &ran.err;
+        assert!(!all.contains("of-the-shop"), "{all}");
+        assert!(stand.read("memory/greeter/jobs/k-1/run.json").contains("Act with [redacted: NAMED]"));
+        assert!(stand.read("memory/greeter/logs/k-1.log").contains("[redacted: NAMED]"));
+        stand.was_asked_without_fault().await;
+    }
+}
+
+/// On a cluster, too, no MCP server is handed a secret that a Job binds.
+#[tokio::test]
+async fn a_secret_that_nothing_is_called_with_is_said_to_be_idle() {
+    let stand = Stand::new(CALLS).await;
+    let resources = "  resources: [{name: database, type: connection_string}]\n";
+    stand.write("skill.yaml", &format!("{SKILL}{resources}"));
+    stand.write("dbf", "postgres://me:hunter22@db/orders\n");
+    let more = ["--resource", "database=@dbf", "--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
+    let ran = stand.run(&[&RUN[..], &more].concat()).await;
+    ran.assert(0, "database: this connection_string is kept out of texts and used by nothing");
+    ran.assert(0, "A program gets a secret with --mcp-env");
+}
+
 #[tokio::test]
 async fn a_call_whose_answer_is_lost_is_a_question_and_is_not_made_again() {
     let stand = Stand::new(CALLS).await;
@@ -192,6 +259,8 @@ conversations:
     let api = format!("api={}", stand.model.url());
     let run = async |more: &[&str]| stand.run(&[&RUN[..], &["--resource", &api], more].concat()).await;
     run(&[]).await.assert(2, "key: is what `api`, which is bound, is called with");
-    run(&["--resource", "key=@key"]).await.assert(0, "Succeeded");
+    let ran = run(&["--resource", "key=@key"]).await;
+    ran.assert(0, "Succeeded");
+    assert!(!ran.err.contains("used by nothing"), "{ran:#?}");
     assert_eq!(stand.everything().matches("sk-of-the-api-0123").count(), 1, "in its own file only");
 }

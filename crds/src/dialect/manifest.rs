@@ -11,6 +11,25 @@ use crate::v1alpha1::{Skill, definitions, schema_of};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use serde_json::{Value as Json, json};
 
+/// The fields that every object of the API may have in its `metadata`.
+const OF_METADATA: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
 /// What a document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -133,7 +152,7 @@ fn top(root: &Node, entries: &[Entry], schema: &JSONSchemaProps, object: &mut Js
                 }
             }
             _ => {
-                findings.push(no_such_field(entry, ["apiVersion", "kind", "metadata", "spec"]));
+                findings.push(no_such_field(entry, ["apiVersion", "kind", "metadata", "spec", "status"]));
             }
         }
     }
@@ -149,6 +168,10 @@ fn put(object: &mut Json, name: &str, value: Json) {
 }
 
 fn metadata(node: &Node, findings: &mut Vec<Finding>) {
+    if let Value::Map(entries) = &node.value {
+        let unknown = entries.iter().filter(|entry| !OF_METADATA.contains(&entry.name.as_str()));
+        findings.extend(unknown.map(|entry| no_such_field(entry, OF_METADATA)));
+    }
     let Some(name) = node.get("name") else {
         findings.push(Finding::error(&node.place.of_missing("name"), "is required, and is missing"));
         return;

@@ -110,6 +110,27 @@ status: {}
     )));
 }
 
+#[test]
+fn a_field_of_an_object_that_nobody_knows_is_refused_with_the_nearest() {
+    let found = findings(
+        b"apiVersion: bloomery.dev/v1alpha1
+kind: Skill
+metadata: {name: z, nmae: q, labls: {a: b}, labels: {a: b}, annotations: {c: d}, generation: 2, uid: u}
+spec: {problem: {statement: a}}
+statsu: {}
+",
+    );
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "3:21: error: metadata.nmae: there is no such field (did you mean \"name\"?)",
+            "3:30: error: metadata.labls: there is no such field (did you mean \"labels\"?)",
+            "5:1: error: statsu: there is no such field (did you mean \"status\"?)",
+        ]
+    );
+}
+
 #[rstest]
 #[case::alias("a: &x [1]\nb: *x\n", "2:4: error: b: aliases are not read: a few of them can stand for gigabytes")]
 #[case::unknown_alias("b: *x\n", "1:4: error: b: aliases are not read: a few of them can stand for gigabytes")]

@@ -1,0 +1,59 @@
+//! What of the environment a program of this machine is handed: what every program needs, and what `--mcp-env` names.
+
+use super::document::McpProgram;
+use crate::exit::Trouble;
+use crate::plain;
+use bloomery_worker::redact::{MAX_VALUE, Redactor};
+use std::collections::BTreeMap;
+use std::env;
+
+/// What a program inherits, as the SDKs of MCP have it: nothing that may be a key.
+const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+/// The whole environment of a program; what cannot be handed over is left out, and [`check`] says so before.
+pub fn environment(program: &McpProgram) -> BTreeMap<String, String> {
+    let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));
+    names.filter_map(|name| Some((name.to_owned(), env::var(name).ok()?))).collect()
+}
+
+/// Sees that there is all that a program is to be handed: it would be started without the credential that it needs.
+///
+/// # Errors
+/// All that cannot be handed over, at once. No value is told.
+pub fn check(program: &McpProgram) -> Result<(), Trouble> {
+    let faults: Vec<Trouble> = program.env.iter().filter_map(|name| fault(name)).map(Trouble::usage).collect();
+    if faults.is_empty() { Ok(()) } else { Err(Trouble::of(faults)) }
+}
+
+/// Keeps the values that are handed over out of texts: a program gets its credentials so. What it would inherit anyway is
+/// no secret.
+pub fn watch(program: &McpProgram, redactor: &Redactor) {
+    for name in program.env.iter().filter(|name| !INHERITED.contains(&name.as_str())) {
+        if let Ok(value) = env::var(name) {
+            redactor.learn(name, value.as_bytes());
+        }
+    }
+}
+
+fn fault(name: &str) -> Option<String> {
+    if let Some((name, _)) = name.split_once('=') {
+        let shown = plain::line(name);
+        return Some(format!(
+            "--mcp-env {shown}=...: it takes the name of a variable, and no value, which would be kept in clear: set {shown} \
+             in the environment, and write --mcp-env {shown}"
+        ));
+    }
+    let shown = plain::line(name);
+    match env::var(name) {
+        Ok(value) if value.len() > MAX_VALUE => Some(format!(
+            "--mcp-env {shown}: its value has more than {MAX_VALUE} bytes, which cannot be kept out of texts: write it to a \
+             file, and hand over its path"
+        )),
+        Ok(_) => None,
+        Err(env::VarError::NotPresent) => Some(format!(
+            "--mcp-env {shown}: the environment has no such variable, which the MCP server is to be handed: set it, and export \
+             it"
+        )),
+        Err(env::VarError::NotUnicode(_)) => Some(format!("--mcp-env {shown}: its value is no text in UTF-8")),
+    }
+}
