@@ -31,12 +31,17 @@ variables:
     expression: request.operation == 'UPDATE' && !variables.isOfStatus && has(object.spec.decision) && !has(oldObject.spec.decision)
   - name: expires
     expression: variables.decides && object.spec.decision.verdict == 'Expired'
+  - name: isOfCluster
+    expression: request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:generic-garbage-collector']
 validations:
   - expression: request.operation != 'CREATE' || variables.isOperator
     message: only the operator makes Approvals
     reason: Forbidden
   - expression: request.operation != 'CREATE' || !has(object.spec.decision)
     message: an Approval is made without a decision
+    reason: Forbidden
+  - expression: request.operation != 'UPDATE' || variables.isOperator || variables.isOfCluster || (object.metadata.?labels == oldObject.metadata.?labels && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences && object.metadata.?finalizers.orValue([]).all(name, name in oldObject.metadata.?finalizers.orValue([])))
+    message: the labels, owners and finalizers of an Approval are the operator's
     reason: Forbidden
   - expression: "!variables.isOfStatus || variables.isOperator"
     message: only the operator writes the status of an Approval

@@ -83,6 +83,10 @@ pub struct ApprovalSpec {
     pub events: Vec<String>,
     /// When it is too late to decide. A decision counts that the operator has seen before.
     pub expires_at: Time,
+    /// Which admission policy and binding checked decisions when it was made. Under others it is asked anew: nobody knows
+    /// what checked a decision meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Digest>,
     /// The decision: the one field that is set later, once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<ApprovalDecision>,
@@ -195,7 +199,8 @@ fn told_is_fixed() -> Rule {
     Rule::new(
         "has(self.rules) == has(oldSelf.rules) && (!has(self.rules) || self.rules == oldSelf.rules) \
          && has(self.events) == has(oldSelf.events) && (!has(self.events) || self.events == oldSelf.events) \
-         && has(self.goal) == has(oldSelf.goal) && (!has(self.goal) || self.goal == oldSelf.goal)",
+         && has(self.goal) == has(oldSelf.goal) && (!has(self.goal) || self.goal == oldSelf.goal) \
+         && has(self.guard) == has(oldSelf.guard) && (!has(self.guard) || self.guard == oldSelf.guard)",
     )
     .message("what is told of the call is fixed: only decision may be set")
 }

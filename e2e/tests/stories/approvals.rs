@@ -7,8 +7,8 @@ use std::time::Duration;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
 use bloomery_e2e::harness::{
-    JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, figure, gone, operator, refund_of, story,
-    supervised,
+    JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, eventually, figure, gone, operator, refund_of,
+    story, supervised,
 };
 use bloomery_e2e::harness::{audit, command};
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
@@ -276,6 +276,17 @@ async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
     }
 }
 
+/// Whose it is, and whether it may go.
+async fn changed_metadata_is_refused(approval: &Approval, jane: &Person) {
+    for metadata in [
+        json!({"labels": {"bloomery.dev/job": "another"}}),
+        json!({"ownerReferences": null}),
+        json!({"finalizers": ["acme.io/stays"]}),
+    ] {
+        refused(jane.changes(approval, &json!({ "metadata": metadata })).await, "are the operator's");
+    }
+}
+
 #[tokio::test]
 async fn every_way_round_is_closed() {
     let _turn = operator::undisturbed().await;
@@ -308,6 +319,7 @@ async fn every_way_round_is_closed() {
         edits_are_refused(&approval, &jane, &admin).await;
         refused(jane.decides(&approval, "Expired", "").await, "only the operator says");
         refused(admin.decides(&approval, "Expired", "").await, "only the operator says");
+        changed_metadata_is_refused(&approval, &jane).await;
         // Machines, whatever their rights are.
         for machine in [&worker, &robot] {
             let machine = tenant.person(machine).await;
@@ -394,7 +406,20 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
         guard.fails("Fail").await;
         let anew = tenant.approval_for(&job, "supervisor").await;
         assert_eq!(anew.spec.decision, None);
-        jane.decides(&anew, "Approve", "").await.expect("she may");
+
+        // Not even a status counts that somebody wrote while nothing checked who does.
+        let binding = guard.binding_removed().await;
+        job.waits_for("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
+        let admin = tenant.person_of("root@acme.io", &["system:masters"]).await;
+        let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
+        eventually("the API server to check nothing", async || admin.changes_status(&anew, &counts).await).await;
+        admin.changes(&anew, &json!({"spec": {"decision": approve("jane@acme.io")}})).await.expect("nothing checks it");
+        guard.binding_restored(&binding).await;
+        gone(&tenant.api::<Approval>(), &anew.name_any(), anew.uid().as_deref()).await;
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+        let last = tenant.approval_for(&job, "supervisor").await;
+        assert_eq!((&last.spec.decision, &last.status), (&None, &None));
+        jane.decides(&last, "Approve", "").await.expect("she may");
         job.succeeded().await;
         shop.refunded_once(DEAR).await;
     })

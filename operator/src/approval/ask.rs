@@ -26,12 +26,15 @@ pub enum Unasked {
 /// waits, and its worker tells the call again.
 pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<(), Unasked> {
     let settings = &context.settings.approvals;
-    let expiry = settings.expiry;
-    let approvals = build::approvals(job, call, hold, expiry, Timestamp::now()).map_err(Unasked::Invalid)?;
-    if let Guard::Missing(why) = guard::look(settings.shipped.as_ref(), &context.caches) {
-        tracing::warn!(namespace = job.namespace(), job = job.name_any(), "{why}");
-        return Ok(());
-    }
+    let guard = match guard::look(settings.shipped.as_ref(), &context.caches) {
+        Guard::Stands(by) => by,
+        Guard::Missing(why) => {
+            tracing::warn!(namespace = job.namespace(), job = job.name_any(), "{why}");
+            return Ok(());
+        }
+    };
+    let until = (settings.expiry, Timestamp::now());
+    let approvals = build::approvals(job, call, hold, until, &guard).map_err(Unasked::Invalid)?;
     let namespace = job.namespace().unwrap_or_default();
     let api: Api<Approval> = Api::namespaced(context.client.clone(), &namespace);
     for approval in &approvals {

@@ -13,14 +13,14 @@ use std::time::Duration;
 /// The longest that an Approval stays open, whatever a report says: the Skill's own bound.
 const LONGEST: SignedDuration = SignedDuration::from_hours(8760);
 
-/// The Approvals of a call that a report tells, and how they differ from the call in the status: that is a fault of the
-/// report.
+/// The Approvals of a call that a report tells, decisions on which `guard` checks; or how the report differs from the call
+/// in the status, which is a fault of the report.
 pub fn approvals(
     job: &Job,
     call: &HeldCall,
     hold: &Hold,
-    default_expiry: Duration,
-    now: Timestamp,
+    (default_expiry, now): (Duration, Timestamp),
+    guard: &Digest,
 ) -> Result<Vec<Approval>, String> {
     if hold.call != call.id {
         return Err(format!("hold is of the call {}, and waitingFor of {}", hold.call, call.id));
@@ -48,6 +48,7 @@ pub fn approvals(
             goal: hold.goal.clone(),
             events: hold.events.clone(),
             expires_at: expires_at.clone(),
+            guard: Some(guard.clone()),
             decision: None,
         };
         let mut approval = Approval::new(&names::approval(&name, &uid, &call.id, approver), spec);
@@ -69,13 +70,13 @@ pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::fixtures::{at, held_call, hold, job};
+    use crate::job::fixtures::{at, guarded_by, held_call, hold, job};
 
     const DAY: Duration = Duration::from_hours(24);
 
     #[test]
     fn each_approver_has_an_approval_that_says_all_of_the_call() {
-        let made = approvals(&job(), &held_call(), &hold(), DAY, at(0)).unwrap();
+        let made = approvals(&job(), &held_call(), &hold(), (DAY, at(0)), &guarded_by()).unwrap();
         let whole: Vec<_> = made.iter().map(|approval| serde_json::to_value(approval).unwrap()).collect();
         insta::assert_snapshot!(serde_yaml::to_string(&whole).unwrap());
     }
@@ -84,7 +85,7 @@ mod tests {
     fn what_the_skill_says_of_expiry_counts_within_a_year() {
         let expires = |seconds: Option<u64>| {
             let hold = Hold { expiry_seconds: seconds, ..hold() };
-            approvals(&job(), &held_call(), &hold, DAY, at(0)).unwrap()[0].spec.expires_at.0
+            approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap()[0].spec.expires_at.0
         };
         assert_eq!(expires(None), at(24 * 3600));
         assert_eq!(expires(Some(90)), at(90));
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_contradicts_the_call_is_refused() {
-        let of = |hold: Hold| approvals(&job(), &held_call(), &hold, DAY, at(0)).unwrap_err();
+        let of = |hold: Hold| approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap_err();
         assert!(of(Hold { call: "c-8".into(), ..hold() }).contains("c-8"));
         assert!(of(Hold { arguments: r#"{"amount":9}"#.into(), ..hold() }).contains("hold.arguments"));
     }

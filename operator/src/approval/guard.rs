@@ -2,6 +2,7 @@
 //! them. Who may change them decides who may approve, so nothing else will do.
 
 use crate::caches::Caches;
+use bloomery_crds::Digest;
 use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -28,8 +29,8 @@ pub struct Shipped {
 /// Whether decisions are checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Guard {
-    /// They are.
-    Stands,
+    /// They are, by a policy and a binding that this stands for: objects that were made or changed since are others.
+    Stands(Digest),
     /// They are not: why, and what to do.
     Missing(String),
 }
@@ -88,9 +89,9 @@ pub fn look(shipped: Option<&Shipped>, caches: &Caches) -> Guard {
             "the operator was not told which admission policy checks decisions (BLOOMERY_APPROVALS)".to_owned(),
         );
     };
-    let policy = find(&caches.policies.store().state(), &shipped.name).map(|policy| policy.spec.clone());
-    let binding = find(&caches.bindings.store().state(), &shipped.name).map(|binding| binding.spec.clone());
-    guard(shipped, policy.as_ref(), binding.as_ref())
+    let policy = find(&caches.policies.store().state(), &shipped.name);
+    let binding = find(&caches.bindings.store().state(), &shipped.name);
+    guard(shipped, policy.as_deref(), binding.as_deref())
 }
 
 fn find<K>(objects: &[std::sync::Arc<Raw<K>>], name: &str) -> Option<std::sync::Arc<Raw<K>>> {
@@ -101,20 +102,35 @@ fn find<K>(objects: &[std::sync::Arc<Raw<K>>], name: &str) -> Option<std::sync::
 }
 
 /// Compares what is stored with what was shipped.
-fn guard(shipped: &Shipped, policy: Option<&Value>, binding: Option<&Value>) -> Guard {
-    let fault = |kind: &str, wanted: &Value, stored: Option<&Value>| match stored {
-        None => Some(format!("the {kind} {} is not there", shipped.name)),
-        Some(stored) if stored != wanted => Some(format!("the {kind} {} is not as it was shipped", shipped.name)),
-        Some(_) => None,
-    };
-    let fault = fault("ValidatingAdmissionPolicy", &shipped.policy, policy)
-        .or_else(|| fault("ValidatingAdmissionPolicyBinding", &shipped.binding, binding));
-    match fault {
-        None => Guard::Stands,
-        Some(fault) => Guard::Missing(format!(
+fn guard(shipped: &Shipped, policy: Option<&Policy>, binding: Option<&Binding>) -> Guard {
+    let checked = spec_as_shipped("ValidatingAdmissionPolicy", shipped, &shipped.policy, policy).and_then(|policy| {
+        let binding = spec_as_shipped("ValidatingAdmissionPolicyBinding", shipped, &shipped.binding, binding)?;
+        Ok(Digest::of_bytes(format!("{} {}", edition(&policy.metadata), edition(&binding.metadata)).as_bytes()))
+    });
+    match checked {
+        Ok(by) => Guard::Stands(by),
+        Err(fault) => Guard::Missing(format!(
             "{fault}, so nothing checks who decides: nobody is asked, and the call waits. Install the chart again, and it goes on by itself"
         )),
     }
+}
+
+fn spec_as_shipped<'a, K>(
+    kind: &str,
+    shipped: &Shipped,
+    wanted: &Value,
+    stored: Option<&'a Raw<K>>,
+) -> Result<&'a Raw<K>, String> {
+    match stored {
+        None => Err(format!("the {kind} {} is not there", shipped.name)),
+        Some(stored) if stored.spec != *wanted => Err(format!("the {kind} {} is not as it was shipped", shipped.name)),
+        Some(stored) => Ok(stored),
+    }
+}
+
+/// What another object, or another spec of the same one, does not have.
+fn edition(metadata: &ObjectMeta) -> String {
+    format!("{}/{}", metadata.uid.as_deref().unwrap_or_default(), metadata.generation.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -133,10 +149,25 @@ mod tests {
         .unwrap()
     }
 
+    fn stored<K>(spec: Value, uid: &str, generation: i64) -> Raw<K> {
+        let metadata = ObjectMeta { uid: Some(uid.into()), generation: Some(generation), ..ObjectMeta::default() };
+        Raw { metadata, spec, kind: PhantomData }
+    }
+
     #[test]
-    fn what_was_shipped_stands() {
+    fn what_was_shipped_stands_and_is_another_once_it_was_made_anew_or_changed() {
         let Shipped { policy, binding, .. } = shipped();
-        assert_eq!(guard(&shipped(), Some(&policy), Some(&binding)), Guard::Stands);
+        let of = |of_policy: (&str, i64), of_binding: (&str, i64)| {
+            let policy = stored(policy.clone(), of_policy.0, of_policy.1);
+            let binding = stored(binding.clone(), of_binding.0, of_binding.1);
+            let Guard::Stands(by) = guard(&shipped(), Some(&policy), Some(&binding)) else { panic!("it is missing") };
+            by
+        };
+        let first = of(("p", 1), ("b", 1));
+        assert_eq!(of(("p", 1), ("b", 1)), first);
+        for other in [of(("q", 1), ("b", 1)), of(("p", 3), ("b", 1)), of(("p", 1), ("c", 1)), of(("p", 1), ("b", 2))] {
+            assert_ne!(other, first);
+        }
     }
 
     #[rstest]
@@ -148,6 +179,7 @@ mod tests {
     #[case::only_warns(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Warn"]})), "Binding bloomery-approvals is not as it was shipped")]
     #[case::of_some_namespaces(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"], "matchResources": {}})), "Binding bloomery-approvals is not as it was shipped")]
     fn anything_else_does_not(#[case] policy: Option<Value>, #[case] binding: Option<Value>, #[case] said: &str) {
+        let (policy, binding) = (policy.map(|spec| stored(spec, "p", 1)), binding.map(|spec| stored(spec, "b", 1)));
         let Guard::Missing(why) = guard(&shipped(), policy.as_ref(), binding.as_ref()) else { panic!("it stands") };
         assert!(why.contains(said), "{why}");
     }

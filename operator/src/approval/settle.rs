@@ -143,7 +143,7 @@ pub fn given(approval: &Approval) -> Option<GivenDecision> {
 mod tests {
     use super::*;
     use crate::approval::standing::wanted_of;
-    use crate::job::fixtures::{UID, approval, at, decided, held_call};
+    use crate::job::fixtures::{UID, approval, at, decided, held_call, stands};
 
     #[test]
     fn edited_arguments_are_void_whatever_was_decided() {
@@ -152,7 +152,7 @@ mod tests {
         edited.spec.arguments = r#"{"amount":9000}"#.into();
         let name = edited.name_any();
         let wanted = wanted_of("refund", UID, &call, &name).unwrap();
-        let mark = as_stored(&edited, &wanted, &Guard::Stands, at(1));
+        let mark = as_stored(&edited, &wanted, &stands(), at(1));
         assert!(matches!(mark, Some(Mark::Void { .. })), "{mark:?}");
     }
 

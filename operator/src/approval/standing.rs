@@ -85,11 +85,12 @@ pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Stan
     if !others.is_empty() {
         return Standing::Settle(others);
     }
-    if is_denied || verdicts.iter().all(Option::is_some) {
-        return Standing::Decided;
-    }
+    // What has counted counts no more than what may: its status can be forged, too, while nothing checks who writes it.
     if let Guard::Missing(why) = guard {
         return Standing::Unguarded(why.clone());
+    }
+    if is_denied || verdicts.iter().all(Option::is_some) {
+        return Standing::Decided;
     }
     let expiries: Option<Vec<Timestamp>> = there().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
     match expiries.and_then(|expiries| expiries.into_iter().min()) {
@@ -123,6 +124,15 @@ pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timest
     if !is_of(&approval.spec, wanted) {
         return Some(Mark::Void { name, uid, why: "it is not what was asked" });
     }
+    if let Guard::Stands(by) = guard
+        && approval.spec.guard.as_ref() != Some(by)
+    {
+        return Some(Mark::Void {
+            name,
+            uid,
+            why: "what checks decisions was away, or has changed, since it was made",
+        });
+    }
     if approval.status.as_ref().is_some_and(|status| status.counted.is_some()) {
         return None;
     }
@@ -130,7 +140,7 @@ pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timest
         return (now >= approval.spec.expires_at.0).then_some(Mark::Count(name));
     }
     Some(match guard {
-        Guard::Stands => Mark::Count(name),
+        Guard::Stands(_) => Mark::Count(name),
         Guard::Missing(_) => Mark::Void { name, uid, why: "it was decided while nothing checked decisions" },
     })
 }

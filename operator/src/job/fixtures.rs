@@ -5,6 +5,7 @@ pub(crate) mod api;
 use super::build::{self, Bound, Filesystem, Inputs};
 use super::status::Stamp;
 use crate::approval;
+use crate::approval::guard::Guard;
 use crate::settings::{PullPolicy, WorkerSettings};
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
@@ -184,14 +185,26 @@ pub(crate) fn hold() -> Hold {
 
 /// The Approval of that call for an approver, as it is stored; it expires after a day.
 pub(crate) fn approval(approver: &str) -> Approval {
-    let made = approval::build::approvals(&job(), &held_call(), &hold(), Duration::from_hours(24), at(0)).unwrap();
+    let made =
+        approval::build::approvals(&job(), &held_call(), &hold(), (Duration::from_hours(24), at(0)), &guarded_by())
+            .unwrap();
     let mut approval = made.into_iter().find(|approval| approval.spec.approver == approver).unwrap();
     approval.metadata.uid = Some(format!("{approver}-uid"));
     approval.metadata.generation = Some(1);
     approval
 }
 
-/// The same, decided by jane.
+/// What checks decisions on it: the policy and the binding of [`api::FakeApi::guard`].
+pub(crate) fn guarded_by() -> Digest {
+    Digest::of_bytes(format!("{}/0 {}/0", api::POLICIES, api::BINDINGS).as_bytes())
+}
+
+/// The same, as the operator finds it.
+pub(crate) fn stands() -> Guard {
+    Guard::Stands(guarded_by())
+}
+
+/// The Approval, decided by jane.
 pub(crate) fn decided(mut approval: Approval, verdict: ApprovalVerdict) -> Approval {
     let decision = ApprovalDecision { verdict, by: "jane@acme.io".into(), reason: Some("it is in order".into()) };
     approval.spec.decision = Some(decision);

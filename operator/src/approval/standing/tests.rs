@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::fixtures::{UID, approval, at, counted, decided, held_call};
+use crate::job::fixtures::{UID, approval, at, counted, decided, held_call, stands};
 use rstest::rstest;
 
 fn asked(approvals: [Option<Approval>; 2], guard: Guard) -> Asked {
@@ -10,6 +10,11 @@ fn asked(approvals: [Option<Approval>; 2], guard: Guard) -> Asked {
 
 fn missing() -> Guard {
     Guard::Missing("gone".into())
+}
+
+/// What was installed since.
+fn another() -> Guard {
+    Guard::Stands(bloomery_crds::Digest::of_bytes(b"another"))
 }
 
 /// The short word for what follows.
@@ -57,36 +62,36 @@ const LATE: ApprovalVerdict = ApprovalVerdict::Expired;
 const EXPIRY: i64 = 24 * 3600;
 
 #[rstest]
-#[case::open(Some(supervisor()), Some(finance()), Guard::Stands, 1, "open")]
-#[case::one_is_not_there(Some(supervisor()), None, Guard::Stands, 1, "missing")]
-#[case::none_is_there(None, None, Guard::Stands, 1, "missing")]
-#[case::one_decided(Some(decided(supervisor(), YES)), Some(finance()), Guard::Stands, 1, "count")]
-#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), Guard::Stands, 1, "open")]
-#[case::both_count(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), Guard::Stands, 1, "decided")]
-#[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), Guard::Stands, 1, "withdraw")]
+#[case::open(Some(supervisor()), Some(finance()), stands(), 1, "open")]
+#[case::one_is_not_there(Some(supervisor()), None, stands(), 1, "missing")]
+#[case::none_is_there(None, None, stands(), 1, "missing")]
+#[case::one_decided(Some(decided(supervisor(), YES)), Some(finance()), stands(), 1, "count")]
+#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), stands(), 1, "open")]
+#[case::both_count(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), stands(), 1, "decided")]
+#[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), stands(), 1, "withdraw")]
 #[case::and_then_the_other_is_withdrawn(
     Some(withdrawn(supervisor())),
     Some(counted(finance(), NO)),
-    Guard::Stands,
+    stands(),
     1,
     "decided"
 )]
-#[case::one_denial_and_the_other_gone(None, Some(counted(finance(), NO)), Guard::Stands, 1, "decided")]
+#[case::one_denial_and_the_other_gone(None, Some(counted(finance(), NO)), stands(), 1, "decided")]
 #[case::one_denial_and_a_late_approval(
     Some(decided(supervisor(), YES)),
     Some(counted(finance(), NO)),
-    Guard::Stands,
+    stands(),
     1,
     "count"
 )]
 #[case::one_denial_unguarded(Some(supervisor()), Some(counted(finance(), NO)), missing(), 1, "withdraw")]
-#[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), Guard::Stands, 1, "decided")]
-#[case::just_in_time(Some(supervisor()), Some(finance()), Guard::Stands, EXPIRY - 1, "open")]
-#[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), Guard::Stands, EXPIRY, "count")]
+#[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), stands(), 1, "decided")]
+#[case::just_in_time(Some(supervisor()), Some(finance()), stands(), EXPIRY - 1, "open")]
+#[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), stands(), EXPIRY, "count")]
 #[case::what_counted_goes_on_to(
     Some(counted(supervisor(), YES)),
     Some(counted(finance(), YES)),
-    Guard::Stands,
+    stands(),
     EXPIRY,
     "decided"
 )]
@@ -94,14 +99,24 @@ const EXPIRY: i64 = 24 * 3600;
 #[case::unguarded_and_not_asked(None, None, missing(), 1, "unguarded: gone")]
 #[case::decided_unguarded(Some(decided(supervisor(), YES)), Some(finance()), missing(), 1, "void")]
 #[case::denied_unguarded(Some(decided(supervisor(), NO)), Some(finance()), missing(), 1, "void")]
-#[case::counted_before(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), missing(), 1, "decided")]
-#[case::of_another_job(Some(edited(|spec| spec.job_uid = "another".into())), Some(finance()), Guard::Stands, 1, "void")]
-#[case::of_another_call(Some(edited(|spec| spec.call_id = "c-8".into())), Some(finance()), Guard::Stands, 1, "void")]
-#[case::of_another_tool(Some(edited(|spec| spec.tool = "track_order".into())), Some(finance()), Guard::Stands, 1, "void")]
-#[case::of_another_approver(Some(edited(|spec| spec.approver = "me".into())), Some(finance()), Guard::Stands, 1, "void")]
+#[case::counted_and_unguarded(
+    Some(counted(supervisor(), YES)),
+    Some(counted(finance(), YES)),
+    missing(),
+    1,
+    "unguarded: gone"
+)]
+#[case::under_another_guard(Some(supervisor()), Some(finance()), another(), 1, "void void")]
+#[case::decided_under_another_guard(Some(decided(supervisor(), YES)), None, another(), 1, "void")]
+#[case::counted_under_another_guard(Some(counted(supervisor(), YES)), None, another(), 1, "void")]
+#[case::under_nobody_knows_which(Some(edited(|spec| spec.guard = None)), None, stands(), 1, "void")]
+#[case::of_another_job(Some(edited(|spec| spec.job_uid = "another".into())), Some(finance()), stands(), 1, "void")]
+#[case::of_another_call(Some(edited(|spec| spec.call_id = "c-8".into())), Some(finance()), stands(), 1, "void")]
+#[case::of_another_tool(Some(edited(|spec| spec.tool = "track_order".into())), Some(finance()), stands(), 1, "void")]
+#[case::of_another_approver(Some(edited(|spec| spec.approver = "me".into())), Some(finance()), stands(), 1, "void")]
 #[case::of_other_arguments(
     Some(edited(|spec| spec.arguments_digest = bloomery_crds::Digest::of_bytes(b"other"))),
-    Some(finance()), Guard::Stands, 1, "void"
+    Some(finance()), stands(), 1, "void"
 )]
 fn what_follows(
     #[case] supervisor: Option<Approval>,
@@ -115,7 +130,7 @@ fn what_follows(
 
 #[test]
 fn a_call_that_names_nobody_is_never_decided() {
-    let mut asked = asked([None, None], Guard::Stands);
+    let mut asked = asked([None, None], stands());
     asked.call.approvers.clear();
     asked.approvals.clear();
     assert_eq!(standing("refund", UID, &asked, at(1)), Standing::Nobody);

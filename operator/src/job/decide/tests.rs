@@ -1,6 +1,8 @@
 use super::*;
 use crate::approval::guard::Guard;
-use crate::job::fixtures::{UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, status};
+use crate::job::fixtures::{
+    UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, stands, status,
+};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End as PodEnd, ParkReason};
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
@@ -332,7 +334,7 @@ fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now:
 #[test]
 fn a_job_waits_for_people_until_the_first_approval_expires_and_costs_nothing() {
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
-    let waits = waits_with(&[], open(), Guard::Stands, 60);
+    let waits = waits_with(&[], open(), stands(), 60);
     assert_eq!((waits.act, waits.again), (Act::Await(None), Some(SignedDuration::from_secs(24 * 3600 - 60))));
     let missing = Guard::Missing("gone".into());
     assert_eq!(waits_with(&[], open(), missing, 60).act, Act::Await(Some("gone".into())));
@@ -343,13 +345,13 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
     let yes = ApprovalVerdict::Approve;
     let supervisor = decided(approval("supervisor"), yes);
     let name = supervisor.metadata.name.clone().unwrap();
-    let settles = waits_with(&[], [Some(supervisor), Some(approval("finance"))], Guard::Stands, 60);
+    let settles = waits_with(&[], [Some(supervisor), Some(approval("finance"))], stands(), 60);
     assert_eq!(settles.act, Act::Settle(vec![Mark::Count(name)]));
     let both = || [Some(counted(approval("supervisor"), yes)), Some(counted(approval("finance"), yes))];
-    assert_eq!(waits_with(&[], both(), Guard::Stands, 60).act, start(2));
-    assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), Guard::Stands, 60).act, start(2));
+    assert_eq!(waits_with(&[], both(), stands(), 60).act, start(2));
+    assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), stands(), 60).act, start(2));
     // Never beside the pod before it.
-    assert_eq!(waits_with(&[pod(1, "Running")], both(), Guard::Stands, 60).act, Act::Observe(None));
+    assert_eq!(waits_with(&[pod(1, "Running")], both(), stands(), 60).act, Act::Observe(None));
 }
 
 #[rstest]
@@ -359,7 +361,7 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
 fn a_decision_in_time_counts_whatever_the_clock_did_before(#[case] now: i64) {
     let yes = decided(approval("supervisor"), ApprovalVerdict::Approve);
     let name = yes.metadata.name.clone().unwrap();
-    let settles = waits_with(&[], [Some(yes.clone()), Some(approval("finance"))], Guard::Stands, now);
+    let settles = waits_with(&[], [Some(yes.clone()), Some(approval("finance"))], stands(), now);
     assert_eq!(settles.act, Act::Settle(vec![Mark::Count(name)]));
     assert_eq!(crate::approval::standing::counts(&yes.spec, at(now)), ApprovalVerdict::Approve);
 }
@@ -368,11 +370,11 @@ fn a_decision_in_time_counts_whatever_the_clock_did_before(#[case] now: i64) {
 fn what_has_counted_stands_whatever_the_clock_does_then() {
     let both = || ["supervisor", "finance"].map(|of| Some(counted(approval(of), ApprovalVerdict::Approve)));
     for now in [-3600, 60, 24 * 3600, 1000 * 24 * 3600] {
-        assert_eq!(waits_with(&[], both(), Guard::Stands, now).act, start(2), "{now}");
+        assert_eq!(waits_with(&[], both(), stands(), now).act, start(2), "{now}");
     }
     // Nobody is asked for longer than the Approval says, but for what the clock was set back by.
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
-    let back = waits_with(&[], open(), Guard::Stands, -3600);
+    let back = waits_with(&[], open(), stands(), -3600);
     assert_eq!((back.act, back.again), (Act::Await(None), Some(SignedDuration::from_secs(25 * 3600))));
 }
 

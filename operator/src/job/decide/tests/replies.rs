@@ -1,7 +1,7 @@
 //! Jobs that wait for the answer to a question.
 
 use super::*;
-use crate::job::fixtures::asked;
+use crate::job::fixtures::{asked, stands};
 use bloomery_crds::v1alpha1::WaitingFor;
 
 const DAY: i64 = 24 * 3600;
@@ -15,7 +15,7 @@ fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Decision {
     let call = held_call();
     let approvals = [Some(approval("supervisor")), Some(approval("finance"))];
     let names = crate::approval::names_of("refund", UID, &call);
-    let held = Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard: Guard::Stands };
+    let held = Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard: stands() };
     decide(&Facts {
         asked: (phase == Phase::AwaitingApproval).then_some(&held),
         answers: if answered { Answers::Here } else { Answers::Awaited },
@@ -74,7 +74,7 @@ fn beside_a_held_call_an_answer_starts_the_next_attempt_and_the_questions_do_not
     assert_eq!(waits(Phase::AwaitingApproval, &[], false, DAY - 1).act, Act::Await(None));
     // Without a question that is open, a reply waits for the decision.
     let supervisor = || [Some(approval("supervisor")), Some(approval("finance"))];
-    assert_eq!(waits_with(&[], supervisor(), Guard::Stands, 60).act, Act::Await(None));
+    assert_eq!(waits_with(&[], supervisor(), stands(), 60).act, Act::Await(None));
 }
 
 #[test]
