@@ -3,9 +3,10 @@
 use super::way::Way;
 use crate::exit::Exit;
 use crate::plain::{lines, quoted};
-use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, AskedQuestion, Job, JobStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
 /// The stage of a Job; one of which nobody has said anything is pending.
@@ -63,11 +64,19 @@ pub fn line(job: &Job) -> String {
     lines(&crate::page::phase(phase(job), outcome))
 }
 
+/// Whether it is kept by its namespace, which is suspended: until that is over nothing comes of it.
+pub fn is_suspended(job: &Job) -> bool {
+    ready(job).is_some_and(|ready| ready.reason == <&str>::from(&Reason::Suspended)) && !has_ended(job)
+}
+
+fn ready(job: &Job) -> Option<&Condition> {
+    let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    conditions::find(conditions, ConditionType::Ready).filter(|ready| ready.status != "True")
+}
+
 /// How it goes, with what keeps it, in a line.
 pub fn kept(job: &Job) -> String {
-    let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let ready = conditions::find(conditions, ConditionType::Ready).filter(|ready| ready.status != "True");
-    let why = ready.map(|ready| ready.message.as_str()).filter(|message| !message.is_empty() && !has_ended(job));
+    let why = ready(job).map(|ready| ready.message.as_str()).filter(|message| !message.is_empty() && !has_ended(job));
     lines(&[Some(line(job).as_str()), why].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 

@@ -44,12 +44,16 @@ pub(super) async fn until(
     let only = watch::Selector::name(&name);
     let last = RefCell::new(job.clone());
     let seen = async {
-        let mut answered: Option<Job> = None;
+        let (mut answered, mut is_told): (Option<Job>, bool) = (None, false);
         loop {
             let is_news = |job: &Job| answered.as_ref().is_none_or(|known| known.status != job.status);
             let seen = watch::until(&api, &only, |jobs| match jobs.get(&name) {
                 Some(job) if job.uid() == uid => {
-                    last.replace(job.clone());
+                    let before = last.replace(job.clone());
+                    if rest::is_suspended(job) && !(is_told && rest::is_suspended(&before)) {
+                        is_told = true;
+                        plain::say(&format!("The Job {name} is kept: {}", rest::kept(job)));
+                    }
                     (is_met(job, goal) && is_news(job)).then(|| Ok(job.clone()))
                 }
                 Some(_) | None => Some(Err(gone(&name))),

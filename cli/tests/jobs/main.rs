@@ -401,7 +401,8 @@ async fn a_decided_job_of_a_suspended_namespace_says_what_keeps_it() {
         let ran = office.runs(&[waits, &["--timeout", "2s"]].concat()).await;
         assert_eq!(ran.exit, 6, "{}", ran.err);
         assert!(ran.err.contains("the time is up, and the Job refund is not there yet"), "{}", ran.err);
-        assert!(ran.err.contains(&format!("Queued: {message}")), "{}", ran.err);
+        let said = |start: &str| ran.err.matches(&format!("{start}Queued: {message}")).count();
+        assert_eq!((said("is kept: "), said("not there yet: ")), (1, 1), "{}", ran.err);
     }
 }
 
