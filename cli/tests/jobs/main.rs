@@ -56,6 +56,23 @@ impl Office {
         ended(child).await
     }
 
+    /// Stores an Approval of the Job `refund`, of the approver of its name: with a decision and what counted, where they are.
+    fn decides(&self, name: &str, decision: &Value, counted: &Value) {
+        let mut object = json!({
+            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
+            "metadata": {"name": name, "namespace": "acme", "uid": name},
+            "spec": {
+                "job": "refund", "jobUid": "uid of refund", "approver": name, "tool": "process_refund", "callId": "9-0",
+                "arguments": "{}", "argumentsDigest": format!("sha256:{}", "0".repeat(64)), "goal": "Refund",
+                "expiresAt": "2037-01-15T08:00:00Z", "decision": decision,
+            },
+        });
+        if !counted.is_null() {
+            object["status"]["counted"] = json!({"verdict": counted, "at": "2037-01-15T08:00:01Z"});
+        }
+        self.api.put(&format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}"), object);
+    }
+
     fn replies(&self) -> Value {
         self.api.object(&job_path("refund")).unwrap()["spec"]["replies"].clone()
     }
@@ -80,6 +97,13 @@ fn asking(replies: &[Value]) -> Value {
     let mut job = job("refund", &json!({"phase": "AwaitingReply", "waitingFor": {"questions": [question]}}));
     job["spec"]["replies"] = json!(replies);
     job
+}
+
+fn held_call() -> Value {
+    json!({
+        "id": "9-0", "tool": "process_refund", "digest": format!("sha256:{}", "0".repeat(64)),
+        "approvers": ["finance", "supervisor"], "reason": "amount > 500",
+    })
 }
 
 fn succeeded() -> Value {
@@ -270,21 +294,7 @@ async fn a_job_that_people_have_answered_already_is_waited_for() {
 
     let held =
         |names: &[&str]| job("refund", &json!({"phase": "AwaitingApproval", "waitingFor": {"approvals": names}}));
-    let approval = |name: &str, decision: &Value| {
-        let mut spec = json!({
-            "job": "refund", "jobUid": "uid of refund", "approver": name, "tool": "process_refund", "callId": "9-0",
-            "arguments": "{}", "argumentsDigest": format!("sha256:{}", "0".repeat(64)), "goal": "Refund",
-            "expiresAt": "2037-01-15T08:00:00Z",
-        });
-        if !decision.is_null() {
-            spec["decision"] = decision.clone();
-        }
-        let object = json!({
-            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
-            "metadata": {"name": name, "namespace": "acme", "uid": name}, "spec": spec,
-        });
-        office.api.put(&format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}"), object);
-    };
+    let approval = |name: &str, decision: &Value| office.decides(name, decision, &Value::Null);
     let agreed = json!({"verdict": "Approve", "by": "jane"});
     approval("finance", &Value::Null);
     approval("supervisor", &agreed);
@@ -306,13 +316,9 @@ async fn a_job_that_people_have_answered_already_is_waited_for() {
 #[tokio::test]
 async fn a_stray_reply_keeps_nobody_waiting() {
     let office = Office::open().await;
-    let call = json!({
-        "id": "c-7", "tool": "process_refund", "digest": format!("sha256:{}", "0".repeat(64)),
-        "approvers": ["supervisor"], "reason": "amount > 500",
-    });
     let mut asks = asking(&[json!({"question": "q-7", "text": "hm"})]);
     asks["status"]["waitingFor"]["since"] = json!("2027-01-15T08:20:00Z");
-    let waiting = json!({"call": call, "since": "2027-01-15T08:20:00Z"});
+    let waiting = json!({"call": held_call(), "since": "2027-01-15T08:20:00Z"});
     let mut holds = job("refund", &json!({"phase": "AwaitingApproval", "waitingFor": waiting}));
     holds["spec"]["replies"] = asks["spec"]["replies"].clone();
     office.api.put(&pod_path("refund-1"), pod("refund-1", 1, "Succeeded"));
@@ -339,39 +345,18 @@ async fn a_stray_reply_keeps_nobody_waiting() {
 #[tokio::test]
 async fn a_decided_job_of_a_suspended_namespace_says_what_keeps_it() {
     let office = Office::open().await;
-    let call = json!({
-        "id": "9-0", "tool": "process_refund", "digest": format!("sha256:{}", "0".repeat(64)),
-        "approvers": ["finance", "supervisor"], "reason": "amount > 500",
-    });
     let message = "no pod runs while the namespace acme is suspended by its annotation bloomery.dev/suspend";
     let condition = |kind: &str, status: &str| {
         json!({"type": kind, "status": status, "reason": "Suspended", "message": message,
                "lastTransitionTime": "2027-01-15T08:20:00Z"})
     };
     let queued = json!({
-        "phase": "Queued", "waitingFor": {"call": call, "approvals": ["finance", "supervisor"]},
+        "phase": "Queued", "waitingFor": {"call": held_call(), "approvals": ["finance", "supervisor"]},
         "conditions": [condition("Ready", "False"), condition("Reconciling", "True")],
     });
     office.api.put(&job_path("refund"), job("refund", &queued));
-    let put = |name: &str, decision: &Value, counted: &Value| {
-        let mut object = json!({
-            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
-            "metadata": {"name": name, "namespace": "acme", "uid": name},
-            "spec": {
-                "job": "refund", "jobUid": "uid of refund", "approver": name, "tool": "process_refund", "callId": "9-0",
-                "arguments": "{}", "argumentsDigest": format!("sha256:{}", "0".repeat(64)), "goal": "Refund",
-                "expiresAt": "2037-01-15T08:00:00Z",
-            },
-        });
-        if !decision.is_null() {
-            object["spec"]["decision"] = json!({"verdict": decision, "by": "jane"});
-        }
-        if !counted.is_null() {
-            object["status"]["counted"] = json!({"verdict": counted, "at": "2037-01-15T08:00:01Z"});
-        }
-        office.api.put(&format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}"), object);
-    };
-    let (open, agreed, denied) = (Value::Null, json!("Approve"), json!("Deny"));
+    let [agreed, denied] = ["Approve", "Deny"].map(|verdict| json!({"verdict": verdict, "by": "jane"}));
+    let open = Value::Null;
     for (finance, supervisor, counted, offered) in [
         (&open, &open, &Value::Null, &["finance", "supervisor"][..]),
         (&agreed, &open, &Value::Null, &["supervisor"]),
@@ -379,8 +364,8 @@ async fn a_decided_job_of_a_suspended_namespace_says_what_keeps_it() {
         (&denied, &open, &Value::Null, &[]),
         (&agreed, &open, &json!("Expired"), &[]),
     ] {
-        put("finance", finance, counted);
-        put("supervisor", supervisor, &Value::Null);
+        office.decides("finance", finance, counted);
+        office.decides("supervisor", supervisor, &Value::Null);
         let ran = office.runs(&["get", "refund"]).await;
         for name in ["finance", "supervisor"] {
             for word in ["approve", "deny"] {
