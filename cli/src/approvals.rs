@@ -51,7 +51,7 @@ async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, T
     let printed = output::print(&page::decided(&decided, verdict, args.output)?);
     if verdict == ApprovalVerdict::Approve {
         // Whoever may not list Approvals is not told: it is decided all the same.
-        let of_job = desk.of_job(&decided.spec.job).await.unwrap_or_default();
+        let of_job = desk.of_same_job(&decided).await.unwrap_or_default();
         if let Some(told) = which::others(&decided, &of_job, Timestamp::now()) {
             plain::say(&told);
         }

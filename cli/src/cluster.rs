@@ -7,12 +7,16 @@ use crate::exit::{Exit, Trouble};
 use crate::plain;
 use bloomery_crds::names::GROUP;
 use bloomery_crds::nearest;
+use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use kube::config::KubeConfigOptions;
 use kube::{Api, Client, Config};
 use std::time::Duration;
+
+/// How many objects are asked for at once.
+const PAGE: u32 = 500;
 
 /// How long an answer of the API server is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,6 +29,8 @@ pub struct Cluster {
     pub patient: Client,
     /// The namespace.
     pub namespace: String,
+    /// The address of the API server.
+    server: String,
 }
 
 /// A right in a namespace: a verb on a resource, of one name or of all.
@@ -94,8 +100,9 @@ impl Cluster {
         let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let client = Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
         config.read_timeout = None;
+        let server = config.cluster_url.to_string();
         let patient = Client::try_from(config).map_err(|error| unusable(&error))?;
-        Ok(Self { client, patient, namespace })
+        Ok(Self { client, patient, namespace, server })
     }
 
     /// Who the API server takes this user for.
@@ -105,7 +112,7 @@ impl Cluster {
     pub async fn user(&self) -> Result<String, Trouble> {
         let api = Api::<SelfSubjectReview>::all(self.client.clone());
         let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await;
-        let review = review.map_err(|error| failed("asking who you are", &error))?;
+        let review = review.map_err(|error| self.failed("asking who you are", &error))?;
         let user = review.status.and_then(|status| status.user_info).and_then(|info| info.username);
         user.ok_or_else(|| Trouble::failed("the API server does not say who you are"))
     }
@@ -134,7 +141,7 @@ impl Cluster {
             let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
             let review = SelfSubjectAccessReview { spec, ..Default::default() };
             let review = api.create(&PostParams::default(), &review).await;
-            let review = review.map_err(|error| failed("asking what you may do", &error))?;
+            let review = review.map_err(|error| self.failed("asking what you may do", &error))?;
             if !review.status.is_some_and(|status| status.allowed) {
                 missing.push(right);
             }
@@ -144,9 +151,43 @@ impl Cluster {
 }
 
 impl Cluster {
+    /// The Approvals of the namespace that are to be kept, a page after the other. Whose an Approval is, its spec says: its
+    /// labels may be changed by whoever may patch it.
+    ///
+    /// # Errors
+    /// If they may not be listed.
+    pub async fn approvals(&self, mut keep: impl FnMut(&Approval) -> bool) -> kube::Result<Vec<Approval>> {
+        let api = Api::<Approval>::namespaced(self.client.clone(), &self.namespace);
+        let (mut kept, mut params) = (Vec::new(), ListParams::default().limit(PAGE));
+        loop {
+            let page = api.list(&params).await?;
+            kept.extend(page.items.into_iter().filter(&mut keep));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token),
+                None => return Ok(kept),
+            }
+        }
+    }
+
+    /// What went wrong on the way to the API server, or there.
+    pub fn failed(&self, doing: &str, error: &kube::Error) -> Trouble {
+        match error {
+            kube::Error::Api(status) => Trouble::failed(format!("{doing}: the API server says: {}", status.message)),
+            kube::Error::SerdeError(error) => {
+                Trouble::failed(format!("{doing}: the API server's answer cannot be read: {error}"))
+            }
+            other => Trouble::failed(format!(
+                "{doing}: the API server {} cannot be reached: {}. See that it runs, and that you mean this cluster: \
+                 --context and --kubeconfig name another",
+                self.server,
+                whole(other)
+            )),
+        }
+    }
+
     /// Why the API server did not do what it was asked: where it refuses, with those of the rights that are missing.
     pub async fn refused(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Trouble {
-        let told = failed(doing, error);
+        let told = self.failed(doing, error);
         let kube::Error::Api(status) = error else { return told };
         if status.code != 403 {
             return told;
@@ -192,17 +233,6 @@ fn unusable(error: &dyn std::error::Error) -> Trouble {
         "no cluster: {}. Name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context",
         whole(error)
     ))
-}
-
-/// What went wrong on the way to the API server, or there.
-pub fn failed(doing: &str, error: &kube::Error) -> Trouble {
-    match error {
-        kube::Error::Api(status) => Trouble::failed(format!("{doing}: the API server says: {}", status.message)),
-        kube::Error::SerdeError(error) => {
-            Trouble::failed(format!("{doing}: the API server's answer cannot be read: {error}"))
-        }
-        other => Trouble::failed(format!("{doing}: the API server cannot be reached: {}", whole(other))),
-    }
 }
 
 /// An error with what is behind it, each said once.

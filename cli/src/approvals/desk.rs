@@ -2,12 +2,11 @@
 
 use super::rights;
 use super::which::{self, Named};
-use crate::cluster::{Cluster, Right, failed};
+use crate::cluster::{Cluster, Right};
 use crate::exit::Trouble;
-use bloomery_crds::names::LABEL_JOB;
 use bloomery_crds::v1alpha1::{Approval, ApprovalDecision};
 use jiff::Timestamp;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -35,40 +34,38 @@ impl Desk {
     /// If there is nothing, or it may not be read.
     pub async fn named(&self, name: &str) -> Result<Named, Trouble> {
         match self.look_up(name).await {
-            Ok(Some(named)) => Ok(named),
-            Ok(None) => Err(which::unknown(name, &self.cluster.namespace, &self.known().await?)),
+            Ok(Ok(named)) => Ok(named),
+            Ok(Err(known)) => Err(which::unknown(name, &self.cluster.namespace, &known)),
             Err(error) => Err(self.unreadable(&error).await?),
         }
     }
 
-    async fn look_up(&self, name: &str) -> kube::Result<Option<Named>> {
+    /// What there is; where there is nothing, the names of all Approvals and of their Jobs.
+    async fn look_up(&self, name: &str) -> kube::Result<Result<Named, BTreeSet<String>>> {
         if let Some(approval) = self.approvals.get_opt(name).await? {
-            return Ok(Some(Named::Approval(Box::new(approval))));
+            return Ok(Ok(Named::Approval(Box::new(approval))));
         }
-        let of_job = self.of_job(name).await?;
-        Ok((!of_job.is_empty()).then(|| Named::OfJob(name.to_owned(), of_job)))
+        let mut known = BTreeSet::new();
+        let of_job = self.cluster.approvals(|approval| {
+            known.extend([approval.name_any(), approval.spec.job.clone()]);
+            approval.spec.job == name
+        });
+        let of_job = of_job.await?;
+        Ok(if of_job.is_empty() { Err(known) } else { Ok(Named::OfJob(name.to_owned(), of_job)) })
     }
 
-    /// The Approvals of a Job.
+    /// The Approvals of the Job that one of them belongs to.
     ///
     /// # Errors
     /// If they may not be read.
-    pub async fn of_job(&self, job: &str) -> kube::Result<Vec<Approval>> {
-        let of_job = ListParams::default().labels(&format!("{LABEL_JOB}={job}"));
-        Ok(self.approvals.list(&of_job).await?.items)
-    }
-
-    /// The names of all Approvals, and of their Jobs.
-    async fn known(&self) -> Result<BTreeSet<String>, Trouble> {
-        let all = self.approvals.list_metadata(&ListParams::default()).await;
-        let all = all.map_err(|error| failed("listing Approvals", &error))?.items;
-        let jobs = all.iter().filter_map(|approval| approval.labels().get(LABEL_JOB).cloned());
-        Ok(all.iter().map(ResourceExt::name_any).chain(jobs).collect())
+    pub async fn of_same_job(&self, one: &Approval) -> kube::Result<Vec<Approval>> {
+        let is_of_job = |other: &Approval| (&other.spec.job, &other.spec.job_uid) == (&one.spec.job, &one.spec.job_uid);
+        self.cluster.approvals(is_of_job).await
     }
 
     /// Why Approvals cannot be read.
     async fn unreadable(&self, error: &kube::Error) -> Result<Trouble, Trouble> {
-        let told = failed("reading Approvals", error);
+        let told = self.cluster.failed("reading Approvals", error);
         match error {
             kube::Error::Api(status) if status.code == 404 => {
                 Ok(Trouble::failed("the cluster knows no Approvals: is Bloomery installed in it?"))
@@ -99,14 +96,14 @@ impl Desk {
                 let refused = format!("the API server refuses the decision on {name}: {}", status.message);
                 Err(self.lacking(rights::to_decide(&shown.spec.approver, Some(&name)), refused).await?)
             }
-            Err(error) => Err(failed(&format!("deciding on {name}"), &error)),
+            Err(error) => Err(self.cluster.failed(&format!("deciding on {name}"), &error)),
         }
     }
 
     /// What came of a decision that met another version. A request that was sent twice may have met itself.
     async fn changed(&self, name: &str, decision: ApprovalDecision) -> Result<Approval, Trouble> {
-        let there = self.approvals.get_opt(name).await.map_err(|error| failed(&format!("reading {name}"), &error))?;
-        match there {
+        let there = self.approvals.get_opt(name).await;
+        match there.map_err(|error| self.cluster.failed(&format!("reading {name}"), &error))? {
             Some(approval) if approval.spec.decision.as_ref() == Some(&decision) => Ok(approval),
             there => Err(which::changed(there.as_ref(), name, Timestamp::now())),
         }

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::nearest;
-use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, CountedDecision};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
     let has_expired = counted.is_some_and(|counted| counted.verdict == ApprovalVerdict::Expired);
     if let Some(decision) = &spec.decision {
         if decision.verdict == ApprovalVerdict::Expired {
-            return Some(format!("expired at {expires}: nobody decided in time"));
+            return Some(expired(decision.reason.as_deref(), counted, expires));
         }
         if has_expired {
             return Some(format!("expired at {expires}: the decision of {} came too late", decision.by));
@@ -69,6 +69,16 @@ pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
         return Some("is being deleted".to_owned());
     }
     (now >= expires).then(|| format!("expired at {expires}, by the clock of this machine: {now}"))
+}
+
+/// How it has expired: at its time, or before, where nobody need decide any more.
+fn expired(reason: Option<&str>, counted: Option<&CountedDecision>, expires: Timestamp) -> String {
+    let why = reason.filter(|why| !why.is_empty());
+    match (why, counted.map(|counted| counted.at.0)) {
+        (None, _) => format!("expired at {expires}: nobody decided in time"),
+        (Some(why), Some(at)) => format!("expired at {}: {why}", at.min(expires)),
+        (Some(why), None) => format!("expired: {why}"),
+    }
 }
 
 /// What somebody has done who decided so.

@@ -4,7 +4,7 @@ use super::point::{Kind, Named};
 use crate::args::{ClusterArgs, Started};
 use crate::cluster::Cluster;
 use crate::run::memory;
-use bloomery_crds::v1alpha1::{Approval, Job, Skill};
+use bloomery_crds::v1alpha1::{Job, Skill};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
@@ -72,8 +72,7 @@ async fn names(kind: Kind, cluster: &Cluster, first: Option<&str>) -> Vec<String
             named(&jobs)
         }
         Kind::Approvals => {
-            let mut open = all::<Approval>(cluster).await;
-            open.retain(|approval| approval.spec.decision.is_none());
+            let open = cluster.approvals(|approval| approval.spec.decision.is_none()).await.unwrap_or_default();
             of(open.iter().flat_map(|approval| [approval.name_any(), approval.spec.job.clone()]).collect())
         }
         Kind::Skills => named(&all::<Skill>(cluster).await),

@@ -2,7 +2,7 @@
 
 use super::rest;
 use super::way::Way;
-use crate::cluster::{Cluster, Right, failed};
+use crate::cluster::{Cluster, Right};
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, Job};
@@ -59,24 +59,37 @@ impl Desk {
     /// Whether the call that a Job waits with is decided: it goes on in a moment. Who may not read Approvals takes it for
     /// open.
     pub async fn is_decided(&self, job: &Job) -> bool {
+        !rest::approvals(job).is_empty() && self.undecided(job).await.is_empty()
+    }
+
+    /// Those Approvals of the call that a Job waits with on which people have still to decide: none where one has denied it.
+    /// Who may not read Approvals takes them for open.
+    pub async fn undecided(&self, job: &Job) -> Vec<String> {
         let api: Api<Approval> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
-        let mut verdicts = Vec::new();
+        let mut open = Vec::new();
         for name in rest::approvals(job) {
             let approval = api.get_opt(name).await.ok().flatten();
-            verdicts.push(approval.and_then(|approval| Some(approval.spec.decision?.verdict)));
+            let own = approval.filter(|approval| Some(&approval.spec.job_uid) == job.uid().as_ref());
+            match own.as_ref().and_then(rest::verdict) {
+                Some(ApprovalVerdict::Approve) => {}
+                Some(ApprovalVerdict::Deny | ApprovalVerdict::Expired) => return Vec::new(),
+                None => open.push(name.clone()),
+            }
         }
-        let is_denied = verdicts.iter().flatten().any(|verdict| *verdict != ApprovalVerdict::Approve);
-        !verdicts.is_empty() && (is_denied || verdicts.iter().all(Option::is_some))
+        open
     }
 
     async fn unknown(&self, name: &str) -> Result<Trouble, Trouble> {
-        let known = match self.jobs.list_metadata(&ListParams::default()).await {
-            Ok(known) => known.items,
+        let near = match self.jobs.list_metadata(&ListParams::default()).await {
+            Ok(known) if known.items.is_empty() => " There are no Jobs in it.".to_owned(),
+            Ok(known) => {
+                let known: Vec<String> = known.items.iter().map(ResourceExt::name_any).collect();
+                nearest::did_you_mean(name, known.iter().map(String::as_str))
+            }
+            // Who may not list them hears all the same that there is no such Job.
+            Err(kube::Error::Api(status)) if status.code == 403 => String::new(),
             Err(error) => return Err(self.unreadable(&error, "list").await),
         };
-        let known: Vec<String> = known.iter().map(ResourceExt::name_any).collect();
-        let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
-        let near = if known.is_empty() { " There are no Jobs in it.".to_owned() } else { near };
         Ok(Trouble::usage(format!("the namespace {} has no Job {name}.{near}", self.cluster.namespace)))
     }
 
@@ -113,7 +126,7 @@ impl Desk {
             kube::Error::Api(status) if status.code == 403 => {
                 self.cluster.refused(doing, error, vec![Right::on_jobs("patch")]).await
             }
-            _ => failed(doing, error),
+            _ => self.cluster.failed(doing, error),
         }
     }
 }

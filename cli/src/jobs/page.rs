@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
-/// The page of a Job.
-pub(super) fn of(job: &Job, way: &Way<'_>, now: Timestamp) -> String {
+/// The page of a Job, with those of its Approvals on which people have still to decide.
+pub(super) fn of(job: &Job, undecided: &[String], way: &Way<'_>, now: Timestamp) -> String {
     let mut page = Page::default();
     let none = JobStatus::default();
     let status = job.status.as_ref().unwrap_or(&none);
@@ -38,7 +38,7 @@ pub(super) fn of(job: &Job, way: &Way<'_>, now: Timestamp) -> String {
     stages(&mut page, status);
     page.workflows(&status.workflows);
     if let Some(waiting) = &status.waiting_for {
-        waits_for(&mut page, job, waiting, way);
+        waits_for(&mut page, job, waiting, undecided, way);
     }
     replies(&mut page, job, status);
     if let Some(usage) = &status.usage {
@@ -102,7 +102,7 @@ fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
 }
 
 /// What people can do, with the command that does it: under a name of its own, which no text of a model has.
-fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, way: &Way<'_>) {
+fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, undecided: &[String], way: &Way<'_>) {
     if let Some(call) = &waiting.call {
         let approvers = call.approvers.join(" and ");
         page.line(
@@ -110,7 +110,10 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, way: &Way<'_>) {
             &format!("{} to let {} be called: {}", shown(&approvers), shown(&call.tool), shown(&call.reason)),
         );
     }
-    for approval in &waiting.approvals {
+    if undecided.is_empty() && !waiting.approvals.is_empty() {
+        page.line("", "It is decided, and the Job has not heard it yet");
+    }
+    for approval in undecided {
         page.line("Approve", &way.to(&format!("approve {approval}")));
         page.line("Deny", &way.to(&format!("deny {approval}")));
     }
@@ -160,7 +163,7 @@ mod tests {
     use rstest::rstest;
 
     fn page(job: &Job) -> String {
-        of(job, &Way::new(Started::Plugin, &ClusterArgs::default()), now())
+        of(job, rest::approvals(job), &Way::new(Started::Plugin, &ClusterArgs::default()), now())
     }
 
     #[test]

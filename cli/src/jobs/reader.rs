@@ -5,7 +5,7 @@ mod build;
 use super::desk::Desk;
 use super::{logs, watch};
 use crate::args::EventsArgs;
-use crate::cluster::{Right, failed};
+use crate::cluster::Right;
 use crate::exit::{Exit, Trouble};
 use crate::plain;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
@@ -51,7 +51,8 @@ pub(super) async fn read(desk: &Desk, job: &Job, args: &EventsArgs) -> Result<Ex
         Ok(_) => done,
         Err(kube::Error::Api(status)) if status.code == 404 => done,
         Err(error) => {
-            let told = failed(&format!("the reader pod {name} is left, which ends by itself: deleting it"), &error);
+            let doing = format!("the reader pod {name} is left, which ends by itself: deleting it");
+            let told = desk.cluster.failed(&doing, &error);
             plain::say(&format!("bloomery: {}", told.message));
             done
         }

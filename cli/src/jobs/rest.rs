@@ -3,8 +3,10 @@
 use super::way::Way;
 use crate::exit::Exit;
 use crate::plain::{lines, quoted};
+use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::v1alpha1::{AskedQuestion, Job, JobStatus};
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, AskedQuestion, Job, JobStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
 /// The stage of a Job; one of which nobody has said anything is pending.
@@ -12,10 +14,12 @@ pub fn phase(job: &Job) -> Phase {
     job.status.as_ref().and_then(|status| status.phase).unwrap_or_default()
 }
 
-/// Whether it waits for people. One with an answer that it has not heard yet goes on in a moment.
+/// Whether it waits for people. One with an answer that it has not heard yet goes on in a moment; a reply to a question that
+/// is not open is no answer.
 pub fn waits(job: &Job) -> bool {
-    let heard = job.status.as_ref().and_then(|status| status.replies_heard).unwrap_or_default();
-    phase(job).awaits_people() && !job.spec.replies_after(heard).any(|reply| reply.question.is_some())
+    let Some(status) = job.status.as_ref().filter(|status| status.awaits_people()) else { return false };
+    let answers = |question: Option<String>| question.is_some_and(|question| status.may_be_open(&question));
+    !job.spec.replies_after(status.replies_heard.unwrap_or_default()).any(|reply| answers(reply.question))
 }
 
 /// Whether it has ended.
@@ -35,6 +39,12 @@ pub fn approvals(job: &Job) -> &[String] {
     waiting.map(|waiting| waiting.approvals.as_slice()).unwrap_or_default()
 }
 
+/// What has become of an Approval: what counts, where that is known, for a decision may have come too late.
+pub fn verdict(approval: &Approval) -> Option<ApprovalVerdict> {
+    let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref()).map(|counted| counted.verdict);
+    counted.or_else(|| approval.spec.decision.as_ref().map(|decision| decision.verdict))
+}
+
 /// The commands that answer what it waits for, one a line.
 pub fn commands(job: &Job, way: &Way<'_>) -> Vec<String> {
     let approvals = approvals(job).iter().map(|name| way.to(&format!("approve {}", quoted(name))));
@@ -52,6 +62,22 @@ pub fn answer(job: &Job, question: &AskedQuestion, way: &Way<'_>) -> String {
 pub fn line(job: &Job) -> String {
     let outcome = job.status.as_ref().and_then(|status| status.outcome.as_ref());
     lines(&crate::page::phase(phase(job), outcome))
+}
+
+/// Whether it is kept by its namespace, which is suspended: until that is over nothing comes of it.
+pub fn is_suspended(job: &Job) -> bool {
+    ready(job).is_some_and(|ready| ready.reason == <&str>::from(&Reason::Suspended)) && !has_ended(job)
+}
+
+fn ready(job: &Job) -> Option<&Condition> {
+    let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    conditions::find(conditions, ConditionType::Ready).filter(|ready| ready.status != "True")
+}
+
+/// How it goes, with what keeps it, in a line.
+pub fn kept(job: &Job) -> String {
+    let why = ready(job).map(|ready| ready.message.as_str()).filter(|message| !message.is_empty() && !has_ended(job));
+    lines(&[Some(line(job).as_str()), why].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 
 /// The exit code of a Job that rests.

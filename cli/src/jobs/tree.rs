@@ -56,25 +56,20 @@ async fn grown(desk: &Desk) -> Result<Grove, Trouble> {
     let all = ListParams::default();
     let ours = |resource| Right { group: GROUP, verb: "list", resource, name: None };
     let skills = Api::<Skill>::namespaced(client.clone(), namespace).list(&all).await;
-    let approvals = Api::<Approval>::namespaced(client.clone(), namespace).list(&all).await;
+    let approvals = desk.cluster.approvals(|_| true).await;
     let of_jobs = ListParams::default().labels(LABEL_JOB);
     let pods = Api::<Pod>::namespaced(client.clone(), namespace).list(&of_jobs).await;
     Ok(Grove {
-        skills: seen(desk, "Skills", ours("skills"), skills).await,
+        skills: seen(desk, "Skills", ours("skills"), skills.map(|list| list.items)).await,
         jobs,
         approvals: seen(desk, "Approvals", ours("approvals"), approvals).await,
-        pods: seen(desk, "pods", Right::on_pods("list", "pods"), pods).await,
+        pods: seen(desk, "pods", Right::on_pods("list", "pods"), pods.map(|list| list.items)).await,
     })
 }
 
-async fn seen<K: Clone>(
-    desk: &Desk,
-    what: &str,
-    right: Right,
-    list: kube::Result<kube::core::ObjectList<K>>,
-) -> Vec<K> {
+async fn seen<K: Clone>(desk: &Desk, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Vec<K> {
     match list {
-        Ok(list) => list.items,
+        Ok(list) => list,
         Err(error) => {
             let trouble = desk.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
             plain::say(&format!("bloomery: {}", trouble.message));
@@ -158,7 +153,12 @@ fn of_approval(approval: &Approval) -> Branch {
     let spec = &approval.spec;
     let standing = match &spec.decision {
         None => format!("open, asks {}", spec.approver),
-        Some(decision) => format!("{} by {}", decision.verdict, decision.by),
+        Some(decision) => match rest::verdict(approval) {
+            Some(counts) if counts != decision.verdict => {
+                format!("{counts}: {} by {} came too late", decision.verdict, decision.by)
+            }
+            Some(_) | None => format!("{} by {}", decision.verdict, decision.by),
+        },
     };
     leaf(format!("Approval {}  {}: {standing}", approval.name_any(), spec.tool))
 }
@@ -190,7 +190,7 @@ mod tests {
             "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "",
                                        "lastTransitionTime": "2027-01-15T08:00:00Z"}]},
         });
-        let approval = |name: &str, decision: serde_json::Value| {
+        let approval = |name: &str, decision: serde_json::Value| -> Approval {
             let approval = json!({
                 "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval", "metadata": {"name": name},
                 "spec": {
@@ -201,6 +201,9 @@ mod tests {
             });
             serde_json::from_value(approval).unwrap()
         };
+        let mut too_late: Approval = approval("refund-3", json!({"verdict": "Approve", "by": "jane@acme.io"}));
+        too_late.status =
+            serde_json::from_value(json!({"counted": {"verdict": "Expired", "at": "2027-01-16T08:00:01Z"}})).unwrap();
         let pod = json!({
             "metadata": {"name": "refund-1-01234", "ownerReferences": [
                 {"apiVersion": "bloomery.dev/v1alpha1", "kind": "Job", "name": "refund", "uid": "uid-1"},
@@ -213,6 +216,7 @@ mod tests {
             approvals: vec![
                 approval("refund-1", serde_json::Value::Null),
                 approval("refund-2", json!({"verdict": "Deny", "by": "joe@acme.io"})),
+                too_late,
             ],
             pods: vec![serde_json::from_value(pod).unwrap()],
         }

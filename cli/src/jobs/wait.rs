@@ -9,6 +9,7 @@ use crate::exit::{Exit, Trouble};
 use crate::{output, plain};
 use bloomery_crds::v1alpha1::Job;
 use kube::{Api, ResourceExt};
+use std::cell::RefCell;
 use std::time::Duration;
 
 /// Waits for a Job.
@@ -41,12 +42,20 @@ pub(super) async fn until(
     let (name, uid) = (job.name_any(), job.uid());
     let api: Api<Job> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
     let only = watch::Selector::name(&name);
+    let last = RefCell::new(job.clone());
     let seen = async {
-        let mut answered: Option<Job> = None;
+        let (mut answered, mut is_told): (Option<Job>, bool) = (None, false);
         loop {
             let is_news = |job: &Job| answered.as_ref().is_none_or(|known| known.status != job.status);
             let seen = watch::until(&api, &only, |jobs| match jobs.get(&name) {
-                Some(job) if job.uid() == uid => (is_met(job, goal) && is_news(job)).then(|| Ok(job.clone())),
+                Some(job) if job.uid() == uid => {
+                    let before = last.replace(job.clone());
+                    if rest::is_suspended(job) && !(is_told && rest::is_suspended(&before)) {
+                        is_told = true;
+                        plain::say(&format!("The Job {name} is kept: {}", rest::kept(job)));
+                    }
+                    (is_met(job, goal) && is_news(job)).then(|| Ok(job.clone()))
+                }
                 Some(_) | None => Some(Err(gone(&name))),
             });
             match seen.await {
@@ -61,7 +70,7 @@ pub(super) async fn until(
         None => seen.await,
         Some(timeout) => tokio::time::timeout(timeout, seen).await.map_err(|_| Trouble {
             exit: Exit::Late,
-            message: format!("the time is up, and the Job {name} is not there yet"),
+            message: format!("the time is up, and the Job {name} is not there yet: {}", rest::kept(&last.borrow())),
         })?,
     };
     match seen {

@@ -150,12 +150,17 @@ impl State {
         let job = query.split("bloomery.dev%2Fjob%3D").nth(1).map(|rest| rest.split('&').next().unwrap());
         let is_asked =
             |approval: &&Value| job.is_none_or(|job| approval["metadata"]["labels"]["bloomery.dev/job"] == job);
-        let mut items: Vec<Value> = self.approvals.values().filter(is_asked).cloned().collect();
+        let number = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.parse::<usize>().ok());
+        let (from, most) = (number("continue=").unwrap_or_default(), number("limit=").unwrap_or(usize::MAX));
+        let all = self.approvals.values().filter(is_asked);
+        let left = all.clone().count().saturating_sub(from.saturating_add(most));
+        let next = if left > 0 { (from + most).to_string() } else { String::new() };
+        let mut items: Vec<Value> = all.skip(from).take(most).cloned().collect();
         if accept.contains("PartialObjectMetadata") {
             let part = |item: &Value| json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": item["metadata"]});
             items = items.iter().map(part).collect();
         }
-        (StatusCode::OK, Json(json!({"metadata": {}, "items": items})))
+        (StatusCode::OK, Json(json!({"metadata": {"continue": next}, "items": items})))
     }
 
     fn read(&self, user: &str, name: &str) -> Answer {

@@ -188,6 +188,48 @@ async fn a_name_that_is_not_there_or_is_not_clear_decides_nothing() {
     assert!(office.api.patches().is_empty());
 }
 
+/// Whoever may patch an Approval may give it another label; whose it is, its spec says for good.
+#[tokio::test]
+async fn the_label_of_an_approval_says_nothing_of_whose_it_is() {
+    let office = Office::open().await;
+    for label in ["innocent", "zzz"] {
+        let mut relabelled = approval("refund-1f0c4a9b27", "refund", "supervisor");
+        relabelled["metadata"]["labels"]["bloomery.dev/job"] = json!(label);
+        office.api.put(relabelled);
+        for command in [&["approve", label, "--yes"][..], &["deny", label, "--yes"], &["can-approve", label]] {
+            let ran = office.runs_as(JANE, command).await;
+            assert_eq!((ran.exit, office.decision()), (2, Value::Null), "{command:?}: {}", ran.err);
+            assert!(ran.err.contains(&format!("no Approval {label}, and no Job of that name")), "{}", ran.err);
+        }
+    }
+    assert!(office.runs_as(JANE, &["approve", "refnud", "--yes"]).await.err.ends_with("Did you mean \"refund\"?\n"));
+    let mut theirs = approval("refund-2", "refund", "finance");
+    theirs["metadata"]["labels"] = Value::Null;
+    office.api.put(theirs);
+    let ran = office.runs_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
+    assert!(ran.exit == 0 && ran.err.ends_with("The call waits for finance (refund-2) too.\n"), "{}", ran.err);
+    office.api.lets("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
+    let ran = office.runs_as("joe@acme.io", &["deny", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, &office.api.approval("refund-2")["spec"]["decision"]), (0, &by("joe@acme.io", "Deny")));
+}
+
+#[tokio::test]
+async fn the_approvals_of_a_job_are_found_among_many() {
+    let office = Office::open().await;
+    for nth in 0..1200 {
+        office.api.put(approval(&format!("a-{nth}"), &format!("other-{nth}"), "supervisor"));
+    }
+    let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, office.decision()), (0, by(JANE, "Approve")), "{}", ran.err);
+    let lists = office
+        .api
+        .requests()
+        .iter()
+        .filter(|asked| asked.ends_with("GET /apis/bloomery.dev/v1alpha1/namespaces/acme/approvals"))
+        .count();
+    assert_eq!(lists, 6, "1201 of them are three pages, once to find it and once to say who else is asked");
+}
+
 #[tokio::test]
 async fn who_approves_hears_who_else_has_to() {
     let office = Office::open().await;
@@ -261,7 +303,7 @@ async fn a_cluster_that_cannot_be_used_is_told() {
     for (args, exit, expected) in [
         (&["--context", "hare"][..], 2, "no context \"hare\". Did you mean \"here\"?"),
         (&["--kubeconfig", "/no/such/file"], 2, "/no/such/file"),
-        (&["--kubeconfig", nowhere.to_str().unwrap()], 1, "cannot be reached"),
+        (&["--kubeconfig", nowhere.to_str().unwrap()], 1, "the API server http://127.0.0.1:1/ cannot be reached"),
         (&["--as-group", "x"], 2, "--as <USER>"),
         (&["-n", "A_B"], 2, "lower-case letters"),
     ] {

@@ -56,6 +56,23 @@ impl Office {
         ended(child).await
     }
 
+    /// Stores an Approval of the Job `refund`, of the approver of its name: with a decision and what counted, where they are.
+    fn decides(&self, name: &str, decision: &Value, counted: &Value) {
+        let mut object = json!({
+            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
+            "metadata": {"name": name, "namespace": "acme", "uid": name},
+            "spec": {
+                "job": "refund", "jobUid": "uid of refund", "approver": name, "tool": "process_refund", "callId": "9-0",
+                "arguments": "{}", "argumentsDigest": format!("sha256:{}", "0".repeat(64)), "goal": "Refund",
+                "expiresAt": "2037-01-15T08:00:00Z", "decision": decision,
+            },
+        });
+        if !counted.is_null() {
+            object["status"]["counted"] = json!({"verdict": counted, "at": "2037-01-15T08:00:01Z"});
+        }
+        self.api.put(&format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}"), object);
+    }
+
     fn replies(&self) -> Value {
         self.api.object(&job_path("refund")).unwrap()["spec"]["replies"].clone()
     }
@@ -80,6 +97,13 @@ fn asking(replies: &[Value]) -> Value {
     let mut job = job("refund", &json!({"phase": "AwaitingReply", "waitingFor": {"questions": [question]}}));
     job["spec"]["replies"] = json!(replies);
     job
+}
+
+fn held_call() -> Value {
+    json!({
+        "id": "9-0", "tool": "process_refund", "digest": format!("sha256:{}", "0".repeat(64)),
+        "approvers": ["finance", "supervisor"], "reason": "amount > 500",
+    })
 }
 
 fn succeeded() -> Value {
@@ -270,21 +294,7 @@ async fn a_job_that_people_have_answered_already_is_waited_for() {
 
     let held =
         |names: &[&str]| job("refund", &json!({"phase": "AwaitingApproval", "waitingFor": {"approvals": names}}));
-    let approval = |name: &str, decision: &Value| {
-        let mut spec = json!({
-            "job": "refund", "jobUID": "uid of refund", "approver": name, "tool": "process_refund", "callId": "9-0",
-            "arguments": "{}", "argumentsDigest": format!("sha256:{}", "0".repeat(64)), "goal": "Refund",
-            "expiresAt": "2037-01-15T08:00:00Z",
-        });
-        if !decision.is_null() {
-            spec["decision"] = decision.clone();
-        }
-        let object = json!({
-            "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
-            "metadata": {"name": name, "namespace": "acme", "uid": name}, "spec": spec,
-        });
-        office.api.put(&format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}"), object);
-    };
+    let approval = |name: &str, decision: &Value| office.decides(name, decision, &Value::Null);
     let agreed = json!({"verdict": "Approve", "by": "jane"});
     approval("finance", &Value::Null);
     approval("supervisor", &agreed);
@@ -299,6 +309,96 @@ async fn a_job_that_people_have_answered_already_is_waited_for() {
         office.api.until_asked(approvals[0]).await;
         office.api.put(&job_path("refund"), succeeded());
         assert_eq!(ended(watches).await.exit, 0, "{verdict}");
+    }
+}
+
+/// A reply to no question that is open answers nothing: the Job rests, whatever its status says it waits for.
+#[tokio::test]
+async fn a_stray_reply_keeps_nobody_waiting() {
+    let office = Office::open().await;
+    let mut asks = asking(&[json!({"question": "q-7", "text": "hm"})]);
+    asks["status"]["waitingFor"]["since"] = json!("2027-01-15T08:20:00Z");
+    let waiting = json!({"call": held_call(), "since": "2027-01-15T08:20:00Z"});
+    let mut holds = job("refund", &json!({"phase": "AwaitingApproval", "waitingFor": waiting}));
+    holds["spec"]["replies"] = asks["spec"]["replies"].clone();
+    office.api.put(&pod_path("refund-1"), pod("refund-1", 1, "Succeeded"));
+    office.api.logs("refund-1", "one\n");
+    for object in [asks, holds] {
+        office.api.put(&job_path("refund"), object);
+        for (args, exit) in [
+            (&["wait", "refund", "--timeout", "20s"][..], 7),
+            (&["wait", "refund", "--for", "waiting", "--timeout", "20s"], 0),
+        ] {
+            let ran = office.runs(args).await;
+            assert_eq!(ran.exit, exit, "{args:?}: {}", ran.err);
+        }
+        let follows =
+            tokio::time::timeout(std::time::Duration::from_secs(20), office.runs(&["events", "refund", "-f"]));
+        let ran = follows.await.expect("it follows a Job that rests");
+        assert_eq!((ran.exit, ran.out.as_str()), (0, "one\n"), "{}", ran.err);
+        let ran = office.runs(&["get", "refund"]).await;
+        assert!(ran.out.contains("waiting since 2027-01-15T08:20:00Z"), "{}", ran.out);
+    }
+}
+
+/// A namespace that is suspended starts no pod: what people have decided is done once that is over.
+#[tokio::test]
+async fn a_decided_job_of_a_suspended_namespace_says_what_keeps_it() {
+    let office = Office::open().await;
+    let message = "no pod runs while the namespace acme is suspended by its annotation bloomery.dev/suspend";
+    let condition = |kind: &str, status: &str| {
+        json!({"type": kind, "status": status, "reason": "Suspended", "message": message,
+               "lastTransitionTime": "2027-01-15T08:20:00Z"})
+    };
+    let queued = json!({
+        "phase": "Queued", "waitingFor": {"call": held_call(), "approvals": ["finance", "supervisor"]},
+        "conditions": [condition("Ready", "False"), condition("Reconciling", "True")],
+    });
+    office.api.put(&job_path("refund"), job("refund", &queued));
+    let [agreed, denied] = ["Approve", "Deny"].map(|verdict| json!({"verdict": verdict, "by": "jane"}));
+    let open = Value::Null;
+    for (finance, supervisor, counted, offered) in [
+        (&open, &open, &Value::Null, &["finance", "supervisor"][..]),
+        (&agreed, &open, &Value::Null, &["supervisor"]),
+        (&agreed, &agreed, &Value::Null, &[]),
+        (&denied, &open, &Value::Null, &[]),
+        (&agreed, &open, &json!("Expired"), &[]),
+    ] {
+        office.decides("finance", finance, counted);
+        office.decides("supervisor", supervisor, &Value::Null);
+        let ran = office.runs(&["get", "refund"]).await;
+        for name in ["finance", "supervisor"] {
+            for word in ["approve", "deny"] {
+                let command = format!("kubectl bloomery {word} {name}\n");
+                assert_eq!(ran.out.contains(&command), offered.contains(&name), "{command}{}", ran.out);
+            }
+        }
+        assert_eq!(
+            ran.out.contains("It is decided, and the Job has not heard it yet"),
+            offered.is_empty(),
+            "{}",
+            ran.out
+        );
+        assert!(ran.out.contains(&format!("Suspended: {message}")), "{}", ran.out);
+    }
+    for waits in [&["wait", "refund"][..], &["wait", "refund", "--for", "ended"], &["cancel", "refund", "-y", "--wait"]]
+    {
+        let ran = office.runs(&[waits, &["--timeout", "2s"]].concat()).await;
+        assert_eq!(ran.exit, 6, "{}", ran.err);
+        assert!(ran.err.contains("the time is up, and the Job refund is not there yet"), "{}", ran.err);
+        let said = |start: &str| ran.err.matches(&format!("{start}Queued: {message}")).count();
+        assert_eq!((said("is kept: "), said("not there yet: ")), (1, 1), "{}", ran.err);
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_list_jobs_hears_that_there_is_no_such_one() {
+    let office = Office::open().await;
+    office.api.forbids(&["list skilljobs", "list approvals"]);
+    for args in [&["get", "refnud"][..], &["reply", "refnud", "x"], &["cancel", "refnud", "-y"], &["wait", "refnud"]] {
+        let ran = office.runs(&[args, &["--as", "jane@acme.io"]].concat()).await;
+        assert_eq!(ran.exit, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.ends_with("the namespace acme has no Job refnud.\n"), "{args:?}: {}", ran.err);
     }
 }
 

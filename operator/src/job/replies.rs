@@ -5,7 +5,7 @@ use crate::listing::listed;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
 use bloomery_crds::run::GivenReply;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{JobSpec, JobStatus, Reply, WaitingFor};
+use bloomery_crds::v1alpha1::{JobSpec, JobStatus, Reply};
 
 /// Whether people have answered, or still can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,20 +31,13 @@ pub fn unheard(spec: &JobSpec, status: &JobStatus) -> impl Iterator<Item = Given
 
 /// What has come of the questions that are open.
 pub fn answers(spec: &JobSpec, status: &JobStatus) -> Answers {
-    if unheard(spec, status).any(|reply| reply.question.is_some_and(|question| may_be_open(status, &question))) {
+    if unheard(spec, status).any(|reply| reply.question.is_some_and(|question| status.may_be_open(&question))) {
         Answers::Here
     } else if spec.replies.len() >= Reply::MAX_REPLIES {
         Answers::Impossible
     } else {
         Answers::Awaited
     }
-}
-
-/// Whether a question may be open. The status names the oldest only; and none at all where no report has told them.
-fn may_be_open(status: &JobStatus, question: &str) -> bool {
-    let Some(WaitingFor { call, questions, .. }) = &status.waiting_for else { return true };
-    let is_untold = call.is_none() && questions.is_empty();
-    is_untold || questions.len() >= WaitingFor::MAX_QUESTIONS || questions.iter().any(|asked| asked.id == question)
 }
 
 /// The status, with what is to be said of replies that no worker will hear, or none before the Job goes on anyway.
@@ -82,7 +75,7 @@ fn missed(reply: &GivenReply) -> String {
 /// A reply to a question that is not open; none for one that may be heard yet.
 fn stray(status: &JobStatus, reply: &GivenReply) -> Option<String> {
     let GivenReply { nth, question, text } = reply;
-    let question = question.as_ref().filter(|question| !may_be_open(status, question))?;
+    let question = question.as_ref().filter(|question| !status.may_be_open(question))?;
     Some(format!("reply {nth} is to {question}, which is not open: {}.", quoted(text)))
 }
 

@@ -41,6 +41,18 @@ fn a_job_that_waits_for_nobody_says_who_decided() {
     decided(json!({"verdict": "Expired", "by": "system:serviceaccount:bloomery:bloomery"})),
     "refund-1 expired at 2027-01-16T08:00:00Z: nobody decided in time"
 )]
+#[case::cancelled(
+    withdrawn("the Job was cancelled"),
+    "refund-1 expired at 2027-01-15T08:20:00Z: the Job was cancelled"
+)]
+#[case::nobody_in_time(
+    counted_at(expired(Some("nobody decided in time")), "2027-01-16T08:00:04Z"),
+    "refund-1 expired at 2027-01-16T08:00:00Z: nobody decided in time"
+)]
+#[case::another_denied(
+    decided(json!({"verdict": "Expired", "by": "bloomery", "reason": "another approver has denied the call"})),
+    "refund-1 expired: another approver has denied the call"
+)]
 #[case::too_late(
     counted(json!({"verdict": "Approve", "by": "jane@acme.io"})),
     "refund-1 expired at 2027-01-16T08:00:00Z: the decision of jane@acme.io came too late"
@@ -50,9 +62,22 @@ fn what_is_decided_is_not_decided_again(#[case] approval: Approval, #[case] expe
     assert_eq!((trouble.exit, trouble.message.as_str()), (Exit::Late, expected));
 }
 
+fn expired(reason: Option<&str>) -> Value {
+    json!({"verdict": "Expired", "by": "system:serviceaccount:bloomery:bloomery", "reason": reason})
+}
+
+/// One that nobody need decide on any more, a day before its time.
+fn withdrawn(why: &str) -> Approval {
+    counted_at(expired(Some(why)), "2027-01-15T08:20:00Z")
+}
+
 fn counted(decision: Value) -> Approval {
+    counted_at(decision, "2027-01-16T08:00:00Z")
+}
+
+fn counted_at(decision: Value, at: &str) -> Approval {
     let mut approval = decided(decision);
-    let status = json!({"counted": {"verdict": "Expired", "at": "2027-01-16T08:00:00Z"}});
+    let status = json!({"counted": {"verdict": "Expired", "at": at}});
     approval.status = serde_json::from_value(status).unwrap();
     approval
 }

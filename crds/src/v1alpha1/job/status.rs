@@ -84,6 +84,14 @@ impl JobStatus {
     pub fn awaits_people(&self) -> bool {
         self.phase.is_some_and(Phase::awaits_people)
     }
+
+    /// Whether a question may be open, so that a reply to it may be an answer. The status names the oldest only; and none
+    /// at all where no report has told them.
+    pub fn may_be_open(&self, question: &str) -> bool {
+        let Some(WaitingFor { call, questions, .. }) = &self.waiting_for else { return true };
+        let is_untold = call.is_none() && questions.is_empty();
+        is_untold || questions.len() >= WaitingFor::MAX_QUESTIONS || questions.iter().any(|asked| asked.id == question)
+    }
 }
 
 /// One pod of a Job.
@@ -304,4 +312,32 @@ pub struct LogPosition {
     pub events: u64,
     /// Digest of its last line.
     pub head: Digest,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(questions: usize, call: Option<HeldCall>) -> JobStatus {
+        let question = |nth| AskedQuestion { id: format!("q-{nth}"), ..AskedQuestion::default() };
+        let questions = (1..=questions).map(question).collect();
+        JobStatus { waiting_for: Some(WaitingFor { call, questions, ..WaitingFor::default() }), ..JobStatus::default() }
+    }
+
+    #[test]
+    fn a_question_may_be_open_that_is_named_or_may_not_be() {
+        let call = HeldCall {
+            id: "c-7".into(),
+            tool: "process_refund".into(),
+            digest: Digest::of_bytes(b"{}"),
+            approvers: vec!["supervisor".into()],
+            reason: "amount > 500".into(),
+        };
+        assert!(JobStatus::default().may_be_open("q-9"), "nothing is known");
+        assert!(asks(0, None).may_be_open("q-9"), "nobody has told them");
+        assert!(!asks(0, Some(call.clone())).may_be_open("q-9"), "it waits for a call alone");
+        assert!(asks(2, None).may_be_open("q-2") && !asks(2, None).may_be_open("q-9"));
+        assert!(asks(2, Some(call.clone())).may_be_open("q-2") && !asks(2, Some(call)).may_be_open("q-9"));
+        assert!(asks(WaitingFor::MAX_QUESTIONS, None).may_be_open("q-9"), "there is no room for more");
+    }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::job::fixtures::{asked, held_call, stamp, status};
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::v1alpha1::AskedQuestion;
+use bloomery_crds::v1alpha1::{AskedQuestion, WaitingFor};
 use proptest::prelude::*;
 use rstest::rstest;
 
