@@ -119,8 +119,28 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
     }
 }
 
+/// What a worker is told of an Approval as it is stored, as long as decisions are checked by what it was made under.
+pub async fn heard(
+    context: &Context,
+    namespace: &str,
+    name: &str,
+    wanted: &Wanted<'_>,
+) -> Result<Option<GivenDecision>, Error> {
+    let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let stored = stored(context, namespace, name).await?;
+    Ok(stored.filter(|approval| is_trusted(approval, wanted, &guard)).as_ref().and_then(given))
+}
+
+/// Whether what an Approval says may be used: it is what was made, and nobody could write it but who may.
+fn is_trusted(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard) -> bool {
+    match guard {
+        Guard::Stands(_) => as_stored(approval, wanted, guard, Timestamp::now()).is_none(),
+        Guard::Missing(_) => false,
+    }
+}
+
 /// What a worker is told of an Approval that counts; nothing of one that was withdrawn.
-pub fn given(approval: &Approval) -> Option<GivenDecision> {
+fn given(approval: &Approval) -> Option<GivenDecision> {
     if is_withdrawn(approval) {
         return None;
     }

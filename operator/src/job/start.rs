@@ -7,6 +7,7 @@ use super::decide::End;
 use super::fetch::{Seen, stored_pod};
 use super::interests::{Interest, Interests, Kind};
 use super::validate;
+use crate::approval::standing::wanted_of;
 use crate::approval::{names_of, settle};
 use crate::context::Context;
 use crate::error::Error;
@@ -166,11 +167,14 @@ fn continued(context: &Context, interests: &Interests, seen: &Seen) -> Result<Op
 
 /// What was decided of the call that the Job waits with, as far as its status knows: its worker may not have heard it yet.
 async fn decided(context: &Context, seen: &Seen) -> Result<Vec<GivenDecision>, Error> {
-    let call = seen.status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
+    let Some(call) = seen.status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) else {
+        return Ok(Vec::new());
+    };
     let mut decided = Vec::new();
-    for name in call.map(|call| names_of(&seen.name, &seen.uid, call)).unwrap_or_default() {
-        let approval = settle::stored(context, &seen.namespace, &name).await?;
-        decided.extend(approval.as_ref().and_then(settle::given));
+    for name in names_of(&seen.name, &seen.uid, call) {
+        if let Some(wanted) = wanted_of(&seen.name, &seen.uid, call, &name) {
+            decided.extend(settle::heard(context, &seen.namespace, &name, &wanted).await?);
+        }
     }
     Ok(decided)
 }

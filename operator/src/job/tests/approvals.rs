@@ -1,8 +1,9 @@
 //! Jobs that wait for people.
 
 use super::super::fixtures::api::POLICIES;
-use super::super::fixtures::{approval, decided, held_call, status};
+use super::super::fixtures::{approval, counted, decided, guarded_by, held_call, status};
 use super::*;
+use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, WaitingFor};
 
 const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
@@ -84,6 +85,29 @@ async fn with_the_last_decision_the_next_attempt_starts_and_knows_them() {
     assert_eq!(given[0]["verdict"], "Approve");
     assert_eq!(given[0]["by"], "jane@acme.io");
     assert_eq!(given[0]["digest"], json!(held_call().digest));
+}
+
+/// It goes on because of something else, beside which a call is held.
+#[tokio::test]
+async fn a_worker_is_given_only_what_was_decided_under_the_policy() {
+    let given = |is_guarded: bool, edition: Option<Digest>| async move {
+        let api = waiting();
+        for approver in ["supervisor", "finance"] {
+            let mut approval = counted(open(approver), ApprovalVerdict::Approve);
+            approval.spec.guard = edition.clone();
+            put(&api, &approval);
+        }
+        api.change(JOB, |job| job["status"]["phase"] = json!("Queued"));
+        if !is_guarded {
+            api.change(&format!("{POLICIES}/approvals"), |policy| policy["spec"]["failurePolicy"] = json!("Ignore"));
+        }
+        look(&api).await.unwrap();
+        let made = api.writes().contains(&format!("create {POD_2}"));
+        made.then(|| part(&api, POD_2)["approvals"].as_array().map_or(0, Vec::len))
+    };
+    assert_eq!(given(true, Some(guarded_by())).await, Some(2));
+    assert_ne!(given(false, Some(guarded_by())).await, Some(2));
+    assert_ne!(given(true, None).await, Some(2));
 }
 
 #[tokio::test]
