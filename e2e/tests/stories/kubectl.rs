@@ -55,6 +55,13 @@ async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
         job.until_phase(Phase::Running).await;
 
         let pod = job.pod(1).await.name_any();
+        // The worker reports before the kubelet does.
+        eventually("the pod to be running", async || {
+            let pod = tenant.api::<Pod>().get(&pod).await.map_err(|error| error.to_string())?;
+            let phase = pod.status.and_then(|status| status.phase).unwrap_or_default();
+            if phase == "Running" { Ok(()) } else { Err(phase) }
+        })
+        .await;
         run(tenant, &["get"]).exits(0).says(&["NAME", "refund", "cs-tier-1", "Running"]);
         run(tenant, &["get", "refund"]).exits(0).says(&["Refund order A-17", "Running", &pod, "events refund"]);
         run(tenant, &["get", "refund", "-o", "name"]).exits(0).says(&["skilljob.bloomery.dev/refund"]);
