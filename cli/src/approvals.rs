@@ -75,6 +75,6 @@ async fn asking(args: &CanApproveArgs) -> Result<Exit, Trouble> {
     }
     let by = desk.cluster.user().await?;
     output::print("no\n")?;
-    plain::say(&format!("bloomery: {}", rights::told(&by, &desk.cluster.namespace, &missing)));
+    plain::note(&rights::told(&by, &desk.cluster.namespace, &missing));
     Ok(Exit::Bad)
 }

@@ -5,7 +5,7 @@ mod page;
 mod table;
 
 use crate::args::{GetArgs, ObjectOutput};
-use crate::exit::{Exit, PREFIX, Trouble};
+use crate::exit::{Exit, Trouble};
 use crate::migrate;
 use crate::output;
 use crate::plain;
@@ -105,18 +105,18 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Trouble> {
         let keys = slag.jobs();
         if !keys.is_empty() && migrate::holds_older_jobs(&slag.dir) {
             let dir = slag.dir.display();
-            note(&format!("{dir} is of an older memory: `bloomery migrate` shows where its jobs go"));
+            plain::note(&format!("{dir} is of an older memory: `bloomery migrate` shows where its jobs go"));
         }
         for key in keys {
             let (dir, file) = (slag.log(&key), slag.record(&key));
             match listed(args, memory, &slag, &key) {
                 Ok(Some(item)) => jobs.push(item),
                 Ok(None) if dir.is_dir() => {
-                    note(&format!("{} is passed over: no Job was begun there on this machine", dir.display()));
+                    plain::note(&format!("{} is passed over: no Job was begun there on this machine", dir.display()));
                 }
-                Ok(None) => note(&format!("{} is passed over: it is no job", file.display())),
+                Ok(None) => plain::note(&format!("{} is passed over: it is no job", file.display())),
                 Err(trouble) => {
-                    note(&format!("{}: {}", dir.display(), trouble.message));
+                    plain::note(&format!("{}: {}", dir.display(), trouble.message));
                     exit = Exit::Bad;
                 }
             }
@@ -127,7 +127,7 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Trouble> {
         Some(output) => written(&List { kind: "List", items: jobs }, output)?,
         None if jobs.is_empty() => {
             let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-            note(&format!("there are no Jobs{of} in {}", memory.display()));
+            plain::note(&format!("there are no Jobs{of} in {}", memory.display()));
             String::new()
         }
         None => table::of(&jobs),
@@ -163,10 +163,6 @@ fn slags(args: &GetArgs, memory: &Path) -> Result<Vec<Slag>, Trouble> {
         return Err(Trouble::usage(format!("the memory {} has no Skill {skill}.{near}", memory.display())));
     }
     Ok(slags)
-}
-
-fn note(text: &str) {
-    plain::say(&format!("{PREFIX}{text}"));
 }
 
 fn seen(memory: &Path, slag: &Slag, Document { revision, part, .. }: Document) -> Result<Seen, Trouble> {

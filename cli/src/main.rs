@@ -28,7 +28,7 @@ mod terminal;
 use args::{Args, Command, Place, Started};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 use clap::{CommandFactory, FromArgMatches};
-use exit::{Exit, PREFIX, Trouble};
+use exit::{Exit, Trouble};
 use jobs::Way;
 use std::io;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         Command::Complete { words } => complete::words(&words, started),
     };
     let exit = done.unwrap_or_else(|Trouble { exit, message }| {
-        plain::say(&format!("{PREFIX}{message}"));
+        plain::note(&message);
         exit
     });
     exit.into()

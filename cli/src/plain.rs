@@ -1,10 +1,16 @@
 //! Texts of others, as a terminal shows them: they must not steer it, nor turn what stands beside them round.
 
+use crate::exit::PREFIX;
 use bloomery_crds::text::{is_hidden, steers};
 
 /// Says something to whoever looks on.
 pub fn say(text: &str) {
     anstream::eprintln!("{}", lines(text));
+}
+
+/// Says something about the command itself, as all lines of this program that do.
+pub fn note(text: &str) {
+    say(&format!("{PREFIX}{text}"));
 }
 
 /// A text of several lines, without what steers.

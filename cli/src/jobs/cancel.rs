@@ -83,7 +83,7 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
 
 /// Says what is wrong with one Job, which keeps nothing from the others.
 fn told(trouble: &Trouble) -> Exit {
-    plain::say(&format!("bloomery: {}", trouble.message));
+    plain::note(&trouble.message);
     trouble.exit
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn run(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Troubl
     told_what_is_missing(&pods, &args.log, way);
     for pod in &pods {
         if !logs::has_begun(pod) {
-            plain::say(&format!("bloomery: the pod {} has not begun yet", pod.name_any()));
+            plain::note(&format!("the pod {} has not begun yet", pod.name_any()));
         } else if !logs::print(&desk, &pod.name_any(), false).await? {
             break;
         }

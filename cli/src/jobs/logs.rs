@@ -71,7 +71,7 @@ pub(super) async fn print(desk: &Desk, pod: &str, follow: bool) -> Result<bool, 
     let log = match api.log_stream(pod, &params).await {
         Ok(log) => log,
         Err(kube::Error::Api(status)) if status.code == 404 => {
-            plain::say(&format!("bloomery: the pod {pod} is gone, and its log with it"));
+            plain::note(&format!("the pod {pod} is gone, and its log with it"));
             return Ok(true);
         }
         Err(error) => {

@@ -53,7 +53,7 @@ pub(super) async fn read(desk: &Desk, job: &Job, args: &EventsArgs) -> Result<Ex
         Err(error) => {
             let doing = format!("the reader pod {name} is left, which ends by itself: deleting it");
             let told = desk.cluster.failed(&doing, &error);
-            plain::say(&format!("bloomery: {}", told.message));
+            plain::note(&told.message);
             done
         }
     }

@@ -18,8 +18,7 @@ pub fn phase(job: &Job) -> Phase {
 /// is not open is no answer.
 pub fn waits(job: &Job) -> bool {
     let Some(status) = job.status.as_ref().filter(|status| status.awaits_people()) else { return false };
-    let answers = |question: Option<String>| question.is_some_and(|question| status.may_be_open(&question));
-    !job.spec.replies_after(status.replies_heard.unwrap_or_default()).any(|reply| answers(reply.question))
+    !job.spec.is_answered(status)
 }
 
 /// Whether it has ended.

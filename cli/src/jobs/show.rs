@@ -33,7 +33,7 @@ async fn all(desk: &Desk, args: &GetArgs) -> Result<Exit, Trouble> {
     if jobs.is_empty() {
         let place = if args.all_namespaces { "any namespace" } else { &desk.cluster.namespace };
         let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-        plain::say(&format!("bloomery: there are no Jobs{of} in {place}"));
+        plain::note(&format!("there are no Jobs{of} in {place}"));
     }
     let text = match args.output {
         Some(form) => list(&jobs, form)?,

@@ -44,7 +44,7 @@ pub(super) async fn run(args: &TreeArgs, way: &Way<'_>) -> Result<Exit, Trouble>
         return Err(unknown(&grove, name, namespace));
     };
     if skills.is_empty() {
-        plain::say(&format!("bloomery: there are no Skills and no Jobs in {}", desk.cluster.namespace));
+        plain::note(&format!("there are no Skills and no Jobs in {}", desk.cluster.namespace));
     }
     output::print(&text(&skills, &grove, Timestamp::now())).map(|()| Exit::Good)
 }
@@ -72,7 +72,7 @@ async fn seen<K: Clone>(desk: &Desk, what: &str, right: Right, list: kube::Resul
         Ok(list) => list,
         Err(error) => {
             let trouble = desk.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
-            plain::say(&format!("bloomery: {}", trouble.message));
+            plain::note(&trouble.message);
             Vec::new()
         }
     }
