@@ -72,7 +72,7 @@ impl Seen {
 
     /// What people have said and the conversation has not heard, as far as its status knows.
     pub fn unheard(&self) -> impl Iterator<Item = GivenReply> {
-        replies::unheard(&self.job.spec, &self.status)
+        self.job.spec.unheard(&self.status)
     }
 }
 

@@ -24,14 +24,9 @@ const UNHEARD: &str = "Not heard: ";
 /// How much of the condition the words of each may take, in bytes.
 const SHARE: usize = 480;
 
-/// What people have said and the conversation has not heard, as far as its status knows.
-pub fn unheard(spec: &JobSpec, status: &JobStatus) -> impl Iterator<Item = GivenReply> {
-    spec.replies_after(status.replies_heard.unwrap_or(0))
-}
-
 /// What has come of the questions that are open.
 pub fn answers(spec: &JobSpec, status: &JobStatus) -> Answers {
-    if unheard(spec, status).any(|reply| reply.question.is_some_and(|question| status.may_be_open(&question))) {
+    if spec.is_answered(status) {
         Answers::Here
     } else if spec.replies.len() >= Reply::MAX_REPLIES {
         Answers::Impossible
@@ -43,9 +38,9 @@ pub fn answers(spec: &JobSpec, status: &JobStatus) -> Answers {
 /// The status, with what is to be said of replies that no worker will hear, or none before the Job goes on anyway.
 pub fn told(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
     let (reason, strays) = if status.is_terminal() {
-        (Reason::JobEnded, unheard(spec, &status).map(|reply| missed(&reply)).collect::<Vec<_>>())
+        (Reason::JobEnded, spec.unheard(&status).map(|reply| missed(&reply)).collect::<Vec<_>>())
     } else if status.awaits_people() {
-        (Reason::UnknownQuestion, unheard(spec, &status).filter_map(|reply| stray(&status, &reply)).collect())
+        (Reason::UnknownQuestion, spec.unheard(&status).filter_map(|reply| stray(&status, &reply)).collect())
     } else {
         return status;
     };

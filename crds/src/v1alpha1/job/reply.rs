@@ -1,6 +1,6 @@
 //! What a person says to a conversation.
 
-use super::{AskedQuestion, JobSpec};
+use super::{AskedQuestion, JobSpec, JobStatus};
 use crate::run::GivenReply;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,16 @@ impl JobSpec {
             question: reply.question.clone(),
             text: reply.text.clone(),
         })
+    }
+
+    /// What people have said and the conversation has not heard, as far as its status knows.
+    pub fn unheard(&self, status: &JobStatus) -> impl Iterator<Item = GivenReply> {
+        self.replies_after(status.replies_heard.unwrap_or_default())
+    }
+
+    /// Whether some of it may answer a question that is open. A message is no answer, nor is a reply to another question.
+    pub fn is_answered(&self, status: &JobStatus) -> bool {
+        self.unheard(status).any(|reply| reply.question.is_some_and(|question| status.may_be_open(&question)))
     }
 }
 
