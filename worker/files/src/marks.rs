@@ -19,14 +19,19 @@ impl Marks {
     /// # Errors
     /// A sentence for the model, which says that nothing was done.
     pub(crate) fn refuse(&self, shown: &str, new: &[u8], old: &[u8]) -> Result<(), String> {
-        let count = |mark: &str, text| memmem::find_iter(text, mark).count();
-        match self.0.iter().find(|mark| count(mark, new) > count(mark, old)) {
+        match self.brought(new, old) {
             Some(mark) => Err(format!(
                 "What is to stand in {shown} holds `{mark}`, which stands for a secret that you cannot see, and would be \
                  written in its place: change only other parts, with edit_file; nothing was done."
             )),
             None => Ok(()),
         }
+    }
+
+    /// The first mark of which a new text holds more than what it takes the place of.
+    pub fn brought(&self, new: &[u8], old: &[u8]) -> Option<&str> {
+        let count = |mark: &str, text| memmem::find_iter(text, mark).count();
+        self.0.iter().map(String::as_str).find(|mark| count(mark, new) > count(mark, old))
     }
 
     /// What is said of a text that is not found in a content, because it has a mark where the secret is; with a blank before

@@ -12,6 +12,7 @@ use bloomery_crds::v1alpha1::{Method, ResourceDeclaration};
 use bloomery_engine::endpoint::{self, Endpoint, Planned};
 use bloomery_engine::gate::core_tools::http::{HTTP_GET, HTTP_REQUEST};
 use bloomery_engine::step::ToolCall;
+use bloomery_files::Marks;
 use reqwest::{Client, RequestBuilder};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -63,7 +64,7 @@ impl Http {
 
     /// What stands in place of a secret would be kept there as if it were the value.
     fn refuse_marks(&self, body: &str) -> Result<(), String> {
-        match self.redactor.marks().iter().find(|mark| body.contains(mark.as_str())) {
+        match Marks::new(self.redactor.marks()).brought(body.as_bytes(), b"") {
             Some(mark) => Err(format!(
                 "the body holds `{mark}`, which stands for a secret that you cannot see: leave that part out"
             )),
