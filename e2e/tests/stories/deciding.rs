@@ -37,6 +37,12 @@ pub(crate) async fn supervisor(tenant: &Tenant, name: &str) -> Person {
     tenant.person(name).await
 }
 
+/// Has the supervisor let a call be made.
+pub(crate) async fn approved(tenant: &Tenant, approval: &Approval) {
+    let jane = supervisor(tenant, "jane@acme.io").await;
+    jane.decides(approval, "Approve", "").await.expect("she may");
+}
+
 /// The orders of the rounds: all of them are dear.
 const ORDERS: [&str; 5] = ["A-443", "A-543", "A-643", "A-743", "A-843"];
 

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 
-use crate::deciding::{dear, dear_then, held, supervisor};
+use crate::deciding::{approved, dear, dear_then, held, supervisor};
 use crate::faults::WORKER;
 use crate::memory;
 
@@ -30,7 +30,7 @@ fn message(status: &JobStatus) -> String {
 }
 
 /// No turn of the main loop was asked for twice.
-async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
+pub(crate) async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
     let asked = shop.model.asked_by(&job.uid).await;
     assert!(asked.by_position.values().all(|times| *times == 1), "{asked:?}");
 }
@@ -73,14 +73,23 @@ async fn a_key_rotated_while_a_job_waits_is_the_one_it_goes_on_with() {
         let approval = held(tenant, &job).await;
         tenant.model_takes_key(new).await;
         tenant.secret("llm", "token", new).await;
-        let jane = supervisor(tenant, "jane@acme.io").await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        approved(tenant, &approval).await;
         job.succeeded().await;
         shop.refunded_once(ORDER).await;
         let asked = shop.model.asked_by(&job.uid).await;
         assert_eq!((asked.requests, asked.by_position.get(&2)), (1, Some(&1)), "by the new key, and once: {asked:?}");
     })
     .await;
+}
+
+/// A Job that goes on, its call approved, in a memory that has become full meanwhile.
+async fn going_on_with_no_room(tenant: &Tenant) -> (SmallMemory, Shop, JobHandle<'_>) {
+    let memory = SmallMemory::of(tenant).await;
+    let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
+    let approval = held(tenant, &job).await;
+    memory.fill();
+    approved(tenant, &approval).await;
+    (memory, shop, job)
 }
 
 #[tokio::test]
@@ -90,12 +99,7 @@ async fn a_memory_that_is_full_when_a_job_goes_on_is_named_and_nothing_is_called
         if !cluster::is_local_or_says("a file system to fill") {
             return;
         }
-        let memory = SmallMemory::of(tenant).await;
-        let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
-        let approval = held(tenant, &job).await;
-        memory.fill();
-        let jane = supervisor(tenant, "jane@acme.io").await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        let (_memory, shop, job) = going_on_with_no_room(tenant).await;
         let status = job.ended(OutcomeCode::CrashLoop).await;
         assert!(message(&status).contains("No space left"), "{}", message(&status));
         assert_eq!(shop.ledger.summary().await.effects, 0, "what was not written down was not called");
@@ -111,12 +115,7 @@ async fn a_memory_that_gets_its_room_back_lets_the_job_go_on() {
         if !cluster::is_local_or_says("a file system to fill") {
             return;
         }
-        let memory = SmallMemory::of(tenant).await;
-        let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
-        let approval = held(tenant, &job).await;
-        memory.fill();
-        let jane = supervisor(tenant, "jane@acme.io").await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        let (memory, shop, job) = going_on_with_no_room(tenant).await;
         job.until("an attempt that found it full", |status| {
             status.attempt.as_ref().is_some_and(|attempt| attempt.number > 2)
         })
@@ -135,8 +134,7 @@ async fn a_pod_lost_before_its_approved_call_began_costs_nothing() {
     story(async |tenant| {
         let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
         let approval = held(tenant, &job).await;
-        let jane = supervisor(tenant, "jane@acme.io").await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        approved(tenant, &approval).await;
         // As soon as it is there: its worker has not begun.
         let pod = job.pod(2).await.name_any();
         let at_once = DeleteParams::default().grace_period(0);
@@ -178,8 +176,7 @@ async fn a_worker_killed_when_its_approved_call_was_begun_and_not_sent_asks_a_pe
         let slag = machine::memory(tenant).await.join("cs-tier-1");
         let server = tenant.orders_of("cs-tier-1").await;
         server.freeze();
-        let jane = supervisor(tenant, "jane@acme.io").await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        approved(tenant, &approval).await;
         eventually("the call to be begun", async || {
             let last = memory::log(&slag, &job.uid).pop().unwrap_or_default();
             if last.contains(r#""type":"tool.started""#) { Ok(()) } else { Err(last) }
@@ -209,8 +206,7 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
         }
         let (shop, job) = asking(tenant, "HOLD-443", after("HOLD-443", "It happened, as")).await;
         let approval = held(tenant, &job).await;
-        let jane = supervisor(tenant, "jane@acme.io").await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        approved(tenant, &approval).await;
         shop.ledger.until_refunded("HOLD-443").await;
         killed_within_the_call(&job, "happened").await;
         shop.refunded_once("HOLD-443").await;
@@ -239,8 +235,7 @@ async fn a_report_that_is_lost_at_the_park_is_told_by_the_next_attempt() {
         job.waits_for("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
         assert_eq!(shop.ledger.summary().await.effects, 0, "what is held does not happen");
         was_asked_once(&shop, &job).await;
-        let jane = supervisor(tenant, "jane@acme.io").await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        approved(tenant, &approval).await;
         job.succeeded().await;
         shop.refunded_once(ORDER).await;
         was_asked_once(&shop, &job).await;
