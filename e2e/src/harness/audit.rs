@@ -66,7 +66,8 @@ pub fn list(requests: &[Asked]) -> String {
     lines.collect()
 }
 
-/// Every request by the operator in a namespace, oldest first. What it watches in all namespaces is in none.
+/// Every request by the operator in a namespace, oldest first. What it watches in all namespaces is in none, and what it
+/// only tried (a dry run) is left out.
 pub fn own_requests(namespace: &str) -> Vec<Asked> {
     let user = format!("system:serviceaccount:{}:", operator::NAMESPACE);
     let path = PathBuf::from(command::run(&mut command::script("e2e/cluster/cluster", &["audit-log"])));
@@ -84,6 +85,8 @@ pub fn own_requests(namespace: &str) -> Vec<Asked> {
 #[serde(rename_all = "camelCase")]
 struct Line {
     verb: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
     user: User,
     object_ref: Option<ObjectRef>,
     response_status: Option<ResponseStatus>,
@@ -112,6 +115,9 @@ struct ResponseStatus {
 impl Line {
     fn asked(self, namespace: &str, user: &str) -> Option<Asked> {
         let of = self.object_ref?;
+        if self.request_uri.contains("dryRun=All") {
+            return None;
+        }
         if !self.user.username.starts_with(user) || of.namespace.as_deref() != Some(namespace) {
             return None;
         }

@@ -5,10 +5,12 @@ use super::guard::{self, Guard};
 use crate::context::Context;
 use crate::error::Error;
 use crate::owned;
+use bloomery_crds::names;
 use bloomery_crds::report::Hold;
-use bloomery_crds::v1alpha1::{Approval, HeldCall, Job};
+use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, ApprovalVerdict, HeldCall, Job};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
+use kube::api::PostParams;
 use kube::core::ResourceExt;
 
 /// Why nobody could be asked.
@@ -17,13 +19,18 @@ pub enum Unasked {
     /// What was reported contradicts itself.
     #[error("{0}")]
     Invalid(String),
+    /// What checks decisions is stored, and the API server does not go by it.
+    #[error(
+        "the API server does not enforce the admission policy {0} yet; should that last, its plugin ValidatingAdmissionPolicy is switched off"
+    )]
+    Unenforced(String),
     /// The API server would not have it, or could not be reached.
     #[error(transparent)]
     Api(#[from] Error),
 }
 
-/// Makes the Approvals of a held call that are not there. None are made as long as nothing checks decisions: the Job
-/// waits, and its worker tells the call again.
+/// Makes the Approvals of a held call that are not there. None are made as long as what checks decisions is not stored as
+/// it was shipped: the Job waits, and its worker tells the call again.
 pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<(), Unasked> {
     let settings = &context.settings.approvals;
     let guard = match guard::look(settings.shipped.as_ref(), &context.caches) {
@@ -34,21 +41,45 @@ pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> 
         }
     };
     let until = (settings.expiry, Timestamp::now());
-    let approvals = build::approvals(job, call, hold, until, &guard).map_err(Unasked::Invalid)?;
+    let mut approvals = build::approvals(job, call, hold, until, &guard).map_err(Unasked::Invalid)?;
     let namespace = job.namespace().unwrap_or_default();
+    approvals.retain(|approval| context.caches.approvals.get(&namespace, &approval.name_any()).is_none());
+    let Some(first) = approvals.first() else { return Ok(()) };
     let api: Api<Approval> = Api::namespaced(context.client.clone(), &namespace);
+    is_enforced(&api, first, settings.policy_name()).await?;
     for approval in &approvals {
-        let name = approval.name_any();
-        if context.caches.approvals.get(&namespace, &name).is_some() {
-            continue;
-        }
         context.metrics.wrote("Approval", "create");
         match api.create(&owned::posting(), approval).await {
             Ok(_) => {}
             // Made by an earlier report of the call. What it says is looked at before it counts.
             Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {}
-            Err(error) => return Err(Error::api(format!("create Approval {namespace}/{name}"))(error).into()),
+            Err(error) => return Err(failed("create", approval)(error)),
         }
     }
     Ok(())
+}
+
+/// Whether decisions on what is made now are checked from its first moment on: the API server goes by a policy a moment
+/// after it is stored, and not at all where its plugin is switched off. So it must refuse what no policy of ours lets pass,
+/// an Approval that is decided as it is made. Nothing is stored.
+async fn is_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Unasked> {
+    let mut decided = approval.clone();
+    let (verdict, by) = (ApprovalVerdict::Approve, names::MANAGER.to_owned());
+    decided.spec.decision = Some(ApprovalDecision { verdict, by, reason: None });
+    let trying = PostParams { dry_run: true, ..owned::posting() };
+    let by_policy = format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}'");
+    match api.create(&trying, &decided).await {
+        Err(kube::Error::Api(refusal)) if refusal.message.contains(&by_policy) => Ok(()),
+        Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
+            Err(Unasked::Unenforced(policy.to_owned()))
+        }
+        Ok(_) => Err(Unasked::Unenforced(policy.to_owned())),
+        Err(error) => Err(failed("try to create", approval)(error)),
+    }
+}
+
+fn failed(doing: &str, approval: &Approval) -> impl FnOnce(kube::Error) -> Unasked {
+    let (namespace, name) = (approval.namespace().unwrap_or_default(), approval.name_any());
+    let doing = format!("{doing} Approval {namespace}/{name}");
+    move |error| Error::api(doing)(error).into()
 }

@@ -3,7 +3,7 @@
 
 use super::build::whole_seconds;
 use super::guard::{self, Guard};
-use super::standing::{Mark, Wanted, counts, is_open, is_withdrawn, mark};
+use super::standing::{Mark, Wanted, counts, is_unsettled, is_withdrawn, mark};
 use crate::context::Context;
 use crate::error::Error;
 use crate::events::Telling;
@@ -57,14 +57,24 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
     }
 }
 
-/// Lets an Approval expire before its time, if nobody has decided on it: nobody need do it any more.
+/// Lets an Approval expire before its time: nobody need decide on it any more, and who has, came too late.
 pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
     let stored = stored(context, namespace, name).await?;
-    let Some(approval) = stored.filter(|stored| stored.metadata.uid.as_deref() == Some(uid) && is_open(stored)) else {
-        return Ok(());
+    let is_meant = |stored: &Approval| stored.metadata.uid.as_deref() == Some(uid) && is_unsettled(stored);
+    let Some(approval) = stored.filter(is_meant) else { return Ok(()) };
+    let now = Timestamp::now();
+    let (approval, status) = match &approval.spec.decision {
+        None => {
+            let expired = expire(context, namespace, approval, why).await?;
+            let status = counted(&expired, now);
+            (expired, status)
+        }
+        Some(decision) => {
+            let message = format!("{why}: what {} decided came too late, and the call is not made", decision.by);
+            let status = recorded(&approval, ApprovalVerdict::Expired, (Reason::Expired, message), now);
+            (approval, status)
+        }
     };
-    let approval = expire(context, namespace, approval, why).await?;
-    let status = counted(&approval, Timestamp::now());
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
@@ -109,6 +119,16 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
             (Reason::Expired, format!("{why}: the call is not made"))
         }
     };
+    recorded(approval, verdict, (reason, message), now)
+}
+
+/// The status of an Approval of which this has come.
+fn recorded(
+    approval: &Approval,
+    verdict: ApprovalVerdict,
+    (reason, message): (Reason, String),
+    now: Timestamp,
+) -> ApprovalStatus {
     let standing = approval.status.clone().unwrap_or_default();
     let seen = Health::Ready(reason, message).observations();
     let at = Time(whole_seconds(now));

@@ -145,16 +145,16 @@ pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timest
     })
 }
 
-/// The mark of an Approval that is still open, and that nobody need decide on any more.
+/// The mark of an Approval of which nothing has come yet, and that nobody need decide on any more.
 pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<Mark> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
-    is_open(approval).then_some(Mark::Withdraw { name, uid, why })
+    is_unsettled(approval).then_some(Mark::Withdraw { name, uid, why })
 }
 
-/// Whether nobody has decided on an Approval, and somebody may.
-pub fn is_open(approval: &Approval) -> bool {
+/// Whether nothing counts yet of an Approval, be it decided or not.
+pub fn is_unsettled(approval: &Approval) -> bool {
     let counts = approval.status.as_ref().is_some_and(|status| status.counted.is_some());
-    approval.spec.decision.is_none() && !counts && approval.metadata.deletion_timestamp.is_none()
+    !counts && approval.metadata.deletion_timestamp.is_none()
 }
 
 /// Whether an Approval that counts as expired was withdrawn before its time: it says nothing of the call.

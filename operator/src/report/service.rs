@@ -139,7 +139,9 @@ impl Service {
         let (Some(call), Some(hold), Some(_)) = (call, &report.hold, rests_in(report)) else { return Ok(()) };
         ask(&self.context, job, call, hold).await.map_err(|unasked| match unasked {
             Unasked::Invalid(message) => Refusal::Invalid(message),
-            Unasked::Api(error) => Refusal::Unavailable(format!("people cannot be asked now: {error}")),
+            Unasked::Unenforced(_) | Unasked::Api(_) => {
+                Refusal::Unavailable(format!("people cannot be asked now: {unasked}"))
+            }
         })
     }
 

@@ -147,11 +147,13 @@ fn a_decision_counts_that_is_seen_in_time() {
 #[test]
 fn what_is_withdrawn_is_told_from_what_expired() {
     let withdrawn = withdrawn(supervisor());
-    assert!(is_withdrawn(&withdrawn) && !is_open(&withdrawn));
+    assert!(is_withdrawn(&withdrawn) && !is_unsettled(&withdrawn));
     let mut expired = withdrawn.clone();
     expired.spec.expires_at.0 = at(1);
     assert!(!is_withdrawn(&expired));
     assert!(!is_withdrawn(&counted(supervisor(), NO)) && !is_withdrawn(&supervisor()));
-    assert!(is_open(&supervisor()) && !is_open(&decided(supervisor(), YES)));
-    assert_eq!(withdrawal(&decided(supervisor(), NO), "over"), None);
+    assert_eq!(withdrawal(&counted(supervisor(), NO), "over"), None);
+    for approval in [supervisor(), decided(supervisor(), YES)] {
+        assert!(withdrawal(&approval, "over").is_some(), "nothing has come of it");
+    }
 }

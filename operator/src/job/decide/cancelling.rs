@@ -53,10 +53,19 @@ fn is_unheard(facts: &Facts, pod: &WorkerPod) -> bool {
 
 /// The end of a Job without a worker.
 fn end(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> End {
-    let lost = recorded.filter(|_| !rests(facts)).and_then(|recorded| lost_once(facts, recorded, pod));
+    let lost = recorded
+        .filter(|_| !rests(facts))
+        .and_then(|recorded| lost_once(facts, recorded, pod).map(|lost| (recorded, lost)));
     let message = match lost {
         None => "The Job was cancelled.".to_owned(),
-        Some(lost) => {
+        // Most have not even begun: the pod was waiting for a node, or for its image.
+        Some((recorded, _)) if facts.status.phase == Some(Phase::Starting) => {
+            let (pod, number, log) = (&recorded.pod, recorded.number, log_of(facts.status));
+            format!(
+                "The Job was cancelled before the worker of attempt {number} had reported; where its pod {pod} ran at all, {log} says what it did"
+            )
+        }
+        Some((_, lost)) => {
             let (how, log) = (lost.message, log_of(facts.status));
             format!("The Job was cancelled; {how}: a call of a tool may have been under way, and {log} says which")
         }

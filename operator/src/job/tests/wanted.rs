@@ -79,6 +79,8 @@ async fn the_pod_of_a_worker_that_has_not_reported_is_deleted_first() {
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("status {JOB}")]);
     assert_cancelled(&api);
+    let message = status(&api)["outcome"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("before the worker of attempt 1 had reported"), "{message}");
 }
 
 #[tokio::test]
@@ -112,7 +114,7 @@ async fn a_worker_that_does_not_end_is_deleted_and_what_it_did_is_not_known() {
 }
 
 #[tokio::test]
-async fn approvals_of_a_cancelled_job_are_withdrawn_and_a_decision_stays() {
+async fn approvals_of_a_cancelled_job_are_withdrawn_and_what_was_decided_is_told_to_be_late() {
     let api = waiting();
     let (supervisor, finance) = (open("supervisor"), open("finance"));
     put(&api, &supervisor);
@@ -122,17 +124,26 @@ async fn approvals_of_a_cancelled_job_are_withdrawn_and_a_decision_stays() {
     assert_eq!(api.writes(), [format!("status {JOB}")], "the decision of the other one does not matter any more");
     assert_cancelled(&api);
     look(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("replace {}", path(&supervisor)), format!("status {}", path(&supervisor))]);
+    let written = ["replace", "status"].map(|verb| format!("{verb} {}", path(&supervisor)));
+    let mut writes = api.writes();
+    writes.sort();
+    assert_eq!(writes, [written[0].clone(), format!("status {}", path(&finance)), written[1].clone()]);
     let withdrawn = api.get(&path(&supervisor));
     assert_eq!(withdrawn["spec"]["decision"]["verdict"], "Expired");
     assert_eq!(withdrawn["spec"]["decision"]["reason"], "the Job was cancelled");
-    assert_eq!(api.get(&path(&finance))["spec"]["decision"]["by"], "jane@acme.io");
+    let late = api.get(&path(&finance));
+    assert_eq!(
+        (&late["spec"]["decision"]["by"], &late["status"]["counted"]["verdict"]),
+        (&json!("jane@acme.io"), &json!("Expired"))
+    );
+    let said = late["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert_eq!(said, "the Job was cancelled: what jane@acme.io decided came too late, and the call is not made");
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }
 
 #[tokio::test]
-async fn an_approval_that_is_decided_meanwhile_is_left_as_it_is() {
+async fn an_approval_that_is_decided_meanwhile_keeps_its_decision() {
     let api = waiting();
     let supervisor = open("supervisor");
     put(&api, &supervisor);
@@ -142,7 +153,7 @@ async fn an_approval_that_is_decided_meanwhile_is_left_as_it_is() {
     put(&api, &decided(supervisor.clone(), ApprovalVerdict::Approve));
     api.writes();
     reconcile(serde_json::from_value(api.get(JOB)).unwrap(), context, Arc::default()).await.unwrap();
-    assert_eq!(api.writes(), [""; 0]);
+    assert_eq!(api.writes(), [format!("status {}", path(&supervisor))]);
 }
 
 #[tokio::test]

@@ -221,6 +221,21 @@ async fn as_long_as_nothing_checks_decisions_nobody_is_asked() {
 }
 
 #[tokio::test]
+async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_is_told_to_come_again() {
+    let api = starting();
+    api.guard();
+    api.enforces(false);
+    let router = endpoint(&api).await;
+    let body = serde_json::to_string(&held()).unwrap();
+    let (status, answer) = post(&router, body.clone()).await;
+    assert_eq!((status, answer.to_string().contains("does not enforce the admission policy approvals")), (503, true));
+    assert_eq!(api.writes(), [""; 0]);
+    api.enforces(true);
+    assert_eq!(post(&router, body).await, acked(7));
+    assert_eq!(api.writes().len(), 3);
+}
+
+#[tokio::test]
 async fn arguments_that_are_not_those_of_the_call_are_refused() {
     let api = starting();
     api.guard();
