@@ -13,6 +13,8 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessR
 use kube::api::{ListParams, PostParams};
 use kube::config::KubeConfigOptions;
 use kube::{Api, Client, Config};
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
 use std::time::Duration;
 
 /// How many objects are asked for at once.
@@ -150,23 +152,33 @@ impl Cluster {
     }
 }
 
+/// The objects that are to be kept, a page after the other.
+///
+/// # Errors
+/// If they may not be listed.
+pub async fn every<K>(api: &Api<K>, params: ListParams, mut keep: impl FnMut(&K) -> bool) -> kube::Result<Vec<K>>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let (mut kept, mut params) = (Vec::new(), params.limit(PAGE));
+    loop {
+        let page = api.list(&params).await?;
+        kept.extend(page.items.into_iter().filter(&mut keep));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params.continue_token = Some(token),
+            None => return Ok(kept),
+        }
+    }
+}
+
 impl Cluster {
-    /// The Approvals of the namespace that are to be kept, a page after the other. Whose an Approval is, its spec says: its
-    /// labels may be changed by whoever may patch it.
+    /// The Approvals of the namespace that are to be kept. Whose an Approval is, its spec says: its labels may be changed by
+    /// whoever may patch it.
     ///
     /// # Errors
     /// If they may not be listed.
-    pub async fn approvals(&self, mut keep: impl FnMut(&Approval) -> bool) -> kube::Result<Vec<Approval>> {
-        let api = Api::<Approval>::namespaced(self.client.clone(), &self.namespace);
-        let (mut kept, mut params) = (Vec::new(), ListParams::default().limit(PAGE));
-        loop {
-            let page = api.list(&params).await?;
-            kept.extend(page.items.into_iter().filter(&mut keep));
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => params.continue_token = Some(token),
-                None => return Ok(kept),
-            }
-        }
+    pub async fn approvals(&self, keep: impl FnMut(&Approval) -> bool) -> kube::Result<Vec<Approval>> {
+        every(&Api::namespaced(self.client.clone(), &self.namespace), ListParams::default(), keep).await
     }
 
     /// What went wrong on the way to the API server, or there.

@@ -20,6 +20,8 @@ pub enum ConditionType {
     McpAvailable,
     /// Whether all of the Skill holds as it is written, for a Job; present where it does not.
     SkillAsWritten,
+    /// Whether a Job rests until a person has decided or answered. Present only while true.
+    AwaitingPeople,
     /// Whether every reply has found its question, for a Job; present where one has not.
     RepliesTaken,
     /// Whether the last pod's end was reported, or only read from its termination message.

@@ -58,6 +58,9 @@ pub struct CancelArgs {
     /// For how long that is waited for, such as 30s or 5m
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait")]
     pub timeout: Option<Duration>,
+    /// Print the Jobs for programs
+    #[arg(short, long, value_enum)]
+    pub output: Option<ObjectOutput>,
     /// Which cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
@@ -97,6 +100,9 @@ pub struct TreeArgs {
     /// A Skill, or a Job
     #[arg(value_name = "SKILL|JOB", value_parser = super::name)]
     pub name: Option<String>,
+    /// Print what is in it for programs
+    #[arg(short, long, value_enum)]
+    pub output: Option<ObjectOutput>,
     /// Which cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,

@@ -2,7 +2,7 @@
 
 use super::point::{Kind, Named};
 use crate::args::{ClusterArgs, Started};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, every};
 use crate::run::memory;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use k8s_openapi::NamespaceResourceScope;
@@ -99,7 +99,7 @@ where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
     let api = Api::<K>::namespaced(cluster.client.clone(), &cluster.namespace);
-    api.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default()
+    every(&api, ListParams::default(), |_| true).await.unwrap_or_default()
 }
 
 fn named<K: Resource>(objects: &[K]) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use super::way::Way;
-use super::{rest, wait};
+use super::{rest, show, wait};
 use crate::args::{CancelArgs, Goal};
 use crate::exit::{Exit, Faults, Trouble};
 use crate::{output, plain, terminal};
@@ -25,15 +25,7 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
         return Err(Trouble::usage("there is no terminal at which you could be asked: --yes cancels without"));
     }
     let desk = Desk::open(way).await?;
-    let mut faults = Faults::default();
-    let mut jobs: Vec<Job> = Vec::new();
-    for name in &args.jobs {
-        let found = faults.sift(desk.job(name).await);
-        jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
-    }
-    if faults.are_there() {
-        return Err(faults.told());
-    }
+    let mut jobs = named(args, &desk).await?;
     let mut exit = Exit::Good;
     for job in jobs.iter().filter(|job| rest::has_ended(job)) {
         plain::say(&format!("The Job {} has ended already: {}", job.name_any(), rest::line(job)));
@@ -55,30 +47,59 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
             return Err(Trouble::failed("nothing was cancelled"));
         }
     }
-    let mut waited_for = under_way;
+    let mut cancelled = under_way;
     for job in open {
-        match cancelled(&desk, &job).await {
-            Ok(()) => {
-                output::print(&format!("skilljob.bloomery.dev/{} is being cancelled\n", job.name_any()))?;
-                waited_for.push(job);
+        match cancel(&desk, &job).await {
+            Ok(job) => {
+                said(args, &job, "is being cancelled")?;
+                cancelled.push(job);
             }
             Err(trouble) => exit = worse(exit, told(&trouble)),
         }
     }
     if args.wait {
-        for job in &waited_for {
+        for job in &mut cancelled {
             let end = match wait::until(&desk, job, Some(Goal::Ended), args.timeout).await {
                 Ok(rested) => {
-                    let line = format!("skilljob.bloomery.dev/{} {}\n", job.name_any(), rest::line(&rested));
-                    output::print(&line)?;
-                    ended(&rested)
+                    said(args, &rested, &rest::line(&rested))?;
+                    *job = rested;
+                    ended(job)
                 }
                 Err(trouble) => told(&trouble),
             };
             exit = worse(exit, end);
         }
     }
+    for_programs(args, &cancelled)?;
     Ok(exit)
+}
+
+/// The Jobs, each once.
+async fn named(args: &CancelArgs, desk: &Desk) -> Result<Vec<Job>, Trouble> {
+    let mut faults = Faults::default();
+    let mut jobs: Vec<Job> = Vec::new();
+    for name in &args.jobs {
+        let found = faults.sift(desk.job(name).await);
+        jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
+    }
+    if faults.are_there() { Err(faults.told()) } else { Ok(jobs) }
+}
+
+/// Prints the Jobs that are being cancelled, where programs are to read them.
+fn for_programs(args: &CancelArgs, jobs: &[Job]) -> Result<(), Trouble> {
+    match (args.output, jobs) {
+        (None, _) | (_, []) => Ok(()),
+        (Some(form), [job]) => output::print(&show::object(job, form)?),
+        (Some(form), jobs) => output::print(&show::list(&jobs.iter().map(show::item).collect::<Vec<_>>(), form)?),
+    }
+}
+
+/// Says what becomes of a Job, where that is for people.
+fn said(args: &CancelArgs, job: &Job, what: &str) -> Result<(), Trouble> {
+    match args.output {
+        Some(_) => Ok(()),
+        None => output::print(&format!("skilljob.bloomery.dev/{} {what}\n", job.name_any())),
+    }
 }
 
 /// Says what is wrong with one Job, which keeps nothing from the others.
@@ -97,10 +118,10 @@ fn shown(jobs: &[Job]) -> String {
     format!("{jobs}{MEANS}\n")
 }
 
-async fn cancelled(desk: &Desk, job: &Job) -> Result<(), Trouble> {
+async fn cancel(desk: &Desk, job: &Job) -> Result<Job, Trouble> {
     let name = job.name_any();
     match desk.change(job, json!({ "spec": { "cancel": true } }), false).await {
-        Ok(_) => Ok(()),
+        Ok(job) => Ok(job),
         Err(kube::Error::Api(status)) if status.code == 409 => Err(super::desk::gone(&name)),
         Err(error) => Err(desk.unchanged(&name, &format!("cancelling {name}"), &error).await),
     }

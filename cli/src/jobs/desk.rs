@@ -2,7 +2,7 @@
 
 use super::rest;
 use super::way::Way;
-use crate::cluster::{Cluster, Right};
+use crate::cluster::{Cluster, Right, every};
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, Job};
@@ -50,8 +50,8 @@ impl Desk {
     pub async fn jobs(&self, of_all: bool) -> Result<Vec<Job>, Trouble> {
         let all = || Api::all(self.cluster.client.clone());
         let jobs = if of_all { all() } else { self.jobs.clone() };
-        match jobs.list(&ListParams::default()).await {
-            Ok(list) => Ok(list.items.into_iter().map(shown).collect()),
+        match every(&jobs, ListParams::default(), |_| true).await {
+            Ok(jobs) => Ok(jobs.into_iter().map(shown).collect()),
             Err(error) => Err(self.unreadable(&error, "list").await),
         }
     }

@@ -5,7 +5,7 @@ mod build;
 use super::desk::Desk;
 use super::{logs, watch};
 use crate::args::EventsArgs;
-use crate::cluster::Right;
+use crate::cluster::{Right, every};
 use crate::exit::{Exit, Trouble};
 use crate::plain;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
@@ -63,8 +63,8 @@ pub(super) async fn read(desk: &Desk, job: &Job, args: &EventsArgs) -> Result<Ex
 async fn template(desk: &Desk, image: Option<String>) -> Result<Template, Trouble> {
     let api: Api<Pod> = Api::namespaced(desk.cluster.client.clone(), &desk.cluster.namespace);
     let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));
-    let pods = match api.list(&workers).await {
-        Ok(pods) => pods.items,
+    let pods = match every(&api, workers, |_| true).await {
+        Ok(pods) => pods,
         Err(error) if image.is_none() => {
             let doing = "looking for a worker pod, whose image the reader would have (or name it with --image),";
             return Err(desk.cluster.refused(doing, &error, vec![Right::on_pods("list", "pods")]).await);

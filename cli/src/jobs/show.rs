@@ -36,7 +36,7 @@ async fn all(desk: &Desk, args: &GetArgs) -> Result<Exit, Trouble> {
         plain::note(&format!("there are no Jobs{of} in {place}"));
     }
     let text = match args.output {
-        Some(form) => list(&jobs, form)?,
+        Some(form) => list(&jobs.iter().map(item).collect::<Vec<_>>(), form)?,
         None if jobs.is_empty() => String::new(),
         None => rows(&jobs, args.all_namespaces, Timestamp::now()),
     };
@@ -80,14 +80,24 @@ pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Trouble> {
     text.map_err(Trouble::failed)
 }
 
-fn list(jobs: &[Job], form: ObjectOutput) -> Result<String, Trouble> {
-    let all = || json!({ "apiVersion": "v1", "kind": "List", "items": jobs });
+/// Several objects, for programs: each with the name that kubectl has for it.
+///
+/// # Errors
+/// If they cannot be written in that form.
+pub(super) fn list(objects: &[(String, serde_json::Value)], form: ObjectOutput) -> Result<String, Trouble> {
+    let items = || objects.iter().map(|(_, object)| object).collect::<Vec<_>>();
+    let all = || json!({ "apiVersion": "v1", "kind": "List", "items": items() });
     let text = match form {
-        ObjectOutput::Name => Ok(jobs.iter().map(name).collect()),
+        ObjectOutput::Name => Ok(objects.iter().map(|(name, _)| name.as_str()).collect()),
         ObjectOutput::Json => output::json(&all()),
         ObjectOutput::Yaml => output::yaml(&all()),
     };
     text.map_err(Trouble::failed)
+}
+
+/// A Job as one object of several.
+pub(super) fn item(job: &Job) -> (String, serde_json::Value) {
+    (name(job), json!(job))
 }
 
 fn name(job: &Job) -> String {

@@ -2,9 +2,9 @@
 
 use super::desk::Desk;
 use super::way::Way;
-use super::{page, rest};
+use super::{page, rest, show};
 use crate::args::TreeArgs;
-use crate::cluster::Right;
+use crate::cluster::{Right, every};
 use crate::exit::{Exit, Trouble};
 use crate::{output, plain};
 use bloomery_crds::conditions::{self, ConditionType};
@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -26,6 +27,18 @@ struct Grove {
     jobs: Vec<Job>,
     approvals: Vec<Approval>,
     pods: Vec<Pod>,
+}
+
+impl Grove {
+    fn approvals_of(&self, job: &Job) -> impl Iterator<Item = &Approval> {
+        let uid = job.uid().unwrap_or_default();
+        self.approvals.iter().filter(move |approval| approval.spec.job_uid == uid)
+    }
+
+    fn pods_of(&self, job: &Job) -> impl Iterator<Item = &Pod> {
+        let uid = job.uid().unwrap_or_default();
+        self.pods.iter().filter(move |pod| pod.owner_references().iter().any(|owner| owner.uid == uid))
+    }
 }
 
 /// A line, with those below it.
@@ -46,24 +59,43 @@ pub(super) async fn run(args: &TreeArgs, way: &Way<'_>) -> Result<Exit, Trouble>
     if skills.is_empty() {
         plain::note(&format!("there are no Skills and no Jobs in {}", desk.cluster.namespace));
     }
-    output::print(&text(&skills, &grove, Timestamp::now())).map(|()| Exit::Good)
+    let text = match args.output {
+        Some(form) => show::list(&objects(&skills, &grove), form)?,
+        None => text(&skills, &grove, Timestamp::now()),
+    };
+    output::print(&text).map(|()| Exit::Good)
+}
+
+/// All objects of the tree in its order, as kubectl names them.
+fn objects(skills: &[(String, Vec<&Job>)], grove: &Grove) -> Vec<(String, Value)> {
+    let mut objects = Vec::new();
+    for (name, jobs) in skills {
+        let skill = grove.skills.iter().find(|skill| skill.name_any() == *name);
+        objects.extend(skill.map(|skill| (format!("skill.bloomery.dev/{name}\n"), json!(skill))));
+        for job in jobs {
+            objects.push(show::item(job));
+            let approval = |one: &Approval| (format!("approval.bloomery.dev/{}\n", one.name_any()), json!(one));
+            objects.extend(grove.approvals_of(job).map(approval));
+            objects.extend(grove.pods_of(job).map(|pod| (format!("pod/{}\n", pod.name_any()), json!(pod))));
+        }
+    }
+    objects
 }
 
 /// Reads all there is. What may not be read is told, and hides nothing else; without Jobs there is no tree.
 async fn grown(desk: &Desk) -> Result<Grove, Trouble> {
     let jobs = desk.jobs(false).await?;
     let (client, namespace) = (&desk.cluster.client, &desk.cluster.namespace);
-    let all = ListParams::default();
     let ours = |resource| Right { group: GROUP, verb: "list", resource, name: None };
-    let skills = Api::<Skill>::namespaced(client.clone(), namespace).list(&all).await;
+    let skills = every(&Api::<Skill>::namespaced(client.clone(), namespace), ListParams::default(), |_| true).await;
     let approvals = desk.cluster.approvals(|_| true).await;
     let of_jobs = ListParams::default().labels(LABEL_JOB);
-    let pods = Api::<Pod>::namespaced(client.clone(), namespace).list(&of_jobs).await;
+    let pods = every(&Api::<Pod>::namespaced(client.clone(), namespace), of_jobs, |_| true).await;
     Ok(Grove {
-        skills: seen(desk, "Skills", ours("skills"), skills.map(|list| list.items)).await,
+        skills: seen(desk, "Skills", ours("skills"), skills).await,
         jobs,
         approvals: seen(desk, "Approvals", ours("approvals"), approvals).await,
-        pods: seen(desk, "pods", Right::on_pods("list", "pods"), pods.map(|list| list.items)).await,
+        pods: seen(desk, "pods", Right::on_pods("list", "pods"), pods).await,
     })
 }
 
@@ -132,7 +164,7 @@ fn standing(skill: &Skill) -> String {
 }
 
 fn of_job(job: &Job, grove: &Grove, now: Timestamp) -> Branch {
-    let (name, uid) = (job.name_any(), job.uid().unwrap_or_default());
+    let name = job.name_any();
     let age = page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now);
     let outcome =
         job.status.as_ref().and_then(|status| status.outcome.as_ref()).map(|outcome| outcome.code.to_string());
@@ -140,12 +172,12 @@ fn of_job(job: &Job, grove: &Grove, now: Timestamp) -> Branch {
     let outcome = outcome.filter(|code| *code != phase).map(|code| format!(", {code}")).unwrap_or_default();
     let questions = rest::questions(job).iter();
     let questions = questions.map(|question| leaf(format!("Question {}  {}", question.id, question.text)));
-    let approvals = grove.approvals.iter().filter(|approval| approval.spec.job_uid == uid).map(of_approval);
-    let own = |pod: &&Pod| pod.owner_references().iter().any(|owner| owner.uid == uid);
-    let pods = grove.pods.iter().filter(own).map(of_pod);
     Branch {
         line: format!("Job {name}  {phase}{outcome}  {age}"),
-        below: questions.chain(approvals).chain(pods).collect(),
+        below: questions
+            .chain(grove.approvals_of(job).map(of_approval))
+            .chain(grove.pods_of(job).map(of_pod))
+            .collect(),
     }
 }
 
@@ -176,8 +208,8 @@ fn leaf(line: String) -> Branch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::ObjectOutput;
     use crate::jobs::fixtures::{asks, holds, now};
-    use serde_json::json;
 
     fn grove() -> Grove {
         let mut other = asks();
@@ -226,6 +258,17 @@ mod tests {
     fn a_namespace_is_a_tree() {
         let grove = grove();
         insta::assert_snapshot!(text(&wanted(&grove, None).unwrap(), &grove, now()));
+    }
+
+    #[test]
+    fn programs_get_all_of_it_in_its_order() {
+        let grove = grove();
+        let of = |form| show::list(&objects(&wanted(&grove, None).unwrap(), &grove), form).unwrap();
+        insta::assert_snapshot!(of(ObjectOutput::Name));
+        let list: Value = serde_json::from_str(&of(ObjectOutput::Json)).unwrap();
+        let kinds: Vec<&str> =
+            list["items"].as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
+        assert_eq!((list["kind"].as_str(), kinds.len()), (Some("List"), of(ObjectOutput::Name).lines().count()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use bloomery_e2e::harness::machine::{self, Process};
 use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, operator, refund_of, story};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, EvictParams, ListParams};
 
 use crate::memory;
 
@@ -48,6 +48,23 @@ async fn a_pod_deleted_while_the_model_thinks_loses_nothing() {
         tenant.remove::<Pod>(&job.pod(1).await.name_any()).await;
         goes_on_in_attempt_two(&shop, &job).await;
         begins_with(&written(tenant, &job).await, &before);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pod_that_is_evicted_parks_and_its_job_goes_on() {
+    story(async |tenant| {
+        let (shop, job) = thinking(tenant).await;
+        let before = written(tenant, &job).await;
+        let evicted = tenant.api::<Pod>().evict(&job.pod(1).await.name_any(), &EvictParams::default()).await;
+        evicted.expect("the eviction is accepted");
+        goes_on_in_attempt_two(&shop, &job).await;
+        begins_with(&written(tenant, &job).await, &before);
+        if cluster::is_local_or_says("the volume") {
+            let log = memory::log(&machine::memory(tenant).await.join("cs-tier-1"), &job.uid);
+            assert!(log.iter().any(|line| line.contains(r#""type":"parked""#)), "it parked: {log:#?}");
+        }
     })
     .await;
 }

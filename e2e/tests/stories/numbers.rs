@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use bloomery_crds::outcome::Phase;
+use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::Job;
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{
-    Cluster, JobHandle, Shop, Tenant, Turn, audit, call, cluster, conversation, eventually, figure, operator, story,
-    supervised,
+    Cluster, JobHandle, Shop, Tenant, Turn, audit, call, cluster, conversation, eventually, figure, operator,
+    refund_of, story, supervised,
 };
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
@@ -30,6 +30,9 @@ const EACH_KIB: f64 = 6.0;
 
 /// How long nothing is written while they wait.
 const QUIET: Duration = Duration::from_mins(1);
+
+/// How long the end of a cancelled Job may take.
+const CANCELLED: Duration = Duration::from_secs(10);
 
 /// Objects that are written at once.
 const AT_ONCE: usize = 16;
@@ -122,6 +125,38 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn ms(time: Duration) -> String {
     format!("{} ms", time.as_millis())
+}
+
+#[tokio::test]
+#[ignore = "a number, for a quiet machine: make bench-cluster"]
+async fn a_cancelled_job_has_ended_within_ten_seconds() {
+    let _alone = operator::alone().await;
+    story(async |tenant| {
+        let orders = ["HOLD-7", "A-17", "A-443"];
+        let refunds = [refund_of(orders[0]), refund_of(orders[1]).hold(3, "thinking"), dear(orders[2])];
+        let shop = tenant.shop(&refunds).await;
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let [calls, thinks, waits] = orders.map(|order| (order.to_lowercase(), format!("Refund order {order}")));
+        let calls = tenant.job(&calls.0).goal(&calls.1).await;
+        shop.ledger.until_refunded(orders[0]).await;
+        let thinks = tenant.job(&thinks.0).goal(&thinks.1).await;
+        shop.model.until_held("thinking").await;
+        let waits = tenant.job(&waits.0).goal(&waits.1).await;
+        held(tenant, &waits).await;
+        let queued = tenant.job("queued").of("not-there").await;
+        queued.waits_for("SkillNotFound", &[]).await;
+        for (what, job) in
+            [("within a call", calls), ("while its model thinks", thinks), ("parked", waits), ("queued", queued)]
+        {
+            let from = Timestamp::now();
+            job.cancel().await;
+            job.ended(OutcomeCode::Cancelled).await;
+            let took = since(from, Timestamp::now());
+            figure(&format!("from a cancel to the end, {what} (at most 10 s)"), ms(took));
+            assert!(took <= CANCELLED, "{what} it took {}", ms(took));
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

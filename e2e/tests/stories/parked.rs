@@ -59,6 +59,26 @@ async fn a_skill_deleted_while_its_job_waits_ends_it_and_nobody_decides_in_vain(
 }
 
 #[tokio::test]
+async fn a_skill_changed_while_its_job_waits_changes_nothing_for_it() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        let shop = tenant.shop(&[dear(ORDER)]).await;
+        let skill = tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let first = skill.ready().await.revision.expect("a Skill that is ready has a revision");
+        let job = tenant.job("dear").goal(&format!("Refund order {ORDER}")).await;
+        let approval = held(tenant, &job).await;
+        tenant.skill_of("cs-tier-1", supervised()).with_orders().blocking("process_refund").await;
+        skill.until("another revision", |status| status.revision.as_ref().is_some_and(|it| *it != first)).await;
+        approved(tenant, &approval).await;
+        assert_eq!(job.succeeded().await.skill_revision, Some(first));
+        shop.refunded_once(ORDER).await;
+        was_asked_once(&shop, &job).await;
+        shop.model.found_no_fault().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_key_rotated_while_a_job_waits_is_the_one_it_goes_on_with() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {

@@ -179,7 +179,7 @@ fn rests_as_told(standing: &JobStatus, message: &TerminationMessage, stamp: &Sta
     let mut seen = at_work(&status).observations();
     seen.push(report_lost(&status, &lost));
     seen.extend(told(&status));
-    with_conditions(status, &seen, stamp)
+    with_conditions(status, seen, stamp)
 }
 
 /// The Job ended, and no report told it.
@@ -202,7 +202,7 @@ pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, s
     status.completion_time = Some(stamp.now.clone());
     // Whatever it was, nobody need do it any more.
     status.waiting_for = None;
-    with_conditions(status, &seen, stamp)
+    with_conditions(status, seen, stamp)
 }
 
 /// Takes over what a termination message knows, where it knows more.
@@ -246,13 +246,14 @@ fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
 fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
     let mut seen = health.observations();
     seen.extend(told(&status));
-    with_conditions(status, &seen, stamp)
+    with_conditions(status, seen, stamp)
 }
 
-/// Puts conditions into a status; those of ours that are not among them go.
-pub fn with_conditions(mut status: JobStatus, seen: &[Observation], stamp: &Stamp) -> JobStatus {
+/// Puts conditions into a status, with the one that follows of its phase; those of ours that are not among them go.
+pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &Stamp) -> JobStatus {
+    seen.extend(status.phase.and_then(words::of_rest));
     status.observed_generation = stamp.generation;
-    status.conditions = conditions::merge(&status.conditions, seen, stamp.generation, &stamp.now);
+    status.conditions = conditions::merge(&status.conditions, &seen, stamp.generation, &stamp.now);
     status
 }
 

@@ -114,7 +114,7 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     let health = of_standing(standing, report).unwrap_or_else(|| waiting.map_or_else(|| at_work(&status), of_waiting));
     let mut seen = health.observations();
     seen.extend(told);
-    with_conditions(status, &seen, stamp)
+    with_conditions(status, seen, stamp)
 }
 
 /// The phase in which the Job rests until people have spoken, where it does: its worker parked with a call that is held or

@@ -67,8 +67,9 @@ pub struct JobStatus {
     /// When the Job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
-    /// `Ready`, `Reconciling` or `Stalled`; `Reported` where a report was lost, `SkillAsWritten` where a rule of the Skill
-    /// does not hold as it is written, `RepliesTaken` where a reply names no open question.
+    /// `Ready`, `Reconciling` or `Stalled`; `AwaitingPeople` while the Job rests until a person has spoken; `Reported` where
+    /// a report was lost, `SkillAsWritten` where a rule of the Skill does not hold as it is written, `RepliesTaken` where a
+    /// reply names no open question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,

@@ -30,6 +30,17 @@ pub fn at_work(status: &JobStatus) -> Health {
     Health::Reconciling(reason, message)
 }
 
+/// That a person is needed, where the Job rests until one has spoken: `kubectl wait --for=condition=AwaitingPeople`. What
+/// about is told by `Ready`.
+pub(super) fn of_rest(phase: Phase) -> Option<Observation> {
+    let (reason, message) = match phase {
+        Phase::AwaitingApproval => (Reason::AwaitingApproval, "a person has to decide"),
+        Phase::AwaitingReply => (Reason::AwaitingReply, "a person has to answer"),
+        _ => return None,
+    };
+    Some(Observation::holds(ConditionType::AwaitingPeople, reason, message))
+}
+
 /// What is said of a Job that has ended.
 pub fn of_outcome(outcome: &Outcome) -> Health {
     let message = format!("{}: {}", outcome.code, outcome.message);
@@ -84,7 +95,9 @@ fn asked(status: &JobStatus) -> String {
         )),
         refused.as_ref().map(|refused| format!("the last reply was not taken: {refused}")),
         (!others.is_empty()).then(|| format!("also open: {}", others.join(", "))),
-        (!choices.is_empty()).then(|| format!("the choices are: {}", choices.join(", "))),
+        (!choices.is_empty()).then(|| {
+            format!("the choices are: {}", choices.iter().map(|choice| quoted(choice)).collect::<Vec<_>>().join(", "))
+        }),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
