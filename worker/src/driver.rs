@@ -4,6 +4,7 @@
 
 mod act;
 mod called;
+mod chores;
 mod clients;
 mod decided;
 mod journal;
@@ -167,7 +168,10 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// # Errors
     /// If the log cannot be written. The epoch is over then: what was not durable has not happened.
     pub async fn run(&mut self) -> Result<Exit, log::Error> {
-        match self.drive().await {
+        let done = self.drive().await;
+        // Whatever went wrong, what is durable is told.
+        self.journal.close();
+        match done {
             Err(superseded @ log::Error::Superseded { .. }) => {
                 tracing::warn!("{superseded}");
                 Ok(Exit::Superseded)
@@ -199,14 +203,19 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     async fn drive(&mut self) -> Result<Exit, log::Error> {
         self.await_resources().await?;
         self.look_at_tools().await?;
+        let mut is_deciding = false;
         loop {
-            // A signal that came while the log was written is heard before anything is begun.
-            tokio::task::yield_now().await;
-            self.obey()?;
-            self.hear()?;
+            // What the engine decides takes no time in which anything could happen.
+            if !std::mem::take(&mut is_deciding) {
+                // A signal that came while the log was written is heard before anything is begun.
+                tokio::task::yield_now().await;
+                self.obey()?;
+                self.hear()?;
+            }
             let Self { conversation, journal, world } = self;
             let done = match step::next(conversation) {
                 Step::Record(events) => {
+                    is_deciding = true;
                     selection::remember(&events, conversation, world.recent, journal.files());
                     Ok(journal.append_all(events)?)
                 }

@@ -68,6 +68,19 @@ impl<F: Files> Log<F> {
         Ok(())
     }
 
+    /// Does what can wait until there is nothing else to do; see [`Store::tidy`].
+    pub fn tidy(&self) {
+        if !self.over {
+            self.store.tidy(self.durable + 1);
+        }
+    }
+
+    /// Leaves nothing but segments behind; nothing is added any more.
+    pub fn close(&mut self) {
+        self.over = true;
+        self.store.close();
+    }
+
     /// Where the log stands, with what is not durable yet.
     pub fn position(&self) -> LogPosition {
         self.chain.position(&self.store.path())

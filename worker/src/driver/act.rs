@@ -4,6 +4,7 @@
 //! long as it is performed.
 
 use super::called::{self, Called};
+use super::chores::beside;
 use super::wait::{self, Waited};
 use super::{Journal, Model, Tools, Unlisted, World};
 use super::{results, selection};
@@ -13,7 +14,7 @@ use crate::stop::Why;
 use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
-use bloomery_crds::v1alpha1::Stage;
+use bloomery_crds::v1alpha1::{LogPosition, Stage};
 use bloomery_engine::conversation::fix_catalogue;
 use bloomery_engine::event::Directive;
 use bloomery_engine::line::Entry;
@@ -68,9 +69,8 @@ pub(super) fn durable<M, T, F: Files>(
     journal: &mut Journal<F>,
     world: &World<'_, M, T>,
 ) -> Result<(), Error> {
-    let before = project(conversation, journal.position());
     journal.sync()?;
-    world.audience.tell(before);
+    world.audience.tell(project(conversation, journal.position()));
     Ok(())
 }
 
@@ -139,15 +139,19 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             Waited::GivenUp(event) => return self.journal.append(event).map(|entry| vec![entry]),
             Waited::Over(()) => {}
         }
-        let requested = self.durably_begin(Event::ModelRequested { reserve: request.reserve, stage: request.stage })?;
+        let reserve = request.reserve;
+        let (requested, before) = self.durably_begin(Event::ModelRequested { reserve, stage: request.stage })?;
         let (asked, remaining) = (Instant::now(), self.remaining());
         let tell = |what| audience.waiting(Some(what));
         let waits = Waits::new(&tell);
-        let event = tokio::select! {
-            // Its reserve counts as spent, and another attempt asks again.
-            _ = stop.wait() => None,
-            event = model.complete(&request, remaining, &waits) => Some(event),
+        let answer = async {
+            tokio::select! {
+                // Its reserve counts as spent, and another attempt asks again.
+                _ = stop.wait() => None,
+                event = model.complete(&request, remaining, &waits) => Some(event),
+            }
         };
+        let event = beside(answer, || self.told(before)).await;
         audience.waiting(None);
         let worked = asked.elapsed().saturating_sub(waits.idle());
         self.journal.waited(waits.idle());
@@ -162,9 +166,19 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         Ok(entries)
     }
 
-    async fn run_reads(mut self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
-        self.durable()?;
-        let World { stop, patience, core, .. } = *self.world;
+    async fn run_reads(self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
+        let before = self.journal.position();
+        self.journal.commit()?;
+        let outcomes = beside(self.read(calls), || self.told(before)).await;
+        let outcomes = outcomes.into_iter().map(|called| self.redacted(called)).collect::<Result<_, _>>()?;
+        let (focus, files) = (self.world.core.focus(), self.journal.files());
+        self.journal.append_all(called::recorded(outcomes, self.conversation, focus, files))
+    }
+
+    /// Makes calls that only read, and gives what came of those that were answered before the run is to stop: the others
+    /// are made again by another attempt.
+    async fn read(&self, calls: &[ToolCall<'_>]) -> Vec<Called> {
+        let World { stop, patience, .. } = *self.world;
         let within = patience.tool.min(self.remaining());
         let (world, files) = (self.world, self.journal.files());
         let mut running = futures::stream::iter(calls.iter().enumerate())
@@ -173,7 +187,6 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let mut outcomes = Vec::with_capacity(calls.len());
         loop {
             tokio::select! {
-                // What was not answered is read again by another attempt.
                 _ = stop.wait() => break,
                 outcome = running.next() => match outcome {
                     Some(outcome) => outcomes.push(outcome),
@@ -181,23 +194,24 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
                 },
             }
         }
-        drop(running);
         outcomes.sort_by_key(|(at, _)| *at);
-        let outcomes = outcomes.into_iter().map(|(_, called)| self.redacted(called)).collect::<Result<_, _>>()?;
-        self.journal.append_all(called::recorded(outcomes, self.conversation, core.focus(), files))
+        outcomes.into_iter().map(|(_, called)| called).collect()
     }
 
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
-        let started = self.durably_begin(Event::ToolStarted { call: call.id.clone() })?;
+        let (started, before) = self.durably_begin(Event::ToolStarted { call: call.id.clone() })?;
         let World { stop, patience, core, .. } = self.world;
-        // It has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
-        let outcome = tokio::select! {
-            outcome = outcome(call, patience.tool, self.world, self.journal.files()) => outcome,
-            why = stop.grace_over(|why| patience.grace_of(why)) => Called::from(Event::ToolIndeterminate {
-                call: call.id.clone(),
-                text: given_up(why, patience.grace_of(why)),
-            }),
+        let called = async {
+            // It has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
+            tokio::select! {
+                outcome = outcome(call, patience.tool, self.world, self.journal.files()) => outcome,
+                why = stop.grace_over(|why| patience.grace_of(why)) => Called::from(Event::ToolIndeterminate {
+                    call: call.id.clone(),
+                    text: given_up(why, patience.grace_of(why)),
+                }),
+            }
         };
+        let outcome = beside(called, || self.told(before)).await;
         let outcome = vec![self.redacted(outcome)?];
         let outcome = called::recorded(outcome, self.conversation, core.focus(), self.journal.files());
         let mut entries = vec![started];
@@ -206,7 +220,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             entries.push(self.journal.append(Event::DirectiveReceived { directive: Directive::Cancel })?);
         }
         entries.extend(self.journal.append_all(outcome)?);
-        self.journal.sync()?;
+        self.journal.commit()?;
         Ok(entries)
     }
 
@@ -222,19 +236,19 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         self.journal.append_all(offloaded)
     }
 
-    /// Makes everything durable, and tells it.
-    fn durable(&mut self) -> Result<(), Error> {
-        durable(self.conversation, self.journal, self.world)
+    /// Makes everything durable, the beginning of an act as its last; gives that, and where the log stood before it.
+    fn durably_begin(&mut self, beginning: Event) -> Result<(Entry, LogPosition), Error> {
+        let before = self.journal.position();
+        let entry = self.journal.append(beginning)?;
+        self.journal.commit()?;
+        Ok((entry, before))
     }
 
-    /// Makes everything durable, the beginning of an act as its last; tells what was before it, because the
-    /// conversation does not know of the beginning yet.
-    fn durably_begin(&mut self, beginning: Event) -> Result<Entry, Error> {
-        let before = project(self.conversation, self.journal.position());
-        let entry = self.journal.append(beginning)?;
-        self.journal.sync()?;
-        self.world.audience.tell(before);
-        Ok(entry)
+    /// Tells what is durable. Of an act that is under way it is what was `before`, because the conversation does not know
+    /// of its beginning yet.
+    fn told(&self, before: LogPosition) {
+        self.journal.tidy();
+        self.world.audience.tell(project(self.conversation, before));
     }
 
     /// What is left of the Job's duration.

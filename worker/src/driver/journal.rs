@@ -1,4 +1,7 @@
 //! The log, stamped by the epoch's clock and printed once it is durable.
+//!
+//! What need not be done before an act is left until the act is under way, when there is nothing else to do:
+//! [`Journal::commit`] makes durable, and [`Journal::tidy`] does the rest.
 
 use crate::clock::Clock;
 use crate::log::{Claimed, Error, Log, files::Files};
@@ -9,6 +12,7 @@ use bloomery_crds::v1alpha1::{ApprovalSpec, LogPosition};
 use bloomery_engine::Event;
 use bloomery_engine::conversation::Call;
 use bloomery_engine::line::Entry;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -17,9 +21,12 @@ use std::time::Duration;
 pub struct Journal<F> {
     log: Log<F>,
     clock: Clock,
-    printer: Printer,
+    printer: RefCell<Printer>,
     redactor: Redactor,
+    /// What is not durable yet.
     unprinted: String,
+    /// What is, and may be printed.
+    printable: RefCell<String>,
     lately: VecDeque<String>,
 }
 
@@ -35,15 +42,17 @@ impl<F: Files> Journal<F> {
         let gist = printer.gist(&entry);
         printer.put(&mut first, &gist, &line);
         printer.print(&first);
-        Self { log, clock, printer, redactor, unprinted: String::new(), lately: VecDeque::new() }
+        let (printer, printable) = (RefCell::new(printer), RefCell::default());
+        Self { log, clock, printer, redactor, unprinted: String::new(), printable, lately: VecDeque::new() }
     }
 
     /// Adds an event that has just happened. It is not durable before [`Journal::sync`].
     pub fn append(&mut self, event: Event) -> Result<Entry, Error> {
         let event = self.redacted(event)?;
         let (line, entry) = self.log.append(event, self.clock.stamp())?;
-        let gist = self.printer.gist(&entry);
-        self.printer.put(&mut self.unprinted, &gist, &line);
+        let printer = self.printer.get_mut();
+        let gist = printer.gist(&entry);
+        printer.put(&mut self.unprinted, &gist, &line);
         self.remember(&entry, &gist);
         Ok(entry)
     }
@@ -77,9 +86,36 @@ impl<F: Files> Journal<F> {
 
     /// Makes all events durable, then prints them.
     pub fn sync(&mut self) -> Result<(), Error> {
-        self.log.sync()?;
-        self.printer.print(&std::mem::take(&mut self.unprinted));
+        self.commit()?;
+        self.print();
         Ok(())
+    }
+
+    /// Makes all events durable. They are printed by [`Journal::tidy`].
+    pub fn commit(&mut self) -> Result<(), Error> {
+        self.log.sync()?;
+        self.printable.get_mut().push_str(&self.unprinted);
+        self.unprinted.clear();
+        Ok(())
+    }
+
+    /// Prints what is durable, and does what the log has left to do.
+    pub fn tidy(&self) {
+        self.print();
+        self.log.tidy();
+    }
+
+    /// Prints what is durable, and leaves nothing but the log behind.
+    pub fn close(&mut self) {
+        self.print();
+        self.log.close();
+    }
+
+    fn print(&self) {
+        let lines = self.printable.take();
+        if !lines.is_empty() {
+            self.printer.borrow_mut().print(&lines);
+        }
     }
 
     /// Where the log stands, with what is not durable yet.

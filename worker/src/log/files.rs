@@ -21,6 +21,18 @@ pub trait Files {
     /// before the directory is synced.
     fn create(&self, file: &Path, content: &[u8]) -> io::Result<()>;
 
+    /// Makes a new file that [`Files::fill`] will write: what [`Files::create`] does in one, where there is time for a part
+    /// of it before. A layer without this makes none.
+    fn prepare(&self, _file: &Path) -> io::Result<Option<File>> {
+        Ok(None)
+    }
+
+    /// Writes a file that was prepared, and makes its content durable.
+    fn fill(&self, mut prepared: File, content: &[u8]) -> io::Result<()> {
+        prepared.write_all(content)?;
+        prepared.sync_all()
+    }
+
     /// Gives a file a second name, at once and only if nothing has that name.
     fn link(&self, file: &Path, name: &Path) -> io::Result<()>;
 
@@ -84,9 +96,11 @@ impl Files for Disk {
     }
 
     fn create(&self, file: &Path, content: &[u8]) -> io::Result<()> {
-        let mut opened = OpenOptions::new().write(true).create_new(true).open(file)?;
-        opened.write_all(content)?;
-        opened.sync_all()
+        self.fill(new(file)?, content)
+    }
+
+    fn prepare(&self, file: &Path) -> io::Result<Option<File>> {
+        new(file).map(Some)
     }
 
     fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
@@ -114,6 +128,10 @@ impl Files for Disk {
     fn elsewhere(&self) -> Option<Box<dyn Files + Send>> {
         Some(Box::new(*self))
     }
+}
+
+fn new(file: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(file)
 }
 
 /// Removes a file that may be absent.

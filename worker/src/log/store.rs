@@ -3,6 +3,8 @@
 use super::files::{Files, remove_if_there};
 use super::{Error, Segments, segment, volume};
 use bloomery_engine::line::{Chain, Entry};
+use std::cell::RefCell;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +16,17 @@ pub const JOBS: &str = "jobs";
 pub struct Store<F> {
     segments: Segments<F>,
     writer: String,
+    /// The second name of the last segment, which nobody needs any more.
+    leftover: RefCell<Option<PathBuf>>,
+    /// What the next segment is to be written to, where that was made ready.
+    prepared: RefCell<Option<Prepared>>,
+}
+
+/// A file that will be a segment.
+#[derive(Debug)]
+struct Prepared {
+    file: File,
+    temporary: PathBuf,
 }
 
 impl<F: Files> Store<F> {
@@ -32,7 +45,9 @@ impl<F: Files> Store<F> {
             files.create_dir(child).map_err(|error| Error::of("create the directory", child, error))?;
             files.sync_dir(parent).map_err(|error| Error::of("sync the directory", parent, error))?;
         }
-        let store = Self { segments: Segments::new(files, dir), writer: writer.to_owned() };
+        let segments = Segments::new(files, dir);
+        let store =
+            Self { segments, writer: writer.to_owned(), leftover: RefCell::default(), prepared: RefCell::default() };
         store.remove_own_leftovers()?;
         volume::check(store.files(), store.dir(), writer)?;
         Ok(store)
@@ -64,22 +79,59 @@ impl<F: Files> Store<F> {
     /// [`Error::Superseded`] if its name exists, even where that is this worker's own link whose reply was lost.
     /// After any other error the segment may exist or not, and nothing may be done that needs it.
     pub fn add(&self, first: u64, content: &[u8]) -> Result<(), Error> {
-        let temporary = self.dir().join(format!(".tmp-{}-{first}", self.writer));
+        let temporary = self.temporary(first);
         let file = self.dir().join(segment::name(first));
-        self.files().create(&temporary, content).map_err(|error| Error::of("write the segment", &temporary, error))?;
+        self.write(&temporary, content).map_err(|error| Error::of("write the segment", &temporary, error))?;
         let linked = self.files().link(&temporary, &file);
-        if let Err(error) = &linked
-            && error.kind() == io::ErrorKind::AlreadyExists
-        {
-            // What is left over does no harm, and this worker may still want the name of the file.
-            let _ = self.files().remove(&temporary);
-            return Err(Error::Superseded { file });
+        // Its removal need not be durable: leftovers are ignored. This worker may still want the name of one.
+        self.remove_leftover();
+        self.leftover.replace(Some(temporary));
+        match linked {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.remove_leftover();
+                Err(Error::Superseded { file })
+            }
+            Err(error) => Err(Error::of("link the segment", &file, error)),
+            Ok(()) => self.sync(),
         }
-        linked.map_err(|error| Error::of("link the segment", &file, error))?;
-        self.sync()?;
-        // Its removal need not be durable: leftovers are ignored.
-        let _ = self.files().remove(&temporary);
-        Ok(())
+    }
+
+    fn write(&self, temporary: &Path, content: &[u8]) -> io::Result<()> {
+        match self.prepared.take() {
+            Some(prepared) if prepared.temporary == temporary => self.files().fill(prepared.file, content),
+            Some(_) | None => self.files().create(temporary, content),
+        }
+    }
+
+    /// Does what can wait until there is nothing else to do: removes what the last segment has left, and makes ready what
+    /// the next one, which begins with `first`, is written to. Nothing depends on it.
+    pub fn tidy(&self, first: u64) {
+        self.remove_leftover();
+        let temporary = self.temporary(first);
+        if self.prepared.borrow().is_none()
+            // What is wrong is told when the segment is written.
+            && let Ok(Some(file)) = self.files().prepare(&temporary)
+        {
+            self.prepared.replace(Some(Prepared { file, temporary }));
+        }
+    }
+
+    /// Removes what is of no more use once nothing is added any more.
+    pub fn close(&self) {
+        self.remove_leftover();
+        if let Some(prepared) = self.prepared.take() {
+            let _ = self.files().remove(&prepared.temporary);
+        }
+    }
+
+    fn temporary(&self, first: u64) -> PathBuf {
+        self.dir().join(format!(".tmp-{}-{first}", self.writer))
+    }
+
+    fn remove_leftover(&self) {
+        if let Some(leftover) = self.leftover.take() {
+            let _ = self.files().remove(&leftover);
+        }
     }
 
     /// A log that ends too early.

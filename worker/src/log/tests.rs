@@ -77,6 +77,7 @@ async fn each_sync_is_one_segment_named_by_its_first_line() {
     log.sync().unwrap();
     log.sync().unwrap();
     add(&mut log, 2).unwrap();
+    log.close();
     assert_eq!(names(memory.path()), [1, 2, 4].map(segment::name));
     let read = read_all(memory.path()).unwrap();
     assert_eq!(read.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
@@ -249,6 +250,35 @@ async fn a_log_that_was_exchanged_is_not_continued() {
 }
 
 #[tokio::test]
+async fn what_is_made_ready_becomes_the_next_segment_and_nothing_else_is_left() {
+    let memory = tempfile::tempdir().unwrap();
+    let mut log = log_of(memory.path(), "uid-1").await;
+    add(&mut log, 0).unwrap();
+    for _ in 0..2 {
+        log.tidy();
+        assert_eq!(names(memory.path()), [".tmp-uid-1-3".to_owned(), segment::name(1), segment::name(2)]);
+    }
+    add(&mut log, 1).unwrap();
+    assert_eq!(read_all(memory.path()).unwrap()[2].event, event(1));
+    log.tidy();
+    assert!(names(memory.path()).contains(&".tmp-uid-1-4".to_owned()));
+    log.close();
+    assert_eq!(names(memory.path()), [1, 2, 3].map(segment::name));
+    assert!(matches!(add(&mut log, 2), Err(Error::Over)));
+}
+
+#[tokio::test]
+async fn a_file_that_was_made_ready_and_has_gone_is_no_segment() {
+    let memory = tempfile::tempdir().unwrap();
+    let mut log = log_of(memory.path(), "uid-1").await;
+    log.tidy();
+    fs::remove_file(dir(memory.path()).join(".tmp-uid-1-2")).unwrap();
+    let error = add(&mut log, 0).unwrap_err();
+    assert!(error.to_string().contains("link the segment"), "{error}");
+    assert_eq!(read_all(memory.path()).unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn leftovers_of_others_are_ignored_and_own_ones_removed() {
     let memory = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir(memory.path())).unwrap();
@@ -257,6 +287,7 @@ async fn leftovers_of_others_are_ignored_and_own_ones_removed() {
     }
     let mut log = log_of(memory.path(), "uid-1").await;
     add(&mut log, 0).unwrap();
+    log.close();
     assert_eq!(
         names(memory.path()),
         [".tmp-uid-2-1".to_owned(), segment::name(1), segment::name(2), "1.jsonl".into(), "notes.txt".into()]
