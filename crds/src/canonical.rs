@@ -56,6 +56,16 @@ impl Digest {
         &self.0
     }
 
+    /// The SHA-256 itself, for where many are kept: it is half as long. None of a text that is no digest.
+    pub fn bytes(&self) -> Option<[u8; 32]> {
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits(&self.0)?.as_bytes().chunks(2)) {
+            *byte = pair.iter().try_fold(0, |high, low| Some(high << 4 | digit(*low)?))?;
+        }
+        Some(bytes)
+    }
+
     /// The first `n` hex digits, for names that people read.
     pub fn short(&self, n: usize) -> &str {
         let hex = self.0.strip_prefix("sha256:").unwrap_or(&self.0);
@@ -73,13 +83,17 @@ impl std::str::FromStr for Digest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let hex = text.strip_prefix("sha256:").unwrap_or_default();
-        if hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(format!("{text:?} is not a digest: expected sha256: and 64 hex digits"))
+        match digits(text) {
+            Some(_) => Ok(Self(text.to_owned())),
+            None => Err(format!("{text:?} is not a digest: expected sha256: and 64 hex digits")),
         }
     }
+}
+
+/// The digits of a text that is a digest.
+fn digits(text: &str) -> Option<&str> {
+    let is_good = |hex: &&str| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    text.strip_prefix("sha256:").filter(is_good)
 }
 
 /// Reads a JSON text, refusing what has no canonical form.

@@ -94,3 +94,25 @@ fn digests_are_read_strictly() {
     assert_eq!(digest.short(8).len(), 8);
     assert!("sha256:xyz".parse::<Digest>().is_err());
 }
+
+proptest! {
+    #[test]
+    fn a_digest_is_its_bytes(content: Vec<u8>) {
+        let bytes: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(&content).into();
+        prop_assert_eq!(Digest::of_bytes(&content).bytes(), Some(bytes));
+    }
+
+    #[test]
+    fn what_is_no_digest_has_no_bytes(text: String) {
+        prop_assert_eq!(Digest(text.clone()).bytes().is_some(), text.parse::<Digest>().is_ok());
+    }
+}
+
+#[test]
+fn a_digest_is_neither_longer_nor_shorter_nor_written_otherwise() {
+    let good = Digest::of_bytes(b"").0;
+    let shouted = good.to_uppercase().replace("SHA", "sha");
+    for text in [format!("{good}0"), good[..70].to_owned(), good.replace("sha256", "sha512"), shouted] {
+        assert_eq!((Digest(text.clone()).bytes(), text.parse::<Digest>().ok()), (None, None), "{text}");
+    }
+}

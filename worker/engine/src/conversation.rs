@@ -92,7 +92,8 @@ pub struct Conversation {
     inbox: Vec<String>,
     budget: Budget,
     pre_tool: PreTool,
-    evidence: BTreeSet<(String, Digest)>,
+    /// The digests of the calls of each tool that have shown something.
+    evidence: BTreeMap<String, BTreeSet<[u8; 32]>>,
     failures: BTreeMap<(String, Digest), u32>,
     unreadable: u32,
     model_failure: Option<(ModelFailure, String)>,
@@ -140,7 +141,7 @@ impl Conversation {
             inbox: Vec::new(),
             budget: Budget::default(),
             pre_tool: PreTool::default(),
-            evidence: BTreeSet::new(),
+            evidence: BTreeMap::new(),
             failures: BTreeMap::new(),
             unreadable: 0,
             model_failure: None,

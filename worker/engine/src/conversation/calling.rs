@@ -74,8 +74,9 @@ impl Conversation {
             self.rules.workflows.completed(&name, seq);
         }
         if shows_something
-            && let Some(key) = self.identity(id)
-            && self.evidence.insert(key)
+            && let Some((tool, digest)) = self.identity(id)
+            && let Some(digest) = digest.bytes()
+            && self.evidence.entry(tool).or_default().insert(digest)
         {
             self.finalizing.evidence_found();
         }
