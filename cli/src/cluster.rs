@@ -197,7 +197,8 @@ impl Cluster {
         }
     }
 
-    /// Why the API server did not do what it was asked: where it refuses, with those of the rights that are missing.
+    /// Why the API server did not do what it was asked in the namespace: where it refuses, with those of the rights that are
+    /// missing.
     pub async fn refused(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Trouble {
         let told = self.failed(doing, error);
         let kube::Error::Api(status) = error else { return told };

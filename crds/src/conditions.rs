@@ -20,7 +20,7 @@ pub enum ConditionType {
     McpAvailable,
     /// Whether all of the Skill holds as it is written, for a Job; present where it does not.
     SkillAsWritten,
-    /// Whether a Job rests until a person has decided or answered. Present only while true.
+    /// Whether a Job rests until a person has decided or answered, and people are asked. Present only while true.
     AwaitingPeople,
     /// Whether every reply has found its question, for a Job; present where one has not.
     RepliesTaken,
@@ -125,6 +125,8 @@ pub enum Reason {
     ContinuedNotEnded,
     /// Nobody is asked to approve anything: what checks decisions is not installed as it was shipped.
     ApprovalPolicyMissing,
+    /// Nobody could be asked to approve a call; it is tried again.
+    NobodyAsked,
     /// Whoever has to agree has agreed.
     Approved,
     /// Whoever has to agree has not.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use axum::Router;
+use axum::serve::ListenerExt;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -118,6 +119,10 @@ impl Drop for Running {
 async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> io::Result<()> {
     // However it ends, whoever watches the token learns of it.
     let _ended = stop.clone().drop_guard();
+    // An answer that is written in two parts would wait 40 ms for the acknowledgement of the first.
+    let listener = listener.tap_io(|connection| {
+        let _ = connection.set_nodelay(true);
+    });
     let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
     let overdue = async {
         stop.cancelled().await;

@@ -14,7 +14,8 @@ const REMEMBERED: usize = 4096;
 
 /// Tells people, and never twice in a row the same of one object.
 pub struct Events {
-    recorder: Recorder,
+    client: Client,
+    reporter: Reporter,
     told: Mutex<Told>,
 }
 
@@ -45,7 +46,7 @@ impl Events {
     /// Makes a teller; `instance` is the name of this pod.
     pub fn new(client: Client, instance: &str) -> Self {
         let reporter = Reporter { controller: "bloomery-operator".to_owned(), instance: Some(instance.to_owned()) };
-        Self { recorder: Recorder::new(client, reporter), told: Mutex::default() }
+        Self { client, reporter, told: Mutex::default() }
     }
 
     /// Tells of an object, unless that was the last thing told of it.
@@ -61,6 +62,16 @@ impl Events {
         self.publish(&reference, warning, reason, note).await;
     }
 
+    /// Tells of an object what has happened again, though it was told before.
+    pub async fn tell_again<K: Resource<DynamicType = ()>>(&self, object: &K, telling: Telling) {
+        let reference = object.object_ref(&());
+        let Telling { warning, reason, note } = telling;
+        if let Some(uid) = reference.uid.clone() {
+            self.is_news(uid, reason, &note);
+            self.publish(&reference, warning, reason, note).await;
+        }
+    }
+
     async fn publish(&self, reference: &ObjectReference, warning: bool, reason: Reason, note: String) {
         let event = Event {
             type_: if warning { EventType::Warning } else { EventType::Normal },
@@ -70,7 +81,10 @@ impl Events {
             action: "Reconcile".to_owned(),
             secondary: None,
         };
-        if let Err(error) = self.recorder.publish(&event, reference).await {
+        // One recorder makes a series of what has one reason, and keeps the note of the first: another question would be told
+        // as the first one. What is the same is not told twice anyway.
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        if let Err(error) = recorder.publish(&event, reference).await {
             let object = format!("{:?}/{:?}", reference.namespace, reference.name);
             tracing::warn!(object, %error, "an event could not be told");
         }

@@ -40,7 +40,7 @@ validations:
   - expression: request.operation != 'CREATE' || !has(object.spec.decision)
     message: an Approval is made without a decision
     reason: Forbidden
-  - expression: request.operation != 'UPDATE' || variables.isOperator || variables.isOfCluster || (object.metadata.?labels == oldObject.metadata.?labels && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences && object.metadata.?finalizers.orValue([]).all(name, name in oldObject.metadata.?finalizers.orValue([])))
+  - expression: request.operation != 'UPDATE' || variables.isOperator || variables.isOfCluster || (object.metadata.?labels == oldObject.metadata.?labels && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences && object.metadata.?finalizers == oldObject.metadata.?finalizers)
     message: the labels, owners and finalizers of an Approval are the operator's
     reason: Forbidden
   - expression: "!variables.isOfStatus || variables.isOperator"

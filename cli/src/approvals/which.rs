@@ -1,6 +1,7 @@
 //! Which Approval a name means, and whether it is open: decided over values.
 
 use crate::exit::{Exit, Trouble};
+use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, CountedDecision};
 use jiff::Timestamp;
@@ -59,7 +60,9 @@ pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
             return Some(expired(decision.reason.as_deref(), counted, expires));
         }
         if has_expired {
-            return Some(format!("expired at {expires}: the decision of {} came too late", decision.by));
+            let at = counted.map_or(expires, |counted| counted.at.0);
+            let why = told(approval).unwrap_or_else(|| format!("the decision of {} came too late", decision.by));
+            return Some(format!("expired at {at}: {why}"));
         }
         let (word, reason) = (past(decision.verdict), decision.reason.as_deref().unwrap_or_default());
         let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
@@ -69,6 +72,13 @@ pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
         return Some("is being deleted".to_owned());
     }
     (now >= expires).then(|| format!("expired at {expires}, by the clock of this machine: {now}"))
+}
+
+/// What the operator says of it.
+fn told(approval: &Approval) -> Option<String> {
+    let conditions = approval.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let ready = conditions::find(conditions, ConditionType::Ready)?;
+    Some(ready.message.clone()).filter(|message| !message.is_empty())
 }
 
 /// How it has expired: at its time, or before, where nobody need decide any more.

@@ -113,7 +113,7 @@ pub struct CanApproveArgs {
     #[arg(value_name = "NAME|JOB", value_parser = super::name, required_unless_present = "approver")]
     pub name: Option<String>,
     /// The approver, as Skills name it
-    #[arg(long, value_name = "NAME", conflicts_with = "name")]
+    #[arg(long, value_name = "NAME", conflicts_with = "name", value_parser = approver)]
     pub approver: Option<String>,
     /// Which cluster
     #[command(flatten)]
@@ -129,6 +129,16 @@ pub enum ObjectOutput {
     Yaml,
     /// The kind and the name
     Name,
+}
+
+/// A name as Skills have it. RBAC would take a rule without one as a rule for all.
+fn approver(text: &str) -> Result<String, String> {
+    let sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let good = (1..=64).contains(&text.len())
+        && text.chars().all(|c| sign(c) || matches!(c, '-' | '.'))
+        && text.starts_with(sign)
+        && text.ends_with(sign);
+    if good { Ok(text.to_owned()) } else { Err("must be the name of an approver, as Skills have it".to_owned()) }
 }
 
 fn reason(text: &str) -> Result<String, String> {

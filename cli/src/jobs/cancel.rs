@@ -15,9 +15,12 @@ use serde_json::json;
 /// How much of a goal stands beside a Job, in bytes.
 const MAX_GOAL: usize = 120;
 
-/// What a cancellation means.
-const MEANS: &str = "Its pod is asked to stop; a tool in flight gets a short grace, and is then told as indeterminate. It cannot be \
-                     taken back.";
+/// What a cancellation means, where a pod may be at work.
+const AT_WORK: &str =
+    "Its pod is asked to stop; a tool in flight gets a short grace, and is then told as indeterminate. ";
+
+/// What it means always.
+const MEANS: &str = "It cannot be taken back.";
 
 /// Ends Jobs.
 pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
@@ -114,8 +117,10 @@ fn shown(jobs: &[Job]) -> String {
         let goal = plain::line(&bounded(&job.spec.goal, MAX_GOAL));
         format!("{}  {}  {goal}\n", job.name_any(), rest::phase(job))
     };
+    let works = |job: &Job| matches!(rest::phase(job), Phase::Starting | Phase::Running | Phase::Finalizing);
+    let at_work = if jobs.iter().any(works) { AT_WORK } else { "" };
     let jobs: String = jobs.iter().map(line).collect();
-    format!("{jobs}{MEANS}\n")
+    format!("{jobs}{at_work}{MEANS}\n")
 }
 
 async fn cancel(desk: &Desk, job: &Job) -> Result<Job, Trouble> {

@@ -37,7 +37,7 @@ pub(super) async fn read(desk: &Desk, job: &Job, args: &EventsArgs) -> Result<Ex
     let made = match api.create(&PostParams::default(), &pod).await {
         Ok(made) => made,
         Err(error) => {
-            let doing = "making a pod that reads the log, because no other way leads to the memory,";
+            let doing = "making a pod that reads the log, because no other way leads to the memory";
             return Err(desk.cluster.refused(doing, &error, vec![Right::on_pods("create", "pods")]).await);
         }
     };

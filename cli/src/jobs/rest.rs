@@ -32,8 +32,11 @@ pub fn questions(job: &Job) -> &[AskedQuestion] {
     waiting.map(|waiting| waiting.questions.as_slice()).unwrap_or_default()
 }
 
-/// Its Approvals that are to be decided.
+/// Its Approvals that are to be decided. None as long as nobody is asked, because nothing checks decisions.
 pub fn approvals(job: &Job) -> &[String] {
+    if has_reason(job, Reason::ApprovalPolicyMissing) {
+        return &[];
+    }
     let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
     waiting.map(|waiting| waiting.approvals.as_slice()).unwrap_or_default()
 }
@@ -65,7 +68,11 @@ pub fn line(job: &Job) -> String {
 
 /// Whether it is kept by its namespace, which is suspended: until that is over nothing comes of it.
 pub fn is_suspended(job: &Job) -> bool {
-    ready(job).is_some_and(|ready| ready.reason == <&str>::from(&Reason::Suspended)) && !has_ended(job)
+    has_reason(job, Reason::Suspended) && !has_ended(job)
+}
+
+fn has_reason(job: &Job, reason: Reason) -> bool {
+    ready(job).is_some_and(|ready| ready.reason == <&str>::from(&reason))
 }
 
 fn ready(job: &Job) -> Option<&Condition> {

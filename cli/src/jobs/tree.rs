@@ -23,13 +23,18 @@ use std::fmt::Write;
 /// What there is in a namespace.
 #[derive(Debug, Default)]
 struct Grove {
-    skills: Vec<Skill>,
+    /// None where they may not be read.
+    skills: Option<Vec<Skill>>,
     jobs: Vec<Job>,
     approvals: Vec<Approval>,
     pods: Vec<Pod>,
 }
 
 impl Grove {
+    fn skill(&self, name: &str) -> Option<&Skill> {
+        self.skills.iter().flatten().find(|skill| skill.name_any() == *name)
+    }
+
     fn approvals_of(&self, job: &Job) -> impl Iterator<Item = &Approval> {
         let uid = job.uid().unwrap_or_default();
         self.approvals.iter().filter(move |approval| approval.spec.job_uid == uid)
@@ -70,7 +75,7 @@ pub(super) async fn run(args: &TreeArgs, way: &Way<'_>) -> Result<Exit, Trouble>
 fn objects(skills: &[(String, Vec<&Job>)], grove: &Grove) -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for (name, jobs) in skills {
-        let skill = grove.skills.iter().find(|skill| skill.name_any() == *name);
+        let skill = grove.skill(name);
         objects.extend(skill.map(|skill| (format!("skill.bloomery.dev/{name}\n"), json!(skill))));
         for job in jobs {
             objects.push(show::item(job));
@@ -94,26 +99,30 @@ async fn grown(desk: &Desk) -> Result<Grove, Trouble> {
     Ok(Grove {
         skills: seen(desk, "Skills", ours("skills"), skills).await,
         jobs,
-        approvals: seen(desk, "Approvals", ours("approvals"), approvals).await,
-        pods: seen(desk, "pods", Right::on_pods("list", "pods"), pods).await,
+        approvals: seen(desk, "Approvals", ours("approvals"), approvals).await.unwrap_or_default(),
+        pods: seen(desk, "pods", Right::on_pods("list", "pods"), pods).await.unwrap_or_default(),
     })
 }
 
-async fn seen<K: Clone>(desk: &Desk, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Vec<K> {
+async fn seen<K: Clone>(desk: &Desk, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Option<Vec<K>> {
     match list {
-        Ok(list) => list,
+        Ok(list) => Some(list),
         Err(error) => {
             let trouble = desk.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
             plain::note(&trouble.message);
-            Vec::new()
+            None
         }
     }
 }
 
 /// The Skills that are shown, each with those of its Jobs that are; none where nothing has the name.
 fn wanted<'a>(grove: &'a Grove, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
-    let named =
-        grove.skills.iter().map(ResourceExt::name_any).chain(grove.jobs.iter().map(|job| job.spec.skill.clone()));
+    let named = grove
+        .skills
+        .iter()
+        .flatten()
+        .map(ResourceExt::name_any)
+        .chain(grove.jobs.iter().map(|job| job.spec.skill.clone()));
     let skills: BTreeSet<String> = named.collect();
     let of = |skill: &str| grove.jobs.iter().filter(|job| job.spec.skill == skill).collect::<Vec<_>>();
     let Some(name) = name else { return Some(skills.into_iter().map(|skill| (skill.clone(), of(&skill))).collect()) };
@@ -125,7 +134,7 @@ fn wanted<'a>(grove: &'a Grove, name: Option<&str>) -> Option<Vec<(String, Vec<&
 }
 
 fn unknown(grove: &Grove, name: &str, namespace: &str) -> Trouble {
-    let skills = grove.skills.iter().map(ResourceExt::name_any);
+    let skills = grove.skills.iter().flatten().map(ResourceExt::name_any);
     let known: Vec<String> = skills.chain(grove.jobs.iter().map(ResourceExt::name_any)).collect();
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
     Trouble::usage(format!("the namespace {namespace} has no Skill and no Job {name}.{near}"))
@@ -134,9 +143,10 @@ fn unknown(grove: &Grove, name: &str, namespace: &str) -> Trouble {
 fn text(skills: &[(String, Vec<&Job>)], grove: &Grove, now: Timestamp) -> String {
     let mut text = String::new();
     for (name, jobs) in skills {
-        let skill = grove.skills.iter().find(|skill| skill.name_any() == *name);
+        let is_known = grove.skills.is_some();
+        let standing = grove.skill(name).map(standing).or_else(|| is_known.then(|| "is not there".to_owned()));
         let branch = Branch {
-            line: format!("Skill {name}  {}", skill.map_or_else(|| "is not there".to_owned(), standing)),
+            line: format!("Skill {name}  {}", standing.unwrap_or_default()),
             below: jobs.iter().map(|job| of_job(job, grove, now)).collect(),
         };
         write(&mut text, &branch, "", "");
@@ -243,7 +253,7 @@ mod tests {
             "status": {"phase": "Succeeded"},
         });
         Grove {
-            skills: vec![serde_json::from_value(skill).unwrap()],
+            skills: Some(vec![serde_json::from_value(skill).unwrap()]),
             jobs: vec![holds(), other],
             approvals: vec![
                 approval("refund-1", serde_json::Value::Null),
@@ -277,6 +287,8 @@ mod tests {
         let shown = |name| wanted(&grove, Some(name)).map(|skills| text(&skills, &grove, now())).unwrap_or_default();
         assert!(shown("cs-tier-1").contains("Job refund") && !shown("cs-tier-1").contains("other"));
         assert!(shown("other").starts_with("Skill gone  is not there\n└─ Job other"));
+        let unseen = Grove { skills: None, ..self::grove() };
+        assert!(text(&wanted(&unseen, Some("other")).unwrap(), &unseen, now()).starts_with("Skill gone\n└─ Job other"));
         assert!(wanted(&grove, Some("refnud")).is_none());
         assert!(unknown(&grove, "refnud", "acme").message.ends_with("Did you mean \"refund\"?"));
     }

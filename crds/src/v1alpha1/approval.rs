@@ -30,12 +30,7 @@ use serde::{Deserialize, Serialize};
     printcolumn(name = "Expires", type_ = "string", json_path = ".spec.expiresAt"),
     printcolumn(name = "Decision", type_ = "string", json_path = ".spec.decision.verdict"),
     printcolumn(name = "By", type_ = "string", json_path = ".spec.decision.by"),
-    printcolumn(
-        name = "Counted",
-        type_ = "string",
-        json_path = ".status.counted.verdict",
-        priority = "1"
-    ),
+    printcolumn(name = "Counted", type_ = "string", json_path = ".status.counted.verdict"),
     printcolumn(name = "Arguments", type_ = "string", json_path = ".spec.arguments", priority = "1"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = super::shared::name_rule(),

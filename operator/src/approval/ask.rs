@@ -30,21 +30,18 @@ pub enum Unasked {
 }
 
 /// Makes the Approvals of a held call that are not there. None are made as long as what checks decisions is not stored as
-/// it was shipped: the Job waits, and its worker tells the call again.
-pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<(), Unasked> {
+/// it was shipped: the Job waits, and its worker tells the call again. Gives why, then.
+pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<Option<String>, Unasked> {
     let settings = &context.settings.approvals;
     let guard = match guard::look(settings.shipped.as_ref(), &context.caches) {
         Guard::Stands(by) => by,
-        Guard::Missing(why) => {
-            tracing::warn!(namespace = job.namespace(), job = job.name_any(), "{why}");
-            return Ok(());
-        }
+        Guard::Missing(why) => return Ok(Some(why)),
     };
     let until = (settings.expiry, Timestamp::now());
     let mut approvals = build::approvals(job, call, hold, until, &guard).map_err(Unasked::Invalid)?;
     let namespace = job.namespace().unwrap_or_default();
     approvals.retain(|approval| context.caches.approvals.get(&namespace, &approval.name_any()).is_none());
-    let Some(first) = approvals.first() else { return Ok(()) };
+    let Some(first) = approvals.first() else { return Ok(None) };
     let api: Api<Approval> = Api::namespaced(context.client.clone(), &namespace);
     is_enforced(&api, first, settings.policy_name()).await?;
     for approval in &approvals {
@@ -56,7 +53,7 @@ pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> 
             Err(error) => return Err(failed("create", approval)(error)),
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Whether decisions on what is made now are checked from its first moment on: the API server goes by a policy a moment

@@ -134,7 +134,12 @@ pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timest
         });
     }
     if approval.status.as_ref().is_some_and(|status| status.counted.is_some()) {
-        return None;
+        let is_forged = approval.spec.decision.is_none();
+        return is_forged.then_some(Mark::Void {
+            name,
+            uid,
+            why: "its status says that it is decided, and nobody has",
+        });
     }
     if approval.spec.decision.is_none() {
         return (now >= approval.spec.expires_at.0).then_some(Mark::Count(name));

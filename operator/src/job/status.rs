@@ -145,12 +145,22 @@ fn is_of_a_pod(reason: Reason) -> bool {
 fn awaiting(standing: &JobStatus, unasked: Option<&str>, stamp: &Stamp) -> JobStatus {
     let told = conditions::find(&standing.conditions, ConditionType::Reconciling);
     let was_unasked = told.is_some_and(|told| told.reason == Reason::ApprovalPolicyMissing.to_string());
-    let health = match unasked {
-        Some(why) => Health::Reconciling(Reason::ApprovalPolicyMissing, why.to_owned()),
-        None if was_unasked => at_work(standing),
-        None => return settled(standing, stamp),
-    };
-    with_health(standing.clone(), health, stamp)
+    match unasked {
+        Some(why) => unguarded(standing, why.to_owned(), stamp),
+        None if was_unasked => with_health(standing.clone(), at_work(standing), stamp),
+        None => settled(standing, stamp),
+    }
+}
+
+/// Nobody is asked, because nothing checks decisions.
+pub fn unguarded(standing: &JobStatus, why: String, stamp: &Stamp) -> JobStatus {
+    with_health(standing.clone(), Health::Reconciling(Reason::ApprovalPolicyMissing, why), stamp)
+}
+
+/// People could not be asked about a call; its worker tells it again.
+pub fn not_asked(standing: &JobStatus, why: &str, stamp: &Stamp) -> JobStatus {
+    let message = format!("a call is held, and nobody can be asked to approve it, which is tried again: {why}");
+    with_health(standing.clone(), Health::Reconciling(Reason::NobodyAsked, message), stamp)
 }
 
 /// A call or a question waits for a person, and no report told it.
@@ -251,7 +261,10 @@ fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
 
 /// Puts conditions into a status, with the one that follows of its phase; those of ours that are not among them go.
 pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &Stamp) -> JobStatus {
-    seen.extend(status.phase.and_then(words::of_rest));
+    let is_asked = |seen: &Observation| seen.reason != Reason::ApprovalPolicyMissing;
+    if seen.iter().all(is_asked) {
+        seen.extend(status.phase.and_then(words::of_rest));
+    }
     status.observed_generation = stamp.generation;
     status.conditions = conditions::merge(&status.conditions, &seen, stamp.generation, &stamp.now);
     status

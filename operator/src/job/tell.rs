@@ -5,7 +5,7 @@ use super::applied::Applied;
 use super::fetch::Seen;
 use crate::context::Context;
 use crate::events::Telling;
-use bloomery_crds::conditions::{Health, Reason};
+use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 
@@ -24,15 +24,14 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
             format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
         ),
         Applied::RestsAsTold(_) => return tell_rest(context, &seen.job, after).await,
-        // The Events of its start, its move and its rest are three already.
-        Applied::Ended(_) if seen.status.awaits_people() => return,
+        Applied::Awaiting(Some(why)) => Telling::warning(Reason::ApprovalPolicyMissing, why.clone()),
         Applied::Ended(end) => return tell_end(context, &seen.job, &end.outcome).await,
         // One that goes on after people have decided is told of by its end.
         Applied::Started(..)
         | Applied::Nothing
         | Applied::Observed(_)
         | Applied::Paused(_)
-        | Applied::Awaiting(_)
+        | Applied::Awaiting(None)
         | Applied::Cancelling(_)
         | Applied::Deleted
         | Applied::Waiting(..) => return,
@@ -40,10 +39,12 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
     context.events.tell(&seen.job, telling).await;
 }
 
-/// Tells of a call or a question that waits for a person.
+/// Tells of a call or a question that waits for a person, or why nobody is asked. Each time that it rests: people may be
+/// asked the same anew.
 pub(crate) async fn tell_rest(context: &Context, job: &Job, status: &JobStatus) {
-    let Health::Reconciling(reason, message) = super::status::at_work(status) else { return };
-    context.events.tell(job, Telling::warning(reason, message)).await;
+    let Some(told) = conditions::find(&status.conditions, ConditionType::Reconciling) else { return };
+    let Ok(reason) = told.reason.parse() else { return };
+    context.events.tell_again(job, Telling::warning(reason, told.message.clone())).await;
 }
 
 /// Tells of the end of a Job.

@@ -10,13 +10,14 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::job::fetch::stored_pod;
 use crate::job::pace::Pace;
-use crate::job::status::Stamp;
+use crate::job::status::{Stamp, not_asked, only_words_changed, unguarded};
 use crate::owned;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
+use kube::core::ResourceExt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -113,7 +114,7 @@ impl Service {
 
     async fn merge(&self, job: &Job, report: &Report) -> Result<Step, Refusal> {
         let standing = job.status.clone().unwrap_or_default();
-        let stamp = Stamp { now: Time(Timestamp::now()), generation: job.metadata.generation };
+        let stamp = stamp(job);
         let uid = &report.job.uid;
         let status = match merge(&standing, report, &stamp) {
             Merged::Now(status) => status,
@@ -121,7 +122,15 @@ impl Service {
             Merged::Later(_) => return Ok(self.done("deferred", job, report, ack(&standing, report))),
             Merged::Nothing => return Ok(self.done("repeated", job, report, ack(&standing, report))),
         };
-        self.ask(job, report).await?;
+        let status = match self.ask(job, report).await {
+            Ok(None) => status,
+            Ok(Some(why)) => {
+                tracing::warn!(namespace = job.namespace(), job = job.name_any(), "nobody is asked: {why}");
+                Box::new(unguarded(&status, why, &stamp))
+            }
+            Err(Unasked::Invalid(message)) => return Err(Refusal::Invalid(message)),
+            Err(why) => return self.unasked(job, report, &why).await,
+        };
         let safe = ack(&status, report);
         let written = match self.context.statuses.replace(job, (*status).clone()).await {
             Ok(written) => written,
@@ -134,15 +143,26 @@ impl Service {
     }
 
     /// Asks people about the call that the worker parked with: before the status says that they are asked.
-    async fn ask(&self, job: &Job, report: &Report) -> Result<(), Refusal> {
+    async fn ask(&self, job: &Job, report: &Report) -> Result<Option<String>, Unasked> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, rests_in(report)) else { return Ok(()) };
-        ask(&self.context, job, call, hold).await.map_err(|unasked| match unasked {
-            Unasked::Invalid(message) => Refusal::Invalid(message),
-            Unasked::Unenforced(_) | Unasked::Api(_) => {
-                Refusal::Unavailable(format!("people cannot be asked now: {unasked}"))
+        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, rests_in(report)) else { return Ok(None) };
+        ask(&self.context, job, call, hold).await
+    }
+
+    /// Nobody could be asked: the report is not taken, and its worker sends it again. It hears what people want all the
+    /// same: a person may have cancelled the Job meanwhile.
+    async fn unasked(&self, job: &Job, report: &Report, why: &Unasked) -> Result<Step, Refusal> {
+        let standing = job.status.clone().unwrap_or_default();
+        tracing::warn!(namespace = job.namespace(), job = job.name_any(), "people cannot be asked now: {why}");
+        let told = not_asked(&standing, &why.to_string(), &stamp(job));
+        if told != standing && !only_words_changed(&standing, &told) {
+            match self.context.statuses.replace(job, told).await {
+                Ok(_) => {}
+                Err(error) if error.is_conflict() => return Ok(Step::Again),
+                Err(error) => return Err(refused(&error)),
             }
-        })
+        }
+        Ok(self.done("unasked", job, report, ack(&standing, report)))
     }
 
     /// What the worker is told, by the Job as it is known: that costs no request, so a worker may ask as often as it likes.
@@ -160,6 +180,10 @@ impl Service {
             crate::job::tell_rest(&self.context, job, merged).await;
         }
     }
+}
+
+fn stamp(job: &Job) -> Stamp {
+    Stamp { now: Time(Timestamp::now()), generation: job.metadata.generation }
 }
 
 fn refused(error: &Error) -> Refusal {

@@ -5,7 +5,7 @@ use super::news::{News, Told, due};
 use crate::backoff::Backoff;
 use crate::driver::Decided;
 use crate::stop::{Stop, Why};
-use bloomery_crds::report::{Directives, Report};
+use bloomery_crds::report::{Directives, End, Report};
 use bloomery_crds::run::JobIdentity;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,9 @@ use tokio::time::Instant;
 
 /// How soon a report is sent again that the operator wants again.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// How often a report is sent again so soon, in a row.
+const SOON: u32 = 8;
 
 /// How many refusals in a row end the telling of an end.
 const HOPELESS: u32 = 4;
@@ -82,14 +85,16 @@ impl Courier {
         }
     }
 
-    /// Sends one report; gives whether the operator has acknowledged all events in it.
+    /// Sends one report; gives whether the operator has acknowledged all events in it, or wants no more of them.
     async fn send(&self, news: &News) -> Result<bool, Failure> {
         let Sender { job, attempt, epoch } = self.sender.clone();
         let News { projection, waiting, hold, end } = news.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
+        let parks = matches!(end, Some(End::Parked(_)));
         let report = Report { job, attempt, epoch, projection, waiting, hold, end };
         let directives = self.client.send(&report).await?;
-        let acknowledged = directives.ack >= events;
+        // That it parked is nothing to a Job that is cancelled.
+        let acknowledged = directives.ack >= events || (parks && directives.cancel);
         self.hear(directives);
         if is_end && acknowledged {
             self.end_heard.send_replace(true);
@@ -114,6 +119,7 @@ impl Courier {
 struct Failures {
     not_before: Instant,
     backoff: Backoff,
+    soon: u32,
     latest: Option<String>,
     /// How many in a row will not heal.
     hopeless: u32,
@@ -122,13 +128,14 @@ struct Failures {
 impl Default for Failures {
     fn default() -> Self {
         let backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-        Self { not_before: Instant::now(), backoff, latest: None, hopeless: 0 }
+        Self { not_before: Instant::now(), backoff, soon: 0, latest: None, hopeless: 0 }
     }
 }
 
 impl Failures {
     fn add(&mut self, failure: &Failure) {
-        let pause = if failure.is_soon_over() { AGAIN } else { self.backoff.pause() };
+        self.soon = if failure.is_soon_over() { self.soon + 1 } else { 0 };
+        let pause = if (1..=SOON).contains(&self.soon) { AGAIN } else { self.backoff.pause() };
         self.hopeless = if failure.is_hopeless() { self.hopeless + 1 } else { 0 };
         self.not_before = Instant::now() + pause;
         let text = failure.to_string();
@@ -145,7 +152,7 @@ impl Failures {
 
     fn healed(&mut self) {
         self.backoff.reset();
-        self.hopeless = 0;
+        (self.soon, self.hopeless) = (0, 0);
         if self.latest.take().is_some() {
             tracing::info!("reports are taken again");
         }

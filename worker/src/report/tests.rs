@@ -5,7 +5,7 @@ use crate::redact::Redactor;
 use crate::stop::Why;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::Report;
+use bloomery_crds::report::{ParkReason, Report};
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
 use rstest::rstest;
@@ -115,6 +115,15 @@ async fn an_end_that_nobody_will_ever_take_is_not_waited_for(#[case] status: u16
     let stand = Stand::with(std::iter::repeat_n(Reply::Status(status), 100)).await;
     assert!(!stand.reporter().end(projection(9), End::Finished, LONG).await);
     assert!(stand.operator.taken().len() > 1);
+}
+
+/// The operator could not ask people, and somebody has cancelled the Job.
+#[tokio::test]
+async fn that_it_parked_need_not_be_heard_of_a_job_that_is_cancelled() {
+    let stand = Stand::with([Reply::AckLess, Reply::AckLess, Reply::CancelAckLess]).await;
+    let parked = End::Parked(ParkReason::Approval);
+    assert!(stand.reporter().end(projection(9), parked, LONG).await);
+    assert_eq!(stand.operator.taken().len(), 3);
 }
 
 #[tokio::test]

@@ -50,6 +50,13 @@ fn edited(change: impl FnOnce(&mut ApprovalSpec)) -> Approval {
     edited
 }
 
+/// A status that says that it counts, without a decision.
+fn forged(approval: Approval) -> Approval {
+    let mut forged = counted(approval, YES);
+    forged.spec.decision = None;
+    forged
+}
+
 /// Expired before its time.
 fn withdrawn(approval: Approval) -> Approval {
     counted(approval, LATE)
@@ -88,6 +95,7 @@ const EXPIRY: i64 = 24 * 3600;
 #[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), stands(), 1, "decided")]
 #[case::just_in_time(Some(supervisor()), Some(finance()), stands(), EXPIRY - 1, "open")]
 #[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), stands(), EXPIRY, "count")]
+#[case::counted_and_nobody_decided(Some(forged(supervisor())), Some(finance()), stands(), 1, "void")]
 #[case::what_counted_goes_on_to(
     Some(counted(supervisor(), YES)),
     Some(counted(finance(), YES)),

@@ -72,7 +72,8 @@ fn next(recorded: &Attempt) -> Act {
     Act::Start { attempt: recorded.number.saturating_add(1), after: None }
 }
 
-fn questions<'a>(facts: &Facts<'a>) -> &'a [AskedQuestion] {
+/// The questions that are open, as far as the status tells them.
+pub(super) fn questions<'a>(facts: &Facts<'a>) -> &'a [AskedQuestion] {
     facts.status.waiting_for.as_ref().map_or(&[], |waiting| &waiting.questions)
 }
 
@@ -107,7 +108,8 @@ fn unanswerable(questions: &[AskedQuestion]) -> End {
     user_needed(&format!("nobody can answer {asked}: a Job takes {most} replies, and has them: {REMEDY}"))
 }
 
-fn listed(questions: &[AskedQuestion]) -> String {
+/// Questions, as a sentence names them.
+pub(super) fn listed(questions: &[AskedQuestion]) -> String {
     let asked = |asked: &AskedQuestion| format!("{} ({})", asked.id, quoted(&asked.text));
     questions.iter().map(asked).collect::<Vec<_>>().join(", ")
 }

@@ -56,8 +56,14 @@ fn end(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> En
     let lost = recorded
         .filter(|_| !rests(facts))
         .and_then(|recorded| lost_once(facts, recorded, pod).map(|lost| (recorded, lost)));
+    let open = super::awaiting::questions(facts);
     let message = match lost {
-        None => "The Job was cancelled.".to_owned(),
+        None if open.is_empty() => "The Job was cancelled.".to_owned(),
+        // One may be whether a call has happened.
+        None => format!(
+            "The Job was cancelled, with a question that nobody has answered: {}",
+            super::awaiting::listed(open)
+        ),
         // Most have not even begun: the pod was waiting for a node, or for its image.
         Some((recorded, _)) if facts.status.phase == Some(Phase::Starting) => {
             let (pod, number, log) = (&recorded.pod, recorded.number, log_of(facts.status));

@@ -89,7 +89,7 @@ fn what_a_worker_said_stands_beside_it_and_every_reply_is_named_once() {
     let (reason, message) = message(&told(ended, &given, &stamp(11))).unwrap();
     assert_eq!(reason, "JobEnded");
     assert!(
-        message.starts_with("reply 1 is to q-7, which nobody has asked: \"x\" Not heard: reply 2 to q-9"),
+        message.starts_with("reply 1 is to q-7, which nobody has asked: \"x\". Not heard: reply 2 to q-9"),
         "{message}"
     );
     for nth in ["reply 1", "reply 2", "reply 3"] {

@@ -124,7 +124,9 @@ pub fn quoted(question: &str) -> String {
 
 /// Which replies belong nowhere; none where each has found its question.
 pub fn of_strays(strays: &[String]) -> Option<Observation> {
-    let message = listed(strays, IN_A_CONDITION);
+    // A worker's words end where the reply does.
+    let strays: Vec<String> = strays.iter().map(|stray| format!("{stray}.")).collect();
+    let message = listed(&strays, IN_A_CONDITION);
     (!strays.is_empty()).then(|| Observation::fails(ConditionType::RepliesTaken, Reason::UnknownQuestion, message))
 }
 

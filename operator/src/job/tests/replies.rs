@@ -174,3 +174,16 @@ async fn a_secret_that_is_rotated_while_people_are_waited_for_wakes_nobody() {
     assert!(volumes.iter().any(|volume| volume["secret"]["secretName"] == "git"), "{volumes:?}");
     assert!(!pod.to_string().contains("dHdv") && !pod.to_string().contains("b25l"));
 }
+
+/// One may be whether a call has happened.
+#[tokio::test]
+async fn a_question_that_is_open_when_its_job_is_cancelled_is_told_with_the_end() {
+    let api = asking(-60);
+    api.change(JOB, |job| job["spec"]["cancel"] = json!(true));
+    look(&api).await.unwrap();
+    let message = api.get(JOB)["status"]["outcome"]["message"].as_str().unwrap().to_owned();
+    assert!(
+        message.starts_with("The Job was cancelled, with a question that nobody has answered: q-1 (\""),
+        "{message}"
+    );
+}

@@ -185,7 +185,7 @@ fn a_reply_to_no_question_is_a_condition_as_long_as_it_is_told() {
     let condition = conditions::find(&told.conditions, ConditionType::RepliesTaken).unwrap();
     assert_eq!(
         (condition.status.as_str(), condition.reason.as_str(), condition.message.as_str()),
-        ("False", "UnknownQuestion", stray)
+        ("False", "UnknownQuestion", format!("{stray}.").as_str())
     );
     let later = apply(&status(1, Phase::Running), &asking(8));
     assert_eq!(conditions::find(&later.conditions, ConditionType::RepliesTaken), None);

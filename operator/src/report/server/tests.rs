@@ -221,17 +221,24 @@ async fn as_long_as_nothing_checks_decisions_nobody_is_asked() {
 }
 
 #[tokio::test]
-async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_is_told_to_come_again() {
+async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_comes_again_and_hears_what_people_want() {
     let api = starting();
     api.guard();
     api.enforces(false);
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
-    let (status, answer) = post(&router, body.clone()).await;
-    assert_eq!((status, answer.to_string().contains("does not enforce the admission policy approvals")), (503, true));
-    assert_eq!(api.writes(), [""; 0]);
+    assert_eq!(post(&router, body.clone()).await, acked(0));
+    assert_eq!(api.writes(), [format!("status {JOB}")]);
+    let told = api.get(JOB)["status"]["conditions"][1].clone();
+    assert_eq!(told["reason"], "NobodyAsked");
+    assert!(told["message"].as_str().unwrap().contains("does not enforce the admission policy approvals"), "{told}");
+    api.change(JOB, |job| job["spec"]["cancel"] = json!(true));
+    let router = endpoint(&api).await;
+    let (status, said) = post(&router, body.clone()).await;
+    assert_eq!((status, &said["cancel"], api.writes()), (200, &json!(true), Vec::new()));
     api.enforces(true);
-    assert_eq!(post(&router, body).await, acked(7));
+    api.change(JOB, |job| job["spec"]["cancel"] = json!(false));
+    assert_eq!(post(&endpoint(&api).await, body).await, acked(7));
     assert_eq!(api.writes().len(), 3);
 }
 
