@@ -86,6 +86,14 @@ impl<F: Files> Log<F> {
         self.chain.position(&self.store.path())
     }
 
+    /// Reads all that is durable, from the beginning.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn reread(&self, each: impl FnMut(&Entry)) -> Result<(), Error> {
+        self.store.read(&mut self.chain.anew(), each)
+    }
+
     /// The file layer below, for what is kept beside the log.
     pub fn files(&self) -> &F {
         self.store.files()

@@ -118,6 +118,12 @@ impl Chain {
         Self { source: source.into(), events: 0, head: Digest::of_bytes(b""), known: None }
     }
 
+    /// The same log from its beginning.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self::new(self.source.clone())
+    }
+
     /// Takes for granted that the log has come so far: another line in that place is refused.
     #[must_use]
     pub fn knowing(self, position: Option<&LogPosition>) -> Self {

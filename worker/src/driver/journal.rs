@@ -5,7 +5,7 @@
 
 use crate::clock::Clock;
 use crate::log::{Claimed, Error, Log, files::Files};
-use crate::printer::Printer;
+use crate::printer::{Format, Printer};
 use crate::redact::Redactor;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{ApprovalSpec, LogPosition};
@@ -14,6 +14,7 @@ use bloomery_engine::conversation::Call;
 use bloomery_engine::line::Entry;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::io;
 use std::time::Duration;
 
 /// What the driver records with.
@@ -27,7 +28,6 @@ pub struct Journal<F> {
     unprinted: String,
     /// What is, and may be printed.
     printable: RefCell<String>,
-    lately: VecDeque<String>,
 }
 
 impl<F: Files> Journal<F> {
@@ -43,7 +43,7 @@ impl<F: Files> Journal<F> {
         printer.put(&mut first, &gist, &line);
         printer.print(&first);
         let (printer, printable) = (RefCell::new(printer), RefCell::default());
-        Self { log, clock, printer, redactor, unprinted: String::new(), printable, lately: VecDeque::new() }
+        Self { log, clock, printer, redactor, unprinted: String::new(), printable }
     }
 
     /// Adds an event that has just happened. It is not durable before [`Journal::sync`].
@@ -53,24 +53,28 @@ impl<F: Files> Journal<F> {
         let printer = self.printer.get_mut();
         let gist = printer.gist(&entry);
         printer.put(&mut self.unprinted, &gist, &line);
-        self.remember(&entry, &gist);
         Ok(entry)
     }
 
-    /// The last events of this epoch, a line each, for people.
+    /// The last events of the log, a line each, for people; not that it parked and went on, which led to nothing. They are
+    /// read from the log: the attempt that asks may have done nothing else.
     pub fn lately(&self) -> Vec<String> {
-        self.lately.iter().cloned().collect()
-    }
-
-    fn remember(&mut self, entry: &Entry, gist: &str) {
-        // That it parks is what people are told anyway.
-        if matches!(entry.event, Event::Parked { .. }) {
-            return;
+        let mut printer = Printer::new(Format::Text, Box::new(io::sink()));
+        let mut last: VecDeque<String> = VecDeque::new();
+        let read = self.log.reread(|entry| {
+            let gist = printer.gist(entry);
+            if matches!(entry.event, Event::Parked { .. } | Event::EpochStarted { .. }) {
+                return;
+            }
+            if last.len() == ApprovalSpec::MAX_EVENTS {
+                last.pop_front();
+            }
+            last.push_back(bounded(gist.trim_end(), ApprovalSpec::MAX_EVENT));
+        });
+        if let Err(error) = read {
+            tracing::warn!("what led to the call that is held cannot be read again: {error}");
         }
-        if self.lately.len() == ApprovalSpec::MAX_EVENTS {
-            self.lately.pop_front();
-        }
-        self.lately.push_back(bounded(gist.trim_end(), ApprovalSpec::MAX_EVENT));
+        last.into()
     }
 
     /// Adds events that have just happened.

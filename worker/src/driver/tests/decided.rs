@@ -104,5 +104,5 @@ async fn a_decision_that_is_not_of_this_call_is_not_heard() {
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
     assert_eq!((count(&stand, "tool.approved"), stand.shop.effects().len()), (0, 0));
     // It is told again, so that people can be asked who were not.
-    assert_eq!(told(&stand), Hold { events: told(&stand).events, ..hold });
+    assert_eq!(told(&stand), hold, "with what led to it, which was in the attempt before");
 }
