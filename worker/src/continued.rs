@@ -4,6 +4,7 @@ use crate::backoff::Backoff;
 use crate::log::files::Disk;
 use crate::log::{self, JOBS, Segments};
 use crate::record::Record;
+use crate::redact::Redactor;
 use crate::telling;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::run::ContinuedJob;
@@ -56,20 +57,20 @@ fn may_pass(error: &io::Error) -> bool {
 
 /// What is told of that Job, as a part of the context. A fault ends the follow-up for good, so one that may pass is one
 /// only when `within` is over.
-pub async fn gathered(memory: &Path, continued: &ContinuedJob, within: Duration) -> ContextPart {
+pub async fn gathered(memory: &Path, continued: &ContinuedJob, redactor: &Redactor, within: Duration) -> ContextPart {
     let mut why = format!("its record was not read within {within:?}.");
-    let text = tokio::time::timeout(within, read(memory, continued, &mut why)).await.ok().flatten();
+    let text = tokio::time::timeout(within, read(memory, continued, redactor, &mut why)).await.ok().flatten();
     let fault = text.is_none().then_some(why);
     ContextPart { kind: ContextKind::Earlier, of: continued.name.clone(), text: text.unwrap_or_default(), fault }
 }
 
 /// Tries until it is read, or cannot be; `why` is the fault of the last try.
-async fn read(memory: &Path, continued: &ContinuedJob, why: &mut String) -> Option<String> {
+async fn read(memory: &Path, continued: &ContinuedJob, redactor: &Redactor, why: &mut String) -> Option<String> {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
     loop {
-        let (memory, job) = (memory.to_owned(), continued.clone());
+        let (memory, job, redactor) = (memory.to_owned(), continued.clone(), redactor.clone());
         // On a thread of its own: the file system may block.
-        let fault = match tokio::task::spawn_blocking(move || told(&memory, &job)).await {
+        let fault = match tokio::task::spawn_blocking(move || told(&memory, &job, &redactor)).await {
             Ok(Ok(text)) => return Some(text),
             Ok(Err(fault)) => fault,
             Err(error) => Fault::Final(format!("its record could not be read: {error}.")),
@@ -85,13 +86,13 @@ async fn read(memory: &Path, continued: &ContinuedJob, why: &mut String) -> Opti
 }
 
 /// What is told, from the record of that Job in the memory of the Skill, or else from its log.
-pub fn told(memory: &Path, continued: &ContinuedJob) -> Result<String, Fault> {
+pub fn told(memory: &Path, continued: &ContinuedJob, redactor: &Redactor) -> Result<String, Fault> {
     match Record::read(memory, &continued.run_key) {
-        Ok(record) if record.outcome.is_some() => Ok(conversation(record.into())),
+        Ok(record) if record.outcome.is_some() => Ok(conversation(record.into(), redactor)),
         Ok(_) => Err(Fault::Final("its record does not say how it ended.".to_owned())),
         // A worker writes it: a Job that was ended while it had none has only its log.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            logged(memory.join(JOBS).join(&continued.run_key)).map(conversation)
+            logged(memory.join(JOBS).join(&continued.run_key)).map(|said| conversation(said, redactor))
         }
         Err(error) => Err(Fault::of("record", &error)),
     }
@@ -153,9 +154,11 @@ fn logged(dir: PathBuf) -> Result<Said, Fault> {
     Ok(said)
 }
 
-fn conversation(said: Said) -> String {
+/// That Job may not have known the secrets of this one: they are taken out before anything is cut.
+fn conversation(said: Said, redactor: &Redactor) -> String {
+    let bounded = |text: &str, most: usize| bounded(&redactor.text(text), most);
     let Said { earlier, goal, outcome, result } = said;
-    let mut text = earlier.unwrap_or_default();
+    let mut text = redactor.owned(earlier.unwrap_or_default());
     let _ = writeln!(text, "The person asked:\n{}\n", bounded(goal.trim(), MAX_GOAL));
     match (result, outcome) {
         (Some(result), _) => {
@@ -226,7 +229,7 @@ mod tests {
         let memory = tempfile::tempdir().unwrap();
         std::fs::create_dir(memory.path().join("jobs")).unwrap();
         std::fs::write(memory.path().join("jobs/uid-0.json"), content).unwrap();
-        told(memory.path(), &continued())
+        told(memory.path(), &continued(), &Redactor::default())
     }
 
     fn text(record: &Record) -> String {
@@ -246,7 +249,7 @@ mod tests {
             lines.push('\n');
         }
         std::fs::write(dir.join(log::segment::name(1)), lines + end).unwrap();
-        told(memory.path(), &continued())
+        told(memory.path(), &continued(), &Redactor::default())
     }
 
     fn began() -> Event {
@@ -336,11 +339,11 @@ mod tests {
         assert_eq!(told_of_log(&[began()], ""), nothing);
         assert_eq!(told_of_log(&[], "{}\n"), nothing);
         let memory = tempfile::tempdir().unwrap();
-        assert_eq!(told(memory.path(), &continued()), nothing);
+        assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
         std::fs::create_dir_all(memory.path().join("jobs/uid-0")).unwrap();
-        assert_eq!(told(memory.path(), &continued()), nothing);
+        assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
         std::fs::write(memory.path().join("jobs/uid-0").join(log::segment::name(1)), b"\xff\n").unwrap();
-        assert_eq!(told(memory.path(), &continued()), nothing);
+        assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
     }
 
     #[tokio::test]
@@ -349,8 +352,8 @@ mod tests {
         let (path, continued) = (memory.path(), continued());
         // A link to itself cannot be read, until another one replaces it.
         symlink("jobs", path.join("jobs")).unwrap();
-        assert!(matches!(told(path, &continued), Err(Fault::Passing(_))));
-        let part = gathered(path, &continued, Duration::from_millis(50)).await;
+        assert!(matches!(told(path, &continued, &Redactor::default()), Err(Fault::Passing(_))));
+        let part = gathered(path, &continued, &Redactor::default(), Duration::from_millis(50)).await;
         assert!(part.fault.is_some() && part.text.is_empty(), "{part:?}");
 
         let first = record("Refund A-17", "Done.");
@@ -361,7 +364,8 @@ mod tests {
             symlink("mended", path.join("link")).unwrap();
             std::fs::rename(path.join("link"), path.join("jobs")).unwrap();
         };
-        let (part, ()) = tokio::join!(gathered(path, &continued, Duration::from_mins(1)), mend);
+        let redactor = Redactor::default();
+        let (part, ()) = tokio::join!(gathered(path, &continued, &redactor, Duration::from_mins(1)), mend);
         assert_eq!((part.text, part.fault), (text(&first), None));
     }
 
@@ -369,7 +373,8 @@ mod tests {
     async fn a_fault_that_stays_is_one_at_once() {
         let memory = tempfile::tempdir().unwrap();
         let continued = continued();
-        let part = gathered(memory.path(), &continued, Duration::from_hours(1));
+        let redactor = Redactor::default();
+        let part = gathered(memory.path(), &continued, &redactor, Duration::from_hours(1));
         let part = tokio::time::timeout(Duration::from_mins(1), part).await.unwrap();
         assert_eq!(part.fault.as_deref(), Some("it has no record and no log."));
     }
@@ -382,7 +387,20 @@ mod tests {
         }
         let memory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(memory.path().join("jobs/uid-0.json")).unwrap();
-        let fault = told(memory.path(), &continued()).unwrap_err();
+        let fault = told(memory.path(), &continued(), &Redactor::default()).unwrap_err();
         assert_eq!(fault, Fault::Final("its record cannot be read: it is no file.".to_owned()));
+    }
+
+    /// The Job that is followed up may not have known the secrets of this one.
+    #[test]
+    fn no_cut_leaves_a_part_of_a_secret() {
+        let redactor = Redactor::default();
+        redactor.learn("key", b"0123456789");
+        for before in [MAX_GOAL - 12, MAX_GOAL - 5, MAX_GOAL] {
+            let said = format!("{}0123456789{}", "#".repeat(before), "#".repeat(99));
+            let earlier = format!("{said}{}", "#".repeat(MAX_TOLD - before));
+            let text = conversation(Said::from(Record { earlier: Some(earlier), ..record(&said, &said) }), &redactor);
+            assert!(!text.contains("01") && !text.contains("89"), "{text}");
+        }
     }
 }

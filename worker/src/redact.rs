@@ -1,7 +1,7 @@
 //! Redaction: the values of secrets stay out of everything that is kept, told or asked (`engine.md`, section 4).
 //!
 //! The values are those that this worker can read, of at least 8 bytes: keys of models, secrets that the Job binds,
-//! the token for reports. They are looked for as they are, as JSON and URLs escape them, in base64 wherever they
+//! the token for reports; and of a value of several lines each line. They are looked for as they are, as JSON and URLs escape them, in base64 wherever they
 //! stand in it, and in hexadecimal digits; in their place stands `[redacted: <name>]`. The files are read again when they change, and what was a
 //! value once stays out.
 //!
@@ -23,6 +23,7 @@ pub use writer::Writer;
 
 use bloomery_crds::run::{JobPart, ResourceSource};
 use bloomery_crds::text::bounded;
+use bloomery_files::{Finder, Marks, Secrets};
 use patterns::Patterns;
 use serde_json::Value;
 use source::Source;
@@ -98,6 +99,17 @@ impl Redactor {
         }
     }
 
+    /// The first `most` bytes of a text without the values: what is found there may go on for [`Redactor::reach`] bytes behind
+    /// them.
+    pub fn beginning<'t>(&self, text: &'t str, most: usize) -> Cow<'t, str> {
+        self.patterns().beginning(text, most)
+    }
+
+    /// How many bytes of a text one value takes at most, however it is written.
+    pub fn reach(&self) -> usize {
+        self.patterns().reach()
+    }
+
     /// What may be passed on of a text that somebody else wrote: on one line, at most `max` bytes. Servers like to
     /// quote what they refuse. Values go first, so that no cut leaves a part of one.
     pub fn quote(&self, text: &str, max: usize) -> String {
@@ -156,6 +168,12 @@ impl Redactor {
         self.patterns().marks()
     }
 
+    /// The secrets as those know them who read files, as they are known now.
+    pub fn secrets(&self) -> Secrets {
+        let patterns = self.patterns();
+        Secrets::new(Marks::new(patterns.marks()), patterns)
+    }
+
     /// Something to write to that keeps the values out of `out`. Each write has to be whole lines.
     pub fn writer<W: std::io::Write>(&self, out: W) -> Writer<W> {
         Writer::new(self.clone(), out)
@@ -178,7 +196,7 @@ impl Known {
             if value.len() > MAX_VALUE {
                 self.oversized.get_or_insert(name.clone());
             }
-            if !value.is_empty() && self.values.iter().all(|(_, known)| *known != value) {
+            if !value.is_empty() && self.values.iter().all(|(other, known)| (other, known) != (&name, &value)) {
                 self.values.push((name, value));
             }
         }

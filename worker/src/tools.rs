@@ -19,7 +19,7 @@ use bloomery_engine::Event;
 use bloomery_engine::event::ContextPart;
 use bloomery_engine::gate::core_tools::FOCUS_READ;
 use bloomery_engine::step::ToolCall;
-use bloomery_files::{Marks, Workspace};
+use bloomery_files::Workspace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,25 +128,26 @@ impl CoreTools {
     /// memory bank, and what was said in the Job that this one follows up. What cannot be gathered `within` the time is
     /// told as a fault.
     pub async fn gather(&self, wanted: &Context, within: Duration) -> Vec<ContextPart> {
-        let mut parts = files::gather(&self.workspace, wanted, within).await;
+        let secrets = self.redactor.secrets();
+        let mut parts = files::gather(&self.workspace, wanted, within, &secrets).await;
         if let Some(notes) = &self.notes {
-            parts.extend(notes.gather(within).await);
+            parts.extend(notes.gather(within, secrets).await);
         }
         if let Some((memory, continued)) = &self.continues {
-            parts.push(continued::gathered(memory, continued, within).await);
+            parts.push(continued::gathered(memory, continued, &self.redactor, within).await);
         }
         parts
     }
 
     async fn answer(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Result<String, Fault> {
         if let Some(tool) = files::tool(call.tool) {
-            return files::answer(&self.workspace, tool, call.arguments, self.marks()).await;
+            return files::answer(&self.workspace, tool, call.arguments, self.redactor.secrets()).await;
         }
         if http::is_one(call.tool) {
             return self.http.answer(call, within).await;
         }
         if let (Some(tool), Some(notes)) = (memory::tool(call.tool), &self.notes) {
-            return notes.answer(tool, call.id, call.arguments, self.marks()).await;
+            return notes.answer(tool, call.id, call.arguments, self.redactor.secrets()).await;
         }
         match call.tool {
             FOCUS_READ => self.read_on(call.arguments, files).await,
@@ -154,15 +155,11 @@ impl CoreTools {
         }
     }
 
-    fn marks(&self) -> Marks {
-        Marks::new(self.redactor.marks())
-    }
-
     /// Reads on in a result that was put aside: where the file system may block, on a thread of its own.
     async fn read_on(&self, arguments: &str, files: &impl Files) -> Result<String, Fault> {
-        let Some(files) = files.elsewhere() else { return Ok(self.focus.read(files, arguments)?) };
-        let (focus, arguments) = (self.focus.clone(), arguments.to_owned());
-        match tokio::task::spawn_blocking(move || focus.read(files.as_ref(), &arguments)).await {
+        let Some(files) = files.elsewhere() else { return Ok(self.focus.read(files, arguments, &self.redactor)?) };
+        let (focus, arguments, redactor) = (self.focus.clone(), arguments.to_owned(), self.redactor.clone());
+        match tokio::task::spawn_blocking(move || focus.read(files.as_ref(), &arguments, &redactor)).await {
             Ok(answer) => Ok(answer?),
             Err(error) => Err(Fault::Indeterminate(format!("{FOCUS_READ} ended without an answer: {error}."))),
         }

@@ -15,7 +15,7 @@ mod write;
 pub use consult::{INDEX, Note};
 pub use name::{CORE, MAX_NAME};
 
-use crate::marks::Marks;
+use crate::secrets::Secrets;
 use crate::text;
 use cabinet::Cabinet;
 use held::Held;
@@ -49,7 +49,7 @@ pub const NONE: &str = "none";
 pub struct Bank {
     memory: PathBuf,
     writer: String,
-    marks: Marks,
+    secrets: Secrets,
 }
 
 /// Who writes a note, recorded beside it.
@@ -105,13 +105,13 @@ struct WriteArguments {
 impl Bank {
     /// The bank of the slag whose memory is at `memory`. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str) -> Self {
-        Self { memory: memory.to_owned(), writer: writer.to_owned(), marks: Marks::default() }
+        Self { memory: memory.to_owned(), writer: writer.to_owned(), secrets: Secrets::default() }
     }
 
-    /// The same, which writes none of these marks in the place of a secret.
+    /// The same, which shows none of these secrets, and writes none of their marks in the place of one.
     #[must_use]
-    pub fn minding(&self, marks: Marks) -> Self {
-        Self { marks, ..self.clone() }
+    pub fn minding(&self, secrets: impl Into<Secrets>) -> Self {
+        Self { secrets: secrets.into(), ..self.clone() }
     }
 
     /// Whether there is anything in it that could be a note, or is in its way.
@@ -161,7 +161,7 @@ impl Bank {
         }
         let cabinet = Cabinet::make(&self.memory).map_err(|error| unusable(&error))?;
         let (content, expect) = (content.as_bytes(), expect.trim());
-        let wish = write::Wish { name: &name, content, expect, author, marks: &self.marks };
+        let wish = write::Wish { name: &name, content, expect, author, marks: &self.secrets.marks };
         cabinet.write(&wish, &self.writer)
     }
 }

@@ -4,6 +4,7 @@ use crate::replace::{Target, of_other_names};
 use crate::root::Root;
 use memchr::memmem;
 use serde::Deserialize;
+use std::ops::Range;
 
 /// How many places are named where there are several.
 const MAX_NAMED: usize = 10;
@@ -32,15 +33,17 @@ pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, String>
         return Err("oldText is empty: say what is there; nothing was done.".to_owned());
     }
     let mut replacement = Replacement { old: old.clone(), new: new.clone() };
-    let mut places = replacement.places(&content);
+    // Who cannot see a secret means no part of it; else one could be guessed bit by bit.
+    let secrets = root.secrets.places(&content);
+    let mut places = replacement.places(&content, &secrets);
     if places.is_empty() && ends_lines_with_crlf(&content) {
         // The model does not see how lines end, and means these.
         replacement = Replacement { old: with_crlf(old), new: with_crlf(new) };
-        places = replacement.places(&content);
+        places = replacement.places(&content, &secrets);
     }
     let at = match places.as_slice() {
         [at] => *at,
-        [] => return Err(not_there(&content, old, &place.shown()) + &root.marks.hint(old, &content)),
+        [] => return Err(not_there(&content, &secrets, old, &place.shown()) + &root.secrets.marks.hint(old, &content)),
         several => return Err(not_unique(&content, several, &place.shown())),
     };
     if replacement.old == replacement.new {
@@ -58,13 +61,15 @@ struct Replacement {
 }
 
 impl Replacement {
-    /// Where the old text begins, overlapping places too; not many more than are named.
-    fn places(&self, content: &[u8]) -> Vec<usize> {
+    /// Where the old text begins outside of secrets, overlapping places too; not many more than are named.
+    fn places(&self, content: &[u8], secrets: &[Range<usize>]) -> Vec<usize> {
         let finder = memmem::Finder::new(&self.old);
         let mut places = Vec::new();
         let mut from = 0;
         while let Some(at) = content.get(from..).and_then(|rest| finder.find(rest)) {
-            places.push(from + at);
+            if !is_within(secrets, from + at, self.old.len()) {
+                places.push(from + at);
+            }
             if places.len() > MAX_NAMED {
                 break;
             }
@@ -80,6 +85,11 @@ impl Replacement {
     }
 }
 
+/// Whether so many bytes take in anything of a secret.
+fn is_within(secrets: &[Range<usize>], at: usize, length: usize) -> bool {
+    secrets.iter().any(|secret| secret.start < at + length && at < secret.end)
+}
+
 fn line_of(content: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', content.get(..at).unwrap_or_default()).count() + 1
 }
@@ -92,9 +102,10 @@ fn with_crlf(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-fn not_there(content: &[u8], old: &str, shown: &str) -> String {
+fn not_there(content: &[u8], secrets: &[Range<usize>], old: &str, shown: &str) -> String {
     let first = old.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let near = if first.is_empty() { None } else { memmem::find(content, first.as_bytes()) };
+    let mut places = memmem::find_iter(content, first).filter(|at| !is_within(secrets, *at, first.len()));
+    let near = if first.is_empty() { None } else { places.next() };
     let hint = near.map_or_else(String::new, |at| {
         format!(
             " Its first line is at line {}, but what follows or the blanks differ: read it there.",

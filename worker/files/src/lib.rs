@@ -20,6 +20,7 @@ mod read;
 mod replace;
 mod root;
 mod search;
+mod secrets;
 mod text;
 mod walk;
 mod way;
@@ -29,6 +30,7 @@ pub use list::DEFAULT_DEPTH;
 pub use marks::Marks;
 pub use overview::{Overview, OverviewKind, Wanted};
 pub use root::Binding;
+pub use secrets::{Finder, Secrets, Spot};
 
 use hidden::Hidden;
 use root::Root;
@@ -63,7 +65,7 @@ pub enum Tool {
 pub struct Workspace {
     bindings: Vec<Binding>,
     hidden: Option<Arc<Hidden>>,
-    marks: Marks,
+    secrets: Secrets,
 }
 
 /// What a call says of itself, whatever its tool.
@@ -87,10 +89,10 @@ impl Workspace {
         Ok(Self { hidden: Some(Arc::new(Hidden::open(dirs)?)), ..self })
     }
 
-    /// The same, which writes none of these marks in the place of a secret.
+    /// The same, which shows none of these secrets, and writes none of their marks in the place of one.
     #[must_use]
-    pub fn minding(&self, marks: Marks) -> Self {
-        Self { marks, ..self.clone() }
+    pub fn minding(&self, secrets: impl Into<Secrets>) -> Self {
+        Self { secrets: secrets.into(), ..self.clone() }
     }
 
     /// Answers a call. Arguments are those of the tool, as JSON.
@@ -134,7 +136,7 @@ impl Workspace {
 
     fn open(&self, binding: &Binding) -> Result<Root, String> {
         let mut root = Root::open(binding, self.hidden.as_ref())?;
-        root.marks = self.marks.clone();
+        root.secrets = self.secrets.clone();
         Ok(root)
     }
 

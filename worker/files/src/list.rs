@@ -66,7 +66,7 @@ fn listed(root: &Root, start: &Place, depth: usize, mut listing: Listing<'_>, cl
     let excluded = listing.exclude.clone();
     let enters = |found: &Found<'_>| !excluded.as_ref().is_some_and(|glob| glob.is_match(found.path, found.name));
     let left_out = walk(root, start, bounds, enters, |found| listing.visit(root, found));
-    listing.finish(start, left_out.notes())
+    listing.finish(root, start, left_out.notes())
 }
 
 /// A listing that is being made.
@@ -121,14 +121,14 @@ impl<'a> Listing<'a> {
         ControlFlow::Continue(())
     }
 
-    fn finish(self, start: &Place, mut notes: Vec<String>) -> Result<String, String> {
+    fn finish(self, root: &Root, start: &Place, mut notes: Vec<String>) -> Result<String, String> {
         if let Some(after) = self.after {
             let after = crate::place::shown(after);
             return Err(format!("The listing of {} does not come by {after}: list it from the start.", start.shown()));
         }
         let entries = if self.listed == 1 { "1 entry".to_owned() } else { format!("{} entries", self.listed) };
         let end = if self.is_full {
-            format!("there are more: go on with after {}", crate::place::shown(&self.last))
+            format!("there are more: go on with after {}", crate::place::shown(&root.secrets.text(self.last)))
         } else {
             "the end".to_owned()
         };

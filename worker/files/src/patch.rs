@@ -3,9 +3,9 @@
 mod apply;
 mod parse;
 
-use crate::marks::Marks;
 use crate::replace::{MAX_BYTES, Staged, Target, other_names};
 use crate::root::Root;
+use crate::secrets::Secrets;
 use parse::{Change, FilePatch, Hunk};
 use serde::Deserialize;
 
@@ -58,7 +58,7 @@ pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, String
                 target.shown()
             ));
         }
-        ready.push(prepare(patch, target, &root.marks, &mut bytes)?);
+        ready.push(prepare(patch, target, &root.secrets, &mut bytes)?);
     }
     commit(ready)
 }
@@ -77,11 +77,11 @@ fn find(root: &Root, patch: &FilePatch) -> Result<Target, String> {
     }
 }
 
-fn prepare(patch: &FilePatch, target: Target, marks: &Marks, bytes: &mut u64) -> Result<Ready, String> {
+fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64) -> Result<Ready, String> {
     let content = target.content()?.unwrap_or_default();
-    let applied = apply::apply(&content, &patch.hunks).map_err(|why| {
+    let applied = apply::apply(&content, &patch.hunks, secrets).map_err(|why| {
         let old: Vec<&str> = patch.hunks.iter().flat_map(Hunk::old).collect();
-        let hint = marks.hint(&old.join("\n"), &content);
+        let hint = secrets.marks.hint(&old.join("\n"), &content);
         format!("The patch does not fit {}: {why}.{hint} Nothing was changed.", target.shown())
     })?;
     let (shown, identity, others) = (target.shown().to_owned(), target.identity(), other_names(target.old.as_ref()));

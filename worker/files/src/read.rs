@@ -2,10 +2,11 @@
 
 use crate::place::Place;
 use crate::root::{Opened, Root};
+use crate::secrets::{Secrets, Sight};
 use crate::text::{self, Decoded};
 use crate::{Clock, fault};
 use serde::Deserialize;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 /// The most of a file that one answer has, in bytes: it stands in the history whole.
 pub(crate) const MAX_BYTES: usize = 14 * 1024;
@@ -39,16 +40,18 @@ pub(crate) fn read(root: &Root, arguments: &Arguments, clock: &Clock) -> Result<
         return Err("line and offset are two ways to say where to begin: give one of them.".to_owned());
     }
     let part = match arguments.offset {
-        Some(offset) => from_offset(opened, offset, arguments.lines),
-        None => from_line(opened, arguments.line.unwrap_or(1), arguments.lines, clock),
+        Some(offset) => from_offset(&opened, offset, arguments.lines),
+        None => from_line(&opened, arguments.line.unwrap_or(1), arguments.lines, clock),
     };
-    part.map_err(failed)?.told(&place, size)
+    part.and_then(|part| part.without(&root.secrets, &opened)).map_err(failed)?.told(&place, size)
 }
 
 /// What was read of a file.
 #[derive(Debug)]
 struct Part {
     bytes: Vec<u8>,
+    /// The same without secrets.
+    shown: Vec<u8>,
     /// Where it begins, in bytes.
     start: u64,
     /// The number of its first line, where that is known.
@@ -61,7 +64,19 @@ struct Part {
 
 impl Part {
     fn beyond(why: String) -> Self {
-        Self { bytes: Vec::new(), start: 0, line: None, is_end: true, beyond: Some(why) }
+        Self { bytes: Vec::new(), shown: Vec::new(), start: 0, line: None, is_end: true, beyond: Some(why) }
+    }
+
+    /// Puts marks in place of secrets. What would end within one goes on behind it, so that no call begins there.
+    fn without(mut self, secrets: &Secrets, opened: &Opened) -> io::Result<Self> {
+        if self.beyond.is_some() {
+            return Ok(self);
+        }
+        let mut sight = Sight::of(&opened.file, secrets);
+        sight.extend(self.start, &mut self.bytes)?;
+        self.is_end |= self.start + self.bytes.len() as u64 >= opened.metadata.len();
+        self.shown = sight.cover(self.start, self.bytes.clone())?;
+        Ok(self)
     }
 
     fn told(self, place: &Place, size: u64) -> Result<String, String> {
@@ -80,18 +95,18 @@ impl Part {
             _ => format!("go on with offset {end}"),
         };
         let lines = self.line.map_or_else(String::new, |line| format!("lines {line} to {}, ", line + count - 1));
-        let Decoded { text, notes } = text::decoded(&self.bytes);
-        let gap = if ends_line { "" } else { "\n" };
+        let Decoded { text, notes } = text::decoded(&self.shown);
+        let gap = if self.shown.ends_with(b"\n") { "" } else { "\n" };
         Ok(format!("{text}{gap}[{lines}bytes {} to {end} of {size}; {next}{notes}]", self.start))
     }
 }
 
-fn from_offset(opened: Opened, offset: u64, lines: Option<u64>) -> std::io::Result<Part> {
+fn from_offset(opened: &Opened, offset: u64, lines: Option<u64>) -> io::Result<Part> {
     let size = opened.metadata.len();
     if offset >= size && size > 0 {
         return Ok(Part::beyond(format!("has {size} bytes, so nothing begins at offset {offset}")));
     }
-    let mut file = opened.file;
+    let mut file = &opened.file;
     file.seek(SeekFrom::Start(offset))?;
     let mut part = up_to(&mut BufReader::with_capacity(MAX_BYTES + 4, file), lines)?;
     let before = if offset == 0 { 0 } else { text::continuation(&part.bytes) };
@@ -100,8 +115,8 @@ fn from_offset(opened: Opened, offset: u64, lines: Option<u64>) -> std::io::Resu
     Ok(part)
 }
 
-fn from_line(opened: Opened, line: u64, lines: Option<u64>, clock: &Clock) -> std::io::Result<Part> {
-    let mut reader = BufReader::with_capacity(BUFFER, opened.file);
+fn from_line(opened: &Opened, line: u64, lines: Option<u64>, clock: &Clock) -> io::Result<Part> {
+    let mut reader = BufReader::with_capacity(BUFFER, &opened.file);
     let (mut at, mut offset) = (1, 0_u64);
     while at < line {
         let buffer = reader.fill_buf()?;
@@ -126,14 +141,14 @@ fn from_line(opened: Opened, line: u64, lines: Option<u64>, clock: &Clock) -> st
     Ok(part)
 }
 
-fn ends_in_newline<R: Read + Seek>(reader: &mut R, at: u64) -> std::io::Result<bool> {
+fn ends_in_newline<R: Read + Seek>(reader: &mut R, at: u64) -> io::Result<bool> {
     reader.seek(SeekFrom::Start(at.saturating_sub(1)))?;
     let mut last = [0];
     Ok(reader.read(&mut last)? == 1 && last == [b'\n'])
 }
 
 /// Reads whole lines as far as one answer goes, and a part of the first where that is longer.
-fn up_to(reader: &mut impl Read, lines: Option<u64>) -> std::io::Result<Part> {
+fn up_to(reader: &mut impl Read, lines: Option<u64>) -> io::Result<Part> {
     let mut bytes = Vec::with_capacity(MAX_BYTES + 1);
     reader.by_ref().take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     let is_whole = bytes.len() <= MAX_BYTES;
@@ -147,7 +162,7 @@ fn up_to(reader: &mut impl Read, lines: Option<u64>) -> std::io::Result<Part> {
     };
     let is_end = is_whole && end == bytes.len();
     bytes.truncate(end);
-    Ok(Part { bytes, start: 0, line: None, is_end, beyond: None })
+    Ok(Part { bytes, shown: Vec::new(), start: 0, line: None, is_end, beyond: None })
 }
 
 impl crate::Call for Arguments {

@@ -112,7 +112,7 @@ impl Target {
                 old.names
             ));
         }
-        Ok(Self { parent: dir, name: name.to_owned(), shown, in_place, marks: root.marks.clone(), old })
+        Ok(Self { parent: dir, name: name.to_owned(), shown, in_place, marks: root.secrets.marks.clone(), old })
     }
 
     /// What the file holds; none where there is none.

@@ -2,8 +2,8 @@
 
 use crate::fault;
 use crate::hidden::{self, Hidden};
-use crate::marks::Marks;
 use crate::place::{self, Place};
+use crate::secrets::Secrets;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileTypeExt, Metadata, OpenOptions};
@@ -33,8 +33,8 @@ pub(crate) struct Root {
     pub(crate) file: Option<OsString>,
     /// The directories that are not reached, wherever they are.
     pub(crate) hidden: Option<Arc<Hidden>>,
-    /// What is not written in the place of a secret.
-    pub(crate) marks: Marks,
+    /// What is not shown, and what is not written in its place.
+    pub(crate) secrets: Secrets,
     /// Where it is bound: the persona may say so, and then calls do.
     bound: String,
 }
@@ -74,7 +74,7 @@ impl Root {
             (parent, Some(name.to_owned()))
         };
         let dir = Dir::open_ambient_dir(dir, ambient_authority())?;
-        let root = Self { dir, file, hidden: hidden.cloned(), marks: Marks::default(), bound };
+        let root = Self { dir, file, hidden: hidden.cloned(), secrets: Secrets::default(), bound };
         // It may have been swapped in since.
         root.shows(&root.dir.dir_metadata()?)?;
         Ok(root)

@@ -53,8 +53,8 @@ pub(crate) fn search(root: &Root, arguments: &Arguments, clock: &Clock) -> Resul
     if metadata.is_file() {
         let opened = root.open_file(&start)?;
         let path = start.path().to_string_lossy().into_owned();
-        let _ = search.file(&path, &opened).map_err(|error| fault::sentence("read", &start.shown(), &error))?;
-        return search.finish(&start, Vec::new());
+        let _ = search.file(root, &path, &opened).map_err(|error| fault::sentence("read", &start.shown(), &error))?;
+        return search.finish(root, &start, Vec::new());
     }
     if !metadata.is_dir() {
         return Err(format!("{} is {}, nothing that can be searched.", start.shown(), kind(&metadata)));
@@ -63,7 +63,7 @@ pub(crate) fn search(root: &Root, arguments: &Arguments, clock: &Clock) -> Resul
     let enters = |found: &Found<'_>| !excluded.as_ref().is_some_and(|glob| glob.is_match(found.path, found.name));
     let bounds = Bounds { depth: usize::MAX, deadline: clock.deadline() };
     let left_out = walk(root, &start, bounds, enters, |found| search.visit(root, found));
-    search.finish(&start, left_out.notes())
+    search.finish(root, &start, left_out.notes())
 }
 
 /// A search that is under way.
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
         // A name of no UTF-8 is no place.
         let Ok(place) = Place::parse(found.place) else { return ControlFlow::Continue(()) };
         let searched = match root.open_regular(&place, FollowSymlinks::No) {
-            Ok(Ok(opened)) => self.file(found.place, &opened),
+            Ok(Ok(opened)) => self.file(root, found.place, &opened),
             // It is something else by now.
             Ok(Err(_)) => Ok(ControlFlow::Continue(())),
             Err(error) => Err(error),
@@ -138,9 +138,9 @@ impl<'a> Search<'a> {
     }
 
     /// Searches a file; what of it has no room any more ends the search before it.
-    fn file(&mut self, path: &str, opened: &Opened) -> io::Result<ControlFlow<()>> {
+    fn file(&mut self, root: &Root, path: &str, opened: &Opened) -> io::Result<ControlFlow<()>> {
         let most = MAX_PER_FILE.min(MAX_MATCHES - self.matches);
-        let told = lines::matching(opened, &self.pattern, self.context, most, self.clock)?;
+        let told = lines::matching(opened, &root.secrets, &self.pattern, (self.context, most), self.clock)?;
         self.searched += 1;
         let Some(told) = told else {
             self.binary += 1;
@@ -169,7 +169,7 @@ impl<'a> Search<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn finish(self, start: &Place, left_out: Vec<String>) -> Result<String, String> {
+    fn finish(self, root: &Root, start: &Place, left_out: Vec<String>) -> Result<String, String> {
         if let Some(after) = self.after {
             return Err(format!(
                 "The search of {} does not come by {}: search from the start.",
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
             self.searched
         )];
         if let Some(last) = self.last.filter(|_| self.is_full) {
-            notes.push(format!("there may be more: go on with after {}", shown(&last)));
+            notes.push(format!("there may be more: go on with after {}", shown(&root.secrets.text(last))));
         }
         if self.binary > 0 {
             notes.push(format!("{} no text, not searched", self.binary));

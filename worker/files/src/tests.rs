@@ -2,6 +2,7 @@
 
 mod escapes;
 mod hiding;
+mod keeping;
 mod marking;
 mod overviews;
 mod patching;

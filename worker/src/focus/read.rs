@@ -2,6 +2,7 @@
 
 use super::{FocusCache, kind};
 use crate::log::files::Files;
+use crate::redact::Redactor;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::gate::core_tools::focus::FOCUS_BYTES;
@@ -19,11 +20,11 @@ struct Arguments {
 
 impl FocusCache {
     /// Answers a call of `focus_read`: the part that was asked for, whole characters only, and where the next one
-    /// begins.
+    /// begins. It was kept without secrets; one that is known only since then is taken out before it can be cut.
     ///
     /// # Errors
     /// A sentence for the model.
-    pub fn read(&self, files: &(impl Files + ?Sized), arguments: &str) -> Result<String, String> {
+    pub fn read(&self, files: &(impl Files + ?Sized), arguments: &str, redactor: &Redactor) -> Result<String, String> {
         let Arguments { handle, offset, bytes } = serde_json::from_str(arguments)
             .map_err(|error| format!("The arguments of focus_read cannot be used: {error}."))?;
         let digest: Digest = handle.trim().parse().map_err(|_| {
@@ -38,6 +39,7 @@ impl FocusCache {
             let kind = kind::of(content);
             format!("{digest} is no text: it is {kind} of {} bytes, and cannot be read as text.", content.len())
         })?;
+        let text = redactor.owned(text);
         let bytes = bytes.unwrap_or(FOCUS_BYTES).clamp(1, FOCUS_BYTES);
         part(&text, offset, bytes)
             .ok_or_else(|| format!("The result has {} bytes, so nothing begins at offset {offset}.", text.len()))

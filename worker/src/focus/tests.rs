@@ -2,6 +2,7 @@ use super::*;
 use crate::fixture::faulty::{Fault, Faulty};
 use crate::fixture::volatile::{Crash, Keeps, Volatile};
 use crate::log::files::Disk;
+use crate::redact::Redactor;
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
@@ -36,9 +37,11 @@ fn what_is_kept_is_read_in_parts_by_its_handle() {
     assert_eq!(handle, Digest::of_bytes(text.as_bytes()));
     assert_eq!(names(&cache), [name(&handle)]);
     assert_eq!(name(&handle).len(), 64);
-    let read = cache.read(&Disk, &format!("{{\"handle\":\"{handle}\",\"offset\":6,\"bytes\":5}}")).unwrap();
+    let read = cache
+        .read(&Disk, &format!("{{\"handle\":\"{handle}\",\"offset\":6,\"bytes\":5}}"), &Redactor::default())
+        .unwrap();
     assert_eq!(read, "order\n[bytes 6 to 11 of 30000; go on with offset 11]");
-    let whole = cache.read(&Disk, &format!("{{\"handle\":\"{handle}\"}}")).unwrap();
+    let whole = cache.read(&Disk, &format!("{{\"handle\":\"{handle}\"}}"), &Redactor::default()).unwrap();
     assert!(whole.ends_with("[bytes 0 to 8192 of 30000; go on with offset 8192]"), "{whole}");
 }
 
@@ -170,7 +173,7 @@ fn what_is_no_text_is_kept_and_says_what_it_is() {
     let [handle] = <[_; 1]>::try_from(cache.keep(&Disk, &[image])).unwrap();
     let handle = handle.unwrap();
     assert_eq!(cache.get(&Disk, &handle).as_deref(), Some(&image[..]));
-    let error = cache.read(&Disk, &format!("{{\"handle\":\"{handle}\"}}")).unwrap_err();
+    let error = cache.read(&Disk, &format!("{{\"handle\":\"{handle}\"}}"), &Redactor::default()).unwrap_err();
     assert_eq!(error, format!("{handle} is no text: it is an image (PNG) of 10 bytes, and cannot be read as text."));
 }
 
@@ -186,7 +189,7 @@ fn what_the_model_gets_wrong_is_a_sentence() {
         (format!("{{\"handle\":\"{handle}\",\"offset\":5}}"), "has 5 bytes, so nothing begins at offset 5"),
         (format!("{{\"handle\":\"{handle}\",\"lines\":5}}"), "unknown field `lines`"),
     ] {
-        let error = cache.read(&Disk, &arguments).unwrap_err();
+        let error = cache.read(&Disk, &arguments, &Redactor::default()).unwrap_err();
         assert!(error.contains(says), "{error}");
     }
 }
@@ -208,5 +211,20 @@ fn a_crash_at_any_operation_leaves_an_entry_whole_or_absent() {
                 break;
             }
         }
+    }
+}
+
+/// One that was not known when the result was kept.
+#[test]
+fn no_part_shows_a_part_of_a_secret() {
+    let memory = tempfile::tempdir().unwrap();
+    let cache = FocusCache::new(memory.path(), "uid-1", BUDGET);
+    let handle = cache.keep(&Disk, &["the key is 0123456789."]).remove(0).unwrap();
+    let redactor = Redactor::default();
+    redactor.learn("key", b"0123456789");
+    for offset in 0..20 {
+        let arguments = format!("{{\"handle\":\"{handle}\",\"offset\":{offset},\"bytes\":5}}");
+        let read = cache.read(&Disk, &arguments, &redactor).unwrap();
+        assert!(!read.contains("012") && !read.contains("789"), "{read}");
     }
 }

@@ -97,7 +97,10 @@ impl Transport {
                 answers(&answer, asked)?;
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
-            kind => Err(broken(format!("it answered HTTP {} with a body of type `{kind}`", status.as_u16()))),
+            kind => {
+                let kind = self.redactor.quote(&kind, MAX_QUOTE);
+                Err(broken(format!("it answered HTTP {} with a body of type `{kind}`", status.as_u16())))
+            }
         }
     }
 

@@ -39,6 +39,10 @@ impl Redactor {
         if let Event::ModelAnswered { answer } = &mut event {
             for call in &mut answer.calls {
                 call.secrets = self.names_in(&call.arguments);
+                if !call.secrets.is_empty() {
+                    // A number becomes a text: arguments that can be read stay so.
+                    call.arguments = self.json_text(&call.arguments).into_owned();
+                }
             }
         }
         // One look at the line that the event becomes finds whatever a look at each of its texts would.

@@ -6,15 +6,29 @@ use std::collections::BTreeSet;
 /// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
 pub const SHORTEST: usize = 8;
 
-/// The most of a value that is looked for, in bytes: what is made ready for it takes some forty times as much memory.
+/// The most of a value that is looked for, in bytes: what is made ready for it takes up to some 240 times as much memory.
 pub const MAX_VALUE: usize = 16 * 1024;
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+/// The forms of a value and, where it has several lines, of each of them: what shows a file line by line shows a key so.
+pub(super) fn of_all(value: &[u8]) -> BTreeSet<Vec<u8>> {
+    let value = value.get(..MAX_VALUE).unwrap_or(value);
+    let lines = value.split(|byte| matches!(byte, b'\r' | b'\n')).map(<[u8]>::trim_ascii);
+    let own = lines.filter(|line| line.len() < value.len() && says_something(line));
+    own.flat_map(of).chain(of(value)).collect()
+}
+
+/// Whether a line is a value's own: not what PEM has around every value, and no rule of one character.
+fn says_something(line: &[u8]) -> bool {
+    let is_mark = line.ends_with(b"-----") && (line.starts_with(b"-----BEGIN ") || line.starts_with(b"-----END "));
+    !is_mark && line.iter().any(|byte| line.first() != Some(byte))
+}
+
 /// The forms of a value, as a text means them in one notation or another: itself, in base64, and in hexadecimal digits.
 /// None of a value that is too short.
-pub(super) fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
+fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE).unwrap_or(value);
     if Notation::Plain.meaning(value).len() < SHORTEST {
         return BTreeSet::new();

@@ -5,8 +5,16 @@ use super::notation::Notation;
 use aho_corasick::Anchored;
 use aho_corasick::automaton::Automaton;
 use aho_corasick::nfa::contiguous::NFA;
+use bloomery_files::{Finder, Spot};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+/// How much longer than a form of a value what a text writes for it may be: `\\u0041` in JSON in JSON for one byte.
+const WRITTEN: usize = 8;
+
+/// How many more bytes may stand within it: line breaks.
+const BREAKS: usize = 4 * 1024;
 
 /// Values, made ready to be looked for.
 #[derive(Default)]
@@ -16,9 +24,13 @@ pub(super) struct Patterns {
     secrets: Vec<usize>,
     /// What stands in place of each secret.
     marks: Vec<String>,
+    /// Further names of a secret, whose value is that of an earlier one.
+    others: Vec<(usize, String)>,
     names: Vec<String>,
     /// Nothing can be looked for, so no text is known to be without the values.
     is_blind: bool,
+    /// The longest form, in bytes.
+    longest: usize,
 }
 
 /// A part of a text that is a secret's.
@@ -42,9 +54,16 @@ impl Patterns {
     ) -> Self {
         let mut patterns = Self::default();
         let mut forms: Vec<Vec<u8>> = Vec::new();
+        let mut known: BTreeMap<&[u8], usize> = BTreeMap::new();
         for (name, value) in values {
             let secret = patterns.names.len();
-            for form in forms::of(value) {
+            if let Some(first) = known.get(value) {
+                patterns.others.push((*first, name.to_owned()));
+                continue;
+            }
+            known.insert(value, secret);
+            for form in forms::of_all(value) {
+                patterns.longest = patterns.longest.max(form.len());
                 forms.push(form);
                 patterns.secrets.push(secret);
             }
@@ -63,18 +82,26 @@ impl Patterns {
         self.is_blind
     }
 
+    /// How much memory the values take as they are made ready, in bytes.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.automaton.as_ref().map_or(0, Automaton::memory_usage)
+    }
+
     /// What stands in place of a secret. A value that is a word of the mark itself (some name a password `password`)
     /// makes it shorter.
     fn mark(&self, name: &str) -> String {
         let marks = [format!("[redacted: {name}]"), "[redacted]".to_owned()];
-        let harmless = marks.into_iter().find(|mark| self.find(mark).is_empty());
+        let harmless = marks.into_iter().find(|mark| self.find(mark.as_bytes()).is_empty());
         harmless.unwrap_or_else(|| "***".to_owned())
     }
 
-    /// What may stand in place of a secret in a text.
+    /// What may stand in place of a secret in a text, whichever of its names is taken for it.
     pub(super) fn marks(&self) -> Vec<String> {
         let marked = self.marks.iter().enumerate().filter(|(secret, _)| self.secrets.contains(secret));
         let mut marks: Vec<String> = marked.map(|(_, mark)| mark.clone()).collect();
+        let others = self.others.iter().filter(|(secret, _)| self.secrets.contains(secret));
+        marks.extend(others.map(|(_, name)| self.mark(name)));
         marks.sort();
         marks.dedup();
         marks
@@ -82,30 +109,40 @@ impl Patterns {
 
     /// Puts the marks in place of what is found.
     pub(super) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let found = self.find(text);
-        if found.is_empty() {
-            return Cow::Borrowed(text);
+        self.beginning(text, text.len())
+    }
+
+    /// The same for the first `most` bytes of a text. What is found there may go on behind them.
+    pub(super) fn beginning<'t>(&self, text: &'t str, most: usize) -> Cow<'t, str> {
+        let end = text.floor_char_boundary(most);
+        let mut found = self.find(text.as_bytes()).into_iter().take_while(|found| found.place.start < end).peekable();
+        if found.peek().is_none() {
+            return Cow::Borrowed(text.get(..end).unwrap_or_default());
         }
-        let mut redacted = String::with_capacity(text.len());
+        let mut redacted = String::with_capacity(end);
         let mut at = 0;
         for Found { place, secret } in found {
             redacted.push_str(text.get(at..place.start).unwrap_or_default());
-            redacted.push_str(self.marks.get(secret).map_or("***", String::as_str));
+            redacted.push_str(self.marked(secret));
             at = place.end;
         }
-        redacted.push_str(text.get(at..).unwrap_or_default());
+        redacted.push_str(text.get(at..end).unwrap_or_default());
         Cow::Owned(redacted)
+    }
+
+    fn marked(&self, secret: usize) -> &str {
+        self.marks.get(secret).map_or("***", String::as_str)
     }
 
     /// Whether a text holds any of the values.
     pub(super) fn is_in(&self, text: &str) -> bool {
-        !self.find(text).is_empty()
+        !self.find(text.as_bytes()).is_empty()
     }
 
     /// The names of the secrets that a text holds, each once.
     pub(super) fn names_in(&self, text: &str) -> Vec<&str> {
         let mut names = Vec::new();
-        for name in self.find(text).iter().filter_map(|found| self.names.get(found.secret)) {
+        for name in self.find(text.as_bytes()).iter().filter_map(|found| self.names.get(found.secret)) {
             if !names.contains(&name.as_str()) {
                 names.push(name.as_str());
             }
@@ -114,18 +151,17 @@ impl Patterns {
     }
 
     /// The parts of a text that are to go: in order, apart from one another, whole characters.
-    fn find(&self, text: &str) -> Vec<Found> {
+    fn find(&self, text: &[u8]) -> Vec<Found> {
         if self.is_blind && !text.is_empty() {
             return vec![Found { place: 0..text.len(), secret: 0 }];
         }
         let Some(automaton) = &self.automaton else { return Vec::new() };
-        let bytes = text.as_bytes();
-        let notations = Notation::ALL.into_iter().filter(|notation| notation.is_in(bytes));
-        let mut found: Vec<Found> = notations.flat_map(|notation| self.find_as(notation, automaton, bytes)).collect();
+        let notations = Notation::ALL.into_iter().filter(|notation| notation.is_in(text));
+        let mut found: Vec<Found> = notations.flat_map(|notation| self.find_as(notation, automaton, text)).collect();
         found.sort_by_key(|found| found.place.start);
         let mut apart: Vec<Found> = Vec::with_capacity(found.len());
         for Found { place, secret } in found {
-            let place = text.floor_char_boundary(place.start)..text.ceil_char_boundary(place.end);
+            let place = floor(text, place.start)..ceil(text, place.end);
             match apart.last_mut() {
                 // Parts that touch are one: between two marks would stand nothing.
                 Some(last) if place.start <= last.place.end => last.place.end = last.place.end.max(place.end),
@@ -158,6 +194,38 @@ impl Patterns {
         let secret = *self.secrets.get(pattern.as_usize())?;
         Some(Found { place: read.saturating_sub(automaton.pattern_len(pattern))..read, secret })
     }
+}
+
+/// Without the values.
+impl std::fmt::Debug for Patterns {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Patterns")
+    }
+}
+
+impl Finder for Patterns {
+    fn find(&self, text: &[u8]) -> Vec<Spot> {
+        let found = self.find(text).into_iter();
+        found.map(|Found { place, secret }| Spot { place, mark: self.marked(secret).to_owned() }).collect()
+    }
+
+    fn reach(&self) -> usize {
+        if self.longest == 0 { 0 } else { self.longest * WRITTEN + BREAKS }
+    }
+}
+
+/// Where the character begins that a byte belongs to. Of what is no UTF-8, no more than a character is looked at.
+fn floor(text: &[u8], at: usize) -> usize {
+    (at.saturating_sub(3)..=at).rev().find(|at| !goes_on(text, *at)).unwrap_or(at)
+}
+
+/// Where it ends, if it does not end here.
+fn ceil(text: &[u8], at: usize) -> usize {
+    (at..=at + 3).find(|at| !goes_on(text, *at)).unwrap_or(at)
+}
+
+fn goes_on(text: &[u8], at: usize) -> bool {
+    text.get(at).is_some_and(|byte| (0x80..0xC0).contains(byte))
 }
 
 /// Makes one of the last part and those before that it overlaps: parts come in the order of their ends.

@@ -1,7 +1,7 @@
 use super::*;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_engine::Event;
-use bloomery_engine::event::CallId;
+use bloomery_engine::event::{Answer, AskedCall, CallId};
 use serde_json::json;
 use std::io::Write;
 
@@ -111,4 +111,84 @@ fn a_value_that_is_too_large_ends_what_would_be_told_beside_it() {
     assert!(matches!(&fault, Fault::Oversized(name) if name == "large") && fault.to_string().contains("16384 bytes"));
     let end = Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, "It is too large."), result: None };
     assert_eq!(redactor.event(end.clone()).unwrap(), end);
+}
+
+/// As `openssl` writes a key: lines of 64 characters, the last one shorter.
+fn pem(lines: usize) -> String {
+    let line = |n: usize| format!("{:A<64}\n", format!("{n:x}/{}", n * 7919));
+    let body: String = (0..lines).map(line).collect();
+    format!("-----BEGIN PRIVATE KEY-----\n{body}shortLast=\n-----END PRIVATE KEY-----\n")
+}
+
+#[test]
+fn each_line_of_a_value_is_a_value() {
+    let key = pem(3);
+    let redactor = of(&[("key", key.as_str())]);
+    assert_eq!(redactor.text(&format!("<{}>", key.trim())), "<[redacted: key]>");
+    for line in key.lines() {
+        let expected = if line.starts_with("-----") { line } else { "[redacted: key]" };
+        assert_eq!(redactor.text(line), expected);
+        assert_eq!(redactor.text(&format!("  3: {line}\r\n")), format!("  3: {expected}\r\n"));
+    }
+    let line = key.lines().nth(2).unwrap();
+    assert_eq!(redactor.json_text(&json!({"a": line}).to_string()), r#"{"a":"[redacted: key]"}"#);
+    // What is said of it names it once.
+    assert_eq!(redactor.names_in(&key.replace("-----", "")), ["key"]);
+}
+
+#[test]
+fn what_stands_in_many_texts_is_no_value_of_its_own() {
+    let redactor = of(&[("config", "user: x\n----------\n  token: abc  \nshort\n-----BEGIN KEY-----")]);
+    let text = "user: x ---------- short -----BEGIN KEY----- ----------";
+    assert_eq!(redactor.text(text), text);
+    assert_eq!(redactor.text("a token: abc b"), "a [redacted: config] b");
+}
+
+/// The bound that `docs/architecture.md` names.
+#[test]
+fn the_largest_value_of_many_lines_takes_little_memory() {
+    let key = pem(249);
+    assert!((MAX_VALUE - 256..=MAX_VALUE).contains(&key.trim().len()), "{}", key.trim().len());
+    let redactor = of(&[("key", key.as_str())]);
+    let text = key.lines().nth(200).unwrap();
+    assert_eq!(redactor.text(text), "[redacted: key]");
+    assert!(!redactor.is_blind() && redactor.patterns().memory() < 5 * 1024 * 1024, "{}", redactor.patterns().memory());
+    // So do many short lines.
+    let lines = (0..1800).map(|n| format!("{n:08}")).collect::<Vec<_>>().join("\n");
+    let redactor = of(&[("key", lines.as_str())]);
+    assert_eq!(redactor.text("x 00001234"), "x [redacted: key]");
+    assert!(redactor.patterns().memory() < 5 * 1024 * 1024, "{}", redactor.patterns().memory());
+}
+
+#[test]
+fn each_name_of_a_value_has_a_mark() {
+    let redactor =
+        of(&[("one", "the-same-value"), ("other", "the-same-value"), ("short", "1234567"), ("again", "1234567")]);
+    assert_eq!(redactor.marks(), ["[redacted: one]", "[redacted: other]"]);
+    assert_eq!(redactor.text("the-same-value"), "[redacted: one]");
+}
+
+#[test]
+fn the_beginning_of_a_text_has_no_part_of_a_value() {
+    let redactor = of(&[("word", "0123456789")]);
+    let text = "ab 0123456789 cd 0123456789 ef";
+    for most in 0..=text.len() {
+        let shown = redactor.beginning(text, most);
+        assert!(!shown.contains("01") && "ab [redacted: word] cd [redacted: word] ef".starts_with(&*shown), "{shown}");
+    }
+    assert!(matches!(redactor.beginning("abc", 2), Cow::Borrowed("ab")));
+}
+
+/// What stands in place of a number is a text, and the arguments can still be read.
+#[test]
+fn a_number_in_the_arguments_of_a_call_becomes_a_text() {
+    let redactor = of(&[("pin", "1234567890")]);
+    let arguments = r#"{"pin": 1234567890, "n": 1}"#.to_owned();
+    let call = AskedCall { id: "1".into(), name: "act".into(), arguments, secrets: Vec::new() };
+    let answer = Answer { calls: vec![call], ..Answer::default() };
+    let Event::ModelAnswered { answer } = redactor.event(Event::ModelAnswered { answer }).unwrap() else {
+        panic!("another event")
+    };
+    assert_eq!(answer.calls[0].arguments, r#"{"n":1,"pin":"[redacted: pin]"}"#);
+    assert_eq!(answer.calls[0].secrets, ["pin"]);
 }

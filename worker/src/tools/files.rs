@@ -7,7 +7,7 @@ use bloomery_engine::event::{ContextKind, ContextPart};
 use bloomery_engine::gate::core_tools::files::{
     APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE,
 };
-use bloomery_files::{Binding, Marks, Overview, OverviewKind, Tool, Wanted, Workspace};
+use bloomery_files::{Binding, Overview, OverviewKind, Secrets, Tool, Wanted, Workspace};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,8 +47,13 @@ pub(super) fn tool(name: &str) -> Option<Tool> {
 }
 
 /// Answers a call of one of them.
-pub(super) async fn answer(workspace: &Workspace, tool: Tool, arguments: &str, marks: Marks) -> Result<String, Fault> {
-    let (workspace, arguments) = (workspace.minding(marks), arguments.to_owned());
+pub(super) async fn answer(
+    workspace: &Workspace,
+    tool: Tool,
+    arguments: &str,
+    secrets: Secrets,
+) -> Result<String, Fault> {
+    let (workspace, arguments) = (workspace.minding(secrets), arguments.to_owned());
     let answered = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
     match answered {
         Ok(answer) => Ok(answer?),
@@ -57,10 +62,15 @@ pub(super) async fn answer(workspace: &Workspace, tool: Tool, arguments: &str, m
 }
 
 /// Looks over the file systems, as far as it is wanted.
-pub(super) async fn gather(workspace: &Arc<Workspace>, wanted: &Context, within: Duration) -> Vec<ContextPart> {
+pub(super) async fn gather(
+    workspace: &Workspace,
+    wanted: &Context,
+    within: Duration,
+    secrets: &Secrets,
+) -> Vec<ContextPart> {
     let wanted =
         Wanted { structure: wanted.project_structure == Some(true), changes: wanted.recent_changes == Some(true) };
-    let looking = Arc::clone(workspace);
+    let looking = workspace.minding(secrets.clone());
     let looked = tokio::time::timeout(within, tokio::task::spawn_blocking(move || looking.overviews(wanted))).await;
     let overviews = match looked {
         Ok(Ok(overviews)) => overviews,

@@ -7,7 +7,7 @@ use bloomery_crds::run::JobPart;
 use bloomery_crds::v1alpha1::BankUse;
 use bloomery_engine::event::{CallId, ContextKind, ContextPart};
 use bloomery_engine::gate::core_tools::{MEMORY_READ, MEMORY_WRITE};
-use bloomery_files::Marks;
+use bloomery_files::Secrets;
 use bloomery_files::bank::{self, Author, Bank, Note};
 use std::path::Path;
 use std::sync::Arc;
@@ -51,13 +51,19 @@ impl Notes {
     }
 
     /// Answers a call. What the gate lets through is looked at once more: the catalogue may be older than the Skill is.
-    pub(super) async fn answer(&self, tool: Tool, id: &CallId, arguments: &str, marks: Marks) -> Result<String, Fault> {
+    pub(super) async fn answer(
+        &self,
+        tool: Tool,
+        id: &CallId,
+        arguments: &str,
+        secrets: Secrets,
+    ) -> Result<String, Fault> {
         if self.usage == BankUse::Off || tool == Tool::Write && self.usage != BankUse::Write {
             return Err(Fault::Failed(
                 "The Skill does not let its Jobs do this (memory.bank); nothing was done.".into(),
             ));
         }
-        let (bank, arguments) = (self.bank.minding(marks), arguments.to_owned());
+        let (bank, arguments) = (self.bank.minding(secrets), arguments.to_owned());
         let author = Author {
             job: self.job.clone(),
             run_key: self.run_key.clone(),
@@ -75,11 +81,11 @@ impl Notes {
     }
 
     /// What a conversation begins with.
-    pub(super) async fn gather(&self, within: Duration) -> Vec<ContextPart> {
+    pub(super) async fn gather(&self, within: Duration, secrets: Secrets) -> Vec<ContextPart> {
         if self.usage == BankUse::Off {
             return Vec::new();
         }
-        let bank = Arc::clone(&self.bank);
+        let bank = self.bank.minding(secrets);
         let consulted = tokio::time::timeout(within, tokio::task::spawn_blocking(move || bank.consult())).await;
         let notes = match consulted {
             Ok(Ok(notes)) => notes,

@@ -169,3 +169,49 @@ fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case]
         holds.await.unwrap().unwrap_err();
     });
 }
+
+/// A key of several lines under two names, in a file that is read line by line and by offsets.
+#[tokio::test]
+async fn no_part_of_a_secret_is_read_and_no_name_of_it_is_written_in_its_place() {
+    let (memory, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let source = ResourceSource::Mount { path: project.path().to_str().unwrap().into(), read_only: false };
+    let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
+    let redactor = Redactor::default();
+    let core = CoreTools::new(&bound, FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = core.calling(&[], &bound, Reach::local(), redactor.clone());
+    let key = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA1234\nQIDAQABAoIBAQCxyz\nab=\n-----END KEY-----";
+    redactor.learn("PLANT", key.as_bytes());
+    redactor.learn("tok", key.as_bytes());
+    let file = project.path().join("key.pem");
+    std::fs::write(&file, format!("{key}\n")).unwrap();
+    for line in 1..6 {
+        let read = asked(&core, READ_FILE, &format!(r#"{{"path":"key.pem","line":{line},"lines":1}}"#)).await;
+        assert!(
+            matches!(&read, Event::ToolCompleted { text, .. } if text.starts_with("[redacted: PLANT]\n[")),
+            "{read:?}"
+        );
+    }
+    for offset in 0..key.len() {
+        let read = asked(&core, READ_FILE, &format!(r#"{{"path":"key.pem","offset":{offset}}}"#)).await;
+        assert!(
+            matches!(&read, Event::ToolCompleted { text, .. } if text.starts_with("[redacted: PLANT]\n[")),
+            "{read:?}"
+        );
+    }
+    let found = asked(&core, SEARCH_FILES, r#"{"pattern":".","context":1}"#).await;
+    assert!(
+        matches!(&found, Event::ToolCompleted { text, .. } if !text.contains("MII") && !text.contains("ab=")),
+        "{found:?}"
+    );
+    let hint = asked(&core, APPLY_PATCH, r#"{"patch":"--- a/key.pem\n+++ b/key.pem\n@@ -4 +4 @@\n-x\n+y\n"}"#).await;
+    assert!(
+        matches!(&hint, Event::ToolFailed { text, .. } if text.contains("there is `[redacted: PLANT]`")),
+        "{hint:?}"
+    );
+    for name in ["PLANT", "tok"] {
+        let arguments = format!(r#"{{"path":"key.pem","content":"[redacted: {name}]\n"}}"#);
+        let failed = asked(&core, WRITE_FILE, &arguments).await;
+        assert!(matches!(&failed, Event::ToolFailed { text, .. } if text.contains("with edit_file")), "{failed:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{key}\n"));
+}

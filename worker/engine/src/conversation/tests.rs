@@ -220,6 +220,24 @@ fn what_the_gate_denies_is_told_and_never_sent(
     );
 }
 
+/// What stands in a secret's place is no number, and nobody's fault.
+#[rstest]
+#[case::that_cannot_be_read(r#"{"order_id": "A-17", "amount": [redacted: pin]}"#)]
+#[case::that_is_against_the_schema(r#"{"order_id": "A-17", "amount": "[redacted: pin]"}"#)]
+fn of_arguments_with_a_secret_nothing_else_is_said(#[case] arguments: &str) {
+    let mut answer = asks(&[("process_refund", json!({}))]);
+    answer.calls[0].arguments = arguments.into();
+    answer.calls[0].secrets = vec!["pin".into()];
+    let world = ended(run(), vec![answer], ALL_WELL);
+    assert_eq!(world.effects, []);
+    let told = world.conversation.turns().iter().find_map(|turn| match turn {
+        Turn::ToolResult { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let told = told.unwrap();
+    assert!(told.contains("hold the value of pin") && !told.contains("Schema") && !told.contains("JSON"), "{told}");
+}
+
 /// A Job that binds an API, of which the Skill lets orders be read and notes be made; one call needs approval.
 fn with_endpoint() -> Run {
     let mut run = run();

@@ -38,7 +38,9 @@ pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
     let mut objections: Vec<Objection> = secrets(call).into_iter().chain(drift(tool, conversation)).collect();
     objections.extend(policy(tool, conversation));
     let rules = conversation.rules();
-    let arguments = call.read_arguments();
+    // What stands in place of a secret is not what was meant: nothing else is said of it.
+    let has_secrets = !call.secrets.is_empty();
+    let arguments = if has_secrets { Err(String::new()) } else { call.read_arguments() };
     let checked = arguments.as_ref().map(|arguments| Checked::check(arguments));
     if let (Ok(arguments), Ok(checked)) = (&arguments, &checked) {
         objections.extend(rules.of_tool(tool, checked));
@@ -49,6 +51,7 @@ pub fn rule(call: &Call, conversation: &Conversation) -> Ruling {
     objections.extend(arguments.as_ref().ok().and_then(of_endpoint));
     let fault = match &arguments {
         Ok(arguments) => conversation.schema(&call.tool).and_then(|schema| schema.fault(arguments)),
+        Err(_) if has_secrets => None,
         Err(why) => Some(why.clone()),
     };
     objections.extend(fault.map(|detail| Objection::deny(GateReason::Schema, detail)));

@@ -4,6 +4,7 @@ use super::cabinet::{Authors, Cabinet};
 use super::held::Held;
 use super::name::CORE;
 use super::{Bank, DETAILS, MAX_DETAILS, Name, words};
+use crate::secrets::Secrets;
 use crate::text;
 
 /// The most that is told of all core notes together, in bytes.
@@ -28,7 +29,7 @@ impl Bank {
     /// The core notes, shortened where they are long, and the list of all notes.
     pub fn consult(&self) -> Vec<Note> {
         match Cabinet::find(&self.memory) {
-            Ok(Some(cabinet)) => cabinet.consult(),
+            Ok(Some(cabinet)) => cabinet.consult(&self.secrets),
             Ok(None) => Vec::new(),
             Err(error) => vec![Note { file: INDEX.to_owned(), text: Err(super::unusable(&error)) }],
         }
@@ -44,11 +45,11 @@ impl Bank {
 type Read = Result<(String, Held), String>;
 
 impl Cabinet {
-    fn consult(&self) -> Vec<Note> {
+    fn consult(&self, secrets: &Secrets) -> Vec<Note> {
         let read = |core| {
             let name = Name::Core(core);
             let held = self.held(&name).transpose()?;
-            Some((name, held.map(|held| (text::decoded(&held.bytes).text, held))))
+            Some((name, held.map(|held| (secrets.text(text::decoded(&held.bytes).text), held))))
         };
         let found: Vec<(Name, Read)> = CORE.into_iter().filter_map(read).collect();
         let sizes: Vec<usize> = found.iter().filter_map(|(_, held)| Some(held.as_ref().ok()?.0.len())).collect();

@@ -6,6 +6,7 @@ mod interleaved;
 mod racing;
 
 use super::*;
+use crate::marks::Marks;
 use serde_json::{Value, json};
 use std::fs;
 

@@ -3,14 +3,14 @@
 
 use crate::place::{Place, escaped};
 use crate::root::Root;
-use cap_std::fs::FileExt;
+use crate::secrets::{Sight, read_at};
 use std::io;
 
 /// How many moves are told.
 const MAX_MOVES: usize = 5;
 
 /// How much of the end of its log is read, in bytes.
-const READ: u64 = 8 * 1024;
+const READ: usize = 8 * 1024;
 
 /// The longest part of a message that is told, in bytes.
 const MAX_MESSAGE: usize = 120;
@@ -27,14 +27,13 @@ pub(super) fn of_git(root: &Root) -> Option<String> {
     Some(text)
 }
 
-/// The last bytes of a file, as text.
+/// The last bytes of a file, as text without secrets: messages are cut.
 fn end_of(root: &Root, path: &str) -> io::Result<String> {
     let place = Place::parse(path).map_err(io::Error::other)?;
     let opened = root.open_file(&place).map_err(io::Error::other)?;
-    let size = opened.metadata.len();
-    let mut bytes = vec![0; usize::try_from(size.min(READ)).unwrap_or_default()];
-    let read = opened.file.read_at(&mut bytes, size.saturating_sub(READ))?;
-    bytes.truncate(read);
+    let from = opened.metadata.len().saturating_sub(READ as u64);
+    let end = read_at(&opened.file, from, READ)?;
+    let bytes = Sight::of(&opened.file, &root.secrets).cover(from, end)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -5,6 +5,7 @@
 
 use super::parse::{Hunk, Line};
 use crate::place::shown;
+use crate::secrets::Secrets;
 use std::ops::Range;
 
 /// How many lines are compared to find the place of a hunk that is not where it says.
@@ -24,7 +25,7 @@ pub(super) struct Applied {
 ///
 /// # Errors
 /// Which hunk does not fit, without a full stop.
-pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, String> {
+pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result<Applied, String> {
     let file = File::of(content);
     let mut output = Output { bytes: Vec::with_capacity(content.len()), newline: file.newline };
     let mut ends = file.ends();
@@ -34,7 +35,7 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, String> {
         let old: Vec<&str> = hunk.old().collect();
         let said = hunk.start.saturating_sub(usize::from(!old.is_empty()));
         let expected = said.saturating_add_signed(shift);
-        let place = file.find(&old, expected, next);
+        let place = file.find(&old, expected, next, secrets);
         let at = place.map_err(|why| format!("hunk {number} (line {}) {why}", hunk.start))?;
         moved += usize::from(at != expected);
         shift = at.cast_signed().wrapping_sub(said.cast_signed());
@@ -110,7 +111,7 @@ impl<'a> File<'a> {
     }
 
     /// Where the old lines stand: where the hunk says, else at the one other place from `from` on.
-    fn find(&self, old: &[&str], said: usize, from: usize) -> Result<usize, String> {
+    fn find(&self, old: &[&str], said: usize, from: usize, secrets: &Secrets) -> Result<usize, String> {
         if old.is_empty() {
             let is_there = (from..=self.count()).contains(&said);
             return if is_there {
@@ -150,16 +151,17 @@ impl<'a> File<'a> {
                 _ => {}
             }
         }
-        found.ok_or_else(|| self.difference(old, said.max(from)))
+        found.ok_or_else(|| self.difference(old, said.max(from), secrets))
     }
 
     /// The first old line that is not where the hunk says.
-    fn difference(&self, old: &[&str], said: usize) -> String {
+    fn difference(&self, old: &[&str], said: usize, secrets: &Secrets) -> String {
         let differs =
             (said..).zip(old).find(|(at, old)| *at >= self.count() || self.text(*at) != without_cr(old.as_bytes()));
         let Some((at, old)) = differs else { return "fits in no other place".to_owned() };
         let there = if at < self.count() {
-            shown(&String::from_utf8_lossy(self.text(at)))
+            let start = self.starts.get(at).copied().unwrap_or_default();
+            shown(&String::from_utf8_lossy(&secrets.part(self.content, start..start + self.text(at).len())))
         } else {
             "the end of the file".to_owned()
         };

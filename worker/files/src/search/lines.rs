@@ -3,6 +3,7 @@
 use crate::Clock;
 use crate::place::escaped;
 use crate::root::Opened;
+use crate::secrets::{Secrets, Sight};
 use crate::text;
 use regex::bytes::Regex;
 use std::collections::VecDeque;
@@ -18,8 +19,8 @@ const MAX_SHOWN: usize = 300;
 /// How much is read at once, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// A line and its number.
-type Line = (u64, Vec<u8>);
+/// The number of a line, where it begins, and the line.
+type Line = (u64, u64, Vec<u8>);
 
 /// What of a file matches.
 #[derive(Debug, Default)]
@@ -34,71 +35,80 @@ pub(super) struct Told {
     pub(super) is_cut: bool,
 }
 
-/// Looks through a file; none, if it is no text. No more than a line of it is held, and its context.
+/// Looks through a file; none, if it is no text. No more than a line of it is held, and its context, of which there are so
+/// many lines. What matches matches without secrets too: else a pattern could find out what they are.
 pub(super) fn matching(
     opened: &Opened,
+    secrets: &Secrets,
     pattern: &Regex,
-    context: usize,
-    most: usize,
+    (context, most): (usize, usize),
     clock: &Clock,
 ) -> io::Result<Option<Told>> {
     if text::is_binary(opened)? {
         return Ok(None);
     }
     let mut reader = BufReader::with_capacity(BUFFER, &opened.file);
-    let (mut told, mut number) = (Told::default(), 0_u64);
+    let mut sight = Sight::of(&opened.file, secrets);
+    let (mut told, mut number, mut next) = (Told::default(), 0_u64, 0_u64);
     let mut before: VecDeque<Line> = VecDeque::new();
     let (mut line, mut last_told, mut after) = (Vec::new(), 0, 0);
-    while next_line(&mut reader, &mut line)? {
+    loop {
+        let start = next;
+        next += next_line(&mut reader, &mut line)?;
+        if next == start {
+            break;
+        }
         number += 1;
         if clock.is_over() {
             told.is_cut = true;
             break;
         }
-        if pattern.is_match(&line) {
+        let is_hit = pattern.is_match(&line);
+        let shown = if is_hit || after > 0 { sight.cover(start, line.clone())? } else { Vec::new() };
+        if is_hit && pattern.is_match(&shown) {
             if told.matches == most {
                 told.has_more = true;
                 break;
             }
             told.matches += 1;
-            let first = before.front().map_or(number, |(number, _)| *number);
+            let first = before.front().map_or(number, |(number, ..)| *number);
             if context > 0 && last_told > 0 && first > last_told + 1 {
                 told.text.push_str("  --\n");
             }
-            for (number, line) in before.drain(..) {
-                tell(&mut told.text, number, '-', &line, pattern);
+            for (number, start, line) in before.drain(..) {
+                tell(&mut told.text, number, '-', &sight.cover(start, line)?, pattern);
             }
-            tell(&mut told.text, number, ':', &line, pattern);
+            tell(&mut told.text, number, ':', &shown, pattern);
             (last_told, after) = (number, context);
         } else if after > 0 {
-            tell(&mut told.text, number, '-', &line, pattern);
+            tell(&mut told.text, number, '-', &shown, pattern);
             (last_told, after) = (number, after - 1);
         } else if context > 0 {
             if before.len() == context {
                 before.pop_front();
             }
-            before.push_back((number, line.clone()));
+            before.push_back((number, start, line.clone()));
         }
     }
     Ok(Some(told))
 }
 
-/// Reads the next line without its end, as much of it as is matched; false at the end of the file.
-fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads the next line without its end, as much of it as is matched; gives how long it is with it: 0 at the end of the file.
+fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
-    let mut is_any = false;
+    let mut length = 0;
     loop {
         let buffer = reader.fill_buf()?;
         if buffer.is_empty() {
             break;
         }
-        is_any = true;
         let end = memchr::memchr(b'\n', buffer);
         let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
         let room = MAX_LINE - line.len();
         line.extend_from_slice(part.get(..part.len().min(room)).unwrap_or_default());
         let taken = end.map_or(buffer.len(), |end| end + 1);
         reader.consume(taken);
+        length += taken as u64;
         if end.is_some() {
             break;
         }
@@ -106,7 +116,7 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
     if line.last() == Some(&b'\r') {
         line.pop();
     }
-    Ok(is_any)
+    Ok(length)
 }
 
 /// Tells a line, of a long one the part around what matches.

@@ -65,11 +65,12 @@ async fn listen(errors: impl AsyncRead + Unpin, listener: Listener, last: Last, 
         let Ok(read) = errors.fill_buf().await else { return };
         let end = read.iter().position(|byte| *byte == b'\n');
         let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
-        let room = MAX_SAID.saturating_sub(line.len());
+        // What begins in what is passed on is found whole.
+        let room = (MAX_SAID + redactor.reach()).saturating_sub(line.len());
         line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         let (used, is_over) = (end.map_or(read.len(), |end| end + 1), read.is_empty());
         if end.is_some() || (is_over && !line.is_empty()) {
-            let said = bounded(&redactor.text(&String::from_utf8_lossy(&line)), MAX_SAID);
+            let said = bounded(&redactor.beginning(&String::from_utf8_lossy(&line), MAX_SAID), MAX_SAID);
             listener(&said);
             keep(&last, &said);
             line.clear();
@@ -78,5 +79,39 @@ async fn listen(errors: impl AsyncRead + Unpin, listener: Listener, last: Last, 
             return;
         }
         errors.consume(used);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is passed on of a text that a program says.
+    async fn passed_on(text: &str, redactor: Redactor) -> Vec<String> {
+        let passed = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&passed);
+        let listener: Listener = Arc::new(move |line: &str| lines.lock().unwrap().push(line.to_owned()));
+        listen(text.as_bytes(), listener, Last::default(), redactor).await;
+        passed.lock().unwrap().clone()
+    }
+
+    #[tokio::test]
+    async fn no_cut_leaves_a_part_of_a_secret() {
+        let redactor = Redactor::default();
+        let long = "0123456789".repeat(200);
+        redactor.learn("key", b"sk-abcdefgh");
+        redactor.learn("long", long.as_bytes());
+        for before in (MAX_SAID - 15..MAX_SAID + 5).chain([0, 8 * 1024 - 5, 64 * 1024 - 5]) {
+            for (value, part) in [("sk-abcdefgh", "sk-"), (long.as_str(), "0123")] {
+                // What is taken out makes room for nothing that was cut.
+                let text = format!("{}{value}{}{value}\nnext\n", "#".repeat(before), "#".repeat(300));
+                let heard = passed_on(&text, redactor.clone()).await;
+                assert!(heard.len() == 2 && heard[1] == "next", "{heard:?}");
+                assert!(heard[0].len() <= MAX_SAID && !heard[0].contains(part), "{before}: {}", heard[0]);
+            }
+        }
+        let key = "first-line-of-it\nsecond-line-of-it";
+        redactor.learn("lines", key.as_bytes());
+        assert_eq!(passed_on(key, redactor).await, ["[redacted: lines]", "[redacted: lines]"]);
     }
 }

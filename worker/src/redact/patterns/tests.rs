@@ -82,7 +82,7 @@ proptest! {
             }
         }
         let redacted = patterns.redact(&text);
-        prop_assert!(patterns.find(&redacted).is_empty(), "{redacted}");
+        prop_assert!(!patterns.is_in(&redacted), "{redacted}");
         for value in values.iter().map(|value| value.trim()).filter(|value| value.replace('\n', "").len() >= 8) {
             prop_assert!(!redacted.contains(value), "{redacted}");
         }

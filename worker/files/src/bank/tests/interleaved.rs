@@ -4,6 +4,7 @@
 use super::super::ledger::{Overtaken, Staged, Unclaimed};
 use super::super::write::{Look, Wish};
 use super::*;
+use crate::marks::Marks;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,0 +1,169 @@
+//! What is read has no part of a secret, wherever it is cut.
+
+use super::*;
+use memchr::memmem;
+use proptest::prelude::*;
+use rstest::rstest;
+
+/// No two characters of it are the same.
+const SECRET: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// One of several lines.
+const KEY: &str = "----BEGIN\nabcdefghijklm\nopqrstuvw\nxyz\n----END";
+
+const MARK: &str = "[redacted: it]";
+
+/// Knows what stands there as it is.
+#[derive(Debug)]
+struct Known;
+
+impl Finder for Known {
+    fn find(&self, text: &[u8]) -> Vec<Spot> {
+        let of = |value: &'static str| {
+            let stand = |at: usize| Spot { place: at..at + value.len(), mark: MARK.into() };
+            memmem::find_iter(text, value).map(stand).collect::<Vec<_>>()
+        };
+        let mut found = [of(SECRET), of(KEY)].concat();
+        found.sort_by_key(|stand| stand.place.start);
+        found
+    }
+
+    fn reach(&self) -> usize {
+        KEY.len()
+    }
+}
+
+fn secrets() -> Secrets {
+    Secrets::new(Marks::new(vec![MARK.into()]), Arc::new(Known))
+}
+
+// Arguments are handed over as `json!` makes them.
+#[allow(clippy::needless_pass_by_value)]
+fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, String> {
+    stand.workspace().minding(secrets()).call(tool, &arguments.to_string())
+}
+
+/// Whether four bytes of a secret stand in a text.
+fn shows(text: &str) -> bool {
+    let key = KEY.replace('\n', "");
+    [SECRET, &key]
+        .iter()
+        .any(|value| value.as_bytes().windows(4).any(|part| text.contains(std::str::from_utf8(part).unwrap())))
+}
+
+#[rstest]
+#[case::the_line_of_one(json!({"line": 2, "lines": 1}), "is [redacted: it].\n[lines 2 to 2, bytes 6 to 47 of 107; go on with line 3]")]
+#[case::the_first_line_of_a_key(json!({"line": 3, "lines": 1}), "[redacted: it]\n[lines 3 to 7, bytes 47 to 93 of 107; go on with line 8]")]
+#[case::a_line_of_a_key(json!({"line": 4, "lines": 1}), "[redacted: it]\n[lines 4 to 7, bytes 57 to 93 of 107; go on with line 8]")]
+#[case::the_last_line_of_a_key(json!({"line": 7}), "[redacted: it]\nThat is all.\n\n[lines 7 to 9, bytes 85 to 107 of 107; the end]")]
+#[case::an_offset_within(json!({"offset": 20, "lines": 1}), "[redacted: it].\n[bytes 20 to 47 of 107; go on with offset 47]")]
+fn a_part_of_a_file_has_no_part_of_a_secret(#[case] mut arguments: Value, #[case] expected: &str) {
+    let stand = Stand::of(&[("a", &format!("Here:\nis {SECRET}.\n{KEY}\nThat is all.\n\n"))]);
+    arguments["path"] = json!("a");
+    assert_eq!(call(&stand, Tool::Read, arguments).unwrap(), expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// The answers one after the other are the file with marks, however it is cut.
+    #[test]
+    fn a_file_that_is_read_on_shows_each_secret_as_one_mark(before in 0_usize..80, lines in 0_usize..3, key in any::<bool>()) {
+        let value = if key { KEY } else { SECRET };
+        let long = crate::read::MAX_BYTES - 70 + before;
+        let text = format!("{}{}{value}, {}\n{value}", "#\n".repeat(lines), "#".repeat(long), "#".repeat(long));
+        let stand = Stand::of(&[("a", &text)]);
+        let (mut read, mut from) = (String::new(), json!({"path": "a"}));
+        loop {
+            let answer = call(&stand, Tool::Read, from).unwrap();
+            let (part, note) = answer.rsplit_once('[').unwrap();
+            read.push_str(part);
+            let Some((_, next)) = note.rsplit_once("go on with ") else { break };
+            let (what, at) = next.trim_end_matches(']').split_once(' ').unwrap();
+            from = json!({"path": "a", what: at.parse::<u64>().unwrap()});
+        }
+        prop_assert!(!shows(&read), "{read}");
+        prop_assert_eq!(read.replace('\n', ""), text.replace(value, MARK).replace('\n', ""));
+    }
+
+    #[test]
+    fn no_offset_shows_a_part_of_a_secret(offset in 0_u64..90, lines in 1_u64..4) {
+        let stand = Stand::of(&[("a", &format!("#{SECRET}#\n{KEY}#\n"))]);
+        if let Ok(read) = call(&stand, Tool::Read, json!({"path": "a", "offset": offset, "lines": lines})) {
+            prop_assert!(!shows(&read), "{read}");
+        }
+    }
+
+    #[test]
+    fn a_hit_shows_no_part_of_a_secret(before in 0_usize..400, between in 0_usize..400, context in 0_usize..2) {
+        let line = format!("{}{SECRET}{}here{}{SECRET}", "#".repeat(before), "#".repeat(between), "#".repeat(300 - between.min(300)));
+        let stand = Stand::of(&[("a", &format!("{line}\n{KEY} here\n"))]);
+        let found = call(&stand, Tool::Search, json!({"pattern": "here", "context": context})).unwrap();
+        prop_assert!(!shows(&found) && found.contains("2 matches"), "{found}");
+    }
+}
+
+/// Else a pattern could ask for one character after the other.
+#[test]
+fn a_pattern_does_not_match_a_secret() {
+    let stand = Stand::of(&[("a", &format!("key {SECRET}\n{KEY}\n"))]);
+    for pattern in ["0123", "[0-9]A", "qrst", "^xyz$", "redacted"] {
+        let found = call(&stand, Tool::Search, json!({"pattern": pattern})).unwrap();
+        assert!(found.starts_with("[0 matches"), "{found}");
+    }
+    let found = call(&stand, Tool::Search, json!({"pattern": "^key"})).unwrap();
+    assert!(found.starts_with(&format!("a\n  1: key {MARK}\n")), "{found}");
+}
+
+#[test]
+fn a_patch_that_does_not_fit_is_told_without_a_part_of_a_secret() {
+    for before in 200..260 {
+        let stand = Stand::of(&[("a", &format!("{}{SECRET}\n", "#".repeat(before)))]);
+        let patch = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n";
+        let error = call(&stand, Tool::Patch, json!({"patch": patch})).unwrap_err();
+        assert!(!shows(&error) && error.contains("where there is"), "{error}");
+    }
+    let stand = Stand::of(&[("a", &format!("{KEY}\n"))]);
+    let error = call(&stand, Tool::Patch, json!({"patch": "--- a/a\n+++ b/a\n@@ -2 +2 @@\n-x\n+y\n"})).unwrap_err();
+    assert!(!shows(&error) && error.contains(MARK), "{error}");
+}
+
+#[test]
+fn what_git_says_is_told_without_a_part_of_a_secret() {
+    for before in [60, 85, 90, 100, 115, 8 * 1024 - 20] {
+        let who = "0 1 Jane <j@example.com> 1767225600 +0100";
+        let log = format!("{who}\tcommit: {}{SECRET}\n", "#".repeat(before));
+        let stand = Stand::of(&[
+            (".git/HEAD", &format!("ref: refs/heads/{}{SECRET}\n", "#".repeat(before))),
+            (".git/logs/HEAD", &log),
+        ]);
+        let wanted = Wanted { structure: false, changes: true };
+        let told = stand.workspace().minding(secrets()).overviews(wanted);
+        let text = told[0].text.as_ref().unwrap();
+        assert!(!shows(text) && text.contains("git, on"), "{text}");
+    }
+}
+
+#[test]
+fn a_core_note_that_is_cut_shows_no_part_of_a_secret() {
+    for before in [9 * 1024 - 30, 9 * 1024 - 5, 9 * 1024] {
+        let memory = tempfile::tempdir().unwrap();
+        let dir = memory.path().join(bank::DIR);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("progress.md"), format!("{}{SECRET}{}", "#".repeat(before), "#".repeat(99))).unwrap();
+        let notes = bank::Bank::new(memory.path(), "uid-1").minding(secrets()).consult();
+        let text = notes[0].text.as_ref().unwrap();
+        assert!(!shows(text) && text.contains("[cut off: "), "{text}");
+    }
+}
+
+#[test]
+fn no_part_of_a_secret_can_be_guessed_by_editing_it() {
+    let content = format!("key {SECRET}\n{KEY}\n");
+    let stand = Stand::of(&[("a", &content)]);
+    for old in ["0123", "key 01", "MNOP", "XYZ\n", "xyz", "klm\nopq"] {
+        let error = call(&stand, Tool::Edit, json!({"path": "a", "oldText": old, "newText": old})).unwrap_err();
+        assert_eq!(error, "oldText does not stand in `a`. Nothing was changed.");
+    }
+    call(&stand, Tool::Edit, json!({"path": "a", "oldText": "key ", "newText": "a key "})).unwrap();
+    assert_eq!(stand.get("a"), format!("a {content}"));
+}
