@@ -93,6 +93,11 @@ pub fn holds_older_jobs(dir: &Path) -> bool {
     dir.file_name().is_some_and(|name| name == FROM) && !is_slag(dir)
 }
 
+/// Whether an older job names this Skill: then it is where it belongs.
+pub fn is_of(job: &Path, skill: &str) -> bool {
+    plan::skill_of(job).is_ok_and(|named| named.as_deref() == Some(skill))
+}
+
 /// Whether a directory is that of a Skill.
 fn is_slag(dir: &Path) -> bool {
     dir.join(crate::run::skill::FILE).exists()
@@ -107,7 +112,7 @@ fn say(out: &mut impl Write, line: &str) -> Result<(), Trouble> {
 fn foresee(memory: &Path, step: &Move) -> Result<(), String> {
     let (from, to) = (memory.join(&step.from), memory.join(&step.to));
     if is_one_place(&from, &to) {
-        return Err(format!("{} is the same place", step.to.display()));
+        return Err(format!("{} is the same place{}", step.to.display(), way_out(memory, step)));
     }
     match fs::symlink_metadata(&to) {
         Ok(_) if same(&from, &to) => Ok(()),
@@ -115,6 +120,33 @@ fn foresee(memory: &Path, step: &Move) -> Result<(), String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(format!("{} cannot be looked at: {error}", step.to.display())),
     }
+}
+
+/// What to do where a job's Skill has the directory that is migrated: it is called the same, or is a link to it.
+fn way_out(memory: &Path, step: &Move) -> String {
+    let first = |path: &Path| path.iter().next().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (from, skill) = (first(&step.from), first(&step.to));
+    if from == skill {
+        format!(": {}", rename(memory, &from))
+    } else {
+        format!(": {} leads to {from}. Remove that link first", memory.join(skill).display())
+    }
+}
+
+/// How the jobs of an older memory are moved out of a directory that a Skill of its name needs.
+pub fn rename(memory: &Path, from: &str) -> String {
+    let shell = |path: PathBuf| plain::quoted(&path.display().to_string());
+    let older = format!("{from}-older");
+    let named =
+        if memory == Path::new("memory") { String::new() } else { format!(" --memory {}", shell(memory.to_owned())) };
+    format!(
+        "give the directory another name, and move what is in it from there: mv {} {} && bloomery migrate{named} --from {} \
+         --apply. Or put the Skill's file there, as {}, if all of it is that Skill's",
+        shell(memory.join(from)),
+        shell(memory.join(&older)),
+        plain::quoted(&older),
+        memory.join(from).join(crate::run::skill::FILE).display()
+    )
 }
 
 /// Whether two paths are one entry of one directory, by whatever links they lead there. Two names of one file in two
@@ -133,6 +165,14 @@ fn perform(memory: &Path, step: &Move) -> Result<(), String> {
     foresee(memory, step)?;
     match fs::hard_link(&from, &to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            return Err(format!(
+                "{} is on another file system than {}, and a file is moved within one only: copy it there, and remove it \
+                 here",
+                step.to.display(),
+                step.from.display()
+            ));
+        }
         linked => linked.map_err(|error| error.to_string())?,
     }
     // Nothing is removed of which there is no other.

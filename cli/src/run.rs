@@ -16,9 +16,11 @@ mod printed;
 mod resources;
 mod screen;
 mod server;
+mod signals;
 pub mod skill;
 pub mod standing;
 mod templates;
+mod unkept;
 mod vendor;
 mod work;
 

@@ -5,7 +5,7 @@ use crate::epoch::{Company, Ended, Epoch, Ground};
 use crate::inputs::{self, Inputs};
 use crate::log;
 use crate::log::files::{Disk, Files};
-use crate::printer::Printer;
+use crate::printer::{Behind, Printer};
 use crate::reach::{ApiServer, Reach};
 use crate::recent::Recent;
 use crate::redact::Redactor;
@@ -35,6 +35,9 @@ pub enum Error {
     /// Nothing can be reported.
     #[error("{0}")]
     Report(String),
+    /// Nothing can be printed.
+    #[error("nothing can be printed: {0}")]
+    Output(std::io::Error),
     /// The worker would not notice that its pod is to end.
     #[error("signals cannot be handled: {0}")]
     Signals(std::io::Error),
@@ -68,6 +71,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let outside = Duration::from_secs(args.patience);
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside), redactor)?;
     let tools = tools(args, &inputs, redactor)?;
+    let stdout = Behind::new(std::io::stdout()).map_err(Error::Output)?;
     let people = Arc::new(Decided::new(&part.approvals, &part.replies));
     let host = Host {
         files: Disk,
@@ -75,7 +79,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         tools: &tools,
         people: people.as_ref(),
         inbox: Arc::clone(&people),
-        printer: Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(std::io::stdout())))),
+        printer: Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout)))),
         patience: Patience::of(outside),
         stop,
     };

@@ -7,6 +7,7 @@
 mod answer;
 mod kept;
 mod listing;
+mod mend;
 mod news;
 mod outcome;
 mod session;

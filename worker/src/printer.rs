@@ -1,6 +1,9 @@
 //! The conversation on stdout, for `kubectl logs`: one line an event, once it is durable.
 
+mod behind;
 mod text;
+
+pub use behind::Behind;
 
 use bloomery_engine::Event;
 use bloomery_engine::event::CallId;
@@ -32,7 +35,7 @@ impl std::fmt::Debug for Printer {
 }
 
 impl Printer {
-    /// Prints to `out`, which is stdout in a pod.
+    /// Prints to `out`, which is stdout in a pod, and may keep lines back until [`Printer::close`].
     pub fn new(format: Format, out: Box<dyn Write + Send>) -> Self {
         Self { format, out, tools: BTreeMap::new() }
     }
@@ -67,6 +70,11 @@ impl Printer {
 
     /// Prints lines. Nobody may be listening, which is no reason to stop.
     pub fn print(&mut self, lines: &str) {
-        let _ = self.out.write_all(lines.as_bytes()).and_then(|()| self.out.flush());
+        let _ = self.out.write_all(lines.as_bytes());
+    }
+
+    /// Sees that all is printed.
+    pub fn close(&mut self) {
+        let _ = self.out.flush();
     }
 }

@@ -1,20 +1,21 @@
 //! How a Job is begun: everything that it needs is found, checked and kept before anything happens.
 
 use super::document::{Asked, Document};
-use super::memory::{Slag, holder, writer};
+use super::memory::{Slag, holder, own, writer};
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, Found, Loaded};
-use super::{DEFAULT_SKILL, Job, handed, limits, resources, standing};
+use super::{DEFAULT_SKILL, Job, handed, limits, resources, standing, unkept};
 use crate::args::RunArgs;
 use crate::exit::{Faults, Trouble};
-use crate::plain;
+use crate::{migrate, plain};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobPart, KeyFile, ModelEndpoint, Revision, VERSION};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
 use bloomery_worker::redact::Redactor;
 use std::io::ErrorKind;
+use std::path::Path;
 
 /// The longest goal, in bytes: that of a Job on a cluster.
 const MAX_GOAL: usize = 8192;
@@ -25,19 +26,15 @@ type Begun<'a> = (Job<'a>, Inputs);
 /// Begins a Job; one of the same key that was begun before is the same Job only if nothing else was asked of it. All that
 /// can be wrong is looked at, and told at once, before anything is made.
 pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
+    // Nothing of another user's memory is looked at.
+    own(&args.memory)?;
     let mut faults = Faults::default();
     let goal = faults.sift(goal(args));
     let limits = faults.sift(limits::read(&args.limits));
     let given = faults.sift(server::named(&args.mcp));
     let found = faults.sift(skill::find(&args.memory, args.skill.as_deref().unwrap_or(DEFAULT_SKILL), args.bootstrap));
-    if let Some(Found { slag, .. }) = &found
-        && slag.holds_older_jobs()
-    {
-        faults.add(Trouble::usage(format!(
-            "{} holds the jobs of an older memory, which nobody could tell from those of a Skill of that name: move them \
-             first, with `bloomery migrate`",
-            slag.dir.display()
-        )));
+    if let Some(Found { slag, .. }) = &found {
+        faults.sift(usable(slag, &args.memory));
     }
     let names = found.as_ref().map(|found| found.loaded.spec.model_names());
     let models = faults.sift(model::models(&args.model, names.as_deref(), &env));
@@ -76,9 +73,8 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
         slag.open(&writer)?;
         found.settle()?;
         let above = limits::above(lowered.as_ref(), &document.part.limits);
-        for line in
-            above.into_iter().chain(resources::idle(&document.revision.spec.resources, &document.part.resources))
-        {
+        let idle = resources::idle(&document.revision.spec.resources, &document.part.resources);
+        for line in above.into_iter().chain(idle).chain(unkept::told(&document, &models.endpoints)) {
             plain::say(&line);
         }
         if !document.keep(slag, &writer)? {
@@ -87,6 +83,19 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
         }
     }
     Ok((Job { args, slag: found.slag, document, _models: models, writer }, inputs))
+}
+
+/// Sees that a slag is this user's, and a Skill's.
+fn usable(slag: &Slag, memory: &Path) -> Result<(), Trouble> {
+    slag.own()?;
+    if !slag.holds_older_jobs() {
+        return Ok(());
+    }
+    Err(Trouble::usage(format!(
+        "{} holds the jobs of an older memory, which nobody could tell from those of a Skill of that name: {}",
+        slag.dir.display(),
+        migrate::rename(memory, &slag.name)
+    )))
 }
 
 /// Goes on with a Job as it was begun. The models may be named anew, and so may the MCP server: where they are is no
@@ -98,7 +107,9 @@ pub fn again<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<Beg
              where several Skills have a Job {key}, it takes the name of one"
         )));
     }
+    own(&args.memory)?;
     let slag = holder(&args.memory, args.skill.as_deref(), key)?;
+    slag.own()?;
     let mut document = Document::required(&slag, key)?;
     let mut faults = Faults::default();
     let given = faults.sift(server::named(&args.mcp));
@@ -115,6 +126,9 @@ pub fn again<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<Beg
     let writer = writer();
     if !has_ended(&slag, key, &inputs)? {
         slag.open(&writer)?;
+        for line in unkept::told(&document, &models.endpoints) {
+            plain::say(&line);
+        }
     }
     Ok((Job { args, slag, document, _models: models, writer }, inputs))
 }
@@ -205,7 +219,6 @@ fn same_job(slag: &Slag, key: &str, asked: &Document) -> Result<(), Trouble> {
 
 /// Whether a Job has ended. It is only told again, for which its memory need not take a log any more.
 fn has_ended(slag: &Slag, key: &str, inputs: &Inputs) -> Result<bool, Trouble> {
-    slag.own()?;
     Ok(slag.log(key).is_dir() && standing::of(slag, inputs)?.conversation.outcome().is_some())
 }
 

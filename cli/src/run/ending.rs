@@ -57,11 +57,16 @@ pub fn spent(usage: &Usage) -> String {
     let calls = &usage.llm_calls;
     let asked = calls.intent + calls.selection + calls.plan + calls.finalization + calls.polish;
     format!(
-        "{asked} requests to the model, {} tool calls, {} tokens, {} s of work",
-        usage.tool_calls,
-        tokens(usage),
+        "{} to the model, {}, {}, {} s of work",
+        counted(asked.into(), "request"),
+        counted(usage.tool_calls.into(), "tool call"),
+        counted(tokens(usage), "token"),
         usage.seconds
     )
+}
+
+fn counted(number: u64, of: &str) -> String {
+    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The tokens of a Job. A model may claim any number.
@@ -130,6 +135,8 @@ mod tests {
     fn a_model_may_claim_any_number_of_tokens() {
         let usage = Usage { input_tokens: u64::MAX, output_tokens: 7, ..Usage::default() };
         assert!(spent(&usage).contains(&format!(" {} tokens", u64::MAX)));
+        let once = Usage { input_tokens: 1, tool_calls: 1, ..Usage::default() };
+        assert_eq!(spent(&once), "0 requests to the model, 1 tool call, 1 token, 0 s of work");
     }
 
     #[test]

@@ -28,11 +28,15 @@ pub fn check(program: &McpProgram) -> Result<(), Trouble> {
 /// Keeps the values that are handed over out of texts: a program gets its credentials so. What it would inherit anyway is
 /// no secret.
 pub fn watch(program: &McpProgram, redactor: &Redactor) {
-    for name in program.env.iter().filter(|name| !INHERITED.contains(&name.as_str())) {
-        if let Ok(value) = env::var(name) {
-            redactor.learn(name, value.as_bytes());
-        }
+    for (name, value) in values(program) {
+        redactor.learn(name, value.as_bytes());
     }
+}
+
+/// What is handed over beside that, each with its name.
+pub fn values(program: &McpProgram) -> impl Iterator<Item = (&str, String)> {
+    let names = program.env.iter().map(String::as_str).filter(|name| !INHERITED.contains(name));
+    names.filter_map(|name| Some((name, env::var(name).ok()?)))
 }
 
 fn fault(name: &str) -> Option<String> {

@@ -50,6 +50,11 @@ fn limit(name: &str, value: &str) -> Result<(String, Value), Trouble> {
         let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
         return Err(Trouble::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
     }
+    if name == "duration" && value != "0" && !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Trouble::usage(format!(
+            "--limit duration={value}: it has no unit: write {value}s if seconds are meant"
+        )));
+    }
     let nothing = || Trouble::usage(format!("--limit {name}: nothing could be done"));
     if value.starts_with('-') {
         return Err(nothing());

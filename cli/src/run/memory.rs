@@ -9,6 +9,7 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
+use std::iter::once;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -58,28 +59,16 @@ impl Slag {
     /// What is not there yet belongs to whoever has the memory.
     ///
     /// # Errors
-    /// If the memory, the slag, or a directory in it that is used is another user's.
+    /// If the memory, the slag, or a directory in it that is used is another user's, or cannot be looked into.
     pub fn own(&self) -> Result<(), Trouble> {
-        let owner = |dir: &Path| fs::metadata(dir).ok().map(|dir| dir.uid());
-        let me = owner(Path::new("/proc/self"));
-        let outer = [self.dir.parent().unwrap_or(&self.dir), &self.dir].map(Path::to_owned);
-        for dir in outer.into_iter().chain(USED.map(|name| self.dir.join(name))) {
-            if let (Some(owner), Some(me)) = (owner(&dir), me)
-                && owner != me
-            {
-                return Err(Trouble::usage(format!(
-                    "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of \
-                     yours with --memory",
-                    dir.display()
-                )));
-            }
-        }
-        Ok(())
+        own(self.dir.parent().unwrap_or(&self.dir))?;
+        once(self.dir.clone()).chain(USED.map(|name| self.dir.join(name))).try_for_each(|dir| own(&dir))
     }
 
-    /// Whether jobs of an older memory are in it: what has a record only, where no Skill is.
+    /// Whether jobs of an older memory are in it, of others than the Skill: what has a record only, where no Skill is.
     pub fn holds_older_jobs(&self) -> bool {
-        migrate::holds_older_jobs(&self.dir) && self.jobs().iter().any(|key| !self.log(key).is_dir())
+        let is_older = |key: &String| !self.log(key).is_dir() && !migrate::is_of(&self.record(key), &self.name);
+        migrate::holds_older_jobs(&self.dir) && self.jobs().iter().any(is_older)
     }
 
     /// Makes what is missing, and tries whether a log can be kept there.
@@ -112,6 +101,23 @@ impl Slag {
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| refused(dir, &error))?;
         }
         Ok(())
+    }
+}
+
+/// Refuses a directory of a memory that is somebody else's; one that is not there is nobody's.
+///
+/// # Errors
+/// If it is another user's, or nobody may say whose it is.
+pub fn own(dir: &Path) -> Result<(), Trouble> {
+    let owner = |dir: &Path| fs::metadata(dir).map(|dir| dir.uid());
+    match (owner(dir), owner(Path::new("/proc/self"))) {
+        (Ok(owner), Ok(me)) if owner != me => Err(Trouble::usage(format!(
+            "the memory {} belongs to the user {owner}, and you are {me}: it may be another tenant's. Name one of yours with \
+             --memory",
+            dir.display()
+        ))),
+        (Err(error), _) if error.kind() == io::ErrorKind::PermissionDenied => Err(refused(dir, &error)),
+        _ => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ use super::memory::{self, Slag};
 use super::people::Terminal;
 use super::printed::Printed;
 use super::screen::Screen;
+use super::signals::Signals;
 use super::standing::{self, Standing};
 use super::{Job, handed, resources, server, told};
 use crate::events;
@@ -16,18 +17,17 @@ use bloomery_worker::driver::{Nobody, Patience, People};
 use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::log::{self, files::Disk};
-use bloomery_worker::printer::{Format, Printer};
+use bloomery_worker::printer::{Behind, Format, Printer};
 use bloomery_worker::reach::Reach;
 use bloomery_worker::recent::Recent;
 use bloomery_worker::record::Record;
 use bloomery_worker::redact::Redactor;
-use bloomery_worker::stop::{Stop, Why};
+use bloomery_worker::stop::Stop;
 use bloomery_worker::trace::{self, Trace};
 use bloomery_worker::{driver, focus, mcp, model};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How long the end of the session with the MCP server may take.
 const GOODBYE: Duration = Duration::from_secs(3);
@@ -59,7 +59,11 @@ pub fn work(job: &Job<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -
     let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
     let failed = |error: io::Error| Trouble::failed(format!("nothing can be run: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace))));
+    let stop = Stop::default();
+    let end = format!("Ended at once. {}", ending::go_on(&job.args.memory, &job.slag, &inputs.part.run_key));
+    let signals = Signals::listen(&stop, screen, end)
+        .map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
+    let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace, &stop), signals)));
     // A name that is still being looked up must not hold the process up. Programs end with what is dropped here.
     runtime.shutdown_background();
     exit
@@ -88,17 +92,12 @@ async fn drive(
     job: &Job<'_>,
     inputs: &Inputs,
     people: &dyn People,
-    (screen, trace): (&Screen, &Trace),
+    (screen, trace, stop): (&Screen, &Trace, &Stop),
+    signals: Signals,
 ) -> Result<Exit, Trouble> {
-    let stop = Stop::default();
-    let signals = Signals::new().map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
-    let key = &inputs.part.run_key;
     tokio::select! {
-        exit = epoch(job, inputs, people, (screen, trace, &stop)) => exit,
-        () = signals.twice(&stop, screen) => {
-            screen.say(&format!("Ended at once. {}", ending::go_on(&job.args.memory, &job.slag, key)));
-            Ok(Exit::Interrupted)
-        }
+        exit = epoch(job, inputs, people, (screen, trace, stop)) => exit,
+        () = signals.twice() => Ok(Exit::Interrupted),
         () = screen.live() => Ok(Exit::Bad),
     }
 }
@@ -137,6 +136,8 @@ async fn epoch(
     let stdout = Printed::new(io::stdout());
     let failure = stdout.failure();
     let printer = if job.args.json {
+        let stdout =
+            Behind::new(stdout).map_err(|error| Trouble::failed(format!("nothing can be printed: {error}")))?;
         Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout))))
     } else {
         Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone()))))
@@ -208,33 +209,4 @@ fn ignore_closed(error: io::Error) -> io::Result<()> {
 
 fn shown(slag: &Slag, key: &str) -> String {
     slag.log(key).display().to_string()
-}
-
-/// What a person at the terminal, or the system, asks of the process.
-struct Signals {
-    each: [Signal; 3],
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        let of = |kind| signal(kind);
-        Ok(Self { each: [of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::hangup())?] })
-    }
-
-    /// Turns the first into a request to stop; returns at the second.
-    async fn twice(mut self, stop: &Stop, screen: &Screen) {
-        self.next().await;
-        screen.say("Parking: what is under way may end. ^C again ends at once.");
-        stop.ask(Why::Drain);
-        self.next().await;
-    }
-
-    async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.each;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
 }

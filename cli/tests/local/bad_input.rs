@@ -169,14 +169,14 @@ async fn a_secret_that_is_too_large_is_refused_before_anything_is_made() {
 async fn all_that_is_wrong_is_told_at_once() {
     let stand = Stand::new(SAYS_HELLO).await;
     let all = ["--model", "/nonexist.yaml", "--limit", "step=3", "--limit", "steps=0", "--resource", "docs=."];
-    let more = ["--limit", "duration=soon", "--api-key-file", "/no/such/key", "--mcp-command", "/no/such/program"];
+    let more = ["--limit", "duration=10", "--api-key-file", "/no/such/key", "--mcp-command", "/no/such/program"];
     let ran = stand.bloomery(&[&["run", "--goal", " "], &all[..], &more].concat()).await;
     for says in [
         "--goal must say what is to be reached",
         "/nonexist.yaml cannot be read",
         "--limit step: there is no such limit",
         "--limit steps: nothing could be done",
-        "--limit duration: ",
+        "--limit duration=10: it has no unit: write 10s",
         "--api-key-file: the file /no/such/key cannot be read",
         "docs: the Skill",
         "codebase: the Skill requires this filesystem",
@@ -280,7 +280,8 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
     let is_root = fs::metadata("/proc/self").map(|of| std::os::unix::fs::MetadataExt::uid(&of)).unwrap() == 0;
     let run = || {
         let mut command = std::process::Command::new(&program);
-        command.args(["run", "--skill", "./skill.yaml", "--goal", "x", "--model-url", &url]).current_dir(shared.path());
+        let run = ["run", "--skill", "./skill.yaml", "--goal", "x", "--run-key", "k-1", "--model-url", &url];
+        command.args(run).current_dir(shared.path());
         if is_root {
             command.uid(65534).gid(65534);
         }
@@ -294,6 +295,14 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
         open(&shared.path().join("memory"), 0o777);
         run();
         assert_eq!(fs::read_dir(shared.path().join("memory")).unwrap().count(), 0);
+        // Nor is anything in it looked at, a Job of the same key least of all.
+        let kept = shared.path().join("memory/greeter/jobs/k-1/run.json");
+        fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        fs::write(&kept, "no document").unwrap();
+        open(&kept, 0o600);
+        open(&shared.path().join("memory"), 0o700);
+        run();
+        fs::remove_dir_all(shared.path().join("memory/greeter")).unwrap();
         // Nor where only one of the directories in it is somebody else's.
         let slag = shared.path().join("memory/greeter");
         fs::create_dir(&slag).unwrap();

@@ -134,9 +134,15 @@ async fn a_job_whose_place_is_where_it_is_stays() {
     let before = stand.everything();
     for apply in [&["migrate", "--skill", "workspace"][..], &["migrate", "--skill", "workspace", "--apply"]] {
         let ran = stand.bloomery(apply).await;
-        ran.assert(1, "workspace/jobs/job_1.json stays: workspace/jobs/job_1.json is the same place\n");
-        ran.assert(1, "workspace/jobs/job_2.json stays: workspace/jobs/job_2.json is the same place\n");
-        ran.assert(1, "workspace/jobs/job_3.json stays: a-b/jobs/job_3.json is the same place\n");
+        ran.assert(
+            1,
+            "workspace/jobs/job_1.json stays: workspace/jobs/job_1.json is the same place: give the directory",
+        );
+        ran.assert(
+            1,
+            "workspace/jobs/job_2.json stays: workspace/jobs/job_2.json is the same place: give the directory",
+        );
+        ran.assert(1, "a-b/jobs/job_3.json is the same place: memory/a-b leads to workspace. Remove that link first\n");
         assert!(ran.err.starts_with("0 files"), "{ran:#?}");
         assert_eq!(stand.everything(), before);
     }
@@ -193,9 +199,16 @@ async fn no_skill_runs_where_older_jobs_are() {
     let run = ["--skill", "./named.yaml", "--goal", "Greet", "--run-key", "k-1"];
     let before = stand.everything();
     stand.run(&run).await.assert(2, "memory/workspace holds the jobs of an older memory");
-    stand.run(&run).await.assert(2, "`bloomery migrate`");
     assert_eq!(stand.everything(), before);
-    stand.bloomery(&["migrate", "--apply"]).await.assert(0, "4 files moved; 0 stay");
+    // A job may name that Skill.
+    stand.write("memory/workspace/jobs/job_3.json", r#"{"id": "job_3", "skillSlug": "workspace"}"#);
+    let out = "mv memory/workspace memory/workspace-older && bloomery migrate --from workspace-older --apply";
+    stand.run(&run).await.assert(2, out);
+    stand.bloomery(&["migrate"]).await.assert(1, out);
+    std::fs::rename(stand.path("memory/workspace"), stand.path("memory/workspace-older")).unwrap();
+    let apply = ["migrate", "--from", "workspace-older", "--apply"];
+    stand.bloomery(&apply).await.assert(0, "5 files moved; 0 stay");
+    assert!(stand.read("memory/workspace/jobs/job_3.json").contains("job_3"));
     stand.run(&run).await.assert(0, "Succeeded");
     stand.run(&run).await.assert(0, "Succeeded");
 }

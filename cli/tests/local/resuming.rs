@@ -2,6 +2,7 @@
 
 use super::stand::{Ran, Stand};
 use rstest::rstest;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
@@ -94,6 +95,60 @@ conversations:
 
     let again = ["--resume", "k-1", "--mcp-command", "sh", "-c", server, "sh", super::tools::ANSWERS];
     stand.run(&again).await.assert(0, "Succeeded");
+}
+
+/// More than a pipe holds.
+fn says_much() -> String {
+    let much = "much ".repeat(40_000);
+    format!(
+        "
+conversations:
+  - name: much
+    turns: [{{say: {much}}}]
+    finalization: [{{json: {{passed: true, reasons: []}}}}]
+    polish: [{{say: {much}}}]
+"
+    )
+}
+
+async fn until_finished(stand: &Stand) {
+    stand.until_there_is("memory/greeter/jobs/k-1/00000000000000000001.jsonl").await;
+    let finished = async {
+        while !stand.log("greeter/jobs/k-1").last().is_some_and(|line| line.contains("\"finished\"")) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(super::stand::PATIENCE, finished).await.expect("the Job does not finish");
+}
+
+/// `bloomery run --json ... | (sleep 60; cat)`
+#[tokio::test]
+async fn a_reader_who_pauses_keeps_no_job_waiting_and_gets_all_of_it() {
+    let stand = Stand::new(&says_much()).await;
+    let child = stand.start(&[&RUN[..], &["--json"]].concat());
+    until_finished(&stand).await;
+    let ran = ended(child).await;
+    ran.assert(0, "Succeeded");
+    assert!(ran.out.len() > 256 * 1024, "{}", ran.out.len());
+    assert_eq!(ran.out.lines().collect::<Vec<_>>(), stand.log("greeter/jobs/k-1"));
+}
+
+#[rstest]
+#[case("INT")]
+#[case("TERM")]
+#[tokio::test]
+async fn a_second_signal_ends_at_once_where_nobody_reads(#[case] name: &str) {
+    let stand = Stand::new(&says_much()).await;
+    let mut child = stand.start(&[&RUN[..], &["--json"]].concat());
+    until_finished(&stand).await;
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    signal(&child, name);
+    while !said.next_line().await.unwrap().unwrap().starts_with("Parking") {}
+    assert!(child.try_wait().unwrap().is_none());
+    signal(&child, name);
+    let ended = tokio::time::timeout(super::stand::PATIENCE, child.wait()).await.expect("it goes on").unwrap();
+    let last = said.next_line().await.unwrap().unwrap();
+    assert!(ended.code() == Some(130) && last.starts_with("Ended at once. Go on with"), "{ended:?}: {last}");
 }
 
 #[tokio::test]

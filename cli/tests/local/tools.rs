@@ -45,6 +45,10 @@ async fn a_program_is_a_server_and_gets_nothing_of_the_environment_but_what_is_n
         .unwrap();
     let ran = super::stand::Ran::of(ran);
     ran.assert(0, "the server speaks: named\n");
+    let says =
+        "--mcp-env NAMED: its value has fewer than 8 bytes, as innocent words have: it is not kept out of the log";
+    ran.assert(0, says);
+    assert_eq!(ran.err.matches("fewer than 8 bytes").count(), 1, "{ran:#?}");
     assert_eq!(ran.out, "Done.\n");
 }
 
@@ -113,6 +117,14 @@ async fn a_secret_that_nothing_is_called_with_is_said_to_be_idle() {
     let ran = stand.run(&[&RUN[..], &more].concat()).await;
     ran.assert(0, "database: this connection_string is kept out of texts and used by nothing");
     ran.assert(0, "A program gets a secret with --mcp-env");
+    assert!(!ran.err.contains("fewer than"), "{ran:#?}");
+    stand.write("dbf", " abc\n");
+    stand.write("key", "k-9\n");
+    let again = ["--api-key-file", "key", "--run-key", "k-2"];
+    let ran = stand.run(&[&RUN[..4], &again, &more].concat()).await;
+    ran.assert(0, "database: its value has fewer than 8 bytes");
+    ran.assert(0, "the key of the model default: its value has fewer than 8 bytes");
+    assert!(!ran.err.contains("abc") && !ran.err.contains("k-9"), "{ran:#?}");
 }
 
 #[tokio::test]

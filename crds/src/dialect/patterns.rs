@@ -2,6 +2,9 @@
 
 use regex_lite::Regex;
 
+/// That of durations.
+pub(super) const DURATION: &str = r"^([1-9][0-9]{0,5}(h|m|s))+$";
+
 /// What a text must be that a pattern does not take. Of a pattern that has no words here, the pattern itself.
 pub(super) fn words(pattern: &str) -> String {
     let words = match pattern {
@@ -18,7 +21,7 @@ pub(super) fn words(pattern: &str) -> String {
         r"^[A-Za-z][-A-Za-z0-9_]*$" => "letters, digits, '-' and '_', beginning with a letter",
         r"^[^*]*\*?$" => "a name, or the beginning of names with one '*' at its end",
         r"^/[^?#\s]*$" => "a path that begins with '/', without '?', '#' and blanks",
-        r"^([1-9][0-9]{0,5}(h|m|s))+$" => "a duration such as 30s, 10m or 1h30m",
+        DURATION => "a duration such as 30s, 10m or 1h30m",
         r"^[-._a-zA-Z0-9]+$" => "letters, digits, '-', '_' and '.'",
         r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" => "the name of a header: letters, digits and !#$%&'*+.^_`|~-",
         r"^(/(\*\*|(\*?[^*/?#%\\\s])*\*?))+$" => {

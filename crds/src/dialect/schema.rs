@@ -9,6 +9,7 @@ use super::ambiguous::otherwise;
 use super::finding::{Finding, NO_SUCH_FIELD};
 use super::naming::Naming;
 use super::node::{Entry, Node, Place, Value};
+use super::patterns::{DURATION, words};
 use crate::nearest::nearest;
 use crate::text::bounded;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -92,7 +93,14 @@ impl Checker<'_> {
             }
             (Value::Bool(_), "boolean") => node.json(),
             _ => {
-                self.wrong_type(node, expected);
+                match &node.value {
+                    Value::Number(number) if schema.pattern.as_deref() == Some(DURATION) => {
+                        let message = format!("must be {}, and is the number {number}", words(DURATION));
+                        let finding = Finding::error(&node.place, message);
+                        self.findings.push(finding.hint(format!("write {number}s if seconds are meant")));
+                    }
+                    _ => self.wrong_type(node, expected),
+                }
                 serde_json::Value::Null
             }
         }

@@ -86,6 +86,16 @@ engine:
 }
 
 #[test]
+fn a_duration_without_its_unit_is_told_so() {
+    let skill = b"id: a\nproblem: {statement: x}\nengine: {limits: {duration: 10}}\n";
+    let shown = shown(&findings(skill));
+    for says in ["must be a duration such as 30s, 10m or 1h30m, and is the number 10", "write 10s if seconds are meant"]
+    {
+        assert!(shown.contains(says), "{shown}");
+    }
+}
+
+#[test]
 fn every_fault_of_a_manifest_at_once() {
     assert_snapshot!(shown(&findings(
         br#"apiVersion: bloomery.dev/v1

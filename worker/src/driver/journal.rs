@@ -12,10 +12,10 @@ use bloomery_crds::v1alpha1::{ApprovalSpec, LogPosition};
 use bloomery_engine::Event;
 use bloomery_engine::conversation::Call;
 use bloomery_engine::line::Entry;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the driver records with.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct Journal<F> {
     unprinted: String,
     /// What is, and may be printed.
     printable: RefCell<String>,
+    /// How long printing has waited for whoever reads, since the last event.
+    blocked: Cell<Duration>,
 }
 
 impl<F: Files> Journal<F> {
@@ -43,12 +45,14 @@ impl<F: Files> Journal<F> {
         printer.put(&mut first, &gist, &line);
         printer.print(&first);
         let (printer, printable) = (RefCell::new(printer), RefCell::default());
-        Self { log, clock, printer, redactor, unprinted: String::new(), printable }
+        let (unprinted, blocked) = (String::new(), Cell::default());
+        Self { log, clock, printer, redactor, unprinted, printable, blocked }
     }
 
     /// Adds an event that has just happened. It is not durable before [`Journal::sync`].
     pub fn append(&mut self, event: Event) -> Result<Entry, Error> {
         let event = self.redacted(event)?;
+        self.clock.waited(self.blocked.take());
         let (line, entry) = self.log.append(event, self.clock.stamp())?;
         let printer = self.printer.get_mut();
         let gist = printer.gist(&entry);
@@ -112,13 +116,16 @@ impl<F: Files> Journal<F> {
     /// Prints what is durable, and leaves nothing but the log behind.
     pub fn close(&mut self) {
         self.print();
+        self.printer.get_mut().close();
         self.log.close();
     }
 
     fn print(&self) {
         let lines = self.printable.take();
         if !lines.is_empty() {
+            let began = Instant::now();
             self.printer.borrow_mut().print(&lines);
+            self.blocked.set(self.blocked.get() + began.elapsed());
         }
     }
 

@@ -57,6 +57,7 @@ pub async fn claim<F: Files>(
         let (line, entry) = claimed.append(started, clock.stamp())?;
         match store.add(entry.seq, format!("{line}\n").as_bytes()) {
             Ok(()) => {
+                store.clear(entry.seq);
                 conversation.apply(&entry);
                 return Ok(Claimed { log: Log::new(store, claimed), clock, line, entry });
             }

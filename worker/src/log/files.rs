@@ -171,6 +171,8 @@ pub fn replace(files: &impl Files, dir: &Path, name: &str, writer: &str, content
 pub fn swap(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!(".tmp-{writer}-{name}"));
     remove_if_there(files, &temporary)?;
-    files.create(&temporary, content)?;
-    files.rename(&temporary, &dir.join(name))
+    let swapped = files.create(&temporary, content).and_then(|()| files.rename(&temporary, &dir.join(name)));
+    swapped.inspect_err(|_| {
+        let _ = files.remove(&temporary);
+    })
 }

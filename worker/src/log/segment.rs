@@ -5,6 +5,7 @@ use bloomery_engine::line::{Chain, Entry};
 use std::path::Path;
 
 const SUFFIX: &str = ".jsonl";
+const TEMPORARY: &str = ".tmp-";
 const DIGITS: usize = 20;
 
 /// The name of the segment whose first line is `seq`: sorted by name is sorted by `seq`.
@@ -17,6 +18,18 @@ pub fn seq_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(SUFFIX)?;
     let all_digits = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     all_digits.then(|| digits.parse().ok()).flatten()
+}
+
+/// The name of the file that a segment is written to, before it has its own.
+pub fn temporary(writer: &str, seq: u64) -> String {
+    format!("{TEMPORARY}{writer}-{seq}")
+}
+
+/// Whose such a file is, and the first line of the segment that it was for; none for other files.
+pub fn of_temporary(name: &str) -> Option<(&str, u64)> {
+    let (writer, digits) = name.strip_prefix(TEMPORARY)?.rsplit_once('-')?;
+    let seq: u64 = digits.parse().ok()?;
+    (seq.to_string() == digits).then_some((writer, seq))
 }
 
 /// Reads the lines of one segment into the chain, each checked to belong where it stands.
@@ -48,6 +61,18 @@ mod tests {
         assert_eq!(seq_of(&name(u64::MAX)), Some(u64::MAX));
         for other in ["1.jsonl", "0000000000000000000a.jsonl", ".tmp-uid-1", "99999999999999999999.jsonl", ""] {
             assert_eq!(seq_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_temporary_name_says_whose_it_is_and_nothing_else_is_one() {
+        for (writer, seq) in [("uid-1", 1), ("a", u64::MAX), ("local-7-00ff", 40)] {
+            assert_eq!(of_temporary(&temporary(writer, seq)), Some((writer, seq)));
+        }
+        for other in
+            [&*name(1), ".probe-uid-1", ".tmp-uid", ".tmp-uid-run.json", ".tmp-uid-01", ".tmp-uid-+1", "tmp-uid-1", ""]
+        {
+            assert_eq!(of_temporary(other), None, "{other}");
         }
     }
 }

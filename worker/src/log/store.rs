@@ -81,8 +81,15 @@ impl<F: Files> Store<F> {
     pub fn add(&self, first: u64, content: &[u8]) -> Result<(), Error> {
         let temporary = self.temporary(first);
         let file = self.dir().join(segment::name(first));
-        self.write(&temporary, content).map_err(|error| Error::of("write the segment", &temporary, error))?;
-        let linked = self.files().link(&temporary, &file);
+        let unwritten = |error| Error::of("write the segment", &temporary, error);
+        self.write(&temporary, content).map_err(unwritten)?;
+        let mut linked = self.files().link(&temporary, &file);
+        // Whoever has removed what was written has not taken the name: it may lie there long before it is needed. Nothing
+        // was linked then, and a link stays exclusive however often it is tried.
+        if linked.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            self.create(&temporary, content).map_err(unwritten)?;
+            linked = self.files().link(&temporary, &file);
+        }
         // Its removal need not be durable: leftovers are ignored. This worker may still want the name of one.
         self.remove_leftover();
         self.leftover.replace(Some(temporary));
@@ -98,9 +105,21 @@ impl<F: Files> Store<F> {
 
     fn write(&self, temporary: &Path, content: &[u8]) -> io::Result<()> {
         match self.prepared.take() {
-            Some(prepared) if prepared.temporary == temporary => self.files().fill(prepared.file, content),
-            Some(_) | None => self.files().create(temporary, content),
+            Some(prepared) if prepared.temporary == temporary => {
+                let filled = self.files().fill(prepared.file, content);
+                filled.inspect_err(|_| self.give_up(temporary))
+            }
+            Some(_) | None => self.create(temporary, content),
         }
+    }
+
+    fn create(&self, temporary: &Path, content: &[u8]) -> io::Result<()> {
+        self.files().create(temporary, content).inspect_err(|_| self.give_up(temporary))
+    }
+
+    /// Removes what could not be written: on a full disk there is no room for what nobody will ever read.
+    fn give_up(&self, temporary: &Path) {
+        let _ = self.files().remove(temporary);
     }
 
     /// Does what can wait until there is nothing else to do: removes what the last segment has left, and makes ready what
@@ -120,12 +139,30 @@ impl<F: Files> Store<F> {
     pub fn close(&self) {
         self.remove_leftover();
         if let Some(prepared) = self.prepared.take() {
-            let _ = self.files().remove(&prepared.temporary);
+            self.give_up(&prepared.temporary);
+        }
+    }
+
+    /// Removes what killed workers have left of segments up to `claimed`, which this worker has just made durable by
+    /// [`Store::add`]. Nothing depends on it.
+    ///
+    /// It takes nothing from a worker that is frozen and let go later. What such a worker wants next is the first name
+    /// behind segments that it has read whole, or has written. Those are the ones that this worker has read, so that the
+    /// name of each of them, and that of the next one, up to `claimed`, is taken: durably, since the directory was synced
+    /// before the claim, and again after. Whatever becomes of its temporary file, the link fails: the name exists, or, where
+    /// the file has gone, there is nothing to be linked; written anew, it finds that the name exists. So it is superseded,
+    /// or an error ends it (where the file goes once more between these two), and never takes a line for durable that
+    /// is not. A file beyond `claimed` may belong to a worker that was faster, and stays.
+    pub(super) fn clear(&self, claimed: u64) {
+        for name in self.segments.names().unwrap_or_default() {
+            if segment::of_temporary(&name).is_some_and(|(writer, seq)| writer != self.writer && seq <= claimed) {
+                self.give_up(&self.dir().join(name));
+            }
         }
     }
 
     fn temporary(&self, first: u64) -> PathBuf {
-        self.dir().join(format!(".tmp-{}-{first}", self.writer))
+        self.dir().join(segment::temporary(&self.writer, first))
     }
 
     fn remove_leftover(&self) {
@@ -145,8 +182,8 @@ impl<F: Files> Store<F> {
     }
 
     fn remove_own_leftovers(&self) -> Result<(), Error> {
-        let own = format!(".tmp-{}-", self.writer);
-        for name in self.segments.names()?.iter().filter(|name| name.starts_with(&own)) {
+        let is_own = |name: &&String| segment::of_temporary(name).is_some_and(|(writer, _)| writer == self.writer);
+        for name in self.segments.names()?.iter().filter(is_own) {
             let file = self.dir().join(name);
             remove_if_there(self.files(), &file).map_err(|error| Error::of("remove a leftover", &file, error))?;
         }

@@ -6,6 +6,7 @@ use bloomery_engine::event::CallId;
 use files::Disk;
 use proptest::prelude::*;
 use rstest::rstest;
+use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -268,18 +269,96 @@ async fn what_is_made_ready_becomes_the_next_segment_and_nothing_else_is_left() 
 }
 
 #[tokio::test]
-async fn a_file_that_was_made_ready_and_has_gone_is_no_segment() {
+async fn a_file_that_was_made_ready_and_has_gone_is_written_anew() {
     let memory = tempfile::tempdir().unwrap();
     let mut log = log_of(memory.path(), "uid-1").await;
+    for n in 0..2 {
+        log.tidy();
+        fs::remove_file(dir(memory.path()).join(format!(".tmp-uid-1-{}", n + 2))).unwrap();
+        add(&mut log, n).unwrap();
+        assert_eq!(read_all(memory.path()).unwrap().last().unwrap().event, event(n));
+    }
     log.tidy();
-    fs::remove_file(dir(memory.path()).join(".tmp-uid-1-2")).unwrap();
-    let error = add(&mut log, 0).unwrap_err();
-    assert!(error.to_string().contains("link the segment"), "{error}");
-    assert_eq!(read_all(memory.path()).unwrap().len(), 1);
+    fs::remove_file(dir(memory.path()).join(".tmp-uid-1-4")).unwrap();
+    log_of(memory.path(), "uid-2").await;
+    assert!(matches!(add(&mut log, 2), Err(Error::Superseded { .. })));
+    assert_eq!(epochs(memory.path()), [1, 2]);
+    assert!(!names(memory.path()).iter().any(|name| name.starts_with(".tmp-uid-1")), "{:?}", names(memory.path()));
+}
+
+/// A disk on which there is room for names only.
+#[derive(Default)]
+struct Full(Cell<bool>);
+
+impl Files for Full {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        Disk.create_dir(dir)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        Disk.sync_dir(dir)
+    }
+    fn create(&self, file: &Path, content: &[u8]) -> io::Result<()> {
+        let half = content.len() / 2;
+        Disk.create(file, if self.0.get() { &content[..half] } else { content })?;
+        if self.0.get() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+    fn prepare(&self, file: &Path) -> io::Result<Option<fs::File>> {
+        Disk.prepare(file)
+    }
+    fn fill(&self, prepared: fs::File, content: &[u8]) -> io::Result<()> {
+        Disk.fill(prepared, &content[..content.len() / 2])?;
+        Err(io::ErrorKind::StorageFull.into())
+    }
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
+        Disk.link(file, name)
+    }
+    fn rename(&self, file: &Path, name: &Path) -> io::Result<()> {
+        Disk.rename(file, name)
+    }
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        Disk.remove(file)
+    }
+    fn read(&self, file: &Path) -> io::Result<Vec<u8>> {
+        Disk.read(file)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        Disk.list(dir)
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_could_not_be_written_is_removed(#[values(false, true)] prepared: bool) {
+    let memory = tempfile::tempdir().unwrap();
+    let mut log = claim_with(Full::default(), memory.path(), "uid-1").await.unwrap().log;
+    log.files().0.set(true);
+    if prepared {
+        log.tidy();
+    }
+    assert!(matches!(add(&mut log, 0), Err(Error::Full { .. })));
+    assert!(!names(memory.path()).contains(&".tmp-uid-1-2".to_owned()), "{:?}", names(memory.path()));
 }
 
 #[tokio::test]
-async fn leftovers_of_others_are_ignored_and_own_ones_removed() {
+async fn what_killed_workers_have_left_goes_where_its_name_is_taken() {
+    let memory = tempfile::tempdir().unwrap();
+    let mut killed = log_of(memory.path(), "uid-1").await;
+    add(&mut killed, 0).unwrap();
+    killed.tidy();
+    for other in [".tmp-uid-2-4", ".tmp-uid-2-x", ".probe-uid-2"] {
+        fs::write(dir(memory.path()).join(other), "").unwrap();
+    }
+    let mut log = log_of(memory.path(), "uid-3").await;
+    log.close();
+    let left = [".probe-uid-2".to_owned(), ".tmp-uid-2-4".into(), ".tmp-uid-2-x".into()];
+    assert_eq!(names(memory.path()), [&left[..], &[1, 2, 3].map(segment::name)].concat());
+    // It was frozen.
+    assert!(matches!(add(&mut killed, 1), Err(Error::Superseded { .. })));
+    assert_eq!(epochs(memory.path()), [1, 2]);
+}
+
+#[tokio::test]
+async fn leftovers_are_removed_and_other_files_ignored() {
     let memory = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir(memory.path())).unwrap();
     for name in [".tmp-uid-1-1", ".probe-uid-1", ".tmp-uid-2-1", "notes.txt", "1.jsonl"] {
@@ -288,10 +367,7 @@ async fn leftovers_of_others_are_ignored_and_own_ones_removed() {
     let mut log = log_of(memory.path(), "uid-1").await;
     add(&mut log, 0).unwrap();
     log.close();
-    assert_eq!(
-        names(memory.path()),
-        [".tmp-uid-2-1".to_owned(), segment::name(1), segment::name(2), "1.jsonl".into(), "notes.txt".into()]
-    );
+    assert_eq!(names(memory.path()), [segment::name(1), segment::name(2), "1.jsonl".into(), "notes.txt".into()]);
 }
 
 #[tokio::test]

@@ -155,8 +155,11 @@ struct List {
 
 impl List {
     fn add(&mut self, page: Vec<Tool>) -> Result<(), Error> {
-        for tool in page {
-            let tool = listed(tool);
+        for tool in page.into_iter().map(listed) {
+            if tool.name.is_empty() {
+                tracing::warn!("the MCP server lists a tool without a name: it is not used, since it cannot be called");
+                continue;
+            }
             self.bytes += tool.bytes();
             self.tools.push(tool);
             if self.tools.len() > MAX_TOOLS {

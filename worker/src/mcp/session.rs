@@ -172,7 +172,7 @@ impl Session {
         let why = match begun {
             Ok(Ok(service)) => return Ok(Self { service, wire, listing: Mutex::default() }),
             Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => return Err(Unbegun::OlderOnly),
-            Ok(Err(error)) => wire.last_trouble().unwrap_or_else(|| reason(&error)),
+            Ok(Err(error)) => wire.last_trouble().unwrap_or_else(|| reason(&error, server)),
             Err(_) => "it did not begin a session in time".to_owned(),
         };
         Err(Unbegun::Failed(ended(process).await.unwrap_or_else(|| why.into())))
@@ -266,11 +266,14 @@ fn config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
     config
 }
 
-fn reason(error: &ClientInitializeError) -> String {
+fn reason(error: &ClientInitializeError, server: &Server) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => format!("it refuses a session: {}", error.message),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => reason(fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => reason(fallback, server),
         ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
-        _ => "it does not speak MCP over streamable HTTP".to_owned(),
+        _ => match server {
+            Server::Remote { .. } => "it does not speak MCP over streamable HTTP".to_owned(),
+            Server::Program(..) => "it does not speak MCP over its standard input and output".to_owned(),
+        },
     }
 }

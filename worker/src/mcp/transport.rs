@@ -3,6 +3,7 @@
 //! Every body is bounded. Nothing is sent twice. A stream whose connection was lost may be resumed, where the
 //! server numbers its events: that asks for the rest of an answer, and repeats no call.
 
+use super::mend::mended;
 use super::trouble::{Error, broken, fate, unanswered};
 use super::wire::{self, Fate, Wire};
 use super::{MAX_BODY, news};
@@ -17,6 +18,7 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,7 +93,7 @@ impl Transport {
                 let body = http::read_bounded(response, MAX_BODY).await.map_err(|error| broken(error.to_string()))?;
                 let body = std::str::from_utf8(&body)
                     .map_err(|error| broken(format!("its answer cannot be read: {error}")))?;
-                let text = self.redactor.json_text(body);
+                let text = mended(self.redactor.json_text(body));
                 let answer = serde_json::from_str(&text)
                     .map_err(|error| broken(format!("its answer cannot be read: {error}: {}", self.quote(&text))))?;
                 answers(&answer, asked)?;
@@ -126,7 +128,7 @@ impl Transport {
         });
         let redactor = self.redactor.clone();
         let events = SseStream::from_bytes_stream(bytes).map_ok(move |event| {
-            let data = event.data.map(|data| redactor.json_text(&data).into_owned());
+            let data = event.data.map(|data| mended(redactor.json_text(&data)).into_owned());
             Sse { data, ..event }
         });
         let hear = move |event: &Result<Sse, SseError>| {
@@ -157,11 +159,11 @@ impl Transport {
         let body = self.redactor.json_bytes(&body);
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if status.is_client_error() && !unauthorized {
-            let answer = serde_json::from_str::<ServerJsonRpcMessage>(&body).ok().filter(|_| is_text);
+            let read = |text: &str| serde_json::from_str::<ServerJsonRpcMessage>(text).ok().filter(|_| is_text);
             if !in_session && matches!(asked.request, ClientRequest::DiscoverRequest(_)) {
-                return Ok(StreamableHttpPostResponse::Json(older(answer, asked, status), None));
+                return Ok(StreamableHttpPostResponse::Json(older(read(&body), asked, status), None));
             }
-            if let Some(answer @ JsonRpcMessage::Error(_)) = answer
+            if let Some(answer @ JsonRpcMessage::Error(_)) = read(&mended(Cow::Borrowed(&*body)))
                 && answers(&answer, asked).is_ok()
             {
                 return Ok(StreamableHttpPostResponse::Json(answer, None));

@@ -1,6 +1,7 @@
 //! What is being done, in words that fit one line.
 
 use crate::run::ending;
+use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{Projection, Waiting};
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::event::Told;
@@ -44,7 +45,7 @@ impl Doing {
         Self { began: now, stands: None, act: Act::Nothing, since: now, waiting: None }
     }
 
-    /// Takes up how the conversation stands: what went on before is over.
+    /// Takes up how the conversation stands: where it waits for people, what went on before is over.
     pub fn tell(&mut self, projection: &Projection, now: Instant) {
         let usage = &projection.usage;
         self.stands = Some(Stands {
@@ -53,7 +54,10 @@ impl Doing {
             tool_calls: usage.tool_calls,
             tokens: ending::tokens(usage),
         });
-        self.turn(Act::Nothing, now);
+        // What is under way may have begun before this is told.
+        if self.act == Act::Nothing || !matches!(projection.phase, Phase::Running | Phase::Finalizing) {
+            self.turn(Act::Nothing, now);
+        }
     }
 
     /// Takes up what is waited for.
@@ -202,7 +206,10 @@ pub(super) mod tests {
         let mut first = projection();
         first.usage.llm_calls.plan = 0;
         doing.tell(&first, after(5));
-        assert_eq!(line(&doing, 1), "Running, 4 s ");
+        assert_eq!(line(&doing, 1), "The model, as judge, is asked, 4 s ");
+        first.phase = Phase::AwaitingReply;
+        doing.tell(&first, after(5));
+        assert_eq!(line(&doing, 1), "AwaitingReply, 4 s ");
     }
 
     #[test]

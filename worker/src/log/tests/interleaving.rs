@@ -34,7 +34,12 @@ impl Attempt {
         match self.store.add(entry.seq, format!("{line}\n").as_bytes()) {
             Ok(()) => {
                 self.chain = next;
+                if !self.epoch_begun {
+                    self.store.clear(entry.seq);
+                }
                 self.epoch_begun = true;
+                // What lies there while others go on, which may remove it.
+                self.store.tidy(entry.seq + 1);
                 Some(entry)
             }
             Err(Error::Superseded { .. }) => {

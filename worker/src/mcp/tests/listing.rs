@@ -43,6 +43,14 @@ async fn a_list_beyond_the_bounds_is_unusable(#[case] act: fn(&Value) -> Respons
     assert_eq!(error, ListError::Unusable { url, message: why.into() });
 }
 
+#[tokio::test]
+async fn a_tool_without_a_name_is_not_taken() {
+    let nameless = json!({"name": "", "inputSchema": {"type": "object"}});
+    let server = Rude::lists(move |request| page(request, 1, &[&[nameless.clone()][..], &tools(1, "")].concat()));
+    let listed = client(&server.start().await).list(PLENTY).await.unwrap();
+    assert_eq!(listed.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["t0"]);
+}
+
 #[rstest]
 #[case::down(|_: &Value| StatusCode::SERVICE_UNAVAILABLE.into_response(), "it answered HTTP 503")]
 #[case::huge(|request: &Value| page(request, 1, &tools(1, &"x".repeat(MAX_BODY))), "larger than 1048576 bytes")]

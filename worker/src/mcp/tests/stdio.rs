@@ -92,6 +92,24 @@ async fn a_call_that_is_late_is_indeterminate_and_the_next_is_answered() {
     assert!(matches!(next, CallOutcome::Completed { .. }), "{next:?}");
 }
 
+#[tokio::test]
+async fn an_error_in_another_form_is_an_answer() {
+    let act = r#"printf '{"jsonrpc":"2.0","id":%s,"error":"sold out"}\n' "$id""#;
+    let outcome = call(&server(act), "act", "{}").await;
+    assert_eq!(outcome, failed("The server refused the call: sold out (code -32603)."));
+}
+
+#[tokio::test]
+async fn a_program_that_begins_no_session_is_told_so_without_words_of_http() {
+    let begins = SERVER.replacen(
+        r#"'{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}'"#,
+        "'{\"x\":1}'",
+        1,
+    );
+    let error = program(&["sh", "-c", &begins, "sh", ANSWERS], &Said::default()).list(PLENTY).await.unwrap_err();
+    assert!(error.to_string().contains("it does not speak MCP over its standard input and output"), "{error}");
+}
+
 #[rstest]
 #[case::absent(&["/no/such/program"], "cannot be started", true)]
 #[case::no_program(&["/etc/passwd"], "cannot be started", true)]

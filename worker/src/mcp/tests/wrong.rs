@@ -20,6 +20,10 @@ fn error(request: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32000, "message": "sold out"}})
 }
 
+fn loose(request: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": request["id"], "error": "sold out"})
+}
+
 fn sized(request: &Value, bytes: usize) -> Value {
     answer(request, &json!({"content": [{"type": "text", "text": "x".repeat(bytes)}]}))
 }
@@ -40,6 +44,8 @@ fn sized(request: &Value, bytes: usize) -> Value {
 #[case::garbage(|_: &Value| ([(header::CONTENT_TYPE, "application/json")], "{").into_response(), "its answer cannot be read")]
 #[case::html(|_: &Value| ([(header::CONTENT_TYPE, "text/html")], "<html>").into_response(), "a body of type `text/html`")]
 #[case::wrong_id(|_: &Value| json(&done(&json!({"id": 999}))), "it answered the request 999")]
+#[case::no_error(|call: &Value| json(&json!({"jsonrpc": "2.0", "id": call["id"], "error": null})), "its answer cannot be read")]
+#[case::nothing(|call: &Value| json(&json!({"jsonrpc": "2.0", "id": call["id"]})), "its answer cannot be read")]
 #[case::no_id(|_: &Value| json(&error(&json!({"id": null}))), "its answer names no request")]
 #[case::other_result(|call: &Value| json(&answer(call, &json!({"tools": []}))), "something else than the result of a tool")]
 #[case::huge(|call: &Value| json(&sized(call, MAX_BODY)), "larger than 1048576 bytes")]
@@ -80,6 +86,19 @@ async fn what_the_server_says_of_this_call_is_its_answer(#[case] act: fn(&Value)
     assert_eq!(call(&client, "refund", "{}").await, expected);
     assert_eq!(call(&client, "refund", "{}").await, expected);
     assert_eq!((server.times("tools/call"), server.times("initialize")), (2, 1));
+}
+
+/// By its form it is no error of JSON-RPC; that the call failed, it says all the same.
+#[rstest]
+#[case::json(|call: &Value| json(&loose(call)))]
+#[case::refusal(|call: &Value| says(400, &loose(call)))]
+#[case::stream(|call: &Value| events([event(&loose(call))]))]
+#[tokio::test]
+async fn an_error_in_another_form_is_an_answer_too(#[case] act: fn(&Value) -> Response) {
+    let server = Rude::calls(act);
+    let outcome = call(&client(&server.start().await), "refund", "{}").await;
+    assert_eq!(outcome, failed("The server refused the call: sold out (code -32603)."));
+    assert_eq!(server.times("tools/call"), 1);
 }
 
 #[rstest]

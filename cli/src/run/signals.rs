@@ -1,0 +1,107 @@
+//! What a person at the terminal, or the system, asks of the process.
+//!
+//! Signals are heard on a thread of their own: the Job's may be blocked, where nobody reads what is printed.
+
+use super::screen::Screen;
+use crate::exit::Exit;
+use bloomery_worker::stop::{Stop, Why};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::Builder;
+use std::time::Duration;
+use tokio::runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+/// How long the process may take to end by itself after the second signal, before it is ended.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
+/// How long the last line may take.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// The signals that ask the process to end.
+#[derive(Debug)]
+pub struct Signals {
+    second: watch::Receiver<bool>,
+    end: End,
+}
+
+/// What is said where the process ends at once, by whoever comes to it first.
+#[derive(Debug, Clone)]
+struct End {
+    screen: Screen,
+    line: String,
+    is_said: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Turns the first signal into a request to stop. The second ends the process, with `line`: whoever waits for it gets a
+    /// moment to do so.
+    ///
+    /// # Errors
+    /// If signals cannot be handled.
+    pub fn listen(stop: &Stop, screen: &Screen, line: String) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let entered = runtime.enter();
+        let each = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let [interrupt, terminate, hangup] = each.map(signal);
+        let mut each = [interrupt?, terminate?, hangup?];
+        drop(entered);
+        let (tell, second) = watch::channel(false);
+        let end = End { screen: screen.clone(), line, is_said: Arc::default() };
+        let (stop, last) = (stop.clone(), end.clone());
+        let listen = move || {
+            runtime.block_on(async {
+                next(&mut each).await;
+                stop.ask(Why::Drain);
+                let screen = last.screen.clone();
+                let _ = beside(move || screen.say("Parking: what is under way may end. ^C again ends at once."));
+                next(&mut each).await;
+                let _ = tell.send(true);
+                tokio::time::sleep(AT_ONCE).await;
+                if let Some(said) = beside(move || last.say()) {
+                    let _ = said.recv_timeout(LAST_WORDS);
+                }
+                std::process::exit(i32::from(Exit::Interrupted as u8));
+            });
+        };
+        Builder::new().name("signals".to_owned()).spawn(listen)?;
+        Ok(Self { second, end })
+    }
+
+    /// Waits for the second signal, and says that this is the end.
+    pub async fn twice(mut self) {
+        // The thread that tells it lives as long as the process.
+        let _ = self.second.wait_for(|second| *second).await;
+        self.end.say();
+    }
+}
+
+impl End {
+    fn say(&self) {
+        if !self.is_said.swap(true, Ordering::Relaxed) {
+            self.screen.say(&self.line);
+        }
+    }
+}
+
+/// Does what may be blocked, and lets whoever waits know.
+fn beside(act: impl FnOnce() + Send + 'static) -> Option<mpsc::Receiver<()>> {
+    let (done, is_done) = mpsc::channel();
+    let act = move || {
+        act();
+        let _ = done.send(());
+    };
+    Builder::new().spawn(act).ok().map(|_| is_done)
+}
+
+async fn next(each: &mut [Signal; 3]) {
+    let [interrupt, terminate, hangup] = each;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}

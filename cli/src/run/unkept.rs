@@ -1,0 +1,45 @@
+//! Secrets that are too short to be kept out of texts: anything that short stands in innocent texts too.
+
+use super::document::Document;
+use super::handed;
+use bloomery_crds::run::{ModelEndpoint, ResourceSource};
+use bloomery_worker::redact::SHORTEST;
+use std::fs::File;
+use std::io::Read;
+
+/// How much of a file is looked at, in bytes: what surrounds a value there is no part of it.
+const LOOKED_AT: u64 = 4096;
+
+/// What is said of each of them before a Job is worked on. No value is told.
+pub fn told(document: &Document, models: &[ModelEndpoint]) -> Vec<String> {
+    let handed = document.program.iter().flat_map(handed::values);
+    let handed = handed.map(|(name, value)| (format!("--mcp-env {name}"), value.into_bytes()));
+    let bound = document.part.resources.iter().filter_map(|resource| match &resource.source {
+        ResourceSource::Secret(file) => Some((resource.name.clone(), read(&file.path)?)),
+        _ => None,
+    });
+    let keys = models.iter().filter_map(|model| {
+        let key = model.api_key.as_ref()?;
+        Some((format!("the key of the model {}", model.name), read(&key.path)?))
+    });
+    let short = handed.chain(bound).chain(keys).filter(|(_, value)| is_short(value));
+    short
+        .map(|(name, _)| {
+            format!(
+                "{name}: its value has fewer than {SHORTEST} bytes, as innocent words have: it is not kept out of the log, of \
+                 what is printed, and of what a model is told"
+            )
+        })
+        .collect()
+}
+
+fn is_short(value: &[u8]) -> bool {
+    (1..SHORTEST).contains(&value.trim_ascii().len())
+}
+
+/// A file, where all of it was looked at.
+fn read(path: &str) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    File::open(path).ok()?.take(LOOKED_AT + 1).read_to_end(&mut value).ok()?;
+    (value.len() as u64 <= LOOKED_AT).then_some(value)
+}

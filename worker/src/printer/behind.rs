@@ -1,0 +1,166 @@
+//! Output that is written on a thread of its own: whoever reads it may pause, and the Job goes on meanwhile.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+
+/// How much may wait to be written, in bytes. Whoever writes more waits.
+const MOST: usize = 1 << 20;
+
+/// Writes later what is written to it, in the same order. A flush waits until all of it is written; where this is dropped
+/// without one, what still waits may be lost with the process.
+#[derive(Debug)]
+pub struct Behind {
+    queue: Arc<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<u8>,
+    is_writing: bool,
+    is_over: bool,
+}
+
+impl Behind {
+    /// Begins to write to `out`.
+    ///
+    /// # Errors
+    /// If there can be no thread more.
+    pub fn new(mut out: impl Write + Send + 'static) -> io::Result<Self> {
+        let queue = Arc::new(Queue::default());
+        let of_thread = Arc::clone(&queue);
+        let write = move || {
+            while let Some(bytes) = of_thread.take() {
+                // Nobody may be listening, which is no reason to stop.
+                let _ = out.write_all(&bytes).and_then(|()| out.flush());
+                of_thread.written();
+            }
+        };
+        Builder::new().name("printer".to_owned()).stack_size(256 * 1024).spawn(write)?;
+        Ok(Self { queue })
+    }
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_while(&self, is_so: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        self.changed.wait_while(self.state(), |state| is_so(state)).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is to be written next; none at the end.
+    fn take(&self) -> Option<Vec<u8>> {
+        let mut state = self.wait_while(|state| state.waiting.is_empty() && !state.is_over);
+        state.is_writing = !state.waiting.is_empty();
+        state.is_writing.then(|| std::mem::take(&mut state.waiting))
+    }
+
+    fn written(&self) {
+        self.state().is_writing = false;
+        self.changed.notify_all();
+    }
+}
+
+impl Write for Behind {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let is_full = |state: &State| !state.waiting.is_empty() && state.waiting.len() + bytes.len() > MOST;
+        self.queue.wait_while(is_full).waiting.extend_from_slice(bytes);
+        self.queue.changed.notify_all();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        drop(self.queue.wait_while(|state| state.is_writing || !state.waiting.is_empty()));
+        Ok(())
+    }
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        self.queue.state().is_over = true;
+        self.queue.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// Gives what is written, each time it is let.
+    struct Slow(Receiver<()>, Sender<Vec<u8>>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            self.1.send(bytes.to_vec()).unwrap();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_written_waits_for_nobody_keeps_its_order_and_is_all_there_at_the_end() {
+        let ((lets, let_go), (writes, written)) = (channel(), channel());
+        let mut behind = Behind::new(Slow(let_go, writes)).unwrap();
+        for n in 0..10_000 {
+            writeln!(behind, "{n}").unwrap();
+        }
+        drop(lets);
+        behind.flush().unwrap();
+        behind.write_all(b"last\n").unwrap();
+        drop(behind);
+        let all: Vec<u8> = written.iter().flatten().collect();
+        let expected: String = (0..10_000).map(|n| format!("{n}\n")).chain(["last\n".to_owned()]).collect();
+        assert_eq!(String::from_utf8(all).unwrap(), expected);
+    }
+
+    #[test]
+    fn whoever_writes_too_much_waits() {
+        let ((lets, let_go), (writes, written)) = (channel(), channel());
+        let mut behind = Behind::new(Slow(let_go, writes)).unwrap();
+        let line = vec![b'x'; MOST];
+        let others = std::thread::spawn(move || {
+            for _ in 0..4 {
+                behind.write_all(&line).unwrap();
+                assert!(behind.queue.state().waiting.len() <= MOST);
+            }
+        });
+        // One may be under way and one wait: each of the others has to.
+        for n in 0..4 {
+            assert!(written.try_recv().is_err());
+            assert!(n > 1 || !others.is_finished());
+            lets.send(()).unwrap();
+            assert_eq!(written.recv().unwrap().len(), MOST);
+        }
+        others.join().unwrap();
+    }
+
+    #[test]
+    fn an_output_that_fails_keeps_nobody_waiting() {
+        struct Fails;
+        impl Write for Fails {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut behind = Behind::new(Fails).unwrap();
+        behind.write_all(&vec![b'x'; 2 * MOST]).unwrap();
+        behind.write_all(b"x").unwrap();
+        behind.flush().unwrap();
+    }
+}
