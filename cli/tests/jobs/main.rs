@@ -240,11 +240,12 @@ async fn a_job_is_cancelled_once_and_for_good() {
     assert_eq!((ran.exit, office.api.patches().len()), (2, 0), "where one is unknown, none is: {}", ran.err);
     let ran = office.runs(&["cancel", "refund", "refund", "--yes"]).await;
     assert_eq!((ran.exit, ran.out.as_str()), (0, "skilljob.bloomery.dev/refund is being cancelled\n"), "{}", ran.err);
-    assert!(ran.err.contains("short grace"), "{}", ran.err);
+    assert!(ran.err.contains("It cannot be taken back.") && !ran.err.contains("short grace"), "{}", ran.err);
     let patch = json!({"metadata": {"uid": "uid of refund"}, "spec": {"cancel": true}});
     assert_eq!(office.api.patches(), [patch]);
-    let ran = office.runs(&["cancel", "refund", "--yes"]).await;
+    let ran = office.runs(&["cancel", "refund", "--yes", "-o", "name"]).await;
     assert!(ran.exit == 0 && ran.err.contains("being cancelled already"), "{}", ran.err);
+    assert_eq!(ran.out, "skilljob.bloomery.dev/refund\n");
     let ran = office.runs(&["reply", "refund", "A-17"]).await;
     assert!(ran.exit == 6 && ran.err.contains("hears nothing any more"), "{}", ran.err);
 
@@ -257,6 +258,9 @@ async fn a_job_is_cancelled_once_and_for_good() {
     office.api.put(&job_path("refund"), succeeded());
     let ran = office.runs(&["cancel", "refund", "--yes"]).await;
     assert!(ran.exit == 6 && ran.err.contains("has ended already: Succeeded"), "{}", ran.err);
+    office.api.put(&job_path("refund"), job("refund", &json!({"phase": "Running"})));
+    let ran = office.runs(&["cancel", "refund", "--yes"]).await;
+    assert!(ran.exit == 0 && ran.err.contains("a tool in flight gets a short grace"), "{}", ran.err);
 }
 
 #[tokio::test]
