@@ -54,25 +54,19 @@ impl Events {
     /// A telling that cannot be delivered is logged: nothing depends on it.
     pub async fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, telling: Telling) {
         let reference = object.object_ref(&());
-        let Telling { warning, reason, note } = telling;
-        let Some(uid) = reference.uid.clone() else { return };
-        if !self.is_news(uid, reason, &note) {
-            return;
+        if self.is_news(&reference, &telling) {
+            self.publish(&reference, telling).await;
         }
-        self.publish(&reference, warning, reason, note).await;
     }
 
     /// Tells of an object what has happened again, though it was told before.
     pub async fn tell_again<K: Resource<DynamicType = ()>>(&self, object: &K, telling: Telling) {
         let reference = object.object_ref(&());
-        let Telling { warning, reason, note } = telling;
-        if let Some(uid) = reference.uid.clone() {
-            self.is_news(uid, reason, &note);
-            self.publish(&reference, warning, reason, note).await;
-        }
+        self.is_news(&reference, &telling);
+        self.publish(&reference, telling).await;
     }
 
-    async fn publish(&self, reference: &ObjectReference, warning: bool, reason: Reason, note: String) {
+    async fn publish(&self, reference: &ObjectReference, Telling { warning, reason, note }: Telling) {
         let event = Event {
             type_: if warning { EventType::Warning } else { EventType::Normal },
             reason: reason.to_string(),
@@ -90,8 +84,10 @@ impl Events {
         }
     }
 
-    fn is_news(&self, uid: String, reason: Reason, note: &str) -> bool {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).is_news(uid, reason, note)
+    /// Whether something else was told of the object last; from now on it was this. Of what was never stored nothing is.
+    fn is_news(&self, reference: &ObjectReference, Telling { reason, note, .. }: &Telling) -> bool {
+        let Some(uid) = reference.uid.clone() else { return false };
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).is_news(uid, *reason, note)
     }
 }
 

@@ -43,23 +43,23 @@ pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> 
     approvals.retain(|approval| context.caches.approvals.get(&namespace, &approval.name_any()).is_none());
     let Some(first) = approvals.first() else { return Ok(None) };
     let api: Api<Approval> = Api::namespaced(context.client.clone(), &namespace);
-    is_enforced(&api, first, settings.policy_name()).await?;
+    prove_enforced(&api, first, settings.policy_name()).await?;
     for approval in &approvals {
         context.metrics.wrote("Approval", "create");
         match api.create(&owned::posting(), approval).await {
             Ok(_) => {}
             // Made by an earlier report of the call. What it says is looked at before it counts.
-            Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {}
+            Err(error) if is_there(&error) => {}
             Err(error) => return Err(failed("create", approval)(error)),
         }
     }
     Ok(None)
 }
 
-/// Whether decisions on what is made now are checked from its first moment on: the API server goes by a policy a moment
+/// Proves that decisions on what is made now are checked from its first moment on: the API server goes by a policy a moment
 /// after it is stored, and not at all where its plugin is switched off. So it must refuse what no policy of ours lets pass,
 /// an Approval that is decided as it is made. Nothing is stored.
-async fn is_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Unasked> {
+async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Unasked> {
     let mut decided = approval.clone();
     let (verdict, by) = (ApprovalVerdict::Approve, names::MANAGER.to_owned());
     decided.spec.decision = Some(ApprovalDecision { verdict, by, reason: None });
@@ -67,12 +67,14 @@ async fn is_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> 
     let by_policy = format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}'");
     match api.create(&trying, &decided).await {
         Err(kube::Error::Api(refusal)) if refusal.message.contains(&by_policy) => Ok(()),
-        Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
-            Err(Unasked::Unenforced(policy.to_owned()))
-        }
-        Ok(_) => Err(Unasked::Unenforced(policy.to_owned())),
-        Err(error) => Err(failed("try to create", approval)(error)),
+        // That one is there already is no word of the policy's.
+        Err(error) if !is_there(&error) => Err(failed("try to create", approval)(error)),
+        Ok(_) | Err(_) => Err(Unasked::Unenforced(policy.to_owned())),
     }
+}
+
+fn is_there(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(refusal) if refusal.reason == "AlreadyExists")
 }
 
 fn failed(doing: &str, approval: &Approval) -> impl FnOnce(kube::Error) -> Unasked {

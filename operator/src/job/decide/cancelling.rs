@@ -1,8 +1,9 @@
 //! What is done for a Job that a person has cancelled: it ends as soon as no worker of it can be at work any more.
 
 use super::attempt::lost_once;
+use super::awaiting::{listed, questions};
 use super::cleanup::is_recorded;
-use super::{Act, End, Facts, Life, WorkerPod, next_look, told_end};
+use super::{Act, End, Facts, Life, Lost, WorkerPod, next_look, told_end};
 use crate::job::status::log_of;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::Attempt;
@@ -53,33 +54,24 @@ fn is_unheard(facts: &Facts, pod: &WorkerPod) -> bool {
 
 /// The end of a Job without a worker.
 fn end(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> End {
-    let lost = recorded
-        .filter(|_| !rests(facts))
-        .and_then(|recorded| lost_once(facts, recorded, pod).map(|lost| (recorded, lost)));
-    let open = super::awaiting::questions(facts);
-    let message = match lost {
+    let status = facts.status;
+    let open = questions(facts);
+    // A worker that rests has told that it parked.
+    let cut_short = recorded.filter(|_| !status.awaits_people());
+    let message = match cut_short.and_then(|recorded| Some((recorded, lost_once(facts, recorded, pod)?))) {
         None if open.is_empty() => "The Job was cancelled.".to_owned(),
         // One may be whether a call has happened.
-        None => format!(
-            "The Job was cancelled, with a question that nobody has answered: {}",
-            super::awaiting::listed(open)
-        ),
+        None => format!("The Job was cancelled, with a question that nobody has answered: {}", listed(open)),
         // Most have not even begun: the pod was waiting for a node, or for its image.
-        Some((recorded, _)) if facts.status.phase == Some(Phase::Starting) => {
-            let (pod, number, log) = (&recorded.pod, recorded.number, log_of(facts.status));
-            format!(
-                "The Job was cancelled before the worker of attempt {number} had reported; where its pod {pod} ran at all, {log} says what it did"
-            )
-        }
-        Some((_, lost)) => {
-            let (how, log) = (lost.message, log_of(facts.status));
-            format!("The Job was cancelled; {how}: a call of a tool may have been under way, and {log} says which")
-        }
+        Some((Attempt { number, pod, .. }, _)) if status.phase == Some(Phase::Starting) => format!(
+            "The Job was cancelled before the worker of attempt {number} had reported; where its pod {pod} ran at all, {} says \
+             what it did",
+            log_of(status)
+        ),
+        Some((_, Lost { message: how, .. })) => format!(
+            "The Job was cancelled; {how}: a call of a tool may have been under way, and {} says which",
+            log_of(status)
+        ),
     };
     End { outcome: Outcome::new(OutcomeCode::Cancelled, message), read_from: None }
-}
-
-/// Whether the worker has told that it parked, because of people.
-fn rests(facts: &Facts) -> bool {
-    matches!(facts.status.phase, Some(Phase::AwaitingApproval | Phase::AwaitingReply))
 }
