@@ -29,7 +29,7 @@ mod schema;
 pub use draft::Draft;
 pub use finding::{Finding, Severity};
 pub use import::{Imported, Options, import};
-pub use manifest::{Checked, Form, form, manifest, name_fault};
+pub use manifest::{Checked, Form, approver_fault, form, manifest, name_fault};
 pub use node::{Node, locate};
 pub use reader::{Document, Documents, MAX_BYTES, MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES, documents};
 

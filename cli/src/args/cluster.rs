@@ -1,6 +1,7 @@
 //! What the commands take that speak with a cluster.
 
 use super::Started;
+use bloomery_crds::dialect::approver_fault;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -133,12 +134,7 @@ pub enum ObjectOutput {
 
 /// A name as Skills have it. RBAC would take a rule without one as a rule for all.
 fn approver(text: &str) -> Result<String, String> {
-    let sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let good = (1..=64).contains(&text.len())
-        && text.chars().all(|c| sign(c) || matches!(c, '-' | '.'))
-        && text.starts_with(sign)
-        && text.ends_with(sign);
-    if good { Ok(text.to_owned()) } else { Err("must be the name of an approver, as Skills have it".to_owned()) }
+    approver_fault(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
 fn reason(text: &str) -> Result<String, String> {

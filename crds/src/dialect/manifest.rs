@@ -4,6 +4,7 @@ use super::draft::Draft;
 use super::finding::{Finding, Severity, any_error, in_order};
 use super::naming::Naming;
 use super::node::{Entry, Node, Place, Value};
+use super::patterns::{self, APPROVER};
 use super::reader::Document;
 use super::schema::{self, did_you_mean, no_such_field, quoted};
 use crate::names::{GROUP, MAX_NAME};
@@ -183,12 +184,23 @@ fn metadata(node: &Node, findings: &mut Vec<Finding>) {
     findings.extend(fault.map(|fault| Finding::at(&name.place, Severity::Error, fault)));
 }
 
+/// The longest name of an approver, in bytes.
+const MAX_APPROVER: usize = 64;
+
 /// Why a text is no name of an object of ours, as the end of a sentence (`it ...`); nothing where it is one.
 pub fn name_fault(name: &str) -> Option<String> {
-    let pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$";
-    if name.len() > MAX_NAME {
-        return Some(format!("has {} characters, and at most {MAX_NAME} are taken", name.chars().count()));
+    fault(name, r"^[a-z]([-a-z0-9]*[a-z0-9])?$", MAX_NAME)
+}
+
+/// Why a text is no name of an approver, as the end of a sentence; nothing where it is one.
+pub fn approver_fault(name: &str) -> Option<String> {
+    fault(name, APPROVER, MAX_APPROVER)
+}
+
+fn fault(name: &str, pattern: &str, most: usize) -> Option<String> {
+    if name.len() > most {
+        return Some(format!("has {} characters, and at most {most} are taken", name.chars().count()));
     }
-    let taken = super::patterns::takes(pattern, name) == Some(true);
-    (!taken).then(|| format!("must be {}, and is {}", super::patterns::words(pattern), quoted(name)))
+    let taken = patterns::takes(pattern, name) == Some(true);
+    (!taken).then(|| format!("must be {}, and is {}", patterns::words(pattern), quoted(name)))
 }

@@ -5,15 +5,16 @@ use regex_lite::Regex;
 /// That of durations.
 pub(super) const DURATION: &str = r"^([1-9][0-9]{0,5}(h|m|s))+$";
 
+/// That of approvers.
+pub(super) const APPROVER: &str = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
+
 /// What a text must be that a pattern does not take. Of a pattern that has no words here, the pattern itself.
 pub(super) fn words(pattern: &str) -> String {
     let words = match pattern {
         r"^[a-z]([-a-z0-9]*[a-z0-9])?$" => {
             "lower-case letters, digits and '-', beginning with a letter and not ending with '-'"
         }
-        r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" => {
-            "lower-case letters, digits, '-' and '.', beginning and ending with a letter or a digit"
-        }
+        APPROVER => "lower-case letters, digits, '-' and '.', beginning and ending with a letter or a digit",
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" => {
             "a name of Kubernetes: lower-case letters, digits, '-' and '.'"
         }
