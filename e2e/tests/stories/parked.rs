@@ -5,7 +5,7 @@ use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
 use bloomery_e2e::harness::machine::{self, Process, SmallMemory};
 use bloomery_e2e::harness::{
-    Conversation, JobHandle, Shop, Tenant, Turn, cluster, eventually, operator, story, supervised,
+    Conversation, JobHandle, Shop, SkillHandle, Tenant, Turn, cluster, eventually, operator, story, supervised,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -17,11 +17,21 @@ use crate::memory;
 
 const ORDER: &str = "A-443";
 
-/// A shop whose dear refunds are for the supervisor, and a Job with one of them.
-async fn asking<'t>(tenant: &'t Tenant, order: &str, conversation: Conversation) -> (Shop, JobHandle<'t>) {
+/// A shop whose dear refunds are for the supervisor, its Skill, and a Job with one of them.
+async fn begun<'t>(
+    tenant: &'t Tenant,
+    order: &str,
+    conversation: Conversation,
+) -> (Shop, SkillHandle<'t>, JobHandle<'t>) {
     let shop = tenant.shop(&[conversation]).await;
-    tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+    let skill = tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
     let job = tenant.job("dear").goal(&format!("Refund order {order}")).await;
+    (shop, skill, job)
+}
+
+/// The same, where nothing happens to the Skill.
+async fn asking<'t>(tenant: &'t Tenant, order: &str, conversation: Conversation) -> (Shop, JobHandle<'t>) {
+    let (shop, _, job) = begun(tenant, order, conversation).await;
     (shop, job)
 }
 
@@ -39,9 +49,7 @@ pub(crate) async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
 async fn a_skill_deleted_while_its_job_waits_ends_it_and_nobody_decides_in_vain() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let shop = tenant.shop(&[dear(ORDER)]).await;
-        let skill = tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
-        let job = tenant.job("dear").goal(&format!("Refund order {ORDER}")).await;
+        let (shop, skill, job) = begun(tenant, ORDER, dear(ORDER)).await;
         let approval = held(tenant, &job).await;
         skill.delete().await;
         skill.gone().await;
@@ -62,10 +70,8 @@ async fn a_skill_deleted_while_its_job_waits_ends_it_and_nobody_decides_in_vain(
 async fn a_skill_changed_while_its_job_waits_changes_nothing_for_it() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let shop = tenant.shop(&[dear(ORDER)]).await;
-        let skill = tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
+        let (shop, skill, job) = begun(tenant, ORDER, dear(ORDER)).await;
         let first = skill.ready().await.revision.expect("a Skill that is ready has a revision");
-        let job = tenant.job("dear").goal(&format!("Refund order {ORDER}")).await;
         let approval = held(tenant, &job).await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().blocking("process_refund").await;
         skill.until("another revision", |status| status.revision.as_ref().is_some_and(|it| *it != first)).await;
