@@ -117,7 +117,7 @@ impl<F: Files> Store<F> {
         self.files().create(temporary, content).inspect_err(|_| self.give_up(temporary))
     }
 
-    /// Removes what could not be written: on a full disk there is no room for what nobody will ever read.
+    /// Removes what nobody will ever read; on a full disk there is no room for it. Nothing depends on that.
     fn give_up(&self, temporary: &Path) {
         let _ = self.files().remove(temporary);
     }
@@ -167,7 +167,7 @@ impl<F: Files> Store<F> {
 
     fn remove_leftover(&self) {
         if let Some(leftover) = self.leftover.take() {
-            let _ = self.files().remove(&leftover);
+            self.give_up(&leftover);
         }
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::fixture::failing::Failing;
 use crate::fixture::faulty::{Fault, Faulty};
 use crate::fixture::{self, SOURCE};
 use bloomery_engine::Conversation;
@@ -6,7 +7,6 @@ use bloomery_engine::event::CallId;
 use files::Disk;
 use proptest::prelude::*;
 use rstest::rstest;
-use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -286,52 +286,14 @@ async fn a_file_that_was_made_ready_and_has_gone_is_written_anew() {
     assert!(!names(memory.path()).iter().any(|name| name.starts_with(".tmp-uid-1")), "{:?}", names(memory.path()));
 }
 
-/// A disk on which there is room for names only.
-#[derive(Default)]
-struct Full(Cell<bool>);
-
-impl Files for Full {
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        Disk.create_dir(dir)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        Disk.sync_dir(dir)
-    }
-    fn create(&self, file: &Path, content: &[u8]) -> io::Result<()> {
-        let half = content.len() / 2;
-        Disk.create(file, if self.0.get() { &content[..half] } else { content })?;
-        if self.0.get() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
-    }
-    fn prepare(&self, file: &Path) -> io::Result<Option<fs::File>> {
-        Disk.prepare(file)
-    }
-    fn fill(&self, prepared: fs::File, content: &[u8]) -> io::Result<()> {
-        Disk.fill(prepared, &content[..content.len() / 2])?;
-        Err(io::ErrorKind::StorageFull.into())
-    }
-    fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
-        Disk.link(file, name)
-    }
-    fn rename(&self, file: &Path, name: &Path) -> io::Result<()> {
-        Disk.rename(file, name)
-    }
-    fn remove(&self, file: &Path) -> io::Result<()> {
-        Disk.remove(file)
-    }
-    fn read(&self, file: &Path) -> io::Result<Vec<u8>> {
-        Disk.read(file)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        Disk.list(dir)
-    }
-}
-
 #[rstest]
 #[tokio::test]
 async fn what_could_not_be_written_is_removed(#[values(false, true)] prepared: bool) {
-    let memory = tempfile::tempdir().unwrap();
-    let mut log = claim_with(Full::default(), memory.path(), "uid-1").await.unwrap().log;
-    log.files().0.set(true);
+    let [counted, memory] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+    let sound = Failing::never();
+    claim_with(sound.clone(), counted.path(), "uid-1").await.unwrap();
+    let full = Failing::from(sound.writes(), io::ErrorKind::StorageFull);
+    let mut log = claim_with(full, memory.path(), "uid-1").await.unwrap().log;
     if prepared {
         log.tidy();
     }
