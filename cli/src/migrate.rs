@@ -12,7 +12,7 @@ use plan::{Move, Stay, plan};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::iter;
 use std::os::unix::fs::MetadataExt;
@@ -35,8 +35,9 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
         anstream::eprintln!("there is no {}: nothing is left to be migrated", plain::line(&from.display().to_string()));
         return Ok(Exit::Good);
     }
-    let plan = plan(&args.memory, &from, &args.skill)
-        .map_err(|error| Trouble::failed(format!("{} cannot be read: {error}", from.display())))?;
+    let unread = |error| Trouble::failed(format!("{} cannot be read: {error}", from.display()));
+    let _alone = alone(&from, unread)?;
+    let plan = plan(&args.memory, &from, &args.skill).map_err(unread)?;
     owned(&args.memory, &args.from, &plan.moves)?;
     let mut stays = plan.stays;
     let mut moved = 0_usize;
@@ -79,6 +80,19 @@ fn source(memory: &Path, name: &str) -> Result<PathBuf, Trouble> {
         plain::line(name),
         memory.display()
     )))
+}
+
+/// Keeps others out until it is dropped: of two at once, each would report the other's moves as files that stay.
+fn alone(from: &Path, unread: impl FnOnce(io::Error) -> Trouble) -> Result<File, Trouble> {
+    let dir = File::open(from).map_err(unread)?;
+    match dir.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Trouble::failed(format!(
+            "another `bloomery migrate` is at work in {}: try again when it is done",
+            from.display()
+        ))),
+        // Where a file system knows no locks, two at once may report wrongly, and lose nothing.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(dir),
+    }
 }
 
 /// Refuses what is somebody else's, as `run` does: the memory, what is migrated, and each slag that something goes to.

@@ -18,6 +18,7 @@ mod refusal;
 mod retry_after;
 mod sse;
 mod stream;
+mod told;
 mod transports;
 mod trouble;
 mod wire;

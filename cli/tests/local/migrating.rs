@@ -115,6 +115,23 @@ async fn what_would_replace_another_stays_and_a_migration_that_was_cut_short_is_
     assert!(!stand.path("memory/workspace/jobs/job_2.json").exists());
 }
 
+/// Each would call what the other moves a file that stays.
+#[tokio::test]
+async fn of_two_at_once_the_second_is_refused_and_nothing_is_said_of_files() {
+    let stand = older_memory().await;
+    let before = stand.everything();
+    let other = std::fs::File::open(stand.path("memory/workspace")).unwrap();
+    other.lock().unwrap();
+    for apply in [&["migrate"][..], &["migrate", "--apply"]] {
+        let ran = stand.bloomery(apply).await;
+        ran.assert(1, "another `bloomery migrate` is at work in memory/workspace: try again when it is done");
+        assert_eq!(ran.out, "");
+    }
+    assert_eq!(stand.everything(), before);
+    drop(other);
+    stand.bloomery(&["migrate", "--apply"]).await.assert(0, "4 files moved; 0 stay");
+}
+
 #[tokio::test]
 async fn a_slag_is_no_older_memory() {
     let stand = older_memory().await;

@@ -39,12 +39,14 @@ pub(super) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = 
 
 /// What is said of a field that nobody knows.
 pub(super) fn no_such_field<'a>(entry: &Entry, known: impl IntoIterator<Item = &'a str>) -> Finding {
-    let message = format!("{NO_SUCH_FIELD}{}", did_you_mean(&entry.name, known));
-    let finding = Finding::error(&entry.place, message);
-    if entry.name == "<<" {
-        return finding.hint("merges (<<) are not read: write the fields out where they are meant");
+    let known: Vec<&str> = known.into_iter().collect();
+    let near = did_you_mean(&entry.name, known.iter().copied());
+    let finding = Finding::error(&entry.place, format!("{NO_SUCH_FIELD}{near}"));
+    match known.as_slice() {
+        _ if entry.name == "<<" => finding.hint("merges (<<) are not read: write the fields out where they are meant"),
+        [_, ..] if near.is_empty() => finding.hint(format!("the fields here are {}", known.join(", "))),
+        _ => finding,
     }
-    finding
 }
 
 /// The schema of a field.

@@ -141,6 +141,22 @@ statsu: {}
     );
 }
 
+#[test]
+fn where_no_name_is_near_those_that_there_are_are_told() {
+    let found = findings(
+        b"apiVersion: bloomery.dev/v1alpha1
+kind: Skill
+metadata: {name: z}
+spec: {problem: {statement: a, xyzzy: 1, statment: b}}
+",
+    );
+    let hints: Vec<_> = found.iter().map(|finding| (finding.path.as_str(), finding.hint.as_deref())).collect();
+    assert_eq!(
+        hints,
+        [("spec.problem.xyzzy", Some("the fields here are goals, statement")), ("spec.problem.statment", None)]
+    );
+}
+
 #[rstest]
 #[case::alias("a: &x [1]\nb: *x\n", "2:4: error: b: aliases are not read: a few of them can stand for gigabytes")]
 #[case::unknown_alias("b: *x\n", "1:4: error: b: aliases are not read: a few of them can stand for gigabytes")]

@@ -1,10 +1,14 @@
 //! What is looked for, for one secret value.
 
 use super::notation::Notation;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
 pub const SHORTEST: usize = 8;
+
+/// The same for a text within a value that is JSON: beside keys there are words like `production` and `service_account`.
+const SHORTEST_IN_JSON: usize = 16;
 
 /// The most of a value that is looked for, in bytes: what is made ready for it takes up to some 240 times as much memory.
 pub const MAX_VALUE: usize = 16 * 1024;
@@ -12,12 +16,30 @@ pub const MAX_VALUE: usize = 16 * 1024;
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// The forms of a value and, where it has several lines, of each of them: what shows a file line by line shows a key so.
+/// The forms of a value and of its parts: of each line of several, since what shows a file line by line shows a key so; and
+/// where it is JSON, as credentials of clouds are, of each text in it and the lines of that.
 pub(super) fn of_all(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE).unwrap_or(value);
-    let lines = value.split(|byte| matches!(byte, b'\r' | b'\n')).map(<[u8]>::trim_ascii);
-    let own = lines.filter(|line| line.len() < value.len() && says_something(line));
-    own.flat_map(of).chain(of(value)).collect()
+    let texts = serde_json::from_slice(value).map(|json: Value| texts(&json)).unwrap_or_default();
+    let long = texts.iter().filter(|text| text.len() >= SHORTEST_IN_JSON).map(String::as_bytes);
+    let wholes = long.chain([value]).flat_map(|whole| lines(whole).map(of).chain([of(whole)]));
+    wholes.flatten().collect()
+}
+
+/// The lines of a text that has several, where they say something.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = text.split(|byte| matches!(byte, b'\r' | b'\n')).map(<[u8]>::trim_ascii);
+    lines.filter(|line| line.len() < text.len() && says_something(line))
+}
+
+/// The texts of a JSON value, without the names of fields.
+fn texts(json: &Value) -> Vec<String> {
+    match json {
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+    }
 }
 
 /// Whether a line is a value's own: not what PEM has around every value, and no rule of one character.
@@ -87,6 +109,18 @@ mod tests {
     fn short_values_have_no_forms() {
         assert!(of(b"1234567").is_empty() && of(b"1234\n567").is_empty());
         assert!(of(b"12345678").contains(&b"12345678"[..]));
+    }
+
+    #[test]
+    fn texts_in_json_and_their_lines_have_forms() {
+        let value = br#"{"type":"service_account","auths":[{"auth":"dXNlcjpodW50ZXIy\u0021"}],"private_key":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\n"}"#;
+        let forms = of_all(value);
+        for held in ["dXNlcjpodW50ZXIy!", "MIIEvQIBADANBg", "kqhkiG9w0BAQ"] {
+            assert!(forms.contains(held.as_bytes()), "{held}");
+        }
+        for innocent in ["service_account", "-----BEGIN PRIVATE KEY-----", "private_key"] {
+            assert!(!forms.contains(innocent.as_bytes()), "{innocent}");
+        }
     }
 
     #[test]

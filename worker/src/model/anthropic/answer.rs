@@ -2,6 +2,7 @@
 
 use super::raw;
 use crate::model::no_answer::NoAnswer;
+use crate::model::told::{if_readable, tokens};
 use crate::model::wire::answerable;
 use bloomery_crds::canonical::{self, MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::ModelProvider;
@@ -26,7 +27,7 @@ struct Message {
     stop_reason: Option<String>,
     #[serde(default)]
     stop_details: Option<Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     usage: Option<Usage>,
     #[serde(default)]
     error: Option<Value>,
@@ -44,13 +45,13 @@ pub(super) struct Stop {
 /// What an answer took, in tokens. Those of the prompt are told apart by what the cache had to do with them.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 pub(super) struct Usage {
-    #[serde(default, rename = "input_tokens")]
+    #[serde(default, deserialize_with = "tokens", rename = "input_tokens")]
     pub(super) input: Option<u64>,
-    #[serde(default, rename = "cache_creation_input_tokens")]
+    #[serde(default, deserialize_with = "tokens", rename = "cache_creation_input_tokens")]
     pub(super) cache_made: Option<u64>,
-    #[serde(default, rename = "cache_read_input_tokens")]
+    #[serde(default, deserialize_with = "tokens", rename = "cache_read_input_tokens")]
     pub(super) cache_read: Option<u64>,
-    #[serde(default, rename = "output_tokens")]
+    #[serde(default, deserialize_with = "tokens", rename = "output_tokens")]
     pub(super) output: Option<u64>,
 }
 

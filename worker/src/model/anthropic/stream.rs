@@ -2,6 +2,7 @@
 
 use super::answer::{Block, Stop, Usage, answer};
 use crate::model::no_answer::NoAnswer;
+use crate::model::told::if_readable;
 use crate::model::wire::Fold;
 use bloomery_engine::event::Answer;
 use serde::Deserialize;
@@ -27,7 +28,7 @@ enum Event {
     },
     MessageDelta {
         delta: Stop,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "if_readable")]
         usage: Option<Usage>,
     },
     MessageStop,
@@ -40,7 +41,7 @@ enum Event {
 
 #[derive(Deserialize)]
 struct Start {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     usage: Option<Usage>,
 }
 

@@ -4,6 +4,7 @@
 mod hostile;
 
 use crate::model::no_answer::NoAnswer;
+use crate::model::told::{if_readable, tokens};
 use crate::model::wire::answerable;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::ModelProvider;
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 struct Completion {
     #[serde(default)]
     choices: Vec<Choice>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     usage: Option<Usage>,
     #[serde(default)]
     error: Option<Value>,
@@ -24,17 +25,17 @@ struct Completion {
 /// What an answer took, in tokens.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Usage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tokens")]
     prompt_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tokens")]
     completion_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     prompt_tokens_details: Option<Details>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Details {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tokens")]
     cached_tokens: Option<u64>,
 }
 

@@ -4,6 +4,7 @@ mod delta;
 
 use super::answer::{Usage, answer};
 use crate::model::no_answer::NoAnswer;
+use crate::model::told::if_readable;
 use crate::model::wire::Fold;
 use bloomery_engine::event::Answer;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ const DONE: &str = "[DONE]";
 struct Chunk {
     #[serde(default)]
     choices: Vec<Choice>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     usage: Option<Usage>,
     #[serde(default)]
     error: Option<Value>,

@@ -97,11 +97,22 @@ fn the_message_is_kept_but_for_what_cannot_be_sent(#[case] content: Value, #[cas
 #[case(r#"{"content":[{"type":"tool_use","id":"a","input":{}}]}"#, "no name")]
 #[case(r#"{"content":[{"type":"tool_use","id":"a","name":"f"},{"type":"tool_use","id":"a","name":"f"}]}"#, "same id")]
 #[case(r#"{"content":[],"content":[]}"#, "duplicate field")]
-#[case(r#"{"content":[],"usage":{"input_tokens":-1}}"#, "no message")]
 #[case(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "Overloaded")]
 fn what_cannot_be_read_says_why(#[case] body: &str, #[case] why: &str) {
     let no_answer = format!("{:?}", read(body.as_bytes()).unwrap_err());
     assert!(no_answer.contains(why), "{no_answer}");
+}
+
+#[rstest]
+#[case("7", (None, None, None))]
+#[case(r#"{"input_tokens":-1,"output_tokens":3}"#, (None, None, Some(3)))]
+#[case(r#"{"input_tokens":10.0,"cache_read_input_tokens":"many","output_tokens":3}"#, (Some(10), None, Some(3)))]
+fn an_answer_stands_whatever_is_told_of_its_tokens(
+    #[case] usage: &str,
+    #[case] expected: (Option<u64>, Option<u64>, Option<u64>),
+) {
+    let answer = read(format!(r#"{{"content":[],"usage":{usage}}}"#).as_bytes()).unwrap();
+    assert_eq!((answer.input_tokens, answer.cached_tokens, answer.output_tokens), expected);
 }
 
 #[test]
