@@ -9,6 +9,7 @@ use crate::plain_file;
 use rustix::fs::renameat;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,21 +70,31 @@ impl Trace {
 
 impl Open {
     fn new(dir: File, key: String) -> io::Result<Self> {
-        let file = plain_file::open_to_append(&dir, &format!("{key}.log"))?;
+        let name = format!("{key}.log");
+        let mut file = plain_file::open_to_append(&dir, &name)?;
+        // Under another name it may be anybody's, a copy of the memory above all: that one stays as it is.
+        if file.metadata()?.nlink() > 1 {
+            set_aside(&dir, &key)?;
+            file = plain_file::open_to_append(&dir, &name)?;
+        }
         let bytes = file.metadata()?.len();
         Ok(Self { dir, key, file, bytes })
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.bytes >= MAX_BYTES {
-            let (newer, older) = (format!("{}.log", self.key), format!("{}.1.log", self.key));
-            renameat(&self.dir, newer, &self.dir, older)?;
+            set_aside(&self.dir, &self.key)?;
             *self = Self::new(self.dir.try_clone()?, self.key.clone())?;
         }
         self.file.write_all(bytes)?;
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         Ok(())
     }
+}
+
+/// Makes the newer file of a Job the older one.
+fn set_aside(dir: &File, key: &str) -> io::Result<()> {
+    Ok(renameat(dir, format!("{key}.log"), dir, format!("{key}.1.log"))?)
 }
 
 /// Writes to two places; only the first can fail.
@@ -181,6 +192,21 @@ mod tests {
         assert!(out.out.ends_with(b"end"));
         fs::write(memory.path().join("file"), "").unwrap();
         assert!(Trace::default().open(&memory.path().join("file"), "k").is_err());
+    }
+
+    #[test]
+    fn what_has_another_name_too_is_not_added_to() {
+        let (memory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (log, copied) = (memory.path().join("logs/k-1.log"), copy.path().join("k-1.log"));
+        Trace::default().open(memory.path(), "k-1").unwrap();
+        fs::write(&log, "one\n").unwrap();
+        fs::hard_link(&log, &copied).unwrap();
+        let trace = Trace::default();
+        trace.open(memory.path(), "k-1").unwrap();
+        trace.tee(io::sink()).write_all(b"two\n").unwrap();
+        assert_eq!(fs::read_to_string(&copied).unwrap(), "one\n");
+        assert_eq!(fs::read_to_string(&log).unwrap(), "two\n");
+        assert_eq!(fs::read_to_string(memory.path().join("logs/k-1.1.log")).unwrap(), "one\n");
     }
 
     /// A pipe that nobody reads would keep the run waiting, and a link may lead anywhere.
