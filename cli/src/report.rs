@@ -68,10 +68,11 @@ fn more(others: &[Finding]) -> Option<Finding> {
     Some(Finding { line: *line, column: *column, severity, path: String::new(), message, hint })
 }
 
-/// One line a finding, and one more where there is something to do about it.
+/// One line a finding, and one more where there is something to do about it that was not said just before.
 pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
     let bold = Style::new().bold();
     let help = AnsiColor::Cyan.on_default();
+    let mut said: Option<&String> = None;
     for Located { file, finding } in findings {
         let colour = match finding.severity {
             Severity::Error => AnsiColor::Red.on_default().bold(),
@@ -81,9 +82,10 @@ pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
         let path = if path.is_empty() { String::new() } else { format!("{}: ", shown(path)) };
         let (file, message) = (shown(file), shown(message));
         writeln!(out, "{bold}{file}:{line}:{column}:{bold:#} {colour}{severity}:{colour:#} {path}{message}")?;
-        if let Some(hint) = hint {
+        if let Some(hint) = hint.as_ref().filter(|hint| said != Some(hint)) {
             writeln!(out, "    {help}help:{help:#} {}", shown(hint))?;
         }
+        said = hint.as_ref();
     }
     Ok(())
 }

@@ -96,9 +96,7 @@ impl Renamer<'_> {
 
     fn unknown(&mut self, entry: &Entry, properties: &[&String]) {
         let known: Vec<String> = properties.iter().map(|name| snake(name)).collect();
-        let finding = no_such_field(entry, known.iter().map(String::as_str));
-        let is_told = finding.hint.is_some();
-        self.findings.push(if is_told { finding } else { finding.hint(format!("known here: {}", known.join(", "))) });
+        self.findings.push(no_such_field(entry, known.iter().map(String::as_str)));
     }
 }
 

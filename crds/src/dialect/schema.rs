@@ -44,8 +44,8 @@ pub(super) fn no_such_field<'a>(entry: &Entry, known: impl IntoIterator<Item = &
     let finding = Finding::error(&entry.place, format!("{NO_SUCH_FIELD}{near}"));
     match known.as_slice() {
         _ if entry.name == "<<" => finding.hint("merges (<<) are not read: write the fields out where they are meant"),
-        [_, ..] if near.is_empty() => finding.hint(format!("the fields here are {}", known.join(", "))),
-        _ => finding,
+        [] => finding,
+        [_, ..] => finding.hint(format!("known here: {}", known.join(", "))),
     }
 }
 

@@ -142,7 +142,7 @@ statsu: {}
 }
 
 #[test]
-fn where_no_name_is_near_those_that_there_are_are_told() {
+fn the_fields_that_there_are_are_told_whether_one_is_near_or_not() {
     let found = findings(
         b"apiVersion: bloomery.dev/v1alpha1
 kind: Skill
@@ -150,11 +150,10 @@ metadata: {name: z}
 spec: {problem: {statement: a, xyzzy: 1, statment: b}}
 ",
     );
-    let hints: Vec<_> = found.iter().map(|finding| (finding.path.as_str(), finding.hint.as_deref())).collect();
-    assert_eq!(
-        hints,
-        [("spec.problem.xyzzy", Some("the fields here are goals, statement")), ("spec.problem.statment", None)]
-    );
+    let told: Vec<_> = found.iter().map(|finding| (finding.message.as_str(), finding.hint.as_deref())).collect();
+    let known = Some("known here: goals, statement");
+    let near = "there is no such field (did you mean \"statement\"?)";
+    assert_eq!(told, [("there is no such field", known), (near, known)]);
 }
 
 #[rstest]
