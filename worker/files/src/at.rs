@@ -2,11 +2,13 @@
 //! does it by these.
 
 use crate::hidden;
+use crate::place::{Place, escaped, shown};
 use crate::root::Root;
 use crate::way;
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, DirEntry, File, Metadata, OpenOptions, ReadDir};
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// A name in an open directory.
@@ -34,27 +36,31 @@ impl Root {
         self.at(path, FollowSymlinks::Yes)?.metadata()
     }
 
-    /// Opens a directory.
-    pub(crate) fn open_dir(&self, path: &Path) -> io::Result<Dir> {
-        match &self.hidden {
-            None => self.dir.open_dir(path),
-            Some(hidden) => way::to_dir(&self.dir, hidden, path),
+    /// Opens the directory of what is to be written; with `makes`, those that are missing on the way are made. No link is
+    /// followed, and each directory is looked at once it is open: what version control keeps has no other name then.
+    pub(crate) fn open_to_write(&self, place: &Place, makes: bool) -> io::Result<Dir> {
+        let mut dir = self.dir.try_clone()?;
+        for name in place.names() {
+            dir = match enter(&dir, name) {
+                Err(error) if makes && error.kind() == ErrorKind::NotFound => {
+                    match dir.create_dir(name) {
+                        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                        made => made?,
+                    }
+                    enter(&dir, name)?
+                }
+                entered => entered?,
+            };
+            self.shows(&dir.dir_metadata()?)?;
         }
-    }
-
-    /// Makes a directory, and those that it is in.
-    pub(crate) fn make_dirs(&self, path: &Path) -> io::Result<()> {
-        match &self.hidden {
-            None => self.dir.create_dir_all(path),
-            Some(hidden) => way::make_dirs(&self.dir, hidden, path),
-        }
+        Ok(dir)
     }
 
     /// The entries of a directory.
     pub(crate) fn entries(&self, path: &Path) -> io::Result<ReadDir> {
         match &self.hidden {
             None => self.dir.read_dir(path),
-            Some(_) => self.open_dir(path)?.entries(),
+            Some(hidden) => way::to_dir(&self.dir, hidden, path)?.entries(),
         }
     }
 
@@ -74,6 +80,23 @@ impl Root {
             _ => Ok(()),
         }
     }
+}
+
+/// Opens a directory by its own name.
+fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+    dir.open_dir_nofollow(name).map_err(|error| match dir.symlink_metadata(name) {
+        Ok(metadata) if metadata.is_symlink() => io::Error::other(format!(
+            "{} is a symbolic link to {}, which is not written through: name the directory itself",
+            shown(&name.to_string_lossy()),
+            target(dir, Path::new(name))
+        )),
+        _ => error,
+    })
+}
+
+/// Where a link points, for messages.
+pub(crate) fn target(dir: &Dir, name: &Path) -> String {
+    dir.read_link_contents(name).map_or_else(|_| "?".to_owned(), |to| escaped(&to.to_string_lossy()))
 }
 
 impl At<'_> {

@@ -1,5 +1,6 @@
 //! Paths as calls say them, and what of them is refused before any file system is asked.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The longest path, in bytes.
@@ -55,6 +56,11 @@ impl Place {
         Some((Self(self.0.parent().map(Path::to_owned).unwrap_or_default()), Path::new(name)))
     }
 
+    /// The names on the way to it, one in the other.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &OsStr> {
+        self.0.iter()
+    }
+
     /// For messages.
     pub(crate) fn shown(&self) -> String {
         if self.is_root() { "the resource itself".to_owned() } else { shown(&self.0.to_string_lossy()) }
@@ -62,8 +68,13 @@ impl Place {
 
     /// Whether version control keeps it, by whatever spelling a file system takes for the name.
     pub(crate) fn is_version_controls(&self) -> bool {
-        self.0.iter().any(|name| is_version_controls(&name.to_string_lossy()))
+        is_within_version_control(&self.0)
     }
+}
+
+/// Whether a path leads into a directory of version control, names taken as they stand.
+pub(crate) fn is_within_version_control(path: &Path) -> bool {
+    path.iter().any(|name| is_version_controls(&name.to_string_lossy()))
 }
 
 /// Whether a name means a directory of version control on some file system: upper and lower case, characters that are

@@ -4,9 +4,10 @@
 //! written through a name: a link that was swapped in is replaced, not followed, and other names of the old file keep
 //! what they had.
 
+use crate::at;
 use crate::fault;
 use crate::marks::Marks;
-use crate::place::{Place, escaped};
+use crate::place::Place;
 use crate::root::{Root, kind};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
@@ -73,28 +74,24 @@ impl Target {
     /// A sentence for the model: a link, a directory, a device and the like are never written.
     pub(crate) fn find(root: &Root, place: &Place, makes_directories: bool) -> Result<Self, String> {
         let shown = place.shown();
-        if place.is_version_controls() {
+        if place.is_version_controls() || root.is_version_controls {
             return Err(format!("{shown} is version control's own: it is never written; nothing was done."));
         }
         let Some((parent, name)) = place.split() else {
             return Err("Say which file is meant: path is the resource itself; nothing was done.".to_owned());
         };
-        if makes_directories && !parent.is_root() {
-            root.make_dirs(parent.path()).map_err(|error| fault::sentence("made", &parent.shown(), &error))?;
-        }
-        let dir = root.open_dir(parent.path()).map_err(|error| match error.kind() {
+        let dir = root.open_to_write(&parent, makes_directories).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 format!("There is no directory {}: set createDirectories to make it; nothing was done.", parent.shown())
             }
-            _ => fault::sentence("opened", &parent.shown(), &error),
+            _ => fault::sentence(if makes_directories { "made" } else { "opened" }, &parent.shown(), &error),
         })?;
         let old = match dir.symlink_metadata(name) {
             Ok(metadata) if metadata.is_file() => Some(Old::of(&metadata)),
             Ok(metadata) if metadata.is_symlink() => {
-                let to =
-                    dir.read_link_contents(name).map_or_else(|_| "?".to_owned(), |to| escaped(&to.to_string_lossy()));
                 return Err(format!(
-                    "{shown} is a symbolic link to {to}, which is not written through: name the file itself; nothing was done."
+                    "{shown} is a symbolic link to {}, which is not written through: name the file itself; nothing was done.",
+                    at::target(&dir, name)
                 ));
             }
             Ok(metadata) => {

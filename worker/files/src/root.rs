@@ -33,6 +33,8 @@ pub(crate) struct Root {
     pub(crate) file: Option<OsString>,
     /// The directories that are not reached, wherever they are.
     pub(crate) hidden: Option<Arc<Hidden>>,
+    /// Whether all of it is version control's own.
+    pub(crate) is_version_controls: bool,
     /// What is not shown, and what is not written in its place.
     pub(crate) secrets: Secrets,
     /// Where it is bound: the persona may say so, and then calls do.
@@ -74,7 +76,8 @@ impl Root {
             (parent, Some(name.to_owned()))
         };
         let dir = Dir::open_ambient_dir(dir, ambient_authority())?;
-        let root = Self { dir, file, hidden: hidden.cloned(), secrets: Secrets::default(), bound };
+        let is_version_controls = place::is_within_version_control(&path);
+        let root = Self { dir, file, hidden: hidden.cloned(), is_version_controls, secrets: Secrets::default(), bound };
         // It may have been swapped in since.
         root.shows(&root.dir.dir_metadata()?)?;
         Ok(root)

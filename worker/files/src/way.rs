@@ -47,28 +47,6 @@ pub(crate) fn to_dir(root: &Dir, hidden: &Hidden, path: &Path) -> io::Result<Dir
     way.here()?.try_clone()
 }
 
-/// Makes the directories that are missing on the way to one. What a link leads to is there, or nothing is made.
-pub(crate) fn make_dirs(root: &Dir, hidden: &Hidden, path: &Path) -> io::Result<()> {
-    let mut way = Way::new(root, hidden, path)?;
-    // How many of the names that are left are the path's own: those of links stand above them.
-    let mut own = way.left.len();
-    while let Some(name) = way.left.pop() {
-        let is_own = way.left.len() < own;
-        own = own.min(way.left.len());
-        match way.enter(&name) {
-            Err(error) if error.kind() == ErrorKind::NotFound && is_own => {
-                match way.here()?.create_dir(&name) {
-                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                    made => made?,
-                }
-                way.enter(&name)?;
-            }
-            entered => entered?,
-        }
-    }
-    Ok(())
-}
-
 impl<'a> Way<'a> {
     fn new(root: &Dir, hidden: &'a Hidden, path: &Path) -> io::Result<Self> {
         let mut way = Self { hidden, dirs: vec![root.try_clone()?], left: Vec::new(), links: 0 };

@@ -87,8 +87,49 @@ fn a_link_within_the_resource_is_read_and_not_written() {
     assert!(stand.does(Tool::Read, json!({"path": "dir/a"})).starts_with("within\n"));
     let error = stand.refuses(Tool::Write, json!({"path": "link", "content": "x"}));
     assert!(error.contains("symbolic link to sub/a"), "{error}");
-    stand.does(Tool::Write, json!({"path": "dir/a", "content": "x"}));
-    assert_eq!(stand.get("sub/a"), "x");
+    for path in ["dir/a", "dir/new", "dir/deep/new"] {
+        let error = stand.refuses(Tool::Write, json!({"path": path, "content": "x", "createDirectories": true}));
+        assert!(error.contains("`dir` is a symbolic link to sub, which is not written through"), "{error}");
+    }
+    assert_eq!(stand.get("sub/a"), "within\n");
+    assert!(!stand.at("sub/new").exists() && !stand.at("sub/deep").exists());
+}
+
+/// A repository that somebody else has made may hold links to its own `.git`.
+#[rstest]
+#[case::of_the_directory("vendor", ".git", "vendor/config")]
+#[case::below("docs/inner", "../.git", "docs/inner/config")]
+#[case::of_one_in_it("h", ".git/hooks", "h/post-commit")]
+#[case::by_way_of_another("twice", "once", "twice/config")]
+fn version_control_has_no_other_name(#[case] link: &str, #[case] to: &str, #[case] path: &str) {
+    let stand = Stand::of(&[(".git/config", "outside\n"), (".git/hooks/post-commit", "outside\n"), ("docs/a", "x")]);
+    unix::symlink(".git", stand.at("once")).unwrap();
+    unix::symlink(to, stand.at(link)).unwrap();
+    let before = tree(stand.dir.path());
+    for tool in [Tool::Write, Tool::Edit, Tool::Patch] {
+        let error = stand.refuses(tool, about(tool, path));
+        assert!(error.contains("symbolic link"), "{error}");
+    }
+    assert_eq!(tree(stand.dir.path()), before);
+}
+
+/// A run binds what its user names: a slip must not hand over what runs as a program.
+#[rstest]
+#[case::the_directory(".git")]
+#[case::one_in_it(".git/hooks")]
+#[case::one_file(".git/config")]
+#[case::by_a_link("link")]
+fn what_is_bound_of_version_control_is_only_read(#[case] bound: &str) {
+    let stand = Stand::of(&[(".git/config", "outside\n"), (".git/hooks/post-commit", "outside\n")]);
+    unix::symlink(".git/config", stand.at("link")).unwrap();
+    let binding = Binding { name: "code".into(), path: stand.at(bound), read_only: false };
+    let is_file = binding.path.is_file();
+    let workspace = Workspace::new(vec![binding]);
+    let before = tree(stand.dir.path());
+    let file = json!({"path": if is_file { "" } else { "new" }, "content": "x"});
+    let error = workspace.call(Tool::Write, &file.to_string()).unwrap_err();
+    assert!(error.contains("version control's own"), "{error}");
+    assert_eq!(tree(stand.dir.path()), before);
 }
 
 /// A walk does not follow links: neither out, nor round and round.
