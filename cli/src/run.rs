@@ -1,6 +1,7 @@
 //! `bloomery run`: a Skill on this machine, without a cluster. The engine, the driver and the log are those of a worker
 //! pod; what an operator would hand over is put together here.
 
+mod api_keys;
 mod begin;
 mod credential;
 pub mod document;

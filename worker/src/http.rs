@@ -84,6 +84,11 @@ pub fn is_https(url: &str) -> Result<bool, Error> {
     }
 }
 
+/// The server of a URL: its scheme, host and port, as text. None of what is no URL.
+pub fn server(url: &str) -> Option<String> {
+    reqwest::Url::parse(url).ok().map(|url| url.origin().ascii_serialization())
+}
+
 /// Builds a client as [`client`] does, for a route.
 pub fn routed(url: &str, idle: Duration, route: Route) -> Result<reqwest::Client, Error> {
     let Route { certificates, proxy, reach } = route;

@@ -73,10 +73,10 @@ pub struct ModelArgs {
     /// Where the API is, such as http://localhost:11434/v1
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
-    /// The file that holds the key; without it, OPENAI_API_KEY or ANTHROPIC_API_KEY is sent to
-    /// its provider's own address
-    #[arg(long, value_name = "FILE")]
-    pub api_key_file: Option<PathBuf>,
+    /// The file that holds the key, or one for each Model that has a server of its own; without it,
+    /// OPENAI_API_KEY or ANTHROPIC_API_KEY is sent to its provider's own address
+    #[arg(long, value_name = "[MODEL=]FILE")]
+    pub api_key_file: Vec<String>,
 }
 
 /// Which MCP server, and how it is reached.

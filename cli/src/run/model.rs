@@ -2,6 +2,7 @@
 
 use crate::args::ModelArgs;
 use crate::exit::{Faults, Trouble};
+use crate::run::api_keys::ApiKeys;
 use crate::run::credential;
 use crate::run::key::Held;
 use crate::run::resources::secret_file;
@@ -30,7 +31,7 @@ pub struct Models {
 /// If none can be found, or its key cannot.
 pub fn models(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Trouble> {
     let mut faults = Faults::default();
-    let key = faults.sift(key_file(args));
+    let keys = faults.sift(ApiKeys::read(&args.api_key_file));
     let endpoints = faults.sift(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
         super::model_file::endpoints(file, args, names)
     } else {
@@ -40,7 +41,7 @@ pub fn models(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<
         };
         of_flags(args, env).map(of_each)
     });
-    let (Some(key), Some(endpoints)) = (key, endpoints) else { return Err(faults.told()) };
+    let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(faults.told()) };
     let ways: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
     for (base_url, proxy) in ways {
         if let Some(held) = credential::in_url(base_url) {
@@ -57,7 +58,7 @@ pub fn models(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<
     if faults.are_there() {
         return Err(faults.told());
     }
-    with_keys(endpoints, key.as_ref(), env)
+    with_keys(endpoints, &keys, env)
 }
 
 /// The same models as before, with the keys as they are now.
@@ -65,7 +66,7 @@ pub fn models(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<
 /// # Errors
 /// If a key cannot be found.
 pub fn again(kept: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Trouble> {
-    with_keys(kept, key_file(args)?.as_ref(), env)
+    with_keys(kept, &ApiKeys::read(&args.api_key_file)?, env)
 }
 
 fn is_file(model: &str) -> bool {
@@ -113,18 +114,13 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Trouble> {
     })
 }
 
-/// The key that the command line names.
-fn key_file(args: &ModelArgs) -> Result<Option<KeyFile>, Trouble> {
-    let of_file = args.api_key_file.as_deref().map(|file| secret_file(file, "--api-key-file"));
-    of_file.transpose().map_err(|fault| Trouble::usage(format!("--api-key-file: {fault}")))
-}
-
-/// A key out of a file goes to whatever server was named with it. One out of the environment goes only where its
+/// A key out of a file goes to the server that was named with it. One out of the environment goes only where its
 /// provider is: a server that was named on the command line did not ask for it.
-fn with_keys(endpoints: Vec<ModelEndpoint>, of_file: Option<&KeyFile>, env: Env<'_>) -> Result<Models, Trouble> {
+fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Result<Models, Trouble> {
+    keys.check(&endpoints)?;
     let (mut keyed, mut held) = (Vec::new(), Vec::new());
     for endpoint in endpoints {
-        let api_key = match (of_file, &endpoint.api_key) {
+        let api_key = match (keys.of(&endpoint.name), &endpoint.api_key) {
             (Some(file), _) => Some(file.clone()),
             (None, Some(kept)) => Some(still_there(kept)?),
             (None, None) => of_environment(&endpoint, env, &mut held)?,

@@ -20,7 +20,7 @@ pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result
     let all: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
     let names = names.unwrap_or(&all);
     let mut faults = Faults::default();
-    if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && args.api_key_file.is_none() {
+    if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && args.api_key_file.is_empty() {
         faults.add(Trouble::usage(format!(
             "{file} says that a Model takes its key from a Secret, which only a cluster has: give --api-key-file"
         )));

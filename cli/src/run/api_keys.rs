@@ -1,0 +1,134 @@
+//! The keys that the command line names: a key is one server's, and no other is told it.
+
+use crate::exit::{Faults, Trouble};
+use crate::run::resources::secret_file;
+use bloomery_crds::dialect::name_fault;
+use bloomery_crds::run::{KeyFile, ModelEndpoint};
+use bloomery_worker::http;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The option.
+const OPTION: &str = "--api-key-file";
+
+/// The keys of a command line.
+#[derive(Debug, Default)]
+pub struct ApiKeys {
+    /// By the names of Models.
+    own: BTreeMap<String, KeyFile>,
+    /// Of all others.
+    common: Option<KeyFile>,
+}
+
+impl ApiKeys {
+    /// Reads the values of the option: `MODEL=FILE`, or `FILE` alone. What is before a `=` and is no name is of a path.
+    ///
+    /// # Errors
+    /// If a file cannot be used, or two are named for the same.
+    pub fn read(values: &[String]) -> Result<Self, Trouble> {
+        let (mut keys, mut faults) = (Self::default(), Faults::default());
+        for value in values {
+            let (model, file) = match value.split_once('=').filter(|(model, _)| name_fault(model).is_none()) {
+                Some((model, file)) => (Some(model), file),
+                None => (None, value.as_str()),
+            };
+            let key = secret_file(file.as_ref(), OPTION).map_err(|fault| Trouble::usage(format!("{OPTION}: {fault}")));
+            let Some(key) = faults.sift(key) else { continue };
+            let before = match model {
+                Some(model) => keys.own.insert(model.to_owned(), key),
+                None => keys.common.replace(key),
+            };
+            if before.is_some() {
+                let whose = model.map_or_else(|| "no Model".to_owned(), |model| format!("the Model {model}"));
+                faults.add(Trouble::usage(format!("{OPTION}: two name {whose}: one key for each, as MODEL=FILE")));
+            }
+        }
+        if faults.are_there() { Err(faults.told()) } else { Ok(keys) }
+    }
+
+    /// The key of a Model.
+    pub fn of(&self, model: &str) -> Option<&KeyFile> {
+        self.own.get(model).or(self.common.as_ref())
+    }
+
+    /// Sees that each key goes to one server.
+    ///
+    /// # Errors
+    /// If a key without a Model's name would go to several, or a Model of a name is not there.
+    pub fn check(&self, endpoints: &[ModelEndpoint]) -> Result<(), Trouble> {
+        let known: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect();
+        if let Some(unknown) = self.own.keys().find(|name| !known.contains(name.as_str())) {
+            let known: Vec<&str> = known.into_iter().collect();
+            return Err(Trouble::usage(format!(
+                "{OPTION} {unknown}=...: no Model of that name is asked, but {}",
+                known.join(", ")
+            )));
+        }
+        let others = endpoints.iter().filter(|endpoint| !self.own.contains_key(&endpoint.name));
+        let servers: BTreeSet<String> = others.filter_map(|endpoint| http::server(&endpoint.base_url)).collect();
+        if self.common.is_some() && servers.len() > 1 {
+            let servers: Vec<String> = servers.into_iter().collect();
+            return Err(Trouble::usage(format!(
+                "{OPTION} would hand one key to several servers, {}: say whose it is, as MODEL=FILE",
+                servers.join(" and ")
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ApiKeys;
+    use bloomery_crds::run::ModelEndpoint;
+    use bloomery_crds::v1alpha1::ModelProvider;
+    use std::fs;
+
+    fn endpoint(name: &str, base_url: &str) -> ModelEndpoint {
+        ModelEndpoint {
+            name: name.to_owned(),
+            provider: ModelProvider::Openai,
+            model: "m".to_owned(),
+            base_url: base_url.to_owned(),
+            timeout_seconds: 1,
+            context_window: 1,
+            max_output_tokens: None,
+            api_key: None,
+            ca: None,
+            proxy: None,
+            fallback: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_key_goes_to_one_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| {
+            let file = dir.path().join(name);
+            fs::write(&file, format!("sk-{name}")).unwrap();
+            file.display().to_string()
+        };
+        let (one, other) = (file("one"), file("other=x"));
+        let of_b = format!("b={other}");
+        let read = |values: &[&str]| ApiKeys::read(&values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>());
+        let told = |keys: Result<ApiKeys, crate::exit::Trouble>, endpoints: &[ModelEndpoint]| {
+            keys.and_then(|keys| keys.check(endpoints)).map_err(|trouble| trouble.to_string()).err().unwrap_or_default()
+        };
+        let apart = [endpoint("a", "https://a.example/v1"), endpoint("b", "https://b.example/v1")];
+        let together = [endpoint("a", "https://a.example/v1"), endpoint("b", "https://a.example/v2")];
+
+        assert_eq!(told(read(&[&one]), &together), "");
+        assert_eq!(told(read(&[&one, &of_b]), &apart), "");
+        let keys = read(&[&one, &of_b]).unwrap();
+        assert_eq!((&keys.of("a").unwrap().path, &keys.of("b").unwrap().path), (&one, &other));
+        // A path may have a `=` too.
+        assert_eq!(read(&[&other]).unwrap().of("b").unwrap().path, other);
+
+        let several = told(read(&[&one]), &apart);
+        assert!(several.contains("several servers, https://a.example and https://b.example: say whose"), "{several}");
+        let unknown = told(read(&[&format!("c={one}")]), &apart);
+        assert!(unknown.contains("c=...: no Model of that name is asked, but a, b"), "{unknown}");
+        for twice in [[one.as_str(), one.as_str()], [of_b.as_str(), of_b.as_str()]] {
+            assert!(told(read(&twice), &apart).contains("one key for each"));
+        }
+    }
+}
