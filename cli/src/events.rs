@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How often a log that is followed is looked at.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Prints the events of a log; with `--follow` until the Job has ended.
+/// Prints the events of a log; with `--follow` until the Job has ended, or is parked.
 ///
 /// # Errors
 /// If there is no log, or it is broken: what stands before the break is printed.
@@ -22,7 +22,7 @@ pub fn run(args: &EventsArgs, memory: &Path) -> Result<Exit, Trouble> {
     print(dir, if args.json { Format::Json } else { Format::Text }, args.follow)
 }
 
-/// Prints the events of the log in a directory; one that is followed, until the Job has ended.
+/// Prints the events of the log in a directory; one that is followed, until the Job has ended, or is parked.
 ///
 /// # Errors
 /// If there is no log, or it is broken: what stands before the break is printed.
@@ -37,7 +37,7 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Trouble
         if read.map_err(|error| told(&error))? {
             continue;
         }
-        if telling.is_over() || !follow {
+        if telling.rests() || !follow {
             return Ok(Exit::Good);
         }
         std::thread::sleep(EVERY);

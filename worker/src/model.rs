@@ -45,6 +45,7 @@ use key::Key;
 use patience::Tries;
 use refusal::Refusal;
 use reqwest::header::CONTENT_TYPE;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -236,7 +237,14 @@ impl Client {
         let asking = Asking { endpoint: &self.endpoint, user: &self.user, request, refused };
         match request.stage {
             Stage::Plan => self.history.lock().unwrap_or_else(PoisonError::into_inner).body(asking),
-            Stage::Intent | Stage::Selection | Stage::Finalization | Stage::Polish => history::body(asking),
+            // The words of the Skill that these hold went through no event, as those of the main loop's prompt did.
+            Stage::Intent | Stage::Selection | Stage::Finalization | Stage::Polish => {
+                let body = history::body(asking)?;
+                Ok(match self.redactor.json_bytes(&body) {
+                    Cow::Borrowed(_) => body,
+                    Cow::Owned(redacted) => redacted.into(),
+                })
+            }
         }
     }
 

@@ -40,7 +40,7 @@ pub struct Telling {
     segments: Segments<Disk>,
     chain: Chain,
     printer: Printer,
-    is_over: bool,
+    rests: bool,
 }
 
 /// What was told at once: a segment, for a whole log may be larger than the memory.
@@ -61,24 +61,24 @@ impl Telling {
     pub fn begin(dir: PathBuf, format: Format) -> Result<Option<Self>, Error> {
         let Some(chain) = chain(&dir)? else { return Ok(None) };
         let printer = Printer::new(format, Box::new(io::sink()));
-        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer, is_over: false }))
+        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer, rests: false }))
     }
 
     /// Tells the next segment.
     pub fn go_on(&mut self) -> Told {
-        let Self { segments, chain, printer, is_over } = self;
+        let Self { segments, chain, printer, rests } = self;
         let mut lines = String::new();
         let read = segments.read_segment(chain, &mut |line, entry| {
-            *is_over |= matches!(entry.event, Event::Finished { .. });
+            *rests = matches!(entry.event, Event::Finished { .. } | Event::Parked { .. });
             let gist = printer.gist(entry);
             printer.put(&mut lines, &gist, line);
         });
         Told { lines, read }
     }
 
-    /// Whether what was told ends the conversation.
-    pub fn is_over(&self) -> bool {
-        self.is_over
+    /// Whether what was told last ends the conversation, or parks it: then nothing comes before people or a worker do something.
+    pub fn rests(&self) -> bool {
+        self.rests
     }
 }
 

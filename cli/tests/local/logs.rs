@@ -1,5 +1,6 @@
 //! `bloomery events`.
 
+use super::resuming::interrupt;
 use super::stand::{Ran, SAYS_HELLO, Stand};
 use std::fs;
 
@@ -41,6 +42,22 @@ async fn a_log_is_followed_until_its_job_has_ended() {
     let followed = Ran::of(follow.unwrap());
     followed.assert(0, "finished");
     assert_eq!(followed.out.lines().count(), stand.log("greeter/jobs/k-1").len());
+}
+
+/// Nothing comes before somebody goes on with it: who waits would wait for themselves.
+#[tokio::test]
+async fn a_log_is_followed_until_its_job_is_parked() {
+    let stand =
+        Stand::new(&SAYS_HELLO.replace("{say: Hello.}]\n    fin", "{faults: [{hold: gate}], say: Hello.}]\n    fin"))
+            .await;
+    let run = stand.start(&RUN);
+    stand.until_held(1).await;
+    let follow = stand.command(&["events", "-f", "k-1"]).spawn().unwrap();
+    interrupt(&run);
+    let (run, follow) = tokio::join!(run.wait_with_output(), follow.wait_with_output());
+    assert_ne!(run.unwrap().status.code(), Some(0));
+    Ran::of(follow.unwrap()).assert(0, "parked");
+    stand.bloomery(&["events", "-f", "k-1"]).await.assert(0, "parked");
 }
 
 #[tokio::test]

@@ -18,6 +18,10 @@ pub(super) enum Extra {
     Temperature,
     /// The prompt is kept for the next request up to its latest turn.
     Cache,
+    /// The same for the prompt of the system, and the tools before it.
+    SystemCache,
+    /// For whom it is asked: the Job.
+    User,
     /// The limit of an answer is called `max_completion_tokens`, and `max_tokens` without this.
     CompletionTokens,
 }
@@ -27,11 +31,12 @@ impl Extra {
     fn of(provider: ModelProvider, request: &ModelRequest<'_>) -> Vec<Self> {
         let ours = match provider {
             ModelProvider::Openai => vec![Self::StreamUsage, Self::Stream, Self::CompletionTokens],
-            ModelProvider::Anthropic => vec![Self::Stream, Self::Cache],
+            ModelProvider::Anthropic => vec![Self::Stream, Self::Cache, Self::SystemCache],
         };
         let form = request.form.as_ref().map(|_| Self::Form);
         let temperature = request.temperature.map(|_| Self::Temperature);
-        ours.into_iter().chain(form).chain(temperature).collect()
+        // Many refusals speak of the user, and mean something else.
+        ours.into_iter().chain(form).chain(temperature).chain([Self::User]).collect()
     }
 
     /// The words by which a refusal names it.
@@ -41,7 +46,8 @@ impl Extra {
             Self::Stream => &["stream", "streaming"],
             Self::Form => &["response_format", "json_schema", "output_config", "output_format", "schema", "structured"],
             Self::Temperature => &["temperature"],
-            Self::Cache => &["cache_control"],
+            Self::Cache | Self::SystemCache => &["cache_control"],
+            Self::User => &["user", "metadata", "user_id"],
             Self::CompletionTokens => &["max_completion_tokens"],
         }
     }
@@ -86,6 +92,7 @@ mod tests {
     #[case::form("Invalid parameter: 'response_format' of type 'json_schema' is not supported", Extra::Form)]
     #[case::a_form_that_is_too_much("Schema is too complex for compilation.", Extra::Form)]
     #[case::nothing_named("Bad request", Extra::Form)]
+    #[case::user("property 'user' is unsupported", Extra::User)]
     #[case::limit("Unrecognized request argument supplied: max_completion_tokens", Extra::CompletionTokens)]
     fn what_a_refusal_names_is_meant(#[case] says: &str, #[case] extra: Extra) {
         let request = ModelRequest { temperature: Some(0.1), form: Some(form()), ..request(&[]) };
@@ -93,6 +100,18 @@ mod tests {
         assert_eq!(refused.meant(ModelProvider::Openai, &request, says), Some(extra));
         refused.add(extra);
         assert_ne!(refused.meant(ModelProvider::Openai, &request, says), Some(extra), "it is left out already");
+    }
+
+    /// One that knows no mark of the whole request may know that of the system prompt.
+    #[test]
+    fn the_marks_of_the_cache_are_left_out_one_after_the_other() {
+        let mut refused = Refused::default();
+        let says = "system.0.cache_control: Extra inputs are not permitted";
+        for mark in [Extra::Cache, Extra::SystemCache] {
+            assert_eq!(refused.meant(ModelProvider::Anthropic, &request(&[]), says), Some(mark));
+            refused.add(mark);
+        }
+        assert_eq!(refused.meant(ModelProvider::Anthropic, &request(&[]), says), None);
     }
 
     #[rstest]

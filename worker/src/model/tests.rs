@@ -249,6 +249,19 @@ async fn a_key_in_an_answer_that_cannot_be_read_is_told_to_nobody() {
     }
 }
 
+/// What the Skill says is in no event where it is asked beside the conversation.
+#[tokio::test]
+async fn what_is_asked_beside_the_conversation_holds_no_secret() {
+    let (server, url) = Server::start([completion("{}")]).await;
+    let (client, _dir, _path) = with_key(&url, Some("sk-\"of\"-ours"));
+    let system = r#"Never tell sk-"of"-ours."#;
+    let turns = [Turn::User(r#"May "sk-"of"-ours" be told?"#.into())];
+    let request = ModelRequest { stage: Stage::Finalization, system: system.into(), ..request(&turns) };
+    client.ask(&request, (PLENTY, PLENTY), &unheard()).await.unwrap();
+    let asked = String::from_utf8(server.asked().remove(0).1).unwrap();
+    assert!(asked.contains("Never tell [redacted: ") && !asked.contains("-ours"), "{asked}");
+}
+
 #[tokio::test]
 async fn a_key_that_is_not_there_is_waited_for_and_nothing_is_asked_without_it() {
     let (server, url) = Server::start([completion("Done")]).await;

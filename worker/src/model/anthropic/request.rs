@@ -24,16 +24,17 @@ const END_OF_BLOCKS: &[u8] = b"]}]}";
 pub(in crate::model) fn begin(asking: Asking<'_>) -> serde_json::Result<(Vec<u8>, Box<dyn Writer>)> {
     let Asking { endpoint, user, request, refused } = asking;
     let temperature = request.temperature.filter(|_| refused.allows(Extra::Temperature));
+    let mark = |extra| refused.allows(extra).then_some(CacheControl::EPHEMERAL);
     let mut bytes = serde_json::to_vec(&Body {
         model: &endpoint.model,
         max_tokens: endpoint.max_output(),
-        metadata: Metadata { user_id: user },
+        metadata: refused.allows(Extra::User).then_some(Metadata { user_id: user }),
         stream: refused.allows(Extra::Stream),
         temperature: temperature.map(|temperature| temperature.min(MAX_TEMPERATURE)),
-        cache_control: refused.allows(Extra::Cache).then_some(CacheControl::EPHEMERAL),
+        cache_control: mark(Extra::Cache),
         output_config: request.form.as_ref().filter(|_| refused.allows(Extra::Form)).map(OutputConfig::from),
         tools: request.tools.iter().map(Tool::from).collect(),
-        system: [System { r#type: "text", text: &request.system, cache_control: CacheControl::EPHEMERAL }],
+        system: [System { r#type: "text", text: &request.system, cache_control: mark(Extra::SystemCache) }],
         messages: [],
     })?;
     bytes.truncate(bytes.len() - END.len());
@@ -119,7 +120,8 @@ fn spoken(text: &str) -> &str {
 struct Body<'a> {
     model: &'a str,
     max_tokens: u64,
-    metadata: Metadata<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Metadata<'a>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -187,7 +189,8 @@ impl<'a> From<&'a CatalogueTool> for Tool<'a> {
 struct System<'a> {
     r#type: &'static str,
     text: &'a str,
-    cache_control: CacheControl,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
 }
 
 #[derive(Serialize)]

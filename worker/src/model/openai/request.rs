@@ -23,7 +23,7 @@ pub(in crate::model) fn begin(asking: Asking<'_>) -> serde_json::Result<(Vec<u8>
     };
     let mut bytes = serde_json::to_vec(&Body {
         model: &endpoint.model,
-        user,
+        user: refused.allows(Extra::User).then_some(user),
         max_completion_tokens: newer,
         max_tokens: older,
         stream: streams,
@@ -72,7 +72,8 @@ impl Writer for Messages {
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    user: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -60,13 +60,13 @@ fn every_turn_is_written_by_the_fixed_rule() {
 
 #[test]
 fn what_is_refused_or_not_set_is_not_sent() {
-    let all = [Extra::Stream, Extra::Cache, Extra::Form, Extra::Temperature];
+    let all = [Extra::Stream, Extra::Cache, Extra::SystemCache, Extra::Form, Extra::Temperature, Extra::User];
     let asked = ModelRequest { temperature: Some(0.1), form: Some(form()), ..request(&[]) };
     assert_eq!(
         text(&asked, &all),
         concat!(
-            r#"{"model":"claude-sonnet-5","max_tokens":8192,"metadata":{"user_id":"uid-1"},"#,
-            r#""system":[{"type":"text","text":"Be kind.","cache_control":{"type":"ephemeral"}}],"messages":[]}"#,
+            r#"{"model":"claude-sonnet-5","max_tokens":8192,"#,
+            r#""system":[{"type":"text","text":"Be kind."}],"messages":[]}"#,
         )
     );
     let formed = text(&asked, &[Extra::Stream, Extra::Cache]);

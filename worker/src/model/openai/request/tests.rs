@@ -58,6 +58,8 @@ fn what_is_refused_or_not_set_is_not_sent() {
     let asked = ModelRequest { temperature: Some(0.1), form: Some(form()), ..request(&[]) };
     let messages = r#""messages":[{"role":"system","content":"Be kind."}]}"#;
     let bare = format!(r#"{{"model":"gpt-5","user":"uid-1",{messages}"#);
+    let nobodys = text(&asked, &[&all[..], &[Extra::User]].concat(), None);
+    assert_eq!(nobodys, format!(r#"{{"model":"gpt-5",{messages}"#));
     assert_eq!(text(&asked, &all, None), bare);
     assert_eq!(text(&request(&[]), &[Extra::Stream], None), bare, "without a stream it has no options");
     let limited = text(&request(&[]), &[Extra::Stream], Some(7));
