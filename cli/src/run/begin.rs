@@ -1,7 +1,7 @@
 //! How a Job is begun: everything that it needs is found, checked and kept before anything happens.
 
-use super::document::{Asked, Document};
-use super::memory::{Slag, holder, own, writer};
+use super::document::{Asked, Document, NAMESPACE};
+use super::memory::{Slag, drawn, holder, own, writer};
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, Found, Loaded};
@@ -10,7 +10,9 @@ use crate::args::RunArgs;
 use crate::exit::{Faults, Trouble};
 use crate::{migrate, plain};
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{BoundResource, ContinuedJob, JobPart, KeyFile, ModelEndpoint, Revision, VERSION};
+use bloomery_crds::run::{
+    BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision, VERSION,
+};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
 use bloomery_worker::redact::Redactor;
@@ -54,7 +56,7 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     let Found { slag, loaded, .. } = &found;
     let skill_limits = loaded.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let asked = Asked {
-        key: key.clone(),
+        job: identity(slag, &key)?,
         goal,
         limits: EffectiveLimits::resolve(skill_limits, lowered.as_ref()),
         models: models.endpoints.iter().map(without_held).collect(),
@@ -178,7 +180,7 @@ fn goal(args: &RunArgs) -> Result<String, Trouble> {
 /// A key that no other Job of this memory has, and that says when it began.
 fn new_key() -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let drawn: String = writer().chars().rev().take(5).collect();
+    let drawn: String = drawn().chars().take(5).collect();
     format!("{now}-{drawn}")
 }
 
@@ -186,6 +188,15 @@ fn new_key() -> String {
 fn without_held(endpoint: &ModelEndpoint) -> ModelEndpoint {
     let api_key = endpoint.api_key.clone().filter(|KeyFile { path, .. }| !path.starts_with("/proc/self/"));
     ModelEndpoint { api_key, ..endpoint.clone() }
+}
+
+/// A Job of this memory, by what servers tell it from others: one that was begun before is the same, and one of the key of
+/// a Job that has gone is another.
+fn identity(slag: &Slag, key: &str) -> Result<JobIdentity, Trouble> {
+    let begun = Document::read(slag, key)?.map(|begun| begun.part.job);
+    let new =
+        || JobIdentity { namespace: NAMESPACE.to_owned(), name: key.to_owned(), uid: format!("{key}-{}", drawn()) };
+    Ok(begun.unwrap_or_else(new))
 }
 
 /// Sees that a Job of this key that was begun before, if there is one, is what is asked now. The record of one that has no

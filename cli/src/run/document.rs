@@ -47,8 +47,8 @@ pub struct McpProgram {
 /// What is asked of a Skill.
 #[derive(Debug)]
 pub struct Asked {
-    /// Names the log.
-    pub key: String,
+    /// Which Job: its name is the key that names the log.
+    pub job: JobIdentity,
     /// What is to be reached.
     pub goal: String,
     /// The budgets.
@@ -67,12 +67,12 @@ impl Document {
     /// # Errors
     /// If the Skill cannot be written as JSON.
     pub fn new(revision: Revision, asked: Asked, program: Option<McpProgram>) -> Result<Self, Trouble> {
-        let Asked { key, goal, limits, models, resources, continues } = asked;
+        let Asked { job, goal, limits, models, resources, continues } = asked;
         let part = JobPart {
             version: VERSION,
-            job: JobIdentity { namespace: NAMESPACE.to_owned(), name: key.clone(), uid: key.clone() },
+            run_key: job.name.clone(),
+            job,
             attempt: 1,
-            run_key: key,
             revision: digest(&revision)?,
             goal,
             limits,
@@ -159,7 +159,7 @@ mod tests {
         let spec = serde_json::from_str(r#"{"problem": {"statement": "help"}}"#).unwrap();
         let revision = Revision { version: VERSION, skill: "s".into(), spec, mcp: None };
         let asked = Asked {
-            key: "k-1".into(),
+            job: JobIdentity { namespace: NAMESPACE.into(), name: "k-1".into(), uid: "k-1-1".into() },
             goal: goal.into(),
             limits: EffectiveLimits::DEFAULT,
             models: Vec::new(),

@@ -206,8 +206,12 @@ fn one(memory: &Path, skill: Option<&str>, key: &str, has: impl Fn(&Slag) -> boo
 
 /// A name for what this process writes that no other process has, here or on another machine.
 pub fn writer() -> String {
-    let drawn = RandomState::new().build_hasher().finish();
-    format!("local-{}-{drawn:016x}", std::process::id())
+    format!("local-{}-{}", std::process::id(), drawn())
+}
+
+/// What nobody else has drawn.
+pub fn drawn() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
 /// What went wrong with a log, in the words of a machine without an operator.

@@ -1,6 +1,6 @@
 //! Runs that are stopped, and go on.
 
-use super::stand::{Ran, Stand};
+use super::stand::{Ran, SAYS_HELLO, Stand};
 use rstest::rstest;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -232,4 +232,22 @@ async fn a_job_whose_secret_was_rotated_is_the_same_job() {
         let ran = stand.run(&[&RUN[..], &["--resource", "tok=@token"]].concat()).await;
         ran.assert(0, "Succeeded");
     }
+}
+
+/// Whoever begins anew has lost the memory, and not what a server has seen of the Job that was in it.
+#[tokio::test]
+async fn a_key_may_be_taken_again_once_its_job_is_gone_and_means_another_job() {
+    let stand = Stand::new(SAYS_HELLO).await;
+    let run = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
+    stand.run(&run).await.assert(0, "Succeeded");
+    let uid = |stand: &Stand| {
+        stand.read("memory/greeter/jobs/k-1/run.json").split("\"uid\": ").nth(1).unwrap()[..30].to_owned()
+    };
+    let before = uid(&stand);
+    // The same Job is told again.
+    stand.run(&run).await.assert(0, "Succeeded");
+    assert_eq!(uid(&stand), before);
+    std::fs::remove_dir_all(stand.path("memory")).unwrap();
+    stand.run(&[&run[..3], &["Greet Ada"], &run[4..]].concat()).await.assert(0, "Succeeded");
+    assert_ne!(uid(&stand), before);
 }
