@@ -146,6 +146,11 @@ fn of_environment(endpoint: &ModelEndpoint, env: Env<'_>, held: &mut Vec<Held>) 
             format!("{} asks for a key: set {}, or give --api-key-file", endpoint.base_url, vendor.key_variable);
         return Err(Trouble::usage(message));
     };
+    if value.trim().contains(char::is_control) {
+        let message =
+            format!("{} holds a line break or another control character: a key is one line", vendor.key_variable);
+        return Err(Trouble::usage(message));
+    }
     if let Some(held) = held.iter().find(|held| held.is_of(vendor.key_variable)) {
         return Ok(Some(held.key_file()));
     }

@@ -80,9 +80,15 @@ async fn what_is_asked_is_checked_first() {
     let none = stand.command(&["run", "--skill", "own", "--bootstrap", "--goal", "x"]).output().await.unwrap();
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8(none.stderr).unwrap().contains("there is no model: set OPENAI_API_KEY"));
-    let mut keyless = stand.command(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "gpt-5-mini"]);
-    let keyless = keyless.output().await.unwrap();
+    let keyed = ["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "gpt-5-mini"];
+    let keyless = stand.command(&keyed).output().await.unwrap();
     assert!(String::from_utf8(keyless.stderr).unwrap().contains("asks for a key: set OPENAI_API_KEY"));
+    let broken = stand.command(&keyed).env("OPENAI_API_KEY", "sk-1\nsk-2").output().await.unwrap();
+    let said = String::from_utf8(broken.stderr).unwrap();
+    assert!(
+        broken.status.code() == Some(2) && said.contains("OPENAI_API_KEY holds a line break") && !said.contains("sk-"),
+        "{said}"
+    );
     assert!(!stand.path("memory").exists(), "nothing is made for a run that is refused");
 }
 

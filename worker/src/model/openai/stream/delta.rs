@@ -66,15 +66,28 @@ fn add_items(name: &str, items: &mut Vec<Value>, more: Vec<Value>) -> Result<(),
 }
 
 /// Where the item stands that this one goes on with. A call without an index goes on with the latest one, unless it
-/// has an id of its own.
+/// has an id of its own. One with a name and an id of its own is another, though some servers give all the same index.
 fn place(name: &str, items: &[Value], item: &Value) -> Option<usize> {
+    let is_same = |at: &usize| match (items.get(*at).and_then(id), id(item)) {
+        (Some(known), Some(own)) => known == own,
+        (None, _) | (_, None) => true,
+    };
     if let Some(index) = item.get(INDEX).filter(|index| index.is_u64()) {
-        return items.iter().rposition(|known| known.get(INDEX) == Some(index));
+        let at = items.iter().rposition(|known| known.get(INDEX) == Some(index));
+        let begins = name == CALLS && text(item, "/function/name").is_some();
+        return at.filter(|at| !begins || is_same(at));
     }
-    let id = item.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
     let latest = items.len().checked_sub(1)?;
-    let same = id.is_none() || items.get(latest)?.get("id").and_then(Value::as_str) == id;
-    (name == CALLS && same).then_some(latest)
+    (name == CALLS && is_same(&latest)).then_some(latest)
+}
+
+/// The id of a call, where it has one yet.
+fn id(call: &Value) -> Option<&str> {
+    text(call, "/id")
+}
+
+fn text<'a>(value: &'a Value, place: &str) -> Option<&'a str> {
+    value.pointer(place)?.as_str().filter(|text| !text.is_empty())
 }
 
 /// What no request may hold: the places of the calls, which their order says.

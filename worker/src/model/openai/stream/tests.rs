@@ -85,6 +85,8 @@ fn fields_that_nobody_here_knows_grow_and_go_back() {
 #[rstest]
 #[case::ids_in_every_delta(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}"#])]
 #[case::no_index(&[r#"{"id":"a","function":{"name":"f","arguments":"{"}}"#, r#"{"function":{"arguments":"}"}}"#])]
+#[case::another_id_in_every_delta(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"b","function":{"arguments":"}"}}"#])]
+#[case::an_id_that_comes_later(&[r#"{"index":0,"function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}"#])]
 #[case::a_name_that_is_empty_first(&[r#"{"index":0,"id":"a","function":{"name":"","arguments":"{"}}"#, r#"{"index":0,"id":"","function":{"name":"f","arguments":"}"}}"#])]
 fn servers_that_differ_are_understood(#[case] deltas: &[&str]) {
     let delta = |delta: &&str| chunk(&json!({"tool_calls": [serde_json::from_str::<Value>(delta).unwrap()]}), None);
@@ -92,6 +94,21 @@ fn servers_that_differ_are_understood(#[case] deltas: &[&str]) {
     let answer = fold(&events).unwrap().unwrap();
     let [call] = answer.calls.as_slice() else { panic!("{answer:?}") };
     assert_eq!((call.id.as_str(), call.name.as_str(), call.arguments.as_str()), ("a", "f", "{}"));
+}
+
+/// As some compatible servers stream calls that are made at once.
+#[test]
+fn whole_calls_of_one_index_are_apart() {
+    let call = |id: &str, arguments: &str| json!({"index": 0, "id": id, "type": "function", "function": {"name": "f", "arguments": arguments}});
+    let more = json!({"tool_calls": [{"index": 0, "function": {"arguments": "}"}}]});
+    let events = [
+        chunk(&json!({"tool_calls": [call("a", "{}"), call("b", "{")]}), None),
+        chunk(&more, Some("tool_calls")),
+        done(),
+    ];
+    let answer = fold(&events).unwrap().unwrap();
+    let called: Vec<_> = answer.calls.iter().map(|call| (call.id.as_str(), call.arguments.as_str())).collect();
+    assert_eq!(called, [("a", "{}"), ("b", "{}")]);
 }
 
 #[rstest]
