@@ -147,7 +147,7 @@ fn the_fields_that_there_are_are_told_whether_one_is_near_or_not() {
         b"apiVersion: bloomery.dev/v1alpha1
 kind: Skill
 metadata: {name: z}
-spec: {problem: {statement: a, xyzzy: 1, statment: b}}
+spec: {problem: {statement: a, xyzzy: 1, statements: b}}
 ",
     );
     let told: Vec<_> = found.iter().map(|finding| (finding.message.as_str(), finding.hint.as_deref())).collect();
