@@ -3,7 +3,7 @@
 //! Every body is bounded. Nothing is sent twice. A stream whose connection was lost may be resumed, where the
 //! server numbers its events: that asks for the rest of an answer, and repeats no call.
 
-use super::mend::mended;
+use super::mend::{self, mended};
 use super::trouble::{Error, broken, fate, unanswered};
 use super::wire::{self, Fate, Wire};
 use super::{MAX_BODY, news};
@@ -93,7 +93,7 @@ impl Transport {
                 let body = http::read_bounded(response, MAX_BODY).await.map_err(|error| broken(error.to_string()))?;
                 let body = std::str::from_utf8(&body)
                     .map_err(|error| broken(format!("its answer cannot be read: {error}")))?;
-                let text = mended(self.redactor.json_text(body));
+                let text = mend::read(body, &self.redactor);
                 let answer = serde_json::from_str(&text)
                     .map_err(|error| broken(format!("its answer cannot be read: {error}: {}", self.quote(&text))))?;
                 answers(&answer, asked)?;
@@ -128,7 +128,7 @@ impl Transport {
         });
         let redactor = self.redactor.clone();
         let events = SseStream::from_bytes_stream(bytes).map_ok(move |event| {
-            let data = event.data.map(|data| mended(redactor.json_text(&data)).into_owned());
+            let data = event.data.map(|data| mend::read(&data, &redactor).into_owned());
             Sse { data, ..event }
         });
         let hear = move |event: &Result<Sse, SseError>| {
