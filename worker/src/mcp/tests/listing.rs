@@ -35,7 +35,7 @@ async fn all_pages_are_read_anew_each_time() {
 #[case::pages(|request: &Value| page(request, 33, &[]), "more than 32 pages")]
 #[case::endless(|request: &Value| page(request, usize::MAX, &[]), "more than 32 pages")]
 #[case::tools(|request: &Value| page(request, 1, &tools(513, "")), "more than 512 of them")]
-#[case::bytes(|request: &Value| page(request, 3, &tools(5, &"x".repeat(100_000))), "more than 1048576 bytes of them")]
+#[case::bytes(|request: &Value| page(request, 3, &tools(9, &"x".repeat(60_000))), "more than 1048576 bytes of them")]
 #[tokio::test]
 async fn a_list_beyond_the_bounds_is_unusable(#[case] act: fn(&Value) -> Response, #[case] why: &str) {
     let url = Rude::lists(act).start().await;
@@ -47,6 +47,30 @@ async fn a_list_beyond_the_bounds_is_unusable(#[case] act: fn(&Value) -> Respons
 async fn a_tool_without_a_name_is_not_taken() {
     let nameless = json!({"name": "", "inputSchema": {"type": "object"}});
     let server = Rude::lists(move |request| page(request, 1, &[&[nameless.clone()][..], &tools(1, "")].concat()));
+    let listed = client(&server.start().await).list(PLENTY).await.unwrap();
+    assert_eq!(listed.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["t0"]);
+}
+
+#[rstest]
+#[case::no_schema(json!({"name": "bad"}))]
+#[case::no_object(json!({"name": "bad", "inputSchema": true}))]
+#[case::large(json!({"name": "bad", "inputSchema": {"type": "object"}, "description": "x".repeat(900_000)}))]
+#[case::no_tool(json!(7))]
+#[tokio::test]
+async fn a_tool_that_cannot_be_used_leaves_the_others(#[case] bad: Value) {
+    let server = Rude::lists(move |request| page(request, 1, &[&tools(2, "")[..], &[bad.clone()]].concat()));
+    let listed = client(&server.start().await).list(PLENTY).await.unwrap();
+    assert_eq!(listed.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["t0", "t1"]);
+}
+
+#[tokio::test]
+async fn a_tool_that_is_nested_without_an_end_leaves_the_others() {
+    let deep = format!(r#"{{"name":"deep","inputSchema":{}{{}}{}}}"#, r#"{"a":"#.repeat(200), "}".repeat(200));
+    let server = Rude::lists(move |request| {
+        let tools = format!(r#"{{"tools":[{deep},{}]}}"#, tools(1, "")[0]);
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{tools}}}"#, request["id"]);
+        ([("content-type", "application/json")], text).into_response()
+    });
     let listed = client(&server.start().await).list(PLENTY).await.unwrap();
     assert_eq!(listed.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["t0"]);
 }
