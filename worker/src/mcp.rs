@@ -133,6 +133,16 @@ impl Client {
         Self { onlooker: onlooker.clone(), ..self }
     }
 
+    /// Does not wait for a server that wants credentials: there are none, and will be none.
+    #[must_use]
+    pub fn without_credentials(self) -> Self {
+        let server = match self.server {
+            Server::Remote { transport, url } => Server::Remote { transport: transport.without_credentials(), url },
+            program @ Server::Program(..) => program,
+        };
+        Self { server, ..self }
+    }
+
     /// Lists all tools, once; or reads them from the cache, where a worker has listed them lately.
     pub async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
         if let Some(tools) = self.kept.as_ref().and_then(Kept::read) {
@@ -147,7 +157,11 @@ impl Client {
         let until = Instant::now() + within.min(CALL_TIMEOUT);
         let session = self.session(until).await.map_err(|NotBegun { why, is_final }| {
             let url = self.url.to_string();
-            if is_final { ListError::Dead { url, message: why } } else { self.unavailable(why) }
+            match self.server {
+                _ if !is_final => self.unavailable(why),
+                Server::Program(..) => ListError::Dead { url, message: why },
+                Server::Remote { .. } => ListError::Refused { url, message: why },
+            }
         })?;
         let listed = session.list(until).await;
         if matches!(listed, Err(listing::Error::Unavailable(_))) {

@@ -165,7 +165,7 @@ fn tools(
         let Some(endpoint) = &revision.mcp else { return Ok(None) };
         let recent = Recent::new(&job.slag.dir, &job.writer);
         let client = mcp::Client::within(Reach::local(), endpoint, redactor.clone())?.telling(&part.resources);
-        return Ok(Some(client.keeping(recent, &revision.spec.mcp_server)));
+        return Ok(Some(client.without_credentials().keeping(recent, &revision.spec.mcp_server)));
     };
     let env = handed::environment(program);
     let screen = screen.clone();

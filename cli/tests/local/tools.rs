@@ -183,6 +183,52 @@ async fn a_server_that_is_not_there_is_waited_for_in_vain() {
     ran.assert(3, "It was waited for");
 }
 
+/// Nobody is to wait for what only another command line mends.
+#[tokio::test]
+async fn a_server_that_is_elsewhere_or_wants_credentials_is_said_at_once() {
+    use axum::http::{StatusCode, header::LOCATION};
+    let stand = Stand::new(CALLS).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = format!("http://{}", listener.local_addr().unwrap());
+    let moved = || async { (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, "/mcp/")]) };
+    let locked = || async { (StatusCode::UNAUTHORIZED, "no token") };
+    let router = axum::Router::new().route("/mcp", axum::routing::any(moved)).fallback(locked);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    for (url, says) in [
+        (
+            format!("{at}/mcp"),
+            format!("it answered HTTP 307, which points to {at}/mcp/, and redirects are not followed"),
+        ),
+        (format!("{at}/locked"), "it answered HTTP 401: no token.".to_owned()),
+    ] {
+        let mut command = stand.command(&["run", "--model-url", "http://127.0.0.1:9/v1", "--patience", "600"]);
+        let ran = command.args(RUN[..4].iter().copied().chain(["--mcp", &url])).output();
+        let ran = tokio::time::timeout(super::stand::PATIENCE, ran).await.expect(&says);
+        let ran = super::stand::Ran::of(ran.unwrap());
+        ran.assert(3, "McpUnavailable: T");
+        assert!(ran.err.contains(&says) && !ran.err.contains("waited for"), "{says}: {ran:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_used_is_named_and_the_others_are_used() {
+    let stand = Stand::new(CALLS).await;
+    let tools = r#"{"name":"act","inputSchema":{"type":"object"}},{"name":"bare"},{"name":"yes","inputSchema":true}"#;
+    let large =
+        format!(r#"{{"name":"large","inputSchema":{{"type":"object"}},"description":"{}"}}"#, "x".repeat(66_000));
+    stand.write("tools", &format!("{tools},{large}"));
+    let server = format!("tools=$(cat tools)\n{}", SERVER.replace("tools=$2\n", ""));
+    let ran = stand.run(&[&RUN[..], &["--mcp-command", "sh", "-c", &server, "sh", ANSWERS]].concat()).await;
+    for says in [
+        "the MCP server lists the tool \"bare\", which is not used: it has no inputSchema",
+        "the MCP server lists the tool \"yes\", which is not used: its inputSchema is no object",
+        "the MCP server lists the tool \"large\", which is not used: its definition takes 66022 bytes, and the most is 65536",
+    ] {
+        ran.assert(0, says);
+    }
+    assert_eq!(ran.out, "Done.\n");
+}
+
 /// Nothing is to be expected of a program that ends as soon as it is started: it is told, whatever the patience is.
 #[tokio::test]
 async fn a_program_that_ends_or_is_none_is_said_at_once() {

@@ -65,7 +65,7 @@ impl Tools for Option<mcp::Client> {
 
 fn unlisted(error: &ListError) -> Unlisted {
     let is_final = match error {
-        ListError::Dead { .. } => true,
+        ListError::Dead { .. } | ListError::Refused { .. } => true,
         // Its list may be mended while it runs.
         ListError::Unavailable { .. } | ListError::Unusable { .. } => false,
     };

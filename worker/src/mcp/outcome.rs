@@ -23,6 +23,14 @@ pub enum ListError {
         /// Why not.
         message: String,
     },
+    /// The server is elsewhere, or wants credentials where there are none. Asked again, it would say the same.
+    #[error("the MCP server at {url} cannot be asked for its tools: {message}")]
+    Refused {
+        /// Where.
+        url: String,
+        /// Why not.
+        message: String,
+    },
     /// The list itself cannot be used. Only a change of the server mends it.
     #[error("the MCP server at {url} lists tools that cannot be used: {message}")]
     Unusable {

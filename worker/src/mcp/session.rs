@@ -82,7 +82,8 @@ enum Unbegun {
 #[derive(Debug)]
 pub(super) struct NotBegun {
     pub(super) why: String,
-    /// Another try would come to the same: the server is a program that cannot be started, or that ends.
+    /// Another try would come to the same: the server is a program that cannot be started, or that ends; or it is
+    /// elsewhere, or wants credentials where there are none.
     pub(super) is_final: bool,
 }
 
@@ -175,7 +176,8 @@ impl Session {
             Ok(Err(error)) => wire.last_trouble().unwrap_or_else(|| reason(&error, server)),
             Err(_) => "it did not begin a session in time".to_owned(),
         };
-        Err(Unbegun::Failed(ended(process).await.unwrap_or_else(|| why.into())))
+        let is_final = wire.is_final();
+        Err(Unbegun::Failed(ended(process).await.unwrap_or(NotBegun { why, is_final })))
     }
 
     /// Whether requests can still be asked.

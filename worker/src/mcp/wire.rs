@@ -74,6 +74,7 @@ struct Notes {
     asked: HashSet<RequestId>,
     tools_changed: bool,
     keeps_state: bool,
+    is_final: bool,
 }
 
 impl Wire {
@@ -114,6 +115,16 @@ impl Wire {
     /// Whether the server keeps something of the session.
     pub(super) fn keeps_state(&self) -> bool {
         self.with(|notes| notes.keeps_state)
+    }
+
+    /// Notes that the server would answer the same at another time.
+    pub(super) fn note_final(&self) {
+        self.with(|notes| notes.is_final = true);
+    }
+
+    /// Whether it would.
+    pub(super) fn is_final(&self) -> bool {
+        self.with(|notes| notes.is_final)
     }
 
     /// Notes what came on the stream of a request's answer, or on one of which that is not known.

@@ -95,6 +95,47 @@ async fn a_list_that_does_not_come_may_be_asked_for_again(#[case] act: fn(&Value
     }
 }
 
+/// A server that answers everything so.
+async fn answering(answer: impl IntoResponse + Clone + Send + Sync + 'static) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let router = axum::Router::new().fallback(move || async move { answer });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+#[rstest]
+#[case::temporary(307)]
+#[case::permanent(308)]
+#[case::found(302)]
+#[tokio::test]
+async fn a_redirect_is_told_and_neither_followed_nor_waited_for(#[case] status: u16) {
+    let status = StatusCode::from_u16(status).unwrap();
+    let url = answering((status, [("location", "/mcp/")])).await;
+    let error = client(&url).list(PLENTY).await.unwrap_err();
+    let message = format!(
+        "it answered HTTP {}, which points to {url}/, and redirects are not followed: name the server by the address that it has",
+        status.as_u16()
+    );
+    assert_eq!(error, ListError::Refused { url, message });
+}
+
+#[rstest]
+#[case::without(StatusCode::UNAUTHORIZED, true)]
+#[case::forbidden(StatusCode::FORBIDDEN, true)]
+#[case::with(StatusCode::UNAUTHORIZED, false)]
+#[tokio::test]
+async fn who_wants_credentials_is_waited_for_only_where_there_may_be_some(
+    #[case] status: StatusCode,
+    #[case] is_final: bool,
+) {
+    let client = client(&answering((status, "who are you?")).await);
+    let client = if is_final { client.without_credentials() } else { client };
+    let error = client.list(PLENTY).await.unwrap_err();
+    assert!(error.to_string().ends_with(&format!("it answered HTTP {}: who are you?", status.as_u16())), "{error}");
+    assert_eq!(matches!(error, ListError::Refused { .. }), is_final, "{error:?}");
+}
+
 #[tokio::test]
 async fn what_is_no_mcp_server_is_told_so() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -38,8 +38,9 @@ fn sized(request: &Value, bytes: usize) -> Value {
 #[case::unauthorized(|call: &Value| says(401, &error(call)), "it answered HTTP 401")]
 #[case::redirect(
     |_: &Value| (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/elsewhere")]).into_response(),
-    "it answered HTTP 307"
+    "/elsewhere, and redirects are not followed"
 )]
+#[case::redirect_to_nowhere(|_: &Value| says(307, &json!("moved")), "it answered HTTP 307: \"moved\"")]
 #[case::accepted(|_: &Value| StatusCode::ACCEPTED.into_response(), "it answered HTTP 202")]
 #[case::garbage(|_: &Value| ([(header::CONTENT_TYPE, "application/json")], "{").into_response(), "its answer cannot be read")]
 #[case::html(|_: &Value| ([(header::CONTENT_TYPE, "text/html")], "<html>").into_response(), "a body of type `text/html`")]
