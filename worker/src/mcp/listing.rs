@@ -139,7 +139,7 @@ impl Session {
         let request = ListToolsRequest { params, ..ListToolsRequest::default() };
         // Not through rmcp's own method: that one may answer from a cache.
         let request = ClientRequest::ListToolsRequest(request);
-        match self.ask(request, RequestMetaObject::default(), until).await.0 {
+        match self.ask(request, RequestMetaObject::default(), until, &|_| {}).await {
             Reply::Result(result) => match *result {
                 ServerResult::ListToolsResult(page) => Ok(page),
                 _ => Err(Error::Unavailable("it answered with something else than a list of tools".to_owned())),

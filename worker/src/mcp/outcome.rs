@@ -1,6 +1,5 @@
 //! What came of what a server was asked.
 
-use bloomery_engine::event::Told;
 use bloomery_engine::tool::ListedTool;
 use serde_json::Value;
 
@@ -79,8 +78,6 @@ impl CallOutcome {
 pub struct Called {
     /// What came of it.
     pub outcome: CallOutcome,
-    /// What its server told of it while it was under way.
-    pub told: Vec<Told>,
     /// The tools, where they were listed for it.
     pub listed: Option<Vec<ListedTool>>,
 }
