@@ -59,19 +59,18 @@ async fn called(client: &Client, tool: &str, arguments: &str, within: Duration) 
 /// A call, and what its server told of it.
 async fn followed(client: &Client, tool: &str, within: Duration) -> (CallOutcome, Vec<Told>) {
     let told = std::cell::RefCell::new(Vec::new());
-    let called = called_by(client, tool, "{}", within, false, &|news| told.borrow_mut().push(news)).await;
+    let called = called_by(client, (tool, "{}"), within, false, &|news| told.borrow_mut().push(news)).await;
     (called.outcome, told.into_inner())
 }
 
 /// A call that was sent before, or was not.
 async fn called_as(client: &Client, tool: &str, arguments: &str, within: Duration, sent_before: bool) -> Called {
-    called_by(client, tool, arguments, within, sent_before, &|_| {}).await
+    called_by(client, (tool, arguments), within, sent_before, &|_| {}).await
 }
 
 async fn called_by(
     client: &Client,
-    tool: &str,
-    arguments: &str,
+    (tool, arguments): (&str, &str),
     within: Duration,
     sent_before: bool,
     listener: &dyn Fn(Told),

@@ -131,7 +131,7 @@ async fn what_is_told_of_a_call_is_heard_while_it_is_under_way() {
         })
     };
     let client = client(&server.start().await);
-    let called = called_by(&client, "refund", "{}", PLENTY, false, &|_| heard.notify_one()).await;
+    let called = called_by(&client, ("refund", "{}"), PLENTY, false, &|_| heard.notify_one()).await;
     assert_eq!(called.outcome, completed("done"));
 }
 

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use rstest::rstest;
 use serde_json::{Value, json};
+use std::slice;
 
 fn tools(count: usize, description: &str) -> Vec<Value> {
     (0..count)
@@ -58,7 +59,7 @@ async fn a_tool_without_a_name_is_not_taken() {
 #[case::no_tool(json!(7))]
 #[tokio::test]
 async fn a_tool_that_cannot_be_used_leaves_the_others(#[case] bad: Value) {
-    let server = Rude::lists(move |request| page(request, 1, &[&tools(2, "")[..], &[bad.clone()]].concat()));
+    let server = Rude::lists(move |request| page(request, 1, &[&tools(2, "")[..], slice::from_ref(&bad)].concat()));
     let listed = client(&server.start().await).list(PLENTY).await.unwrap();
     assert_eq!(listed.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["t0", "t1"]);
 }
