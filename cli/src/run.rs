@@ -12,6 +12,7 @@ mod limits;
 pub mod memory;
 mod model;
 mod model_file;
+mod orphans;
 mod people;
 mod printed;
 mod resources;

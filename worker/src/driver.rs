@@ -7,6 +7,7 @@ mod called;
 mod chores;
 mod clients;
 mod decided;
+mod heard;
 mod journal;
 mod people;
 mod resources;
@@ -25,7 +26,7 @@ use crate::stop::{Stop, Why};
 use crate::tools::CoreTools;
 use crate::waits::Waits;
 use bloomery_crds::report::{Hold, ParkReason, Projection, Waiting};
-use bloomery_engine::event::Directive;
+use bloomery_engine::event::{Directive, Told};
 use bloomery_engine::line::Entry;
 use bloomery_engine::projection::{hold, project};
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
@@ -67,8 +68,9 @@ pub trait Tools {
     }
 
     /// Sends a call once; its outcome is [`Event::ToolCompleted`], [`Event::ToolFailed`] where the server answered so or
-    /// no byte left us, and [`Event::ToolIndeterminate`] otherwise. A tool that is not what it was is not called.
-    fn call(&self, call: &ToolCall<'_>, within: Duration) -> impl Future<Output = Called>;
+    /// no byte left us, and [`Event::ToolIndeterminate`] otherwise. A tool that is not what it was is not called. What its
+    /// server tells of the call while it is under way, `listener` hears at once.
+    fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(Told)) -> impl Future<Output = Called>;
 }
 
 /// Who is told how a run goes, beside its log: the operator by a [`crate::report::Reporter`], or a person at a terminal.

@@ -22,11 +22,19 @@ use bloomery_crds::v1alpha1::LogPosition;
 use bloomery_engine::Event;
 use bloomery_engine::line::{Chain, Entry, Stamp};
 use files::Files;
+use std::cell::RefCell;
 
 /// The log of a Job during one epoch of this worker.
 #[derive(Debug)]
 pub struct Log<F> {
     store: Store<F>,
+    /// In a cell: events are added while an act is under way, which uses the file layer below.
+    end: RefCell<End>,
+}
+
+/// Where a log is added to.
+#[derive(Debug)]
+struct End {
     chain: Chain,
     buffer: String,
     durable: u64,
@@ -35,17 +43,19 @@ pub struct Log<F> {
 
 impl<F: Files> Log<F> {
     fn new(store: Store<F>, chain: Chain) -> Self {
-        Self { store, durable: chain.events(), chain, buffer: String::new(), over: false }
+        let end = End { durable: chain.events(), chain, buffer: String::new(), over: false };
+        Self { store, end: RefCell::new(end) }
     }
 
     /// Adds an event, which is not durable before [`Log::sync`]; gives its line, and the event in its place.
-    pub fn append(&mut self, event: Event, stamp: Stamp) -> Result<(String, Entry), Error> {
-        if self.over {
+    pub fn append(&self, event: Event, stamp: Stamp) -> Result<(String, Entry), Error> {
+        let mut end = self.end.borrow_mut();
+        if end.over {
             return Err(Error::Over);
         }
-        let (line, entry) = self.chain.append(event, stamp)?;
-        self.buffer.push_str(&line);
-        self.buffer.push('\n');
+        let (line, entry) = end.chain.append(event, stamp)?;
+        end.buffer.push_str(&line);
+        end.buffer.push('\n');
         Ok((line, entry))
     }
 
@@ -53,37 +63,39 @@ impl<F: Files> Log<F> {
     ///
     /// # Errors
     /// [`Error::Superseded`] where another attempt has taken over. After any error the log is of no more use.
-    pub fn sync(&mut self) -> Result<(), Error> {
-        if self.over {
+    pub fn sync(&self) -> Result<(), Error> {
+        let mut end = self.end.borrow_mut();
+        if end.over {
             return Err(Error::Over);
         }
-        if self.buffer.is_empty() {
+        if end.buffer.is_empty() {
             return Ok(());
         }
-        let added = self.store.add(self.durable + 1, self.buffer.as_bytes());
-        self.over = added.is_err();
+        let added = self.store.add(end.durable + 1, end.buffer.as_bytes());
+        end.over = added.is_err();
         added?;
-        self.buffer.clear();
-        self.durable = self.chain.events();
+        end.buffer.clear();
+        end.durable = end.chain.events();
         Ok(())
     }
 
     /// Does what can wait until there is nothing else to do; see [`Store::tidy`].
     pub fn tidy(&self) {
-        if !self.over {
-            self.store.tidy(self.durable + 1);
+        let end = self.end.borrow();
+        if !end.over {
+            self.store.tidy(end.durable + 1);
         }
     }
 
     /// Leaves nothing but segments behind; nothing is added any more.
-    pub fn close(&mut self) {
-        self.over = true;
+    pub fn close(&self) {
+        self.end.borrow_mut().over = true;
         self.store.close();
     }
 
     /// Where the log stands, with what is not durable yet.
     pub fn position(&self) -> LogPosition {
-        self.chain.position(&self.store.path())
+        self.end.borrow().chain.position(&self.store.path())
     }
 
     /// Reads all that is durable, from the beginning.
@@ -91,7 +103,8 @@ impl<F: Files> Log<F> {
     /// # Errors
     /// If it cannot be read.
     pub fn reread(&self, each: impl FnMut(&Entry)) -> Result<(), Error> {
-        self.store.read(&mut self.chain.anew(), each)
+        let mut anew = self.end.borrow().chain.anew();
+        self.store.read(&mut anew, each)
     }
 
     /// The file layer below, for what is kept beside the log.

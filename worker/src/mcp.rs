@@ -133,6 +133,16 @@ impl Client {
         Self { onlooker: onlooker.clone(), ..self }
     }
 
+    /// Does not wait for a server that wants credentials: there are none, and will be none.
+    #[must_use]
+    pub fn without_credentials(self) -> Self {
+        let server = match self.server {
+            Server::Remote { transport, url } => Server::Remote { transport: transport.without_credentials(), url },
+            program @ Server::Program(..) => program,
+        };
+        Self { server, ..self }
+    }
+
     /// Lists all tools, once; or reads them from the cache, where a worker has listed them lately.
     pub async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
         if let Some(tools) = self.kept.as_ref().and_then(Kept::read) {
@@ -147,7 +157,11 @@ impl Client {
         let until = Instant::now() + within.min(CALL_TIMEOUT);
         let session = self.session(until).await.map_err(|NotBegun { why, is_final }| {
             let url = self.url.to_string();
-            if is_final { ListError::Dead { url, message: why } } else { self.unavailable(why) }
+            match self.server {
+                _ if !is_final => self.unavailable(why),
+                Server::Program(..) => ListError::Dead { url, message: why },
+                Server::Remote { .. } => ListError::Refused { url, message: why },
+            }
         })?;
         let listed = session.list(until).await;
         if matches!(listed, Err(listing::Error::Unavailable(_))) {
@@ -165,16 +179,17 @@ impl Client {
     /// Makes a call: sends it at most once, within what the Skill gives it or `within`, whichever is shorter. A tool that
     /// is not what it was when the Job began is not called.
     ///
-    /// While the server cannot even be reached the call waits a little, since nothing of it has left us.
-    pub async fn call(&self, call: &ToolCall<'_>, within: Duration) -> Called {
+    /// While the server cannot even be reached the call waits a little, since nothing of it has left us. What the server
+    /// tells of the call while it is under way, `listener` hears at once.
+    pub async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(Told)) -> Called {
         let _under_way = UnderWay::new(&self.onlooker, call.tool);
         let began = Instant::now();
         let until = began + within.min(self.timeout(call));
         let patient_until = until.min(began + self.unsent_patience);
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(2));
-        let mut seen = Seen::default();
+        let mut listed = None;
         let outcome = loop {
-            let why = match self.try_call(call, until, &mut seen).await {
+            let why = match self.try_call(call, until, &mut listed, listener).await {
                 answer::Sent::Answered(outcome) => break outcome,
                 answer::Sent::Unsent(why) => why,
                 answer::Sent::Refused(text) => break self.unsent(call, text),
@@ -186,7 +201,7 @@ impl Client {
             }
             tokio::time::sleep(pause).await;
         };
-        Called { outcome, told: seen.told, listed: seen.listed }
+        Called { outcome, listed }
     }
 
     fn timeout(&self, call: &ToolCall<'_>) -> Duration {
@@ -201,7 +216,13 @@ impl Client {
         }
     }
 
-    async fn try_call(&self, call: &ToolCall<'_>, until: Instant, seen: &mut Seen) -> answer::Sent {
+    async fn try_call(
+        &self,
+        call: &ToolCall<'_>,
+        until: Instant,
+        listed: &mut Option<Vec<ListedTool>>,
+        listener: &dyn Fn(Told),
+    ) -> answer::Sent {
         let (request, meta) = match answer::request(call, &self.resources) {
             Ok(parts) => parts,
             Err(text) => return answer::Sent::Refused(text),
@@ -215,7 +236,7 @@ impl Client {
         };
         match session.look(call, until).await {
             Ok(look) => {
-                seen.listed = look.listed.or(seen.listed.take());
+                *listed = look.listed.or(listed.take());
                 if let Some(objection) = look.objection {
                     return answer::Sent::Refused(objection);
                 }
@@ -228,8 +249,7 @@ impl Client {
                 return answer::Sent::Unsent(format!("its list of tools cannot be used: {why}"));
             }
         }
-        let (reply, told) = session.ask(request, meta, until).await;
-        seen.told = told;
+        let reply = session.ask(request, meta, until, listener).await;
         let is_doubtful = session.is_doubtful_after(&reply);
         let sent = answer::sort(reply);
         if is_doubtful || !matches!(sent, answer::Sent::Answered(_)) {
@@ -293,13 +313,6 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.onlooker.sees(|| Progress::Over(self.tool.to_owned()));
     }
-}
-
-/// What was seen on the way to an answer.
-#[derive(Debug, Default)]
-struct Seen {
-    told: Vec<Told>,
-    listed: Option<Vec<ListedTool>>,
 }
 
 #[cfg(test)]

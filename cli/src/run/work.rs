@@ -2,6 +2,7 @@
 
 use super::ending;
 use super::memory::{self, Slag};
+use super::orphans::Orphans;
 use super::people::Terminal;
 use super::printed::Printed;
 use super::screen::Screen;
@@ -63,9 +64,11 @@ pub fn work(job: &Job<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -
     let end = format!("Ended at once. {}", ending::go_on(&job.args.memory, &job.slag, &inputs.part.run_key));
     let signals = Signals::listen(&stop, screen, end)
         .map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
+    let orphans = job.document.program.as_ref().map(|_| Orphans::adopt());
     let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace, &stop), signals)));
     // A name that is still being looked up must not hold the process up. Programs end with what is dropped here.
     runtime.shutdown_background();
+    drop(orphans);
     exit
 }
 
@@ -165,7 +168,7 @@ fn tools(
         let Some(endpoint) = &revision.mcp else { return Ok(None) };
         let recent = Recent::new(&job.slag.dir, &job.writer);
         let client = mcp::Client::within(Reach::local(), endpoint, redactor.clone())?.telling(&part.resources);
-        return Ok(Some(client.keeping(recent, &revision.spec.mcp_server)));
+        return Ok(Some(client.without_credentials().keeping(recent, &revision.spec.mcp_server)));
     };
     let env = handed::environment(program);
     let screen = screen.clone();

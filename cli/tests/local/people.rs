@@ -159,7 +159,7 @@ conversations:
 ";
 
 /// Tells how far its call is, and goes on once a file is there.
-const TELLS: &str = r#"
+pub const TELLS: &str = r#"
 token=$(printf '%s' "$line" | sed -n 's/.*"progressToken":\([0-9]*\).*/\1/p')
 printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"total":3,"message":"picking"}}\n' "$token"
 while [ ! -e go ]; do sleep 0.05; done

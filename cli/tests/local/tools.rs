@@ -52,6 +52,51 @@ async fn a_program_is_a_server_and_gets_nothing_of_the_environment_but_what_is_n
     assert_eq!(ran.out, "Done.\n");
 }
 
+fn is_alive(number: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", number.trim()));
+    // Dead, it may wait to be collected, by whoever takes orphans here.
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+async fn until_dead(number: &str) {
+    let dead = async {
+        while is_alive(number) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(super::stand::PATIENCE, dead).await.expect("it lives on");
+}
+
+/// In a session of its own, and twice removed from the program.
+const DETACHES: &str = "(setsid sh -c 'echo $$ >detached; (sleep 600 & echo $! >below); exec sleep 600' >/dev/null 2>&1 &); \
+    while [ ! -s below ]; do sleep 0.05; done;";
+
+#[tokio::test]
+async fn what_a_program_has_let_go_of_ends_with_the_run_and_nothing_else_does() {
+    let stand = Stand::new(CALLS).await;
+    let acts = format!("{DETACHES} {ANSWERS}");
+    let ran = stand.run(&[&RUN[..], &["--mcp-command", "sh", "-c", SERVER, "sh", &acts]].concat()).await;
+    ran.assert(0, "Succeeded");
+    for started in ["detached", "below"] {
+        until_dead(&stand.read(started)).await;
+    }
+}
+
+/// A shell has started something, and has become the run.
+#[tokio::test]
+async fn what_was_there_before_the_run_lives_on() {
+    let stand = Stand::new(CALLS).await;
+    let run = stand.run_command(&[&RUN[..], &["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS]].concat());
+    let becomes = "sleep 600 >/dev/null 2>&1 & echo $! >before; exec \"$0\" \"$@\"";
+    let mut shell = tokio::process::Command::new("sh");
+    shell.args(["-c", becomes]).arg(run.as_std().get_program()).args(run.as_std().get_args());
+    let ran = super::stand::Ran::of(shell.current_dir(stand.dir.path()).output().await.unwrap());
+    ran.assert(0, "Succeeded");
+    let before = stand.read("before");
+    assert!(is_alive(&before));
+    std::process::Command::new("kill").arg(before.trim()).status().unwrap();
+}
+
 /// A person names a credential: a program that gets none of it would be refused by whoever asks for it.
 #[tokio::test]
 async fn a_variable_that_cannot_be_handed_over_is_refused_and_no_value_is_told() {
@@ -181,6 +226,83 @@ async fn a_server_that_is_not_there_is_waited_for_in_vain() {
     let ran = stand.bloomery(&[&absent[..], &RUN[..4]].concat()).await;
     ran.assert(3, "McpUnavailable");
     ran.assert(3, "It was waited for");
+}
+
+#[tokio::test]
+async fn what_a_server_tells_of_a_call_is_printed_and_followed_while_it_is_under_way() {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+    for json in [&["--json"][..], &[]] {
+        let stand = Stand::new(CALLS).await;
+        stand.write("server.sh", SERVER);
+        stand.write("tells.sh", super::people::TELLS);
+        let mcp = ["--mcp-command", "sh", "server.sh", ". ./tells.sh"];
+        let mut run = stand.start(&[&RUN[..], json, &mcp].concat());
+        let (out, err) = (run.stdout.take().unwrap(), run.stderr.take().unwrap());
+        let mut printed: Box<dyn tokio::io::AsyncBufRead + Unpin> =
+            if json.is_empty() { Box::new(BufReader::new(err)) } else { Box::new(BufReader::new(out)) };
+        stand.until_there_is("memory/greeter/jobs/k-1/00000000000000000001.jsonl").await;
+        let mut follow = stand.command(&["events", "--follow", "k-1"]).spawn().unwrap();
+        let mut followed: Box<dyn tokio::io::AsyncBufRead + Unpin> =
+            Box::new(BufReader::new(follow.stdout.take().unwrap()));
+        // The call goes on only when both have been seen.
+        for reader in [&mut printed, &mut followed] {
+            let mut line = String::new();
+            while !(line.contains("tool.progressed") && line.contains("picking")) {
+                line.clear();
+                assert_ne!(reader.read_line(&mut line).await.unwrap(), 0, "it ends without");
+            }
+        }
+        stand.write("go", "");
+        drop(followed);
+        assert_eq!(run.wait().await.unwrap().code(), Some(0));
+        follow.wait().await.unwrap();
+    }
+}
+
+/// Nobody is to wait for what only another command line mends.
+#[tokio::test]
+async fn a_server_that_is_elsewhere_or_wants_credentials_is_said_at_once() {
+    use axum::http::{StatusCode, header::LOCATION};
+    let stand = Stand::new(CALLS).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = format!("http://{}", listener.local_addr().unwrap());
+    let moved = || async { (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, "/mcp/")]) };
+    let locked = || async { (StatusCode::UNAUTHORIZED, "no token") };
+    let router = axum::Router::new().route("/mcp", axum::routing::any(moved)).fallback(locked);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    for (url, says) in [
+        (
+            format!("{at}/mcp"),
+            format!("it answered HTTP 307, which points to {at}/mcp/, and redirects are not followed"),
+        ),
+        (format!("{at}/locked"), "it answered HTTP 401: no token.".to_owned()),
+    ] {
+        let mut command = stand.command(&["run", "--model-url", "http://127.0.0.1:9/v1", "--patience", "600"]);
+        let ran = command.args(RUN[..4].iter().copied().chain(["--mcp", &url])).output();
+        let ran = tokio::time::timeout(super::stand::PATIENCE, ran).await.expect(&says);
+        let ran = super::stand::Ran::of(ran.unwrap());
+        ran.assert(3, "McpUnavailable: T");
+        assert!(ran.err.contains(&says) && !ran.err.contains("waited for"), "{says}: {ran:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_used_is_named_and_the_others_are_used() {
+    let stand = Stand::new(CALLS).await;
+    let tools = r#"{"name":"act","inputSchema":{"type":"object"}},{"name":"bare"},{"name":"yes","inputSchema":true}"#;
+    let large =
+        format!(r#"{{"name":"large","inputSchema":{{"type":"object"}},"description":"{}"}}"#, "x".repeat(66_000));
+    stand.write("tools", &format!("{tools},{large}"));
+    let server = format!("tools=$(cat tools)\n{}", SERVER.replace("tools=$2\n", ""));
+    let ran = stand.run(&[&RUN[..], &["--mcp-command", "sh", "-c", &server, "sh", ANSWERS]].concat()).await;
+    for says in [
+        "the MCP server lists the tool \"bare\", which is not used: it has no inputSchema",
+        "the MCP server lists the tool \"yes\", which is not used: its inputSchema is no object",
+        "the MCP server lists the tool \"large\", which is not used: its definition takes 66022 bytes, and the most is 65536",
+    ] {
+        ran.assert(0, says);
+    }
+    assert_eq!(ran.out, "Done.\n");
 }
 
 /// Nothing is to be expected of a program that ends as soon as it is started: it is told, whatever the patience is.

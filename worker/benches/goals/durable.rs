@@ -44,7 +44,7 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
     let store = Store::open(Disk, &memory, crate::RUN_KEY, "uid-1").unwrap();
     let mut conversation = Conversation::new(skill::run(skill::skill()));
     let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1, Duration::ZERO).await.unwrap();
-    let mut journal =
+    let journal =
         Journal::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[], Redactor::default());
     let (mut journals, mut floors) = (Vec::new(), Vec::new());
     // The first row is the claim.

@@ -5,6 +5,7 @@
 
 use super::called::{self, Called};
 use super::chores::beside;
+use super::heard::Heard;
 use super::wait::{self, Waited};
 use super::{Journal, Model, Tools, Unlisted, World};
 use super::{results, selection};
@@ -24,6 +25,7 @@ use bloomery_engine::step::{ModelRequest, Step, ToolCall};
 use bloomery_engine::tool::ToolSource;
 use bloomery_engine::{Conversation, Event};
 use futures::StreamExt;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -55,10 +57,10 @@ async fn outcome<M, T: Tools>(
     call: &ToolCall<'_>,
     within: Duration,
     world: &World<'_, M, T>,
-    files: &impl Files,
+    (files, heard): (&impl Files, &Heard),
 ) -> Called {
     match call.source {
-        ToolSource::Server => world.tools.call(call, within).await,
+        ToolSource::Server => world.tools.call(call, within, &|told| heard.hear(call.id, told)).await,
         ToolSource::Core => world.core.call(call, within.min(CALL_TIMEOUT), files).await.into(),
     }
 }
@@ -169,20 +171,47 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     async fn run_reads(self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
         let before = self.journal.position();
         self.journal.commit()?;
-        let outcomes = beside(self.read(calls), || self.told(before)).await;
-        let outcomes = outcomes.into_iter().map(|called| self.redacted(called)).collect::<Result<_, _>>()?;
+        let heard = Heard::new();
+        let read = self.recording(&heard, self.read(calls, &heard));
+        let (outcomes, mut entries) = beside(read, || self.told(before)).await?;
+        entries.extend(self.record(outcomes, &heard)?);
+        Ok(entries)
+    }
+
+    /// Performs calls, and records what is told of them meanwhile.
+    async fn recording<R>(&self, heard: &Heard, calls: impl Future<Output = R>) -> Result<(R, Vec<Entry>), Error> {
+        let mut calls = pin!(calls);
+        let mut entries = Vec::new();
+        loop {
+            let told = tokio::select! {
+                biased;
+                done = &mut calls => return Ok((done, entries)),
+                told = heard.due() => told,
+            };
+            for (call, told) in told {
+                entries.push(self.journal.append(Event::ToolProgressed { call, told })?);
+            }
+            self.journal.commit()?;
+            self.journal.tidy();
+        }
+    }
+
+    /// Records what came of calls.
+    fn record(&self, calls: Vec<Called>, heard: &Heard) -> Result<Vec<Entry>, Error> {
         let (focus, files) = (self.world.core.focus(), self.journal.files());
-        self.journal.append_all(called::recorded(outcomes, self.conversation, focus, files))
+        let calls = calls.into_iter().map(|called| self.redacted(called.with_rest(heard)));
+        let calls = calls.collect::<Result<_, _>>()?;
+        self.journal.append_all(called::recorded(calls, self.conversation, focus, files))
     }
 
     /// Makes calls that only read, and gives what came of those that were answered before the run is to stop: the others
     /// are made again by another attempt.
-    async fn read(&self, calls: &[ToolCall<'_>]) -> Vec<Called> {
+    async fn read(&self, calls: &[ToolCall<'_>], heard: &Heard) -> Vec<Called> {
         let World { stop, patience, .. } = *self.world;
         let within = patience.tool.min(self.remaining());
         let (world, files) = (self.world, self.journal.files());
         let mut running = futures::stream::iter(calls.iter().enumerate())
-            .map(|(at, call)| async move { (at, outcome(call, within, world, files).await) })
+            .map(|(at, call)| async move { (at, outcome(call, within, world, (files, heard)).await) })
             .buffer_unordered(READS_AT_ONCE);
         let mut outcomes = Vec::with_capacity(calls.len());
         loop {
@@ -200,26 +229,26 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
 
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
         let (started, before) = self.durably_begin(Event::ToolStarted { call: call.id.clone() })?;
-        let World { stop, patience, core, .. } = self.world;
+        let World { stop, patience, .. } = self.world;
+        let heard = Heard::new();
         let called = async {
             // It has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
             tokio::select! {
-                outcome = outcome(call, patience.tool, self.world, self.journal.files()) => outcome,
+                outcome = outcome(call, patience.tool, self.world, (self.journal.files(), &heard)) => outcome,
                 why = stop.grace_over(|why| patience.grace_of(why)) => Called::from(Event::ToolIndeterminate {
                     call: call.id.clone(),
                     text: given_up(why, patience.grace_of(why)),
                 }),
             }
         };
-        let outcome = beside(called, || self.told(before)).await;
-        let outcome = vec![self.redacted(outcome)?];
-        let outcome = called::recorded(outcome, self.conversation, core.focus(), self.journal.files());
+        let (outcome, told) = beside(self.recording(&heard, called), || self.told(before)).await?;
         let mut entries = vec![started];
+        entries.extend(told);
         // Why it was given up comes before that it was.
         if stop.asked().is_some_and(|asked| asked.why == Why::Cancelled) {
             entries.push(self.journal.append(Event::DirectiveReceived { directive: Directive::Cancel })?);
         }
-        entries.extend(self.journal.append_all(outcome)?);
+        entries.extend(self.record(vec![outcome], &heard)?);
         self.journal.commit()?;
         Ok(entries)
     }

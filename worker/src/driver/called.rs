@@ -1,5 +1,6 @@
 //! What is recorded of calls that are over: what was told of each meanwhile, its outcome, and tools that have changed.
 
+use super::heard::Heard;
 use super::results;
 use crate::focus::FocusCache;
 use crate::log::files::Files;
@@ -18,7 +19,7 @@ pub struct Called {
     pub structured: Option<Value>,
     /// What of the answer is no text. The outcome's text names the digest of each.
     pub media: Vec<Vec<u8>>,
-    /// What its server told of it while it was under way.
+    /// What its server told of it while it was under way, as far as that is not recorded.
     pub told: Vec<Told>,
     /// The tools, where they were listed for it.
     pub listed: Option<Vec<ListedTool>>,
@@ -27,6 +28,16 @@ pub struct Called {
 impl From<Event> for Called {
     fn from(outcome: Event) -> Self {
         Self { outcome, structured: None, media: Vec::new(), told: Vec::new(), listed: None }
+    }
+}
+
+impl Called {
+    /// With what was told of it and is not recorded.
+    pub(super) fn with_rest(mut self, heard: &Heard) -> Self {
+        if let Some(call) = call_of(&self.outcome) {
+            self.told.extend(heard.rest(call));
+        }
+        self
     }
 }
 

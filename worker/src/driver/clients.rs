@@ -7,6 +7,7 @@ use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
+use bloomery_engine::event::Told;
 use bloomery_engine::step::{ModelRequest, ToolCall};
 use bloomery_engine::tool::ListedTool;
 use std::time::Duration;
@@ -43,13 +44,13 @@ impl Tools for Option<mcp::Client> {
         }
     }
 
-    async fn call(&self, call: &ToolCall<'_>, within: Duration) -> Called {
+    async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(Told)) -> Called {
         let id = call.id.clone();
         let Some(client) = self else {
             let text = "The Skill has no MCP server any more; nothing was sent.".to_owned();
             return Called::from(Event::ToolFailed { call: id, text });
         };
-        let mcp::Called { outcome, told, listed } = client.call(call, within).await;
+        let mcp::Called { outcome, listed } = client.call(call, within, listener).await;
         let called = match outcome {
             CallOutcome::Completed { text, structured, media } => {
                 Called { structured, media, ..Called::from(Event::ToolCompleted { call: id, text }) }
@@ -59,13 +60,13 @@ impl Tools for Option<mcp::Client> {
             }
             CallOutcome::Indeterminate { text } => Called::from(Event::ToolIndeterminate { call: id, text }),
         };
-        Called { told, listed, ..called }
+        Called { listed, ..called }
     }
 }
 
 fn unlisted(error: &ListError) -> Unlisted {
     let is_final = match error {
-        ListError::Dead { .. } => true,
+        ListError::Dead { .. } | ListError::Refused { .. } => true,
         // Its list may be mended while it runs.
         ListError::Unavailable { .. } | ListError::Unusable { .. } => false,
     };

@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Journal<F> {
     log: Log<F>,
-    clock: Clock,
+    clock: RefCell<Clock>,
     printer: RefCell<Printer>,
     redactor: Redactor,
     /// What is not durable yet.
-    unprinted: String,
+    unprinted: RefCell<String>,
     /// What is, and may be printed.
     printable: RefCell<String>,
     /// How long printing has waited for whoever reads, since the last event.
@@ -44,19 +44,20 @@ impl<F: Files> Journal<F> {
         let gist = printer.gist(&entry);
         printer.put(&mut first, &gist, &line);
         printer.print(&first);
-        let (printer, printable) = (RefCell::new(printer), RefCell::default());
-        let (unprinted, blocked) = (String::new(), Cell::default());
+        let (clock, printer, printable) = (RefCell::new(clock), RefCell::new(printer), RefCell::default());
+        let (unprinted, blocked) = (RefCell::default(), Cell::default());
         Self { log, clock, printer, redactor, unprinted, printable, blocked }
     }
 
     /// Adds an event that has just happened. It is not durable before [`Journal::sync`].
-    pub fn append(&mut self, event: Event) -> Result<Entry, Error> {
+    pub fn append(&self, event: Event) -> Result<Entry, Error> {
         let event = self.redacted(event)?;
-        self.clock.waited(self.blocked.take());
-        let (line, entry) = self.log.append(event, self.clock.stamp())?;
-        let printer = self.printer.get_mut();
+        self.waited(self.blocked.take());
+        let stamp = self.clock.borrow_mut().stamp();
+        let (line, entry) = self.log.append(event, stamp)?;
+        let mut printer = self.printer.borrow_mut();
         let gist = printer.gist(&entry);
-        printer.put(&mut self.unprinted, &gist, &line);
+        printer.put(&mut self.unprinted.borrow_mut(), &gist, &line);
         Ok(entry)
     }
 
@@ -82,7 +83,7 @@ impl<F: Files> Journal<F> {
     }
 
     /// Adds events that have just happened.
-    pub fn append_all(&mut self, events: Vec<Event>) -> Result<Vec<Entry>, Error> {
+    pub fn append_all(&self, events: Vec<Event>) -> Result<Vec<Entry>, Error> {
         events.into_iter().map(|event| self.append(event)).collect()
     }
 
@@ -93,17 +94,16 @@ impl<F: Files> Journal<F> {
     }
 
     /// Makes all events durable, then prints them.
-    pub fn sync(&mut self) -> Result<(), Error> {
+    pub fn sync(&self) -> Result<(), Error> {
         self.commit()?;
         self.print();
         Ok(())
     }
 
     /// Makes all events durable. They are printed by [`Journal::tidy`].
-    pub fn commit(&mut self) -> Result<(), Error> {
+    pub fn commit(&self) -> Result<(), Error> {
         self.log.sync()?;
-        self.printable.get_mut().push_str(&self.unprinted);
-        self.unprinted.clear();
+        self.printable.borrow_mut().push_str(&self.unprinted.take());
         Ok(())
     }
 
@@ -135,8 +135,8 @@ impl<F: Files> Journal<F> {
     }
 
     /// Takes waiting out of the work of the next event.
-    pub fn waited(&mut self, time: Duration) {
-        self.clock.waited(time);
+    pub fn waited(&self, time: Duration) {
+        self.clock.borrow_mut().waited(time);
     }
 
     /// The file layer below the log.

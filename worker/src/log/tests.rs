@@ -89,7 +89,7 @@ async fn each_sync_is_one_segment_named_by_its_first_line() {
 #[tokio::test]
 async fn what_is_not_synced_is_not_there() {
     let memory = tempfile::tempdir().unwrap();
-    let mut log = log_of(memory.path(), "uid-1").await;
+    let log = log_of(memory.path(), "uid-1").await;
     log.append(event(0), stamp()).unwrap();
     drop(log);
     assert_eq!(read_all(memory.path()).unwrap().len(), 1);
@@ -310,7 +310,7 @@ async fn what_killed_workers_have_left_goes_where_its_name_is_taken() {
     for other in [".tmp-uid-2-4", ".tmp-uid-2-x", ".probe-uid-2"] {
         fs::write(dir(memory.path()).join(other), "").unwrap();
     }
-    let mut log = log_of(memory.path(), "uid-3").await;
+    let log = log_of(memory.path(), "uid-3").await;
     log.close();
     let left = [".probe-uid-2".to_owned(), ".tmp-uid-2-4".into(), ".tmp-uid-2-x".into()];
     assert_eq!(names(memory.path()), [&left[..], &[1, 2, 3].map(segment::name)].concat());
@@ -335,7 +335,7 @@ async fn leftovers_are_removed_and_other_files_ignored() {
 #[tokio::test]
 async fn a_clock_that_was_set_back_changes_nothing_but_what_people_read() {
     let memory = tempfile::tempdir().unwrap();
-    let mut log = log_of(memory.path(), "uid-1").await;
+    let log = log_of(memory.path(), "uid-1").await;
     for time in ["2026-01-01T00:00:00.000Z", "1999-12-31T23:59:59.999Z"] {
         log.append(event(0), Stamp { time: time.into(), elapsed_ms: 7 }).unwrap();
         log.sync().unwrap();

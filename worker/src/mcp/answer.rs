@@ -1,12 +1,14 @@
 //! What is sent for a call, and what its answer means.
 
 use super::CallOutcome;
+use super::mend;
 use super::session::Reply;
 use super::text::{self, Content};
 use bloomery_crds::text::bounded;
 use bloomery_engine::step::ToolCall;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, JsonObject, RequestMetaObject, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, CustomResult, JsonObject,
+    RequestMetaObject, ServerResult,
 };
 use serde_json::Value;
 
@@ -21,6 +23,9 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// How much of an error's message is passed on, in bytes.
 const MAX_ERROR: usize = 4096;
+
+/// How much of the name of an unknown type is passed on, in bytes.
+const MAX_TYPE: usize = 64;
 
 /// Whether a call has an answer, and if not, whether it was sent.
 #[derive(Debug)]
@@ -51,25 +56,44 @@ pub(super) fn request(call: &ToolCall<'_>, resources: &[Value]) -> Result<(Clien
 
 /// Decides what a reply means.
 pub(super) fn sort(reply: Reply) -> Sent {
-    let failed = |text| Sent::Answered(CallOutcome::failed(text));
     match reply {
-        Reply::Result(result) => match *result {
-            ServerResult::CallToolResult(result) => Sent::Answered(completed(result)),
-            ServerResult::InputRequiredResult(_) => failed(
-                "The tool asks for input before it acts, which cannot be given; the call was not done.".to_owned(),
-            ),
-            ServerResult::CreateTaskResult(_) => {
-                Sent::Unknown("it goes on with the call as a task of its own, which was not asked for".to_owned())
-            }
-            _ => Sent::Unknown("it answered with something else than the result of a tool".to_owned()),
-        },
+        Reply::Result(result) => of_result(*result),
         Reply::Error(error) => {
             let message = bounded(&error.message, MAX_ERROR);
-            failed(format!("The server refused the call: {message} (code {}).", error.code.0))
+            let text = format!("The server refused the call: {message} (code {}).", error.code.0);
+            Sent::Answered(CallOutcome::failed(text))
         }
         Reply::Unsent(why) => Sent::Unsent(why),
         Reply::Unknown(why) => Sent::Unknown(why),
     }
+}
+
+fn of_result(result: ServerResult) -> Sent {
+    match result {
+        ServerResult::CallToolResult(result) => Sent::Answered(completed(result)),
+        ServerResult::InputRequiredResult(_) => Sent::Answered(CallOutcome::failed(
+            "The tool asks for input before it acts, which cannot be given; the call was not done.".to_owned(),
+        )),
+        ServerResult::CreateTaskResult(_) | ServerResult::GetTaskResult(_) => {
+            Sent::Unknown("it goes on with the call as a task of its own, which was not asked for".to_owned())
+        }
+        ServerResult::CustomResult(CustomResult(value)) => match value.get("resultType").and_then(Value::as_str) {
+            Some(kind) if kind != "complete" => {
+                Sent::Unknown(format!("it answered with a result of the type `{}`", bounded(kind, MAX_TYPE)))
+            }
+            _ => told(&value.to_string()),
+        },
+        // It has answered the call, whatever with.
+        other => match serde_json::to_string(&other) {
+            Ok(raw) => told(&raw),
+            Err(_) => Sent::Unknown("it answered with something else than the result of a tool".to_owned()),
+        },
+    }
+}
+
+/// An answer that is none of a tool.
+fn told(raw: &str) -> Sent {
+    Sent::Answered(completed(CallToolResult::success(vec![ContentBlock::text(mend::as_it_came(raw))])))
 }
 
 fn completed(result: CallToolResult) -> CallOutcome {

@@ -1,6 +1,7 @@
 //! Listing the tools, page by page, within bounds of ours.
 
 use super::MAX_BODY;
+use super::mend::UNUSABLE;
 use super::session::{Reply, Session};
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
@@ -20,6 +21,13 @@ pub(super) const MAX_PAGES: usize = 32;
 
 /// The most tools of a server.
 pub(super) const MAX_TOOLS: usize = 512;
+
+/// The largest definition of one tool, in bytes: a model reads all of it with every request.
+pub(super) const MAX_DEFINITION: usize = 64 * 1024;
+
+/// How much of the name of a tool that is not used is told, in bytes, and of why not.
+const MAX_NAME: usize = 128;
+const MAX_WHY: usize = 300;
 
 /// Why there is no list.
 #[derive(Debug, PartialEq, Eq)]
@@ -131,7 +139,7 @@ impl Session {
         let request = ListToolsRequest { params, ..ListToolsRequest::default() };
         // Not through rmcp's own method: that one may answer from a cache.
         let request = ClientRequest::ListToolsRequest(request);
-        match self.ask(request, RequestMetaObject::default(), until).await.0 {
+        match self.ask(request, RequestMetaObject::default(), until, &|_| {}).await {
             Reply::Result(result) => match *result {
                 ServerResult::ListToolsResult(page) => Ok(page),
                 _ => Err(Error::Unavailable("it answered with something else than a list of tools".to_owned())),
@@ -146,25 +154,31 @@ impl Session {
     }
 }
 
-/// The tools so far, and their size.
+/// The tools so far, their size, and how many there are with those that are not used.
 #[derive(Default)]
 struct List {
     tools: Vec<ListedTool>,
     bytes: usize,
+    count: usize,
 }
 
 impl List {
     fn add(&mut self, page: Vec<Tool>) -> Result<(), Error> {
-        for tool in page.into_iter().map(listed) {
-            if tool.name.is_empty() {
-                tracing::warn!("the MCP server lists a tool without a name: it is not used, since it cannot be called");
-                continue;
-            }
-            self.bytes += tool.bytes();
-            self.tools.push(tool);
-            if self.tools.len() > MAX_TOOLS {
+        for tool in page {
+            self.count += 1;
+            if self.count > MAX_TOOLS {
                 return Err(Error::Unusable(format!("more than {MAX_TOOLS} of them")));
             }
+            let name = bounded(&tool.name, MAX_NAME);
+            let tool = match usable(tool) {
+                Ok(tool) => tool,
+                Err(why) => {
+                    tracing::warn!("the MCP server lists the tool {name:?}, which is not used: {why}");
+                    continue;
+                }
+            };
+            self.bytes += tool.bytes();
+            self.tools.push(tool);
             if self.bytes > MAX_BODY {
                 return Err(Error::Unusable(format!("more than {MAX_BODY} bytes of them")));
             }
@@ -176,6 +190,21 @@ impl List {
 /// What tools count against [`MAX_BODY`].
 pub(super) fn bytes(tools: &[ListedTool]) -> usize {
     tools.iter().map(ListedTool::bytes).sum()
+}
+
+/// A tool, or why it is none for us. The others are used.
+fn usable(tool: Tool) -> Result<ListedTool, String> {
+    if let Some(why) = tool.meta.as_ref().and_then(|meta| meta.get(UNUSABLE)?.as_str()) {
+        return Err(bounded(why, MAX_WHY));
+    }
+    let tool = listed(tool);
+    match tool.bytes() {
+        _ if tool.name.is_empty() => Err("it has no name, so it cannot be called".to_owned()),
+        bytes if bytes > MAX_DEFINITION => {
+            Err(format!("its definition takes {bytes} bytes, and the most is {MAX_DEFINITION}"))
+        }
+        _ => Ok(tool),
+    }
 }
 
 fn listed(tool: Tool) -> ListedTool {

@@ -1,41 +1,84 @@
-//! Errors that are none of JSON-RPC by their form, and answers all the same: the server says of this request that it
-//! failed.
+//! Answers that are none of MCP by their form, and answers all the same: the server says of this request that it failed, or
+//! what came of it.
+//!
+//! They are mended as texts, before rmcp reads them: it refuses a message whole, and what it refuses is no answer to it.
 
-use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
-use serde::Deserialize;
-use serde_json::Value;
+mod list;
+mod result;
+
+pub(super) use list::UNUSABLE;
+pub(super) use result::as_it_came;
+
+use crate::redact::Redactor;
+use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The largest message that is looked at, in bytes.
-const MAX_BYTES: usize = 64 * 1024;
-
-/// An error as servers write it by hand.
+/// An answer as servers write it by hand, its parts as they stand there.
 #[derive(Deserialize)]
-struct Loose {
+struct Loose<'t> {
     id: RequestId,
-    error: Value,
-    method: Option<Value>,
-    result: Option<Value>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'t RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'t RawValue>,
 }
 
-/// A message as it is, or the error of JSON-RPC that it means.
+/// A part that is there, `null` included.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+/// What a server has written, without secrets and mended.
+pub(super) fn read<'t>(text: &'t str, redactor: &Redactor) -> Cow<'t, str> {
+    mended(match whole(text) {
+        Cow::Borrowed(text) => redactor.json_text(text),
+        Cow::Owned(text) => Cow::Owned(redactor.json_text(&text).into_owned()),
+    })
+}
+
+/// A message as it is, or the answer of MCP that it means.
 ///
 /// An error is a text, or an object whatever its fields. `null`, as JSON-RPC 1.0 has it, says that there was none, and an
 /// answer without an error and without a result says nothing: the request may have done what it was for.
 pub(super) fn mended(text: Cow<'_, str>) -> Cow<'_, str> {
-    let mended = loose(&text).and_then(|message| serde_json::to_string(&message).ok());
+    let mended = answer(&text).map(|message| message.to_string());
     mended.map_or(text, Cow::Owned)
 }
 
-fn loose(text: &str) -> Option<ServerJsonRpcMessage> {
-    // Answers are large, and not read twice.
-    if text.len() > MAX_BYTES || !text.contains("\"error\"") {
+fn answer(text: &str) -> Option<Value> {
+    if !text.contains("\"error\"") && !text.contains("\"result\"") {
         return None;
     }
-    let Loose { id, error, method: None, result: None } = serde_json::from_str(text).ok()? else { return None };
-    if serde_json::from_value::<ErrorData>(error.clone()).is_ok() {
-        return None;
+    let Loose { id, error, method: None, result } = serde_json::from_str(text).ok()? else { return None };
+    let answered = |field: &str, value: Value| Some(json!({"jsonrpc": "2.0", "id": id, field: value}));
+    match (result, error) {
+        (Some(result), None) => answered("result", result::mended(result)?),
+        (None, Some(error)) => answered("error", loose_error(error, false)?),
+        // As in JSON-RPC 1.0: the one that is not meant is null.
+        (Some(result), Some(error)) if is_null(result) => answered("error", loose_error(error, true)?),
+        (Some(result), Some(error)) if is_null(error) => {
+            let sound = || serde_json::from_str(result.get()).ok();
+            answered("result", result::mended(result).or_else(sound)?)
+        }
+        _ => None,
     }
+}
+
+/// The error that is meant; none where it is one as it stands, unless it is wanted `anyway`.
+fn loose_error(error: &RawValue, anyway: bool) -> Option<Value> {
+    if serde_json::from_str::<ErrorData>(error.get()).is_ok() {
+        return if anyway { serde_json::from_str(error.get()).ok() } else { None };
+    }
+    let error: Value = serde_json::from_str(error.get()).ok()?;
     let (code, message) = match &error {
         Value::String(message) if !message.is_empty() => (None, message.clone()),
         Value::Object(fields) if !fields.is_empty() => {
@@ -45,42 +88,43 @@ fn loose(text: &str) -> Option<ServerJsonRpcMessage> {
         }
         _ => return None,
     };
-    let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
-    Some(ServerJsonRpcMessage::error(ErrorData::new(code, message, None), Some(id)))
+    Some(json!({"code": code.unwrap_or(ErrorCode::INTERNAL_ERROR.0), "message": message}))
+}
+
+/// A text of JSON in which every escaped half of a character that stands alone, as JavaScript writes what it cut in the
+/// middle, is U+FFFD: no reader of ours takes it.
+fn whole(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\ud") && !text.contains("\\uD") {
+        return Cow::Borrowed(text);
+    }
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        whole.push_str(before);
+        let taken = match (unit(escape), escape.get(6..).and_then(unit)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                whole.push_str("\\ufffd");
+                rest = escape.get(6..).unwrap_or_default();
+                continue;
+            }
+            (Some(_), _) => 6,
+            // An escaped backslash begins no other escape.
+            (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
+        };
+        let (escape, after) = escape.split_at_checked(taken).unwrap_or((escape, ""));
+        whole.push_str(escape);
+        rest = after;
+    }
+    whole.push_str(rest);
+    Cow::Owned(whole)
+}
+
+/// The number in an escape like `\u00e9`, where a text begins with one.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) { u16::from_str_radix(digits, 16).ok() } else { None }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rstest::rstest;
-    use serde_json::json;
-
-    #[rstest]
-    #[case::text(json!("sold out"), Some((-32603, "sold out")))]
-    #[case::no_code(json!({"message": "sold out"}), Some((-32603, "sold out")))]
-    #[case::code_in_words(json!({"code": "SOLD_OUT", "message": "sold out"}), Some((-32603, "sold out")))]
-    #[case::no_message(json!({"code": -32000, "why": 1}), Some((-32000, r#"{"code":-32000,"why":1}"#)))]
-    #[case::sound(json!({"code": -32000, "message": "x", "data": [1]}), None)]
-    #[case::none(Value::Null, None)]
-    #[case::no(json!(false), None)]
-    #[case::empty(json!(""), None)]
-    #[case::nothing(json!({}), None)]
-    fn an_error_is_what_says_that_something_failed(#[case] error: Value, #[case] means: Option<(i32, &str)>) {
-        let text = json!({"jsonrpc": "2.0", "id": 7, "error": error}).to_string();
-        let mended = mended(Cow::Borrowed(&text));
-        let Some((code, message)) = means else { return assert_eq!(mended, text) };
-        let expected = json!({"jsonrpc": "2.0", "id": 7, "error": {"code": code, "message": message}});
-        assert_eq!(serde_json::from_str::<Value>(&mended).unwrap(), expected);
-    }
-
-    #[rstest]
-    #[case::no_id(r#"{"jsonrpc": "2.0", "error": "x"}"#)]
-    #[case::null_id(r#"{"jsonrpc": "2.0", "id": null, "error": "x"}"#)]
-    #[case::with_a_result(r#"{"jsonrpc": "2.0", "id": 1, "error": "x", "result": {}}"#)]
-    #[case::of_theirs(r#"{"jsonrpc": "2.0", "id": 1, "error": "x", "method": "ping"}"#)]
-    #[case::no_error(r#"{"jsonrpc": "2.0", "id": 1}"#)]
-    #[case::no_json("\"error\"")]
-    fn what_is_no_answer_stays_none(#[case] text: &str) {
-        assert_eq!(mended(Cow::Borrowed(text)), text);
-    }
-}
+mod tests;

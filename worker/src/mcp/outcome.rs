@@ -1,6 +1,5 @@
 //! What came of what a server was asked.
 
-use bloomery_engine::event::Told;
 use bloomery_engine::tool::ListedTool;
 use serde_json::Value;
 
@@ -19,6 +18,14 @@ pub enum ListError {
     #[error("the MCP server {url} cannot be asked for its tools: {message}")]
     Dead {
         /// The program.
+        url: String,
+        /// Why not.
+        message: String,
+    },
+    /// The server is elsewhere, or wants credentials where there are none. Asked again, it would say the same.
+    #[error("the MCP server at {url} cannot be asked for its tools: {message}")]
+    Refused {
+        /// Where.
         url: String,
         /// Why not.
         message: String,
@@ -71,8 +78,6 @@ impl CallOutcome {
 pub struct Called {
     /// What came of it.
     pub outcome: CallOutcome,
-    /// What its server told of it while it was under way.
-    pub told: Vec<Told>,
     /// The tools, where they were listed for it.
     pub listed: Option<Vec<ListedTool>>,
 }

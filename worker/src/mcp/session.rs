@@ -19,6 +19,7 @@ use rmcp::service::{
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -82,7 +83,8 @@ enum Unbegun {
 #[derive(Debug)]
 pub(super) struct NotBegun {
     pub(super) why: String,
-    /// Another try would come to the same: the server is a program that cannot be started, or that ends.
+    /// Another try would come to the same: the server is a program that cannot be started, or that ends; or it is
+    /// elsewhere, or wants credentials where there are none.
     pub(super) is_final: bool,
 }
 
@@ -175,7 +177,8 @@ impl Session {
             Ok(Err(error)) => wire.last_trouble().unwrap_or_else(|| reason(&error, server)),
             Err(_) => "it did not begin a session in time".to_owned(),
         };
-        Err(Unbegun::Failed(ended(process).await.unwrap_or_else(|| why.into())))
+        let is_final = wire.is_final();
+        Err(Unbegun::Failed(ended(process).await.unwrap_or(NotBegun { why, is_final })))
     }
 
     /// Whether requests can still be asked.
@@ -183,28 +186,34 @@ impl Session {
         !self.service.is_closed() && !self.service.is_transport_closed()
     }
 
-    /// Asks one request and waits for its answer, and gives what its server told meanwhile. One that is late is given
-    /// up, and the server told so.
+    /// Asks one request and waits for its answer; who listens hears what its server tells meanwhile. One that is late is
+    /// given up, and the server told so.
     pub(super) async fn ask(
         &self,
         request: ClientRequest,
         meta: RequestMetaObject,
         until: Instant,
-    ) -> (Reply, Vec<Told>) {
+        listener: &dyn Fn(Told),
+    ) -> Reply {
         let options = PeerRequestOptions::with_timeout(until.saturating_duration_since(Instant::now())).with_meta(meta);
         let handle = match self.service.send_request_with_option(request, options).await {
             Ok(handle) => handle,
-            Err(error) => return (Reply::Unsent(format!("the session is over: {error}")), Vec::new()),
+            Err(error) => return Reply::Unsent(format!("the session is over: {error}")),
         };
         let id = handle.id.clone();
-        let answer = tokio::select! {
-            biased;
-            answer = handle.await_response() => answer,
-            // rmcp knows of no such thing for a request like ours.
-            () = self.wire.cancelled(&id) => Err(ServiceError::Cancelled { reason: None }),
+        let mut answered = pin!(handle.await_response());
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut answered => break answer,
+                // rmcp knows of no such thing for a request like ours.
+                () = self.wire.cancelled(&id) => break Err(ServiceError::Cancelled { reason: None }),
+                told = self.wire.told(&id) => told.into_iter().for_each(listener),
+            }
         };
         let (fate, told) = self.wire.give_up(&id);
-        (reply(answer, fate), told)
+        told.into_iter().for_each(listener);
+        reply(answer, fate)
     }
 
     /// The notes on what is under way.

@@ -8,7 +8,7 @@ mod process;
 mod said;
 
 use super::MAX_BODY;
-use super::mend::mended;
+use super::mend;
 use super::news;
 use super::wire::{self, Fate, Wire};
 use crate::redact::Redactor;
@@ -134,7 +134,7 @@ impl Stdio {
                 Err(_) if is_beside(&line) => continue,
                 Err(error) => return Err(format!("it wrote what cannot be read: {error}")),
             };
-            let text = mended(self.redactor.json_text(read));
+            let text = mend::read(read, &self.redactor);
             match serde_json::from_str(&text) {
                 Ok(message) => {
                     if let Some(news) = news::read(&text) {

@@ -56,8 +56,25 @@ async fn called(client: &Client, tool: &str, arguments: &str, within: Duration) 
     called_as(client, tool, arguments, within, false).await
 }
 
+/// A call, and what its server told of it.
+async fn followed(client: &Client, tool: &str, within: Duration) -> (CallOutcome, Vec<Told>) {
+    let told = std::cell::RefCell::new(Vec::new());
+    let called = called_by(client, (tool, "{}"), within, false, &|news| told.borrow_mut().push(news)).await;
+    (called.outcome, told.into_inner())
+}
+
 /// A call that was sent before, or was not.
 async fn called_as(client: &Client, tool: &str, arguments: &str, within: Duration, sent_before: bool) -> Called {
+    called_by(client, (tool, arguments), within, sent_before, &|_| {}).await
+}
+
+async fn called_by(
+    client: &Client,
+    (tool, arguments): (&str, &str),
+    within: Duration,
+    sent_before: bool,
+    listener: &dyn Fn(Told),
+) -> Called {
     let (id, definition) = (CallId::new(7, 0), fixed(tool).digest());
     let call = ToolCall {
         id: &id,
@@ -71,7 +88,7 @@ async fn called_as(client: &Client, tool: &str, arguments: &str, within: Duratio
         definition: &definition,
         timeout_seconds: None,
     };
-    client.call(&call, within).await
+    client.call(&call, within, listener).await
 }
 
 fn completed(text: &str) -> CallOutcome {

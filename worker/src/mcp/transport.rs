@@ -3,7 +3,7 @@
 //! Every body is bounded. Nothing is sent twice. A stream whose connection was lost may be resumed, where the
 //! server numbers its events: that asks for the rest of an answer, and repeats no call.
 
-use super::mend::mended;
+use super::mend::{self, mended};
 use super::trouble::{Error, broken, fate, unanswered};
 use super::wire::{self, Fate, Wire};
 use super::{MAX_BODY, news};
@@ -11,7 +11,7 @@ use crate::http::{self, cause};
 use crate::redact::Redactor;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -49,17 +49,24 @@ pub(super) struct Transport {
     redactor: Redactor,
     wire: Wire,
     overflowed: Arc<AtomicBool>,
+    /// There is nothing that it could be shown.
+    is_without_credentials: bool,
 }
 
 impl Transport {
     /// The transport of no session yet. What it reads holds no secret that `redactor` knows.
     pub(super) fn new(http: reqwest::Client, redactor: Redactor) -> Self {
-        Self { http, redactor, wire: Wire::default(), overflowed: Arc::default() }
+        Self { http, redactor, wire: Wire::default(), overflowed: Arc::default(), is_without_credentials: false }
+    }
+
+    /// The same where whoever asks for credentials is told nothing else the next time.
+    pub(super) fn without_credentials(self) -> Self {
+        Self { is_without_credentials: true, ..self }
     }
 
     /// The same for a session that begins.
     pub(super) fn of_session(&self, wire: Wire) -> Self {
-        Self { wire, ..Self::new(self.http.clone(), self.redactor.clone()) }
+        Self { wire, overflowed: Arc::default(), ..self.clone() }
     }
 
     async fn post(
@@ -93,7 +100,7 @@ impl Transport {
                 let body = http::read_bounded(response, MAX_BODY).await.map_err(|error| broken(error.to_string()))?;
                 let body = std::str::from_utf8(&body)
                     .map_err(|error| broken(format!("its answer cannot be read: {error}")))?;
-                let text = mended(self.redactor.json_text(body));
+                let text = mend::read(body, &self.redactor);
                 let answer = serde_json::from_str(&text)
                     .map_err(|error| broken(format!("its answer cannot be read: {error}: {}", self.quote(&text))))?;
                 answers(&answer, asked)?;
@@ -128,7 +135,7 @@ impl Transport {
         });
         let redactor = self.redactor.clone();
         let events = SseStream::from_bytes_stream(bytes).map_ok(move |event| {
-            let data = event.data.map(|data| mended(redactor.json_text(&data)).into_owned());
+            let data = event.data.map(|data| mend::read(&data, &redactor).into_owned());
             Sse { data, ..event }
         });
         let hear = move |event: &Result<Sse, SseError>| {
@@ -154,10 +161,19 @@ impl Transport {
         if status == StatusCode::NOT_FOUND && in_session {
             return Err(StreamableHttpError::SessionExpired);
         }
+        if let Some(to) = location(&response) {
+            self.wire.note_final();
+            let to = self.redactor.quote(&to, MAX_QUOTE);
+            let how = "redirects are not followed: name the server by the address that it has";
+            return Err(broken(format!("it answered HTTP {}, which points to {to}, and {how}", status.as_u16())));
+        }
         let body = http::read_bounded(response, MAX_REFUSAL).await.unwrap_or_default();
         let is_text = std::str::from_utf8(&body).is_ok();
         let body = self.redactor.json_bytes(&body);
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if unauthorized && self.is_without_credentials {
+            self.wire.note_final();
+        }
         if status.is_client_error() && !unauthorized {
             let read = |text: &str| serde_json::from_str::<ServerJsonRpcMessage>(text).ok().filter(|_| is_text);
             if !in_session && matches!(asked.request, ClientRequest::DiscoverRequest(_)) {
@@ -289,6 +305,12 @@ fn answers(answer: &ServerJsonRpcMessage, asked: &Asked) -> Outcome<()> {
         Some(id) => Err(broken(format!("it answered the request {id}, and {} was asked", asked.id))),
         None => Err(broken("its answer names no request".to_owned())),
     }
+}
+
+/// Where a redirect points to.
+fn location(response: &Response) -> Option<String> {
+    let to = header(response, LOCATION.as_str()).filter(|_| response.status().is_redirection())?;
+    Some(response.url().join(&to).map_or(to, String::from))
 }
 
 fn header(response: &Response, name: &str) -> Option<String> {

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// How much a server may tell of one call; of more than that, the last is kept.
+/// How much a server may tell of one call before somebody takes it; of more than that, the last is kept.
 pub(super) const MAX_TOLD: usize = 32;
 
 /// How many requests of a server are remembered.
@@ -62,7 +62,7 @@ pub(super) struct Wire(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     notes: Mutex<Notes>,
-    cancelled: Notify,
+    heard: Notify,
     onlooker: Onlooker,
 }
 
@@ -74,6 +74,7 @@ struct Notes {
     asked: HashSet<RequestId>,
     tools_changed: bool,
     keeps_state: bool,
+    is_final: bool,
 }
 
 impl Wire {
@@ -116,15 +117,23 @@ impl Wire {
         self.with(|notes| notes.keeps_state)
     }
 
+    /// Notes that the server would answer the same at another time.
+    pub(super) fn note_final(&self) {
+        self.with(|notes| notes.is_final = true);
+    }
+
+    /// Whether it would.
+    pub(super) fn is_final(&self) -> bool {
+        self.with(|notes| notes.is_final)
+    }
+
     /// Notes what came on the stream of a request's answer, or on one of which that is not known.
     pub(super) fn hear(&self, on: Option<&RequestId>, news: News) {
         if let News::Progress(_, told) | News::Logged(told) = &news {
             self.0.onlooker.sees(|| Progress::Told(told.clone()));
         }
-        let is_cancelled = self.with(|notes| notes.hear(on, news));
-        if is_cancelled {
-            self.0.cancelled.notify_waiters();
-        }
+        self.with(|notes| notes.hear(on, news));
+        self.0.heard.notify_waiters();
     }
 
     /// Notes how far the stream of a request's answer was read.
@@ -145,7 +154,7 @@ impl Wire {
     /// Waits until the server gives a request up.
     pub(super) async fn cancelled(&self, id: &RequestId) {
         loop {
-            let heard = self.0.cancelled.notified();
+            let heard = self.0.heard.notified();
             if self.with(|notes| notes.known(id).is_some_and(|known| known.is_cancelled)) {
                 return;
             }
@@ -153,8 +162,20 @@ impl Wire {
         }
     }
 
-    /// Gives a request up, and tells what became of it, and what its server told of it: one that has not begun by now is
-    /// never sent.
+    /// Waits until the server tells something of a request, and takes it.
+    pub(super) async fn told(&self, id: &RequestId) -> Vec<Told> {
+        loop {
+            let heard = self.0.heard.notified();
+            let told = self.with(|notes| notes.known(id).map(|known| std::mem::take(&mut known.told)));
+            if let Some(told) = told.filter(|told| !told.is_empty()) {
+                return told;
+            }
+            heard.await;
+        }
+    }
+
+    /// Gives a request up, and tells what became of it, and what its server told of it at last: one that has not begun by
+    /// now is never sent.
     pub(super) fn give_up(&self, id: &RequestId) -> (Fate, Vec<Told>) {
         self.with(|notes| match notes.requests.remove(id) {
             Some(Note::Known(known)) => (known.fate, known.told),
@@ -212,8 +233,7 @@ impl Notes {
         under_way.next().is_none().then(|| first.clone())
     }
 
-    /// Gives whether a request of ours is given up by it.
-    fn hear(&mut self, on: Option<&RequestId>, news: News) -> bool {
+    fn hear(&mut self, on: Option<&RequestId>, news: News) {
         match news {
             News::Progress(token, told) => {
                 // Of any request that is under way: only one of them has this token.
@@ -240,17 +260,15 @@ impl Notes {
             News::ToolsChanged => self.tools_changed = true,
             News::Cancelled(id, reason) => {
                 if self.asked.remove(&id) {
-                    return false;
+                    return;
                 }
                 if let Some(known) = self.known(&id) {
                     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                     known.fate = Fate::Broken(format!("it gave the call up{reason}"));
                     known.is_cancelled = true;
-                    return true;
                 }
             }
         }
-        false
     }
 }
 
@@ -338,6 +356,19 @@ mod tests {
         let (_, kept) = wire.give_up(&id(1));
         assert_eq!(kept.len(), MAX_TOLD);
         assert_eq!((kept[0].clone(), kept[MAX_TOLD - 1].clone()), (told(0.0), told(99.0)));
+    }
+
+    #[tokio::test]
+    async fn what_is_told_is_taken_when_it_comes_and_once() {
+        let wire = Wire::default();
+        assert!(wire.begin(&id(1), Some(token(1))));
+        let hears = wire.clone();
+        let (taken, ()) = tokio::join!(async move { hears.told(&id(1)).await }, async {
+            wire.hear(None, News::Progress(token(1), told(1.0)));
+        });
+        assert_eq!(taken, [told(1.0)]);
+        wire.hear(None, News::Progress(token(1), told(2.0)));
+        assert_eq!(wire.give_up(&id(1)).1, [told(2.0)]);
     }
 
     #[tokio::test]

@@ -30,7 +30,8 @@ impl Barren {
         if let Event::EpochStarted { .. } = event {
             self.all += 1;
             self.since_parked += 1;
-        } else {
+        } else if !matches!(event, Event::ToolProgressed { .. }) {
+            // A call that tells how far it is, and loses its worker each time, gets no further.
             self.since_parked = 0;
             // A worker that only parks, or is told to, has started and stopped as it should, and got no further.
             if !matches!(event, Event::Parked { .. } | Event::DirectiveReceived { .. }) {

@@ -12,7 +12,7 @@ mod too_long;
 
 use super::fixture::{Reply, Tools, World, asks, good_answer, listed, run, says};
 use super::{Conversation, Settlement, Stall, fix_catalogue};
-use crate::event::{Answer, Event, ModelFailure};
+use crate::event::{Answer, CallId, Event, ModelFailure, Told};
 use crate::line::Chain;
 use crate::projection::project;
 use crate::run::Run;
@@ -427,6 +427,19 @@ fn epochs_that_bring_nothing_end_as_a_crash_loop() {
     }
     assert_eq!(world.conversation.stall(), None);
     world.record(Event::EpochStarted { epoch: 5, attempt: 9 });
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::CrashLoop);
+}
+
+#[test]
+fn what_a_call_tells_before_its_worker_is_lost_is_nothing_new() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    let mut world = whole.resumed_from(5);
+    for epoch in 3..6 {
+        assert_eq!(world.conversation.stall(), None);
+        world.record(Event::ToolProgressed { call: CallId::new(7, 0), told: Told::default() });
+        world.record(Event::EpochStarted { epoch, attempt: 9 });
+    }
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::CrashLoop);
 }

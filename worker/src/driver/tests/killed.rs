@@ -12,23 +12,31 @@ fn acts(log: &[Entry]) -> Vec<&'static str> {
 
 /// Whether the log ends inside a call with effect.
 fn is_inside_an_effect(log: &[Entry]) -> bool {
-    log.last().is_some_and(|entry| matches!(entry.event, Event::ToolStarted { .. }))
+    log.last().is_some_and(|entry| matches!(entry.event, Event::ToolStarted { .. } | Event::ToolProgressed { .. }))
 }
 
-async fn operations_of_a_run() -> (u32, Vec<&'static str>) {
-    let stand = Stand::new(refund(), Refund::Answers).await;
+async fn stand(tells: bool) -> Stand {
+    let mut stand = Stand::new(refund(), Refund::Answers).await;
+    stand.shop.tells = tells;
+    stand
+}
+
+async fn operations_of_a_run(tells: bool) -> (u32, Vec<&'static str>) {
+    let stand = stand(tells).await;
     let files = std::rc::Rc::new(Faulty::default());
     stand.run_with(1, std::rc::Rc::clone(&files), Stop::default()).await.unwrap();
     (files.operations.get(), acts(&stand.log()))
 }
 
+#[rstest::rstest]
 #[tokio::test]
-async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once() {
-    let (operations, undisturbed) = Box::pin(operations_of_a_run()).await;
+async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once(#[values(false, true)] tells: bool) {
+    let (operations, undisturbed) = Box::pin(operations_of_a_run(tells)).await;
     assert!(operations > 50, "{operations}");
+    assert_eq!(undisturbed.contains(&"tool.progressed"), tells);
     for fault in [Fault::KillBefore, Fault::KillAfter] {
         for at in 0..operations {
-            let stand = Stand::new(refund(), Refund::Answers).await;
+            let stand = stand(tells).await;
             let killed = stand.run_with(1, Faulty::killed(at, fault), Stop::default()).await;
             let left = stand.log();
             let inside = is_inside_an_effect(&left);

@@ -49,7 +49,7 @@ impl Tools for Leaky {
         Ok(["lookup", "verify", "refund", "notify"].map(tool).into())
     }
 
-    async fn call(&self, call: &ToolCall<'_>, _within: Duration) -> Called {
+    async fn call(&self, call: &ToolCall<'_>, _within: Duration, listener: &dyn Fn(Told)) -> Called {
         self.given.lock().unwrap().push(format!("{} {}", call.tool, call.arguments));
         let id = call.id.clone();
         let outcome = match call.tool {
@@ -65,8 +65,8 @@ impl Tools for Leaky {
             }
             _ => Event::ToolIndeterminate { call: id, text: format!("lost after {ROTATED}, {}", planted()) },
         };
-        let told = vec![Told { message: Some(planted()), ..Told::default() }];
-        Called { told, ..Called::from(outcome) }
+        listener(Told { message: Some(planted()), ..Told::default() });
+        outcome.into()
     }
 }
 

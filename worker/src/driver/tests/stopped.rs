@@ -57,6 +57,26 @@ async fn a_drain_lets_a_call_with_effect_finish() {
 }
 
 #[tokio::test]
+async fn what_a_server_tells_of_a_call_is_in_the_log_and_printed_while_it_is_under_way() {
+    let mut stand = Stand::new(refund(), Refund::Waits).await;
+    stand.shop.tells = true;
+    let stand = stand;
+    let seen = async {
+        while !stand.printed.text().contains("refund: it is on its way") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let events = stand.events();
+        assert_eq!(events[events.len() - 2..], ["tool.started", "tool.progressed"]);
+        stand.shop.let_go();
+    };
+    let (exit, ()) = tokio::join!(stand.run(1), seen);
+    assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
+    let log = stand.log();
+    let told = log.iter().filter(|entry| matches!(entry.event, Event::ToolProgressed { .. }));
+    assert_eq!(told.count(), 2, "once of each call with effect");
+}
+
+#[tokio::test]
 async fn a_call_that_outlasts_the_grace_is_for_a_person() {
     let stand = Stand::new(refund(), Refund::Waits).await.impatient();
     let stop = Stop::default();

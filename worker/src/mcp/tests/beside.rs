@@ -58,10 +58,10 @@ async fn progress_and_log_of_a_call_are_told_and_those_of_others_are_not() {
             event(&done(call)),
         ])
     });
-    let called = called(&client(&server.start().await), "refund", "{}", PLENTY).await;
-    assert_eq!(called.outcome, completed("done"));
+    let (outcome, told) = followed(&client(&server.start().await), "refund", PLENTY).await;
+    assert_eq!(outcome, completed("done"));
     let logged = Told { level: Some("warning".into()), message: Some("stock: low".into()), ..Told::default() };
-    assert_eq!(called.told, [progressed(1.0, 2.0, "picking"), logged, progressed(2.0, 2.0, "packed")]);
+    assert_eq!(told, [progressed(1.0, 2.0, "picking"), logged, progressed(2.0, 2.0, "packed")]);
 }
 
 #[tokio::test]
@@ -86,10 +86,10 @@ async fn progress_without_an_end_takes_no_room_and_no_time() {
         event_stream(stream::iter((0..100).map(move |_| Ok(endless.clone()))).chain(stream::pending()))
     });
     let client = client(&server.start().await);
-    let called = called(&client, "refund", "{}", Duration::from_millis(500)).await;
-    assert!(matches!(called.outcome, CallOutcome::Indeterminate { .. }), "{:?}", called.outcome);
-    let sizes: Vec<_> = called.told.iter().map(|told| told.message.as_ref().unwrap().len()).collect();
-    assert!(sizes.len() <= wire::MAX_TOLD && sizes.iter().all(|size| *size <= 512), "{sizes:?}");
+    let (outcome, told) = followed(&client, "refund", Duration::from_millis(500)).await;
+    assert!(matches!(outcome, CallOutcome::Indeterminate { .. }), "{outcome:?}");
+    let sizes: Vec<_> = told.iter().map(|told| told.message.as_ref().unwrap().len()).collect();
+    assert!(sizes.len() <= 100 && sizes.iter().all(|size| *size <= 512), "{sizes:?}");
 }
 
 #[tokio::test]
@@ -108,10 +108,31 @@ async fn what_was_told_before_a_stream_broke_belongs_to_the_call_and_so_does_wha
             events([notification("notifications/message", &log), event(&done(&call))])
         })
     };
-    let called = called(&client(&server.start().await), "refund", "{}", PLENTY).await;
-    assert_eq!(called.outcome, completed("done"));
+    let (outcome, told) = followed(&client(&server.start().await), "refund", PLENTY).await;
+    assert_eq!(outcome, completed("done"));
     let logged = Told { level: Some("info".into()), message: Some("back".into()), ..Told::default() };
-    assert_eq!(called.told, [progressed(1.0, 2.0, "a"), logged]);
+    assert_eq!(told, [progressed(1.0, 2.0, "a"), logged]);
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_call_is_heard_while_it_is_under_way() {
+    let heard = Arc::new(tokio::sync::Notify::new());
+    let server = {
+        let heard = heard.clone();
+        Rude::calls(move |call| {
+            let (heard, last) = (heard.clone(), event(&done(call)));
+            let first = progress(call, json!({"progress": 1, "total": 2, "message": "picking"}));
+            // The answer waits for who hears the progress.
+            let answer = stream::once(async move {
+                heard.notified().await;
+                Ok(last)
+            });
+            event_stream(stream::iter([Ok(first)]).chain(answer))
+        })
+    };
+    let client = client(&server.start().await);
+    let called = called_by(&client, ("refund", "{}"), PLENTY, false, &|_| heard.notify_one()).await;
+    assert_eq!(called.outcome, completed("done"));
 }
 
 /// A server that gives a call up: `{ID}` is what it calls it, and then it says nothing more.

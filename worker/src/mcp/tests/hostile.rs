@@ -97,7 +97,7 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 #[test]
-fn only_an_object_that_answers_this_call_is_its_result() {
+fn only_a_result_of_this_call_is_its_answer() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let next = Arc::new(Mutex::new((Said::Json(Value::Null), false)));
     let (client, server) = runtime.block_on(async {
@@ -116,7 +116,7 @@ fn only_an_object_that_answers_this_call_is_its_result() {
         .run(&(said(), any::<bool>()), |(said, as_events)| {
             *next.lock().unwrap() = (said.clone(), as_events);
             let outcome = runtime.block_on(call(&client, "refund", "{}"));
-            let could_be = matches!(&said, Said::Result { is_ours: true, result } if result.is_object());
+            let could_be = matches!(&said, Said::Result { is_ours: true, .. });
             let text = match &outcome {
                 CallOutcome::Completed { text, .. } => {
                     prop_assert!(could_be, "{:?}", outcome);

@@ -100,6 +100,13 @@ async fn an_error_in_another_form_is_an_answer() {
 }
 
 #[tokio::test]
+async fn a_result_that_is_not_as_mcp_says_is_an_answer() {
+    let act = r#"answer '{"content":[{"type":"hologram"},{"type":"text","text":"a\ud800"}]}'"#;
+    let expected = "[content of the type `hologram`, which MCP does not have, is left out]\na\u{fffd}";
+    assert_eq!(call(&server(act), "act", "{}").await, completed(expected));
+}
+
+#[tokio::test]
 async fn a_program_that_begins_no_session_is_told_so_without_words_of_http() {
     let begins = SERVER.replacen(
         r#"'{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}'"#,

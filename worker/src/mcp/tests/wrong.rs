@@ -38,8 +38,9 @@ fn sized(request: &Value, bytes: usize) -> Value {
 #[case::unauthorized(|call: &Value| says(401, &error(call)), "it answered HTTP 401")]
 #[case::redirect(
     |_: &Value| (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/elsewhere")]).into_response(),
-    "it answered HTTP 307"
+    "/elsewhere, and redirects are not followed"
 )]
+#[case::redirect_to_nowhere(|_: &Value| says(307, &json!("moved")), "it answered HTTP 307: \"moved\"")]
 #[case::accepted(|_: &Value| StatusCode::ACCEPTED.into_response(), "it answered HTTP 202")]
 #[case::garbage(|_: &Value| ([(header::CONTENT_TYPE, "application/json")], "{").into_response(), "its answer cannot be read")]
 #[case::html(|_: &Value| ([(header::CONTENT_TYPE, "text/html")], "<html>").into_response(), "a body of type `text/html`")]
@@ -47,7 +48,10 @@ fn sized(request: &Value, bytes: usize) -> Value {
 #[case::no_error(|call: &Value| json(&json!({"jsonrpc": "2.0", "id": call["id"], "error": null})), "its answer cannot be read")]
 #[case::nothing(|call: &Value| json(&json!({"jsonrpc": "2.0", "id": call["id"]})), "its answer cannot be read")]
 #[case::no_id(|_: &Value| json(&error(&json!({"id": null}))), "its answer names no request")]
-#[case::other_result(|call: &Value| json(&answer(call, &json!({"tools": []}))), "something else than the result of a tool")]
+#[case::a_task(
+    |call: &Value| json(&answer(call, &json!({"resultType": "delegated", "content": []}))),
+    "it answered with a result of the type `delegated`"
+)]
 #[case::huge(|call: &Value| json(&sized(call, MAX_BODY)), "larger than 1048576 bytes")]
 #[case::huge_event(|call: &Value| events([event(&sized(call, MAX_BODY))]), "larger than 1048576 bytes")]
 #[case::flood(
@@ -99,6 +103,69 @@ async fn an_error_in_another_form_is_an_answer_too(#[case] act: fn(&Value) -> Re
     let outcome = call(&client(&server.start().await), "refund", "{}").await;
     assert_eq!(outcome, failed("The server refused the call: sold out (code -32603)."));
     assert_eq!(server.times("tools/call"), 1);
+}
+
+/// It has answered the call: a person could say no more than the answer does.
+#[rstest]
+#[case::unknown_type(
+    r#"{"content":[{"type":"hologram"},{"type":"text","text":"after"}]}"#,
+    "[content of the type `hologram`, which MCP does not have, is left out]\nafter"
+)]
+#[case::half_a_character(r#"{"content":[{"type":"text","text":"a\ud800"}]}"#, "a\u{fffd}")]
+#[case::a_text_as_content(
+    r#"{"content":"hello"}"#,
+    r#"as it came:]
+{"content":"hello"}"#
+)]
+#[case::a_list_of_tools(
+    r#"{"tools":[]}"#,
+    r#"as it came:]
+{"tools":[]}"#
+)]
+#[case::custom(
+    r#"{"done":true}"#,
+    r#"as it came:]
+{"done":true}"#
+)]
+#[case::nothing("{}", "as it came:]\n{}")]
+#[case::null("null", "as it came:]\nnull")]
+#[case::text(r#""done""#, "as it came:]\n\"done\"")]
+#[case::beyond_all_numbers(
+    r#"{"a":1e999}"#,
+    r#"as it came:]
+{"a":1e999}"#
+)]
+#[case::json_rpc_1_0(r#"{"content":[{"type":"text","text":"a"}]},"error":null"#, "a")]
+#[tokio::test]
+async fn a_result_that_is_not_as_mcp_says_is_an_answer(
+    #[case] result: &'static str,
+    #[case] told: &str,
+    #[values(true, false)] as_event: bool,
+) {
+    let server = Rude::calls(move |call| {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, call["id"]);
+        if as_event {
+            return events([format!("data: {text}\n\n")]);
+        }
+        ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+    });
+    let outcome = call(&client(&server.start().await), "refund", "{}").await;
+    let CallOutcome::Completed { text, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.ends_with(told), "{text}");
+    assert_eq!((server.times("tools/call"), server.times("initialize")), (1, 1));
+}
+
+#[rstest]
+#[case(json!("yes"), true)]
+#[case(json!(0), true)]
+#[case(Value::Null, false)]
+#[case(json!(false), false)]
+#[tokio::test]
+async fn an_error_is_whatever_is_not_said_to_be_none(#[case] is_error: Value, #[case] has_failed: bool) {
+    let result = json!({"content": [{"type": "text", "text": "sold out"}], "isError": is_error});
+    let server = Rude::calls(move |call| json(&answer(call, &result)));
+    let outcome = call(&client(&server.start().await), "refund", "{}").await;
+    assert_eq!(outcome, if has_failed { failed("sold out") } else { completed("sold out") });
 }
 
 #[rstest]
