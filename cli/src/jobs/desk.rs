@@ -52,6 +52,10 @@ impl Desk {
         let jobs = if of_all { all() } else { self.jobs.clone() };
         match every(&jobs, ListParams::default(), |_| true).await {
             Ok(jobs) => Ok(jobs.into_iter().map(shown).collect()),
+            Err(error) if of_all && is_refusal(&error) => {
+                let doing = "reading the Jobs of all namespaces (-n NAMESPACE lists those of one)";
+                Err(self.cluster.refused_everywhere(doing, &error, vec![Right::on_jobs("list")]).await)
+            }
             Err(error) => Err(self.unreadable(&error, "list").await),
         }
     }
@@ -87,7 +91,7 @@ impl Desk {
                 nearest::did_you_mean(name, known.iter().map(String::as_str))
             }
             // Who may not list them hears all the same that there is no such Job.
-            Err(kube::Error::Api(status)) if status.code == 403 => String::new(),
+            Err(error) if is_refusal(&error) => String::new(),
             Err(error) => return Err(self.unreadable(&error, "list").await),
         };
         Ok(Trouble::usage(format!("the namespace {} has no Job {name}.{near}", self.cluster.namespace)))
@@ -123,12 +127,14 @@ impl Desk {
     pub async fn unchanged(&self, name: &str, doing: &str, error: &kube::Error) -> Trouble {
         match error {
             kube::Error::Api(status) if status.code == 404 => gone(name),
-            kube::Error::Api(status) if status.code == 403 => {
-                self.cluster.refused(doing, error, vec![Right::on_jobs("patch")]).await
-            }
+            error if is_refusal(error) => self.cluster.refused(doing, error, vec![Right::on_jobs("patch")]).await,
             _ => self.cluster.failed(doing, error),
         }
     }
+}
+
+fn is_refusal(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
 /// That a Job was deleted while somebody was at it.

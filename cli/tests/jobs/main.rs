@@ -232,6 +232,15 @@ async fn who_may_not_reads_which_right_is_missing() {
 }
 
 #[tokio::test]
+async fn who_may_not_list_all_namespaces_hears_of_them_and_of_no_single_one() {
+    let office = Office::open().await;
+    office.api.forbids(&["list skilljobs everywhere"]);
+    let ran = office.runs(&["get", "-A", "--as", "jane@acme.io"]).await;
+    insta::assert_snapshot!(format!("exit {}\n{}", ran.exit, ran.err));
+    assert_eq!(office.runs(&["get", "--as", "jane@acme.io"]).await.exit, 0, "of one she may");
+}
+
+#[tokio::test]
 async fn a_job_is_cancelled_once_and_for_good() {
     let office = Office::open().await;
     let ran = office.runs(&["cancel", "refund"]).await;
