@@ -4,7 +4,7 @@ use super::rights;
 use super::which::{self, Named};
 use crate::cluster::{Cluster, Right};
 use crate::exit::Trouble;
-use bloomery_crds::v1alpha1::{Approval, ApprovalDecision};
+use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, Job};
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -61,6 +61,21 @@ impl Desk {
     pub async fn of_same_job(&self, one: &Approval) -> kube::Result<Vec<Approval>> {
         let is_of_job = |other: &Approval| (&other.spec.job, &other.spec.job_uid) == (&one.spec.job, &one.spec.job_uid);
         self.cluster.approvals(is_of_job).await
+    }
+
+    /// That the Job is there which an Approval is of: without it nothing comes of a decision. Who may not read Jobs is not
+    /// kept from deciding.
+    ///
+    /// # Errors
+    /// If it is gone, or cannot be asked for.
+    pub async fn finds_the_job_of(&self, approval: &Approval) -> Result<(), Trouble> {
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let name = &approval.spec.job;
+        match jobs.get_metadata_opt(name).await {
+            Ok(found) => which::of_a_job(approval, found.map(|job| job.uid().unwrap_or_default()).as_deref()),
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
+            Err(error) => Err(self.cluster.failed(&format!("reading the Job {name}"), &error)),
+        }
     }
 
     /// Why Approvals cannot be read.

@@ -119,6 +119,20 @@ pub(super) fn others(approved: &Approval, of_job: &[Approval], now: Timestamp) -
     (!asked.is_empty()).then(|| format!("The call waits for {} too.", asked.join(" and ")))
 }
 
+/// That an Approval is one of a Job that is there: `found` is the UID of the Job of that name.
+///
+/// # Errors
+/// If it is gone, with or without another of its name.
+pub(super) fn of_a_job(approval: &Approval, found: Option<&str>) -> Result<(), Trouble> {
+    let (name, job) = (approval.name_any(), &approval.spec.job);
+    let what = match found {
+        Some(uid) if uid == approval.spec.job_uid => return Ok(()),
+        Some(_) => format!("the Job {job} that it is of is gone, and the one of that name is another"),
+        None => format!("the Job {job} that it is of is gone"),
+    };
+    Err(late(format!("{name} cannot be decided: {what}. Nothing would come of a decision")))
+}
+
 /// That there is nothing of a name, with the name that is near. `known` are the names of Approvals and of their Jobs.
 pub(super) fn unknown(name: &str, namespace: &str, known: &BTreeSet<String>) -> Trouble {
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));

@@ -1,34 +1,16 @@
 //! Jobs that wait for people.
 
 use super::super::fixtures::api::POLICIES;
-use super::super::fixtures::{approval, counted, decided, guarded_by, held_call, status};
+use super::super::fixtures::open::{open, path, put};
+use super::super::fixtures::{counted, decided, guarded_by, held_call, status};
 use super::*;
 use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, WaitingFor};
-
-const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
-
-pub(super) fn path(approval: &Approval) -> String {
-    format!("{APPROVALS}/{}", approval.metadata.name.as_deref().unwrap())
-}
-
-/// An Approval that has not expired yet, by the clock.
-pub(super) fn open(approver: &str) -> Approval {
-    let mut approval = approval(approver);
-    let spec = &mut approval.spec;
-    spec.expires_at = Time(Timestamp::from_second(4_000_000_000).unwrap());
-    spec.arguments = "arguments".to_owned();
-    approval
-}
 
 fn expired(approver: &str) -> Approval {
     let mut approval = open(approver);
     approval.spec.expires_at = Time(Timestamp::from_second(1_000_000_000).unwrap());
     approval
-}
-
-pub(super) fn put(api: &FakeApi, approval: &Approval) {
-    api.put(&path(approval), serde_json::to_value(approval).unwrap());
 }
 
 /// A Job whose worker parked with a call that supervisor and finance have to approve; its pod is gone.

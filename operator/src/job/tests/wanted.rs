@@ -1,7 +1,8 @@
 //! What people want of a Job: that it is cancelled, that nothing of its namespace runs, that it goes after a time.
 
-use super::approvals::{open, path, put, waiting};
+use super::approvals::waiting;
 use super::*;
+use crate::job::fixtures::open::{open, path, put};
 use crate::job::fixtures::{decided, pod};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 
