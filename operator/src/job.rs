@@ -19,6 +19,7 @@ pub mod replies;
 pub mod start;
 pub mod status;
 mod tell;
+pub mod unbegun;
 pub mod validate;
 
 pub(crate) use tell::{tell_end, tell_rest};

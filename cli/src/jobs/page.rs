@@ -95,7 +95,11 @@ fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
         let is_twin = is(condition, ConditionType::Reconciling) || is(condition, ConditionType::Stalled);
         let is_as_usual =
             [Reason::Running, Reason::Finalizing].iter().any(|usual| condition.reason == <&str>::from(usual));
-        let is_told = is_twin || (is(condition, ConditionType::Ready) && (is_as_usual || status.is_terminal()));
+        // That it waits for nobody any more, but for what has come of it.
+        let is_past =
+            is(condition, ConditionType::AwaitingPeople) && condition.reason != <&str>::from(&Reason::NotBegun);
+        let is_told =
+            is_twin || is_past || (is(condition, ConditionType::Ready) && (is_as_usual || status.is_terminal()));
         condition.status != "True" && !is_told
     };
     status.conditions.iter().filter(is_news).collect()
@@ -104,7 +108,7 @@ fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
 /// What people can do, with the command that does it: under a name of its own, which no text of a model has.
 fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, undecided: &[String], way: &Way<'_>) {
     if let Some(call) = &waiting.call {
-        let approvers = call.approvers.join(" and ");
+        let approvers = rest::approvers(job).join(" and ");
         page.line(
             "Waits for",
             &format!("{} to let {} be called: {}", shown(&approvers), shown(&call.tool), shown(&call.reason)),
@@ -159,6 +163,7 @@ mod tests {
     use super::*;
     use crate::args::{ClusterArgs, Started};
     use crate::jobs::fixtures::{asks, ended, holds, job, now};
+    use bloomery_crds::names;
     use bloomery_crds::outcome::{Outcome, OutcomeCode};
     use rstest::rstest;
 
@@ -169,6 +174,29 @@ mod tests {
     #[test]
     fn a_held_call_has_the_commands_that_decide() {
         insta::assert_snapshot!(page(&holds()));
+    }
+
+    #[test]
+    fn who_has_decided_is_waited_for_no_more() {
+        let mut job = holds();
+        if let Some(waiting) = job.status.as_mut().and_then(|status| status.waiting_for.as_mut()) {
+            waiting.approvals = vec![names::approval("refund", "uid-1", "c-7", "finance")];
+        }
+        assert!(page(&job).contains("Waits for   finance to let process_refund be called"), "{}", page(&job));
+    }
+
+    #[test]
+    fn that_nobody_is_waited_for_is_said_where_a_call_came_to_nothing() {
+        let told = |reason: &str| {
+            let mut job = holds();
+            if let Some(status) = &mut job.status {
+                let mut past = status.conditions[0].clone();
+                (past.type_, past.reason) = ("AwaitingPeople".to_owned(), reason.to_owned());
+                status.conditions = vec![past];
+            }
+            page(&job).contains(&format!("Condition   {reason}"))
+        };
+        assert!(!told("Resumed") && !told("Ended") && told("NotBegun"));
     }
 
     #[test]

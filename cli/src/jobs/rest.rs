@@ -4,6 +4,7 @@ use super::way::Way;
 use crate::exit::Exit;
 use crate::plain::{lines, quoted};
 use bloomery_crds::conditions::{self, ConditionType, Reason};
+use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, AskedQuestion, Job, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -39,6 +40,17 @@ pub fn approvals(job: &Job) -> &[String] {
     }
     let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
     waiting.map(|waiting| waiting.approvals.as_slice()).unwrap_or_default()
+}
+
+/// Who has still to decide on its call; all who have to, as long as nobody says which.
+pub fn approvers(job: &Job) -> Vec<&str> {
+    let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
+    let Some(call) = waiting.and_then(|waiting| waiting.call.as_ref()) else { return Vec::new() };
+    let (name, uid) = (job.name_any(), job.uid().unwrap_or_default());
+    let open = approvals(job);
+    let decides = |approver: &&String| open.contains(&names::approval(&name, &uid, &call.id, approver));
+    let awaited: Vec<&str> = call.approvers.iter().filter(decides).map(String::as_str).collect();
+    if awaited.is_empty() { call.approvers.iter().map(String::as_str).collect() } else { awaited }
 }
 
 /// What has become of an Approval: what counts, where that is known, for a decision may have come too late.

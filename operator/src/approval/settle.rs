@@ -33,8 +33,8 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
     let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
     let now = Timestamp::now();
     match as_stored(&approval, wanted, &guard, now) {
-        // Nothing that is read of one Approval says that nobody need decide on it.
-        None | Some(Mark::Withdraw { .. }) => Ok(()),
+        // Nothing that is read of one Approval says what has become of its Job.
+        None | Some(Mark::Withdraw { .. } | Mark::Unbegun { .. }) => Ok(()),
         Some(Mark::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and the call is asked anew: {why}");
             context.events.tell(&approval, Telling::warning(Reason::Invalid, note)).await;
@@ -75,6 +75,21 @@ pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &s
             (approval, status)
         }
     };
+    context.statuses.replace(&approval, status).await.map(|_| ())
+}
+
+/// Says of an Approval that the call which it lets be made is not, for the Job has ended before.
+pub async fn unbegun(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
+    let Some(approval) = stored(context, namespace, name).await? else { return Ok(()) };
+    let standing = approval.status.as_ref().and_then(|status| status.counted.clone());
+    let lets = |counted: &CountedDecision| counted.verdict == ApprovalVerdict::Approve;
+    let (Some(counted), Some(decision)) = (standing.filter(lets), &approval.spec.decision) else { return Ok(()) };
+    if approval.metadata.uid.as_deref() != Some(uid) {
+        return Ok(());
+    }
+    let message = format!("{} let the call be made, and {why} before the call was begun: it is not made", decision.by);
+    let said = recorded(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
+    let status = ApprovalStatus { counted: Some(counted), ..said };
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 

@@ -8,7 +8,7 @@ mod expiry;
 
 use super::pods::{Life, Problem, WorkerPod};
 use super::replies::Answers;
-use crate::approval::standing::{Asked, Mark};
+use crate::approval::standing::{Asked, Awaited, Mark};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
@@ -69,8 +69,8 @@ pub enum Act {
     Observe(Option<Problem>),
     /// The pause after a lost attempt lasts on. Nothing is to be said.
     KeepPausing,
-    /// People are waited for; where it is so, why nobody is asked.
-    Await(Option<String>),
+    /// People are waited for.
+    Await(Awaits),
     /// These Approvals are to be settled, before anything else.
     Settle(Vec<Mark>),
     /// An attempt was lost: say so, and wait.
@@ -90,6 +90,17 @@ pub enum Act {
     RestAsTold(Box<TerminationMessage>),
     /// The Job is over.
     End(End),
+}
+
+/// Which people are waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Awaits {
+    /// Those that the status tells.
+    AsTold,
+    /// Those who have still to decide on the call.
+    Approvers(Vec<Awaited>),
+    /// Nobody is asked, and why.
+    Nobody(String),
 }
 
 /// An attempt that ended without an outcome.

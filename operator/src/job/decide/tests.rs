@@ -91,7 +91,8 @@ fn word(act: &Act) -> String {
         }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::KeepPausing => "keep pausing".into(),
-        Act::Await(unasked) => if unasked.is_some() { "unguarded" } else { "await" }.into(),
+        Act::Await(Awaits::Nobody(_)) => "unguarded".into(),
+        Act::Await(Awaits::AsTold | Awaits::Approvers(_)) => "await".into(),
         Act::Settle(marks) => format!("settle {}", marks.len()),
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
@@ -192,7 +193,7 @@ fn the_pause_before_something_is_told_again(
     status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since, ..Default::default() });
     let told = message(2, PodEnd::Parked(ParkReason::Reply), None);
     let decision = decide_at(now, &status, &[ended_pod(2, ended, Some(told))], false);
-    let expected = left.map_or_else(|| start(3), |_| Act::Await(None));
+    let expected = left.map_or_else(|| start(3), |_| Act::Await(Awaits::AsTold));
     assert_eq!((decision.act, left.and(decision.again)), (expected, left.map(SignedDuration::from_secs)));
 }
 
@@ -331,13 +332,27 @@ fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now:
     decide(&Facts { asked: Some(&asked), ..facts(now, &status, &pods) })
 }
 
+/// These have still to decide.
+fn awaits(approvers: &[&str]) -> Act {
+    let awaited = |approver: &&str| Awaited {
+        approver: (*approver).to_owned(),
+        approval: approval(approver).metadata.name.unwrap(),
+    };
+    Act::Await(Awaits::Approvers(approvers.iter().map(awaited).collect()))
+}
+
 #[test]
 fn a_job_waits_for_people_until_the_first_approval_expires_and_costs_nothing() {
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
     let waits = waits_with(&[], open(), stands(), 60);
-    assert_eq!((waits.act, waits.again), (Act::Await(None), Some(SignedDuration::from_secs(24 * 3600 - 60))));
+    assert_eq!(
+        (waits.act, waits.again),
+        (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(24 * 3600 - 60)))
+    );
+    let one = [Some(counted(approval("supervisor"), ApprovalVerdict::Approve)), Some(approval("finance"))];
+    assert_eq!(waits_with(&[], one, stands(), 60).act, awaits(&["finance"]));
     let missing = Guard::Missing("gone".into());
-    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::Await(Some("gone".into())));
+    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::Await(Awaits::Nobody("gone".into())));
 }
 
 #[test]
@@ -375,7 +390,10 @@ fn what_has_counted_stands_whatever_the_clock_does_then() {
     // Nobody is asked for longer than the Approval says, but for what the clock was set back by.
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
     let back = waits_with(&[], open(), stands(), -3600);
-    assert_eq!((back.act, back.again), (Act::Await(None), Some(SignedDuration::from_secs(25 * 3600))));
+    assert_eq!(
+        (back.act, back.again),
+        (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(25 * 3600)))
+    );
 }
 
 mod wanted;

@@ -54,7 +54,10 @@ async fn with_the_last_decision_the_next_attempt_starts_and_knows_them() {
         (&json!("Approve"), &json!("Approved"))
     );
     look(&api).await.unwrap();
-    assert_eq!(api.writes(), [""; 0], "the other one has still to decide");
+    assert_eq!(api.writes(), [format!("status {JOB}")], "the other one has still to decide");
+    assert_eq!(api.get(JOB)["status"]["waitingFor"]["approvals"], json!([finance.metadata.name]));
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
 
     put(&api, &decided(finance.clone(), ApprovalVerdict::Approve));
     look(&api).await.unwrap();
@@ -166,4 +169,39 @@ async fn an_approval_that_is_not_what_was_asked_goes() {
         look(&api).await.unwrap();
         assert_eq!(api.writes(), [format!("delete {}", path(&approval))]);
     }
+}
+
+#[tokio::test]
+async fn what_let_a_call_be_made_says_that_the_job_was_cancelled_before() {
+    let api = waiting();
+    let (approved, other) = (decided(open("supervisor"), ApprovalVerdict::Approve), open("finance"));
+    put(&api, &approved);
+    put(&api, &other);
+    look(&api).await.unwrap();
+    let said = |approval: &Approval| {
+        let status = api.get(&path(approval))["status"].clone();
+        (status["counted"].clone(), status["conditions"][0]["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let (counts, lets) = said(&approved);
+    assert_eq!(lets, "jane@acme.io lets the call be made");
+    // Of a call that was made before, nothing is taken back.
+    let mut earlier = counted(open("supervisor"), ApprovalVerdict::Approve);
+    earlier.metadata.name = Some("refund-0".to_owned());
+    earlier.spec.call_id = "c-6".to_owned();
+    put(&api, &earlier);
+
+    api.change(JOB, |job| job["spec"]["cancel"] = json!(true));
+    look(&api).await.unwrap();
+    api.writes();
+    look(&api).await.unwrap();
+    let mut writes = api.writes();
+    writes.sort();
+    let (approved_, other_) = (path(&approved), path(&other));
+    let mut expected = [format!("replace {other_}"), format!("status {approved_}"), format!("status {other_}")];
+    expected.sort();
+    assert_eq!(writes, expected);
+    let told = "jane@acme.io let the call be made, and the Job was cancelled before the call was begun: it is not made";
+    assert_eq!(said(&approved), (counts, told.to_owned()), "what counted stays");
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
 }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
+use crate::job::unbegun::is_told;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, ToolName, WaitingFor, WorkflowProgress};
+use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, JobResult, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
 
 fn apply(standing: &JobStatus, report: &Report) -> JobStatus {
@@ -120,6 +121,20 @@ fn a_worker_that_goes_on_after_a_decision_is_at_work_though_the_call_is_still_he
     assert_eq!((begun.phase, reason(&begun).as_str()), (Some(Phase::Running), "Running"));
     assert!(begun.waiting_for.is_some(), "an attempt after it has to be told, too");
     assert_eq!(apply(&begun, &report(2, 2, 10, Phase::Running)).waiting_for, None);
+}
+
+#[test]
+fn a_worker_that_ends_without_a_further_call_has_not_begun_the_one_that_was_held() {
+    let waiting = apply(&status(1, Phase::Running), &held(7));
+    let resumed = JobStatus { phase: Some(Phase::Starting), attempt: status(2, Phase::Starting).attempt, ..waiting };
+    let ended = |calls: u32| {
+        let mut end = report(2, 2, 9, Phase::Failed);
+        end.projection.usage.tool_calls = calls;
+        apply(&resumed, &end)
+    };
+    let HeldCall { id, tool, .. } = held_call();
+    assert!(is_told(&ended(7), &id, &tool), "the report that it parked with told of seven calls");
+    assert!(!is_told(&ended(8), &id, &tool), "it may be the eighth");
 }
 
 /// A report of a worker that parks because questions are open.
