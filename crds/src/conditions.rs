@@ -39,6 +39,8 @@ pub enum Reason {
     Invalid,
     /// An object of the name that is needed belongs to somebody else.
     NameTaken,
+    /// Somebody has made an object of ours anew, with other content that cannot be changed.
+    Replaced,
     /// The API server refused an object that is needed; the message says why.
     Refused,
     /// The memory claim is bound.
