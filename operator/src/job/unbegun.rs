@@ -4,7 +4,7 @@
 use super::decide::{End, is_parked};
 use super::pods::WorkerPod;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
-use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobStatus, Usage};
+use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobStatus, LogPosition, Usage};
 
 /// The call that a Job waited with and that it has ended without: no worker was at work since, or the last one told that it
 /// began no more calls than there were. Where neither is known, none.
@@ -12,7 +12,7 @@ pub fn at_end<'a>(standing: &'a JobStatus, pods: &[WorkerPod], end: &End) -> Opt
     let Some(message) = &end.read_from else {
         return held(standing).filter(|_| is_at_rest(standing, pods));
     };
-    let events = |log: Option<&bloomery_crds::v1alpha1::LogPosition>| log.map_or(0, |log| log.events);
+    let events = |log: Option<&LogPosition>| log.map_or(0, |log| log.events);
     let is_later = events(message.log.as_ref()) >= events(standing.log.as_ref());
     as_told(standing, message.usage.as_ref().filter(|_| is_later))
 }

@@ -14,8 +14,8 @@ fn ends(code: OutcomeCode, unbegun: Option<HeldCall>) -> Applied {
 
 /// Both approvers of the held call, or the second alone.
 fn awaited(of: &[&str]) -> Awaits {
-    let names = [("supervisor", "refund-a"), ("finance", "refund-b")];
-    let named = names.into_iter().filter(|(approver, _)| of.contains(approver));
+    let both = [("supervisor", "refund-a"), ("finance", "refund-b")];
+    let named = both.into_iter().filter(|(approver, _)| of.contains(approver));
     Awaits::Approvers(
         named.map(|(approver, approval)| Awaited { approver: approver.into(), approval: approval.into() }).collect(),
     )
