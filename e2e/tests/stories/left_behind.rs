@@ -40,8 +40,7 @@ async fn a_decision_for_a_call_that_a_cancelled_job_never_began_says_so() {
         let jane = tenant.person("jane@acme.io").await;
         let first = tenant.approval_for(&job, "supervisor").await;
         jane.decides(&first, "Approve", "").await.expect("she may");
-        let told = job.waits_for("AwaitingApproval", &["waits for default:"]).await;
-        assert!(!told.contains("supervisor"), "{told}");
+        job.waits_for("AwaitingApproval", &["waits for default:"]).await;
         job.cancel().await;
         let status = job.ended(OutcomeCode::Cancelled).await;
         let people = conditions::find(&status.conditions, ConditionType::AwaitingPeople);

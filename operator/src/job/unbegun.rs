@@ -1,7 +1,7 @@
 //! Whether the call that people were asked about was begun before its Job ended, as far as that can be known: whoever let
 //! it be made hears that it is not.
 
-use super::decide::{End, is_parked};
+use super::decide::End;
 use super::pods::WorkerPod;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
 use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobStatus, LogPosition, Usage};
@@ -27,11 +27,11 @@ fn held(status: &JobStatus) -> Option<&HeldCall> {
     status.waiting_for.as_ref()?.call.as_ref()
 }
 
-/// Whether the last worker parked, and there is no pod of another one since.
+/// Whether the last worker parked with the call, and there is no pod of another one since. One that is queued may have been
+/// at work since: what it told of its end may be lost.
 fn is_at_rest(status: &JobStatus, pods: &[WorkerPod]) -> bool {
     let is_last = |attempt: &Attempt| pods.iter().all(|pod| pod.attempt <= attempt.number);
-    let rests = |attempt: &&Attempt| status.awaits_people() || is_parked(status, attempt);
-    status.attempt.as_ref().filter(rests).is_some_and(is_last)
+    status.awaits_people() && status.attempt.as_ref().is_some_and(is_last)
 }
 
 /// What is said of it in the Job's status.
@@ -82,7 +82,7 @@ mod tests {
     #[case::rests(holds(Phase::AwaitingApproval), vec![], true)]
     #[case::with_its_pod(holds(Phase::AwaitingApproval), vec![ended_pod(1, 10, None)], true)]
     #[case::asks_besides(holds(Phase::AwaitingReply), vec![], true)]
-    #[case::parked(holds(Phase::Queued), vec![], true)]
+    #[case::queued(holds(Phase::Queued), vec![], false)]
     #[case::lost(lost(holds(Phase::Queued)), vec![], false)]
     #[case::started(holds(Phase::Starting), vec![], false)]
     #[case::at_work(holds(Phase::Running), vec![], false)]
