@@ -121,6 +121,8 @@ pub enum Reason {
     NotBegun,
     /// The Job is being cancelled.
     Cancelling,
+    /// The Skill was deleted: the Job ends once its pod has.
+    SkillDeleted,
     /// A person cancelled the Job.
     Cancelled,
     /// No pod runs while the namespace is suspended.

@@ -1,6 +1,6 @@
 //! What came of a decision: what a status is made of.
 
-use super::decide::{Awaits, End, Lost};
+use super::decide::{Awaits, End, GivenUp, Lost};
 use super::pods::Problem;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::report::TerminationMessage;
@@ -22,8 +22,8 @@ pub enum Applied {
     Started(Made, Option<Lost>),
     /// People are waited for.
     Awaiting(Awaits),
-    /// The Job is cancelled, and its pod still lives; what keeps the pod, if anything does.
-    Cancelling(Option<Problem>),
+    /// The Job is given up, and its pod still lives; what keeps the pod, if anything does.
+    GivingUp(GivenUp, Option<Problem>),
     /// The Job was deleted.
     Deleted,
     /// A call or a question waits for a person, and only the pod that ended says so.

@@ -41,7 +41,7 @@ pub async fn apply(
         }
         Act::RestAsTold(message) => (Applied::RestsAsTold(message), again),
         Act::Suspend(after) => (Applied::Waiting(suspended(&seen.namespace), after), again),
-        Act::Cancel(problem) => (Applied::Cancelling(problem), again),
+        Act::GiveUp(why, problem) => (Applied::GivingUp(why, problem), again),
         Act::Delete => {
             context.applier.delete_as_seen(&seen.job).await?;
             (Applied::Deleted, None)

@@ -1,9 +1,10 @@
 //! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
 
-use super::decide::Facts;
+use super::decide::{Facts, GivenUp};
 use super::interests::{Interest, Interests, Kind};
 use super::pods::WorkerPod;
 use super::replies;
+use super::status::is_without_skill;
 use super::unbegun::is_told;
 use crate::approval::standing::{Asked, Mark, unbegun, withdrawal};
 use crate::approval::{guard, names_of, settle};
@@ -51,16 +52,19 @@ pub struct Seen {
 
 impl Seen {
     /// What decisions are made of.
-    pub fn facts(&self, retention: SignedDuration, cancelled_since: Option<Timestamp>, now: Timestamp) -> Facts<'_> {
-        let skill_gone = self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
+    pub fn facts(
+        &self,
+        retention: SignedDuration,
+        given_up: Option<(GivenUp, Timestamp)>,
+        now: Timestamp,
+    ) -> Facts<'_> {
         Facts {
             job: (&self.name, &self.uid),
             status: &self.status,
             pods: &self.pods,
-            skill_gone,
             asked: self.asked.as_ref(),
             left_open: &self.left_open,
-            cancelled_since,
+            given_up,
             suspended: self.suspended,
             ttl: self.job.spec.ttl_seconds_after_finished,
             answers: replies::answers(&self.job.spec, &self.status),
@@ -68,6 +72,20 @@ impl Seen {
             continued: self.continued,
             retention,
             now,
+        }
+    }
+
+    /// Why the Job is to end whatever it does, where it is. One that has not begun waits for its Skill.
+    pub fn given_up(&self) -> Option<GivenUp> {
+        let is_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
+        if self.status.is_terminal() {
+            None
+        } else if self.job.spec.cancel == Some(true) {
+            Some(GivenUp::Cancelled)
+        } else if (self.status.skill_revision.is_some() && is_gone()) || is_without_skill(&self.status) {
+            Some(GivenUp::SkillDeleted)
+        } else {
+            None
         }
     }
 

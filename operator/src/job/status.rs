@@ -7,7 +7,7 @@ mod words;
 pub use words::{at_work, log_of, of_outcome, of_remarks, of_strays, quoted};
 
 use super::applied::{Applied, Made, Wait};
-use super::decide::{Awaits, End, Lost};
+use super::decide::{Awaits, End, GivenUp, Lost};
 use super::pods::Problem;
 use super::unbegun;
 use crate::approval::standing::Awaited;
@@ -31,7 +31,7 @@ pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus
     match applied {
         Applied::Nothing => settled(standing, stamp),
         Applied::Deleted => standing.clone(),
-        Applied::Cancelling(problem) => cancelling(standing, problem.as_ref(), stamp),
+        Applied::GivingUp(why, problem) => giving_up(standing, *why, problem.as_ref(), stamp),
         Applied::Observed(problem) => observed(standing, problem.as_ref(), stamp),
         Applied::Paused(lost) => paused(standing, lost, stamp),
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
@@ -130,13 +130,23 @@ fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> J
     }
 }
 
-/// The Job is cancelled, and its pod still lives.
-fn cancelling(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
+/// The Job is given up, and its pod still lives.
+fn giving_up(standing: &JobStatus, why: GivenUp, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
     let pod = standing.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
     let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
     let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
-    let message = format!("the Job is cancelled, and ends once {pod} has{kept}");
-    with_health(standing.clone(), Health::Reconciling(Reason::Cancelling, message), stamp)
+    let (reason, what) = match why {
+        GivenUp::Cancelled => (Reason::Cancelling, "the Job is cancelled, and ends"),
+        GivenUp::SkillDeleted => (Reason::SkillDeleted, "the Skill was deleted, and the Job ends"),
+    };
+    with_health(standing.clone(), Health::Reconciling(reason, format!("{what} once {pod} has{kept}")), stamp)
+}
+
+/// Whether a Job that has not ended is told to end because its Skill was deleted. That stands, also where the Skill is made
+/// again meanwhile: its worker may have heard it.
+pub fn is_without_skill(status: &JobStatus) -> bool {
+    let told = conditions::find(&status.conditions, ConditionType::Reconciling);
+    told.is_some_and(|told| told.reason == Reason::SkillDeleted.to_string())
 }
 
 fn is_of_a_pod(reason: Reason) -> bool {
@@ -215,7 +225,11 @@ fn ended(standing: &JobStatus, end: &End, unbegun: Option<&HeldCall>, stamp: &St
     let mut more: Vec<Observation> = told(&status).chain(unbegun.map(unbegun::told)).collect();
     if let Some(message) = end.read_from.as_deref() {
         carry(&mut status, message);
-        more.push(report_lost(&status, "the outcome was read from its termination message, the answer is in"));
+        let what = match message.outcome {
+            Some(_) => "the outcome was read from its termination message, the answer is in",
+            None => "how far it had come was read from its termination message, the conversation is in",
+        };
+        more.push(report_lost(&status, what));
     }
     finish(status, end.outcome.clone(), more, stamp)
 }

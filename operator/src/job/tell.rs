@@ -33,7 +33,7 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
         | Applied::Observed(_)
         | Applied::Paused(_)
         | Applied::Awaiting(Awaits::AsTold | Awaits::Approvers(_))
-        | Applied::Cancelling(_)
+        | Applied::GivingUp(..)
         | Applied::Deleted
         | Applied::Waiting(..) => return,
     };

@@ -146,14 +146,14 @@ fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     WaitingFor { approvals, ..waiting }
 }
 
-/// What is said of the Job and stands whatever its worker says: that it is being cancelled, until it has ended; and that
+/// What is said of the Job and stands whatever its worker says: that it is being given up, until it has ended; and that
 /// its node is lost, as long as nothing has happened there.
 fn of_standing(standing: &JobStatus, report: &Report) -> Option<Health> {
     let told = conditions::find(&standing.conditions, ConditionType::Reconciling)?;
     let reason: Reason = told.reason.parse().ok()?;
     let nothing_happened = standing.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
-    let stands =
-        reason == Reason::Cancelling || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
+    let stands = matches!(reason, Reason::Cancelling | Reason::SkillDeleted)
+        || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
     stands.then(|| Health::Reconciling(reason, told.message.clone()))
 }
 

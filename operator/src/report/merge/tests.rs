@@ -1,9 +1,11 @@
 use super::*;
+use crate::job::decide::GivenUp;
 use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
 use crate::job::unbegun::is_told;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, JobResult, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
+use rstest::rstest;
 
 fn apply(standing: &JobStatus, report: &Report) -> JobStatus {
     match merge(standing, report, &stamp(9)) {
@@ -326,18 +328,20 @@ proptest! {
     }
 }
 
-#[test]
-fn a_report_does_not_say_that_a_job_is_not_being_cancelled_any_more() {
+#[rstest]
+#[case::cancelled(GivenUp::Cancelled, "Cancelling")]
+#[case::without_its_skill(GivenUp::SkillDeleted, "SkillDeleted")]
+fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: GivenUp, #[case] reason: &str) {
     let standing = crate::job::status::next(
         &status(1, Phase::Running),
-        &crate::job::applied::Applied::Cancelling(None),
+        &crate::job::applied::Applied::GivingUp(why, None),
         &stamp(20),
     );
     let told = |status: &JobStatus| {
         let told = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
         (told.reason.clone(), told.message.clone())
     };
-    assert_eq!(told(&standing).0, "Cancelling");
+    assert_eq!(told(&standing).0, reason);
     for phase in [Phase::Running, Phase::Finalizing] {
         let merged = merge(&standing, &report(1, 1, 9, phase), &stamp(25));
         let (Merged::Now(merged) | Merged::Later(merged)) = merged else { panic!("{merged:?}") };
