@@ -123,10 +123,13 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
     let by = approval.spec.decision.as_ref().map_or("nobody", |decision| decision.by.as_str());
     let is_late = approval.spec.decision.as_ref().is_some_and(|decision| decision.verdict != verdict);
     let (reason, message) = match verdict {
-        ApprovalVerdict::Approve => (Reason::Approved, format!("{by} lets the call be made")),
+        ApprovalVerdict::Approve => {
+            (Reason::Approved, format!("{by} agrees that the call be made; it is, where all agree who are asked"))
+        }
         ApprovalVerdict::Deny => (Reason::Denied, format!("{by} does not let the call be made")),
         ApprovalVerdict::Expired if is_late => {
-            (Reason::Expired, format!("{by} decided too late: it counts as denied, and the call is not made"))
+            let seen = format!("the decision of {by} was seen only after it had expired");
+            (Reason::Expired, format!("{seen}: it counts as denied, and the call is not made"))
         }
         ApprovalVerdict::Expired => {
             let why =
@@ -209,6 +212,14 @@ mod tests {
         let wanted = wanted_of("refund", UID, &call, &name).unwrap();
         let mark = as_stored(&edited, &wanted, &stands(), at(1));
         assert!(matches!(mark, Some(Mark::Void { .. })), "{mark:?}");
+    }
+
+    /// The operator may have been away: nobody says when a decision was made that can be trusted.
+    #[test]
+    fn a_decision_that_is_seen_late_is_not_said_to_have_been_made_late() {
+        let status = counted(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));
+        let said = "the decision of jane@acme.io was seen only after it had expired: it counts as denied, and the call is not made";
+        assert_eq!(status.conditions[0].message, said);
     }
 
     #[test]

@@ -183,7 +183,7 @@ async fn what_let_a_call_be_made_says_that_the_job_was_cancelled_before() {
         (status["counted"].clone(), status["conditions"][0]["message"].as_str().unwrap_or_default().to_owned())
     };
     let (counts, lets) = said(&approved);
-    assert_eq!(lets, "jane@acme.io lets the call be made");
+    assert_eq!(lets, "jane@acme.io agrees that the call be made; it is, where all agree who are asked");
     // Of a call that was made before, nothing is taken back.
     let mut earlier = counted(open("supervisor"), ApprovalVerdict::Approve);
     earlier.metadata.name = Some("refund-0".to_owned());
