@@ -4,6 +4,7 @@ use super::rights;
 use super::which::{self, Named};
 use crate::cluster::{Cluster, Right};
 use crate::exit::Trouble;
+use crate::jobs;
 use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, Job};
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
@@ -35,7 +36,10 @@ impl Desk {
     pub async fn named(&self, name: &str) -> Result<Named, Trouble> {
         match self.look_up(name).await {
             Ok(Ok(named)) => Ok(named),
-            Ok(Err(known)) => Err(which::unknown(name, &self.cluster.namespace, &known)),
+            Ok(Err(known)) => match self.unasked(name).await {
+                Some(why) => Err(which::unasked(name, &why)),
+                None => Err(which::unknown(name, &self.cluster.namespace, &known)),
+            },
             Err(error) => Err(self.unreadable(&error).await?),
         }
     }
@@ -52,6 +56,13 @@ impl Desk {
         });
         let of_job = of_job.await?;
         Ok(if of_job.is_empty() { Err(known) } else { Ok(Named::OfJob(name.to_owned(), of_job)) })
+    }
+
+    /// Why nobody is asked about the call of a Job, where that is so. Who may not read Jobs does not hear of it.
+    async fn unasked(&self, job: &str) -> Option<String> {
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let job = jobs.get_opt(job).await.ok().flatten()?;
+        jobs::unasked(&job).map(str::to_owned)
     }
 
     /// The Approvals of the Job that one of them belongs to.

@@ -61,7 +61,8 @@ pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
         }
         if has_expired {
             let at = counted.map_or(expires, |counted| counted.at.0);
-            let why = told(approval).unwrap_or_else(|| format!("the decision of {} came too late", decision.by));
+            let why = told(approval)
+                .unwrap_or_else(|| format!("the decision of {} was seen only after it had expired", decision.by));
             return Some(format!("expired at {at}: {why}"));
         }
         let (word, reason) = (past(decision.verdict), decision.reason.as_deref().unwrap_or_default());
@@ -140,6 +141,11 @@ pub(super) fn unknown(name: &str, namespace: &str, known: &BTreeSet<String>) -> 
     Trouble::usage(format!(
         "the namespace {namespace} has no Approval {name}, and no Job of that name asks for one.{near}"
     ))
+}
+
+/// That nobody is asked about the call of a Job.
+pub(super) fn unasked(job: &str, why: &str) -> Trouble {
+    Trouble::failed(format!("nobody is asked to decide on the call of the Job {job}: {why}"))
 }
 
 /// That an Approval is not as it was when it was shown.

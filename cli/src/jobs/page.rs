@@ -1,6 +1,6 @@
 //! A Job of a cluster on a page: what was asked, what each gate decided, what it waits for and how to answer.
 
-use super::rest;
+use super::rest::{self, Deciding};
 use super::way::Way;
 use crate::page::{Page, phase};
 use crate::plain::shown;
@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
-/// The page of a Job, with those of its Approvals on which people have still to decide.
-pub(super) fn of(job: &Job, undecided: &[String], way: &Way<'_>, now: Timestamp) -> String {
+/// The page of a Job, with how it stands with the decision on its call.
+pub(super) fn of(job: &Job, deciding: &Deciding, way: &Way<'_>, now: Timestamp) -> String {
     let mut page = Page::default();
     let none = JobStatus::default();
     let status = job.status.as_ref().unwrap_or(&none);
@@ -38,7 +38,7 @@ pub(super) fn of(job: &Job, undecided: &[String], way: &Way<'_>, now: Timestamp)
     stages(&mut page, status);
     page.workflows(&status.workflows);
     if let Some(waiting) = &status.waiting_for {
-        waits_for(&mut page, job, waiting, undecided, way);
+        waits_for(&mut page, job, waiting, deciding, way);
     }
     replies(&mut page, job, status);
     if let Some(usage) = &status.usage {
@@ -106,7 +106,7 @@ fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
 }
 
 /// What people can do, with the command that does it: under a name of its own, which no text of a model has.
-fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, undecided: &[String], way: &Way<'_>) {
+fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Deciding, way: &Way<'_>) {
     if let Some(call) = &waiting.call {
         let approvers = rest::approvers(job).join(" and ");
         page.line(
@@ -114,10 +114,10 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, undecided: &[Stri
             &format!("{} to let {} be called: {}", shown(&approvers), shown(&call.tool), shown(&call.reason)),
         );
     }
-    if undecided.is_empty() && !waiting.approvals.is_empty() {
-        page.line("", "It is decided, and the Job has not heard it yet");
+    if let Some(note) = deciding.note() {
+        page.line("", &note);
     }
-    for approval in undecided {
+    for approval in deciding.open() {
         page.line("Approve", &way.to(&format!("approve {approval}")));
         page.line("Deny", &way.to(&format!("deny {approval}")));
     }
@@ -168,7 +168,12 @@ mod tests {
     use rstest::rstest;
 
     fn page(job: &Job) -> String {
-        of(job, rest::approvals(job), &Way::new(Started::Plugin, &ClusterArgs::default()), now())
+        let deciding = match (rest::unasked(job), rest::approvals(job)) {
+            (Some(why), _) => Deciding::Unasked(why.to_owned()),
+            (None, []) => Deciding::Nothing,
+            (None, open) => Deciding::Open(open.to_vec()),
+        };
+        of(job, &deciding, &Way::new(Started::Plugin, &ClusterArgs::default()), now())
     }
 
     #[test]
@@ -197,6 +202,22 @@ mod tests {
             page(&job).contains(&format!("Condition   {reason}"))
         };
         assert!(!told("Resumed") && !told("Ended") && told("NotBegun"));
+    }
+
+    #[test]
+    fn that_nobody_can_decide_is_said_and_why() {
+        let mut job = holds();
+        if let Some(status) = &mut job.status {
+            for condition in &mut status.conditions {
+                condition.reason = "ApprovalPolicyMissing".to_owned();
+                condition.message = "the binding is not as it was shipped".to_owned();
+            }
+        }
+        let told = page(&job);
+        assert!(told.contains("Nobody is asked to decide: the binding is not as it was shipped"), "{told}");
+        assert!(!told.contains("It is decided") && !told.contains("Approve "), "{told}");
+        let told = of(&holds(), &Deciding::Expired, &Way::new(Started::Plugin, &ClusterArgs::default()), now());
+        assert!(told.contains("The time to decide is over") && !told.contains("Approve "), "{told}");
     }
 
     #[test]

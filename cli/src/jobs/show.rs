@@ -22,7 +22,7 @@ pub(super) async fn get(args: &GetArgs, way: &Way<'_>) -> Result<Exit, Trouble> 
     of_skill(&job, args.skill.as_deref())?;
     match args.output {
         Some(form) => output::print(&object(&job, form)?).map(|()| Exit::Good),
-        None => shown(&page::of(&job, &desk.undecided(&job).await, way, Timestamp::now())),
+        None => shown(&page::of(&job, &desk.deciding(&job).await, way, Timestamp::now())),
     }
 }
 

@@ -22,6 +22,8 @@ struct State {
     approvals: BTreeMap<String, Value>,
     /// The UIDs of Jobs, by name.
     jobs: BTreeMap<String, String>,
+    /// Whole Jobs, by name.
+    whole: BTreeMap<String, Value>,
     version: u64,
     /// Users, and what they may: `verb resource`, or `verb resource/name`.
     rights: Vec<(String, String)>,
@@ -47,6 +49,12 @@ impl Api {
         let of = |field: &str| approval["spec"][field].as_str().unwrap().to_owned();
         state.jobs.entry(of("job")).or_insert_with(|| of("jobUid"));
         state.approvals.insert(name, approval);
+    }
+
+    /// Stores a Job as it is read.
+    pub fn put_job(&self, job: Value) {
+        let name = job["metadata"]["name"].as_str().unwrap().to_owned();
+        self.state().whole.insert(name, job);
     }
 
     /// Deletes a Job and leaves its Approvals; makes another one of that name, where there is to be one.
@@ -159,6 +167,9 @@ impl State {
     fn job(&self, user: &str, name: &str) -> Answer {
         if !self.may(user, "get", "skilljobs", name) {
             return refusal(StatusCode::FORBIDDEN, "Forbidden", "jobs may not be read");
+        }
+        if let Some(job) = self.whole.get(name) {
+            return (StatusCode::OK, Json(job.clone()));
         }
         match self.jobs.get(name) {
             Some(uid) => (StatusCode::OK, Json(json!({"metadata": {"name": name, "uid": uid}}))),

@@ -105,6 +105,27 @@ async fn a_job_is_denied_by_its_name_and_programs_can_read_it(#[case] form: &str
     assert_eq!(office.decision(), by(JANE, "Deny"));
 }
 
+#[tokio::test]
+async fn a_job_whose_approvals_nobody_has_made_says_why() {
+    let office = Office::open().await;
+    let condition = json!({
+        "type": "Ready", "status": "False", "reason": "ApprovalPolicyMissing", "message": "the binding is away",
+        "lastTransitionTime": "2027-01-15T08:20:00Z",
+    });
+    office.api.put_job(json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+        "metadata": {"name": "payout", "namespace": "acme", "uid": "uid-9"},
+        "spec": {"skill": "cs-tier-1", "goal": "Refund"},
+        "status": {"phase": "AwaitingApproval", "conditions": [condition]},
+    }));
+    let blind = office.runs_as(JANE, &["approve", "payout", "--yes"]).await;
+    assert!(blind.err.contains("no Job of that name asks for one"), "who may not read Jobs: {}", blind.err);
+    office.api.lets(JANE, &["get skilljobs"]);
+    let ran = office.runs_as(JANE, &["approve", "payout", "--yes"]).await;
+    let told = "nobody is asked to decide on the call of the Job payout: the binding is away";
+    assert!(ran.exit == 1 && ran.err.contains(told), "{} {}", ran.exit, ran.err);
+}
+
 #[rstest]
 #[case::gone(None, "the Job refund that it is of is gone.")]
 #[case::another_of_the_name(Some("uid-2"), "the one of that name is another")]
