@@ -41,6 +41,7 @@ pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Trouble> {
 async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Trouble> {
     let desk = Desk::new(Cluster::find(&args.cluster).await?);
     let approval = which::open(desk.named(&args.name).await?, Timestamp::now())?;
+    desk.finds_the_job_of(&approval).await?;
     let by = desk.cluster.user().await?;
     anstream::eprint!("{}", coloured(&page::of(&approval, &by, Timestamp::now())));
     if !args.yes && !terminal::confirmed(page::question(verdict)).await? {

@@ -1,5 +1,7 @@
 //! Which of some choices a typed line means.
 
+use crate::plain::line;
+
 /// The choice that a line has the words of, or else its number, from 1. None where it is something else, which the engine
 /// may take all the same.
 pub fn meant<'a>(choices: &'a [String], line: &str) -> Option<&'a str> {
@@ -9,9 +11,22 @@ pub fn meant<'a>(choices: &'a [String], line: &str) -> Option<&'a str> {
     in_words.or_else(by_number).map(String::as_str)
 }
 
+/// What to type instead of a number that none of the choices has; none where a line is anything else.
+pub fn beside(choices: &[String], line: &str) -> Option<String> {
+    let line = line.trim();
+    let is_number = !line.is_empty() && line.chars().all(|c| c.is_ascii_digit());
+    let is_beside = !choices.is_empty() && is_number && meant(choices, line).is_none();
+    is_beside.then(|| format!("There is no {line}: type a number from 1 to {}, or words.", choices.len()))
+}
+
+/// Choices on one line, whatever is in them.
+pub fn listed(choices: &[String]) -> String {
+    choices.iter().map(|choice| line(choice)).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::meant;
+    use super::{beside, listed, meant};
     use rstest::rstest;
 
     #[rstest]
@@ -25,5 +40,24 @@ mod tests {
     fn a_line_means_a_choice_by_its_words_or_its_number(#[case] line: &str, #[case] expected: Option<&str>) {
         let choices = ["happened", "did not happen", "1"].map(str::to_owned);
         assert_eq!(meant(&choices, line), expected);
+    }
+
+    #[rstest]
+    #[case::above("7", true)]
+    #[case::below(" 0", true)]
+    #[case::longer_than_any_number("99999999999999999999999", true)]
+    #[case::there("2", false)]
+    #[case::words("7 EUR", false)]
+    #[case::nothing("", false)]
+    fn a_number_that_is_on_no_menu_is_told(#[case] line: &str, #[case] expected: bool) {
+        let choices = ["yes", "no"].map(str::to_owned);
+        assert_eq!(beside(&choices, line).is_some(), expected);
+        assert_eq!(beside(&[], line), None);
+    }
+
+    #[test]
+    fn a_choice_begins_no_line_of_its_own() {
+        let choices = ["a\nb", "c\u{1b}[2J\r"].map(str::to_owned);
+        assert_eq!(listed(&choices), "a b, c [2J ");
     }
 }

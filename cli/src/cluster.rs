@@ -124,6 +124,11 @@ impl Cluster {
     /// # Errors
     /// If the API server does not say.
     pub async fn missing(&self, rights: Vec<Right>) -> Result<Vec<Right>, Trouble> {
+        self.missing_in(Some(&self.namespace), rights).await
+    }
+
+    /// The same in a namespace, or in all of them at once.
+    async fn missing_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Trouble> {
         let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
         let mut missing = Vec::new();
         for right in rights {
@@ -137,7 +142,7 @@ impl Cluster {
                 subresource,
                 verb: Some(right.verb.to_owned()),
                 name: right.name.clone(),
-                namespace: Some(self.namespace.clone()),
+                namespace: namespace.map(str::to_owned),
                 ..ResourceAttributes::default()
             };
             let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
@@ -200,24 +205,39 @@ impl Cluster {
     /// Why the API server did not do what it was asked in the namespace: where it refuses, with those of the rights that are
     /// missing.
     pub async fn refused(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Trouble {
+        self.refused_in(Some(&self.namespace), doing, error, rights).await
+    }
+
+    /// The same of what it was asked in all namespaces at once.
+    pub async fn refused_everywhere(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Trouble {
+        self.refused_in(None, doing, error, rights).await
+    }
+
+    async fn refused_in(
+        &self,
+        namespace: Option<&str>,
+        doing: &str,
+        error: &kube::Error,
+        rights: Vec<Right>,
+    ) -> Trouble {
         let told = self.failed(doing, error);
         let kube::Error::Api(status) = error else { return told };
         if status.code != 403 {
             return told;
         }
         // What cannot be known is not told: the API server has said no already.
-        let missing = self.missing(rights).await.unwrap_or_default();
+        let missing = self.missing_in(namespace, rights).await.unwrap_or_default();
         if missing.is_empty() {
             return told;
         }
         let what: Vec<String> = missing.iter().map(Right::words).collect();
         let rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", right.rule())).collect();
-        let (what, namespace) = (what.join(", and "), &self.namespace);
-        Trouble::failed(format!(
-            "{}\nMissing in the namespace {namespace} is {what}. A role gives it with:{}",
-            told.message,
-            rules.concat()
-        ))
+        let (place, role) = match namespace {
+            Some(namespace) => (format!("in the namespace {namespace}"), "A role"),
+            None => ("in all namespaces".to_owned(), "A ClusterRole with a ClusterRoleBinding"),
+        };
+        let what = what.join(", and ");
+        Trouble::failed(format!("{}\nMissing {place} is {what}. {role} gives it with:{}", told.message, rules.concat()))
     }
 }
 

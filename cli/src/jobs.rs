@@ -18,6 +18,7 @@ mod wait;
 mod watch;
 mod way;
 
+pub use rest::unasked;
 pub use way::Way;
 
 use crate::args::{CancelArgs, EventsArgs, GetArgs, ReplyArgs, TreeArgs, WaitArgs};

@@ -20,7 +20,7 @@ pub enum ConditionType {
     McpAvailable,
     /// Whether all of the Skill holds as it is written, for a Job; present where it does not.
     SkillAsWritten,
-    /// Whether a Job rests until a person has decided or answered, and people are asked. Present only while true.
+    /// Whether a Job rests until a person has decided or answered, and people are asked. Present once it has.
     AwaitingPeople,
     /// Whether every reply has found its question, for a Job; present where one has not.
     RepliesTaken,
@@ -39,6 +39,8 @@ pub enum Reason {
     Invalid,
     /// An object of the name that is needed belongs to somebody else.
     NameTaken,
+    /// Somebody has made an object of ours anew, with other content that cannot be changed.
+    Replaced,
     /// The API server refused an object that is needed; the message says why.
     Refused,
     /// The memory claim is bound.
@@ -113,10 +115,14 @@ pub enum Reason {
     AwaitingReply,
     /// A reply answers no open question.
     UnknownQuestion,
-    /// The Job ended before a reply was heard.
+    /// The Job ended before a reply was heard, or a call was begun that people let be made.
     JobEnded,
+    /// The Job has ended, and the call that people were asked about was not begun.
+    NotBegun,
     /// The Job is being cancelled.
     Cancelling,
+    /// The Skill was deleted: the Job ends once its pod has.
+    SkillDeleted,
     /// A person cancelled the Job.
     Cancelled,
     /// No pod runs while the namespace is suspended.
@@ -133,6 +139,10 @@ pub enum Reason {
     Denied,
     /// Nobody decided in time.
     Expired,
+    /// The Job goes on, and waits for nobody.
+    Resumed,
+    /// The Job has ended, and waits for nobody.
+    Ended,
     /// What the Job binds does not fit what the Skill declares; the message names every fault.
     ResourcesInvalid,
     /// Something that the Job binds does not exist yet.

@@ -180,6 +180,9 @@ pub struct Directives {
     /// Whether the Job is to end as cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel: bool,
+    /// Whether the Job is to end because its Skill was deleted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skill_deleted: bool,
     /// Whether the worker is to park: the namespace is suspended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub park: bool,

@@ -67,6 +67,8 @@ pub enum Applied<K> {
     Leaving,
     /// Somebody else has an object of that name. It is left as it is.
     NameTaken,
+    /// Somebody has made it anew with other content, which nobody can change any more. It is left as it is.
+    Replaced,
     /// The API server refused it, for this reason.
     Refused(String),
 }
@@ -85,7 +87,7 @@ impl Known {
         Some(Self { metadata: object.meta().clone(), whole, metadata_only: false })
     }
 
-    /// The cached metadata of an object whose content cannot change.
+    /// The cached metadata of an object whose content cannot change: the rest is asked for once.
     pub fn metadata<K>(object: &PartialObjectMeta<K>) -> Option<Self>
     where
         PartialObjectMeta<K>: Serialize,
@@ -110,6 +112,7 @@ impl Applier {
     /// A conflict where somebody else wrote at the same time; anything else that may pass by itself.
     pub async fn apply<K: Object>(&self, wanted: &K, known: Option<Known>) -> Result<Applied<K>, Error> {
         let target = Target::of(wanted)?;
+        let known = known.filter(|known| !known.metadata_only || self.memory.knows(known.metadata.uid.as_deref()));
         let known = match known {
             Some(known) => Some(known),
             None => self.ask::<K>(&target).await?,
@@ -130,7 +133,14 @@ impl Applier {
             return Ok(Applied::Settling);
         }
         if known.stands(&body) || self.memory.is_answer(&uid, &body, &known.whole) {
+            if known.is_frozen() {
+                // It was asked for, which it need not be again.
+                self.memory.remember(&known.metadata, &body, known.whole);
+            }
             return Ok(Applied::Stands);
+        }
+        if known.is_frozen() && !known.has_data_of(&body) {
+            return Ok(Applied::Replaced);
         }
         // Fails where the object was made anew in between, rather than taking over what is there now.
         demand(&mut body, "uid", &uid);
@@ -268,6 +278,16 @@ impl Known {
         let of = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
         let before = of(&self.whole);
         before.is_some() && before == of(wanted)
+    }
+
+    /// Whether its content is known, and nobody can change it any more.
+    fn is_frozen(&self) -> bool {
+        self.whole.get("immutable") == Some(&Value::Bool(true))
+    }
+
+    fn has_data_of(&self, wanted: &Value) -> bool {
+        let of = |object: &Value| object.get("data").cloned().unwrap_or_default();
+        subset::holds(&of(wanted), &of(&self.whole))
     }
 
     fn stands(&self, wanted: &Value) -> bool {

@@ -2,11 +2,12 @@
 //!
 //! They are made of what a worker reports ([`build`]), by the replica that takes the report ([`ask`]). What follows of
 //! those that stand is decided over values ([`standing`]); the Job controller carries it out ([`settle`]), as long as
-//! what checks decisions is installed as it was shipped ([`guard`]).
+//! what checks decisions is installed as it was shipped ([`guard`]). Those that a Job has left behind expire ([`orphans`]).
 
 pub mod ask;
 pub mod build;
 pub mod guard;
+pub mod orphans;
 pub mod settle;
 pub mod standing;
 

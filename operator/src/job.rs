@@ -6,7 +6,6 @@
 pub mod applied;
 pub mod apply;
 pub mod build;
-pub mod cancels;
 mod census;
 pub mod decide;
 pub mod fetch;
@@ -16,9 +15,11 @@ pub mod interests;
 pub mod pace;
 pub mod pods;
 pub mod replies;
+pub mod since;
 pub mod start;
 pub mod status;
 mod tell;
+pub mod unbegun;
 pub mod validate;
 
 pub(crate) use tell::{tell_end, tell_rest};
@@ -31,7 +32,7 @@ use applied::Applied;
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Model, Skill};
-use cancels::Cancels;
+use decide::GivenUp;
 use fetch::Seen;
 use futures::stream::BoxStream;
 use interests::{Interest, Interests, Kind};
@@ -42,6 +43,7 @@ use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use pace::Pace;
+use since::Since;
 use status::Stamp;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,7 +61,7 @@ const CA_PATIENCE: Duration = Duration::from_secs(10);
 struct Memory {
     interests: Interests,
     pace: Pace,
-    cancels: Cancels,
+    given_up: Since,
 }
 
 /// Runs the Job controller until the shutdown.
@@ -91,9 +93,9 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     let Some(seen) = fetch::seen(&context, &memory.interests, job, now).await? else {
         return Ok(Action::await_change());
     };
-    let cancelled_since = cancelled_since(&memory.cancels, &seen, now);
+    let given_up = given_up(&memory.given_up, &seen, now);
     // pure
-    let decision = decide::decide(&seen.facts(retention, cancelled_since, now));
+    let decision = decide::decide(&seen.facts(retention, given_up, now));
     // API server: validates, builds, creates, deletes
     let (applied, again) = apply::apply(&context, &memory.interests, &seen, decision).await?;
     // pure
@@ -107,13 +109,12 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     Ok(again.and_then(|again| Duration::try_from(again).ok()).map_or_else(Action::await_change, Action::requeue))
 }
 
-/// Since when it is known that the Job is cancelled, where it is and has not ended.
-fn cancelled_since(cancels: &Cancels, seen: &Seen, now: Timestamp) -> Option<Timestamp> {
+/// Why the Job is to end whatever it does, and since when that is known, where it is so.
+fn given_up(known: &Since, seen: &Seen, now: Timestamp) -> Option<(GivenUp, Timestamp)> {
     if seen.status.is_terminal() {
-        cancels.forget(&seen.uid);
+        known.forget(&seen.uid);
     }
-    let is_cancelled = seen.job.spec.cancel == Some(true) && !seen.status.is_terminal();
-    is_cancelled.then(|| cancels.since(&seen.uid, now))
+    seen.given_up().map(|why| (why, known.of(&seen.uid, now)))
 }
 
 /// Writes the status where it changed. A wait that only got other words is told with the next interval.

@@ -21,10 +21,14 @@ use kube::core::ResourceExt;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// How many Skills are worked on at the same time.
 const CONCURRENCY: u16 = 8;
+
+/// How soon a Skill is looked at again that something is in the way of: what is not labelled as ours goes untold.
+const OBSTRUCTED: Duration = Duration::from_mins(1);
 
 /// Reconciles Skills until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
@@ -55,7 +59,11 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     tell::tell(&skill, &before, &status, &context.events).await;
     let Ok(applied) = applied else { return Ok(Action::await_change()) };
     prune::prune(&skill, &applied, &fetched, &context.applier).await?;
-    applied.refusal().map_or_else(|| Ok(Action::await_change()), Err)
+    match applied.refusal() {
+        Some(refusal) => Err(refusal),
+        None if applied.is_obstructed() => Ok(Action::requeue(OBSTRUCTED)),
+        None => Ok(Action::await_change()),
+    }
 }
 
 /// Everything after which a Skill has to be looked at.

@@ -9,7 +9,7 @@ use crate::leader::{self, Leadership};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::status::Statuses;
-use crate::{job, model, report, skill};
+use crate::{approval, job, model, report, skill};
 use futures::stream::StreamExt;
 use kube::{Client, Config};
 use std::sync::Arc;
@@ -157,6 +157,7 @@ async fn lead(context: Arc<Context>, stopping: CancellationToken) -> Result<(), 
         controllers.spawn(skill::run(context.clone(), stopping.clone()));
         controllers.spawn(model::run(context.clone(), stopping.clone()));
         controllers.spawn(job::run(context.clone(), stopping.clone()));
+        controllers.spawn(approval::orphans::run(context.clone(), stopping.clone()));
         tokio::select! {
             ended = drain(&mut controllers) => return ended,
             () = context.leadership.lost() => {}

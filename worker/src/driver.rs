@@ -94,7 +94,7 @@ pub struct Patience {
     pub tool: Duration,
     /// For a call with effect that is under way when the pod is asked to end.
     pub grace: Duration,
-    /// The same, when the Job is cancelled: a person waits for that.
+    /// The same, when the Job is cancelled or its Skill deleted: a person waits for that.
     pub cancel_grace: Duration,
 }
 
@@ -114,7 +114,7 @@ impl Patience {
     fn grace_of(&self, why: Why) -> Duration {
         match why {
             Why::Drain | Why::Suspended | Why::Superseded => self.grace,
-            Why::Cancelled => self.cancel_grace,
+            Why::Cancelled | Why::SkillDeleted => self.cancel_grace,
         }
     }
 }
@@ -259,11 +259,11 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         Ok(())
     }
 
-    /// Writes down that the Job was cancelled, where it was: from then on the engine only ends it.
+    /// Writes down that the Job is to end, where it is: from then on the engine only ends it.
     fn obey(&mut self) -> Result<(), log::Error> {
-        let is_cancelled = self.world.stop.asked().is_some_and(|asked| asked.why == Why::Cancelled);
-        if is_cancelled && !self.is_over() {
-            let entries = self.journal.append_all(vec![Event::DirectiveReceived { directive: Directive::Cancel }])?;
+        let said = self.world.stop.asked().and_then(|asked| asked.why.ends());
+        if let Some(directive) = said.filter(|_| !self.is_over()) {
+            let entries = self.journal.append_all(vec![Event::DirectiveReceived { directive }])?;
             self.journal.sync()?;
             self.apply(&entries);
         }
@@ -281,13 +281,13 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
                 self.apply(&told);
                 self.park(ParkReason::Suspension).map(Some)
             }
-            Why::Cancelled => Ok(None),
+            Why::Cancelled | Why::SkillDeleted => Ok(None),
         }
     }
 
     /// Whether nothing more is to be done but to tell the end.
     fn is_over(&self) -> bool {
-        self.conversation.outcome().is_some() || self.conversation.is_cancelled()
+        self.conversation.outcome().is_some() || self.conversation.to_end().is_some()
     }
 
     /// Ends the pod with its log written.

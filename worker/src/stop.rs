@@ -1,5 +1,6 @@
 //! Asking a run to stop, from outside of it.
 
+use bloomery_engine::event::Directive;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -12,10 +13,23 @@ pub enum Why {
     Drain,
     /// The operator says that the namespace is suspended.
     Suspended,
+    /// The operator says that the Skill was deleted: the Job is not to be continued.
+    SkillDeleted,
     /// The operator says that a person has cancelled the Job: it is not to be continued.
     Cancelled,
     /// The operator says that another attempt runs.
     Superseded,
+}
+
+impl Why {
+    /// What the operator said, where that ends the Job.
+    pub fn ends(self) -> Option<Directive> {
+        match self {
+            Self::Cancelled => Some(Directive::Cancel),
+            Self::SkillDeleted => Some(Directive::SkillDeleted),
+            Self::Drain | Self::Suspended | Self::Superseded => None,
+        }
+    }
 }
 
 /// A request to stop, and when it came.
@@ -150,7 +164,10 @@ mod tests {
             (Why::Drain, Why::Drain),
             (Why::Suspended, Why::Suspended),
             (Why::Drain, Why::Suspended),
+            (Why::SkillDeleted, Why::SkillDeleted),
+            (Why::Suspended, Why::SkillDeleted),
             (Why::Cancelled, Why::Cancelled),
+            (Why::SkillDeleted, Why::Cancelled),
             (Why::Suspended, Why::Cancelled),
             (Why::Superseded, Why::Superseded),
             (Why::Cancelled, Why::Superseded),

@@ -4,7 +4,8 @@ use super::rights;
 use super::which::{self, Named};
 use crate::cluster::{Cluster, Right};
 use crate::exit::Trouble;
-use bloomery_crds::v1alpha1::{Approval, ApprovalDecision};
+use crate::jobs;
+use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, Job};
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -35,7 +36,10 @@ impl Desk {
     pub async fn named(&self, name: &str) -> Result<Named, Trouble> {
         match self.look_up(name).await {
             Ok(Ok(named)) => Ok(named),
-            Ok(Err(known)) => Err(which::unknown(name, &self.cluster.namespace, &known)),
+            Ok(Err(known)) => match self.unasked(name).await {
+                Some(why) => Err(which::unasked(name, &why)),
+                None => Err(which::unknown(name, &self.cluster.namespace, &known)),
+            },
             Err(error) => Err(self.unreadable(&error).await?),
         }
     }
@@ -54,6 +58,13 @@ impl Desk {
         Ok(if of_job.is_empty() { Err(known) } else { Ok(Named::OfJob(name.to_owned(), of_job)) })
     }
 
+    /// Why nobody is asked about the call of a Job, where that is so. Who may not read Jobs does not hear of it.
+    async fn unasked(&self, job: &str) -> Option<String> {
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let job = jobs.get_opt(job).await.ok().flatten()?;
+        jobs::unasked(&job).map(str::to_owned)
+    }
+
     /// The Approvals of the Job that one of them belongs to.
     ///
     /// # Errors
@@ -61,6 +72,21 @@ impl Desk {
     pub async fn of_same_job(&self, one: &Approval) -> kube::Result<Vec<Approval>> {
         let is_of_job = |other: &Approval| (&other.spec.job, &other.spec.job_uid) == (&one.spec.job, &one.spec.job_uid);
         self.cluster.approvals(is_of_job).await
+    }
+
+    /// That the Job is there which an Approval is of: without it nothing comes of a decision. Who may not read Jobs is not
+    /// kept from deciding.
+    ///
+    /// # Errors
+    /// If it is gone, or cannot be asked for.
+    pub async fn finds_the_job_of(&self, approval: &Approval) -> Result<(), Trouble> {
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let name = &approval.spec.job;
+        match jobs.get_metadata_opt(name).await {
+            Ok(found) => which::of_a_job(approval, found.map(|job| job.uid().unwrap_or_default()).as_deref()),
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
+            Err(error) => Err(self.cluster.failed(&format!("reading the Job {name}"), &error)),
+        }
     }
 
     /// Why Approvals cannot be read.

@@ -61,7 +61,8 @@ pub(super) fn closed(approval: &Approval, now: Timestamp) -> Option<String> {
         }
         if has_expired {
             let at = counted.map_or(expires, |counted| counted.at.0);
-            let why = told(approval).unwrap_or_else(|| format!("the decision of {} came too late", decision.by));
+            let why = told(approval)
+                .unwrap_or_else(|| format!("the decision of {} was seen only after it had expired", decision.by));
             return Some(format!("expired at {at}: {why}"));
         }
         let (word, reason) = (past(decision.verdict), decision.reason.as_deref().unwrap_or_default());
@@ -119,6 +120,20 @@ pub(super) fn others(approved: &Approval, of_job: &[Approval], now: Timestamp) -
     (!asked.is_empty()).then(|| format!("The call waits for {} too.", asked.join(" and ")))
 }
 
+/// That an Approval is one of a Job that is there: `found` is the UID of the Job of that name.
+///
+/// # Errors
+/// If it is gone, with or without another of its name.
+pub(super) fn of_a_job(approval: &Approval, found: Option<&str>) -> Result<(), Trouble> {
+    let (name, job) = (approval.name_any(), &approval.spec.job);
+    let what = match found {
+        Some(uid) if uid == approval.spec.job_uid => return Ok(()),
+        Some(_) => format!("the Job {job} that it is of is gone, and the one of that name is another"),
+        None => format!("the Job {job} that it is of is gone"),
+    };
+    Err(late(format!("{name} cannot be decided: {what}. Nothing would come of a decision")))
+}
+
 /// That there is nothing of a name, with the name that is near. `known` are the names of Approvals and of their Jobs.
 pub(super) fn unknown(name: &str, namespace: &str, known: &BTreeSet<String>) -> Trouble {
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
@@ -126,6 +141,11 @@ pub(super) fn unknown(name: &str, namespace: &str, known: &BTreeSet<String>) -> 
     Trouble::usage(format!(
         "the namespace {namespace} has no Approval {name}, and no Job of that name asks for one.{near}"
     ))
+}
+
+/// That nobody is asked about the call of a Job.
+pub(super) fn unasked(job: &str, why: &str) -> Trouble {
+    Trouble::failed(format!("nobody is asked to decide on the call of the Job {job}: {why}"))
 }
 
 /// That an Approval is not as it was when it was shown.

@@ -185,7 +185,7 @@ fn values(command: &str, arg: &Arg) -> Candidates {
         ("question", _) => Candidates::Names(Kind::Questions),
         ("skill", "get") => Candidates::Names(Kind::Skills),
         ("goal", "wait") => {
-            Candidates::Words(plain(["ended", "waiting", "Succeeded", "Failed", "Escalated", "Cancelled"]))
+            Candidates::Words(plain(["ended", "waiting", "Succeeded", "Failed", "Refused", "Escalated", "Cancelled"]))
         }
         _ => fixed(arg),
     }

@@ -1,11 +1,12 @@
 //! The shell: reads Jobs and writes what people say to them, through the API server.
 
-use super::rest;
+use super::rest::{self, Deciding};
 use super::way::Way;
 use crate::cluster::{Cluster, Right, every};
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, Job};
+use jiff::Timestamp;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
@@ -52,19 +53,24 @@ impl Desk {
         let jobs = if of_all { all() } else { self.jobs.clone() };
         match every(&jobs, ListParams::default(), |_| true).await {
             Ok(jobs) => Ok(jobs.into_iter().map(shown).collect()),
+            Err(error) if of_all && is_refusal(&error) => {
+                let doing = "reading the Jobs of all namespaces (-n NAMESPACE lists those of one)";
+                Err(self.cluster.refused_everywhere(doing, &error, vec![Right::on_jobs("list")]).await)
+            }
             Err(error) => Err(self.unreadable(&error, "list").await),
         }
     }
 
-    /// Whether the call that a Job waits with is decided: it goes on in a moment. Who may not read Approvals takes it for
-    /// open.
-    pub async fn is_decided(&self, job: &Job) -> bool {
-        !rest::approvals(job).is_empty() && self.undecided(job).await.is_empty()
-    }
-
-    /// Those Approvals of the call that a Job waits with on which people have still to decide: none where one has denied it.
-    /// Who may not read Approvals takes them for open.
-    pub async fn undecided(&self, job: &Job) -> Vec<String> {
+    /// How it stands with the decision on the call that a Job waits with: it is decided where one has denied it. Who may not
+    /// read Approvals takes them for open.
+    pub async fn deciding(&self, job: &Job) -> Deciding {
+        if let Some(why) = rest::unasked(job) {
+            return Deciding::Unasked(why.to_owned());
+        }
+        if rest::approvals(job).is_empty() {
+            return Deciding::Nothing;
+        }
+        let (now, mut expired) = (Timestamp::now(), false);
         let api: Api<Approval> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let mut open = Vec::new();
         for name in rest::approvals(job) {
@@ -72,11 +78,17 @@ impl Desk {
             let own = approval.filter(|approval| Some(&approval.spec.job_uid) == job.uid().as_ref());
             match own.as_ref().and_then(rest::verdict) {
                 Some(ApprovalVerdict::Approve) => {}
-                Some(ApprovalVerdict::Deny | ApprovalVerdict::Expired) => return Vec::new(),
+                Some(ApprovalVerdict::Deny | ApprovalVerdict::Expired) => return Deciding::Decided,
+                None if own.is_some_and(|approval| now >= approval.spec.expires_at.0) => expired = true,
                 None => open.push(name.clone()),
             }
         }
-        open
+        match (expired, open.is_empty()) {
+            // It counts as denied, whatever the others decide.
+            (true, _) => Deciding::Expired,
+            (false, true) => Deciding::Decided,
+            (false, false) => Deciding::Open(open),
+        }
     }
 
     async fn unknown(&self, name: &str) -> Result<Trouble, Trouble> {
@@ -87,7 +99,7 @@ impl Desk {
                 nearest::did_you_mean(name, known.iter().map(String::as_str))
             }
             // Who may not list them hears all the same that there is no such Job.
-            Err(kube::Error::Api(status)) if status.code == 403 => String::new(),
+            Err(error) if is_refusal(&error) => String::new(),
             Err(error) => return Err(self.unreadable(&error, "list").await),
         };
         Ok(Trouble::usage(format!("the namespace {} has no Job {name}.{near}", self.cluster.namespace)))
@@ -123,12 +135,14 @@ impl Desk {
     pub async fn unchanged(&self, name: &str, doing: &str, error: &kube::Error) -> Trouble {
         match error {
             kube::Error::Api(status) if status.code == 404 => gone(name),
-            kube::Error::Api(status) if status.code == 403 => {
-                self.cluster.refused(doing, error, vec![Right::on_jobs("patch")]).await
-            }
+            error if is_refusal(error) => self.cluster.refused(doing, error, vec![Right::on_jobs("patch")]).await,
             _ => self.cluster.failed(doing, error),
         }
     }
+}
+
+fn is_refusal(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
 /// That a Job was deleted while somebody was at it.

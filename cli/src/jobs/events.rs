@@ -90,8 +90,8 @@ async fn follow(desk: &Desk, job: &Job, way: &Way<'_>) -> Result<Exit, Trouble> 
             Next::Rest(rested) => rested,
         };
         plain::say(&format!("The Job {}: {}", job.name_any(), rest::line(&rested)));
-        for command in rest::commands(&rested, way) {
-            plain::say(&format!("Answer with: {command}"));
+        for hint in rest::hints(&rested, &desk.deciding(&rested).await, way) {
+            plain::say(&hint);
         }
         return Ok(Exit::Good);
     }

@@ -1,6 +1,6 @@
 //! A Job of a cluster on a page: what was asked, what each gate decided, what it waits for and how to answer.
 
-use super::rest;
+use super::rest::{self, Deciding};
 use super::way::Way;
 use crate::page::{Page, phase};
 use crate::plain::shown;
@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
-/// The page of a Job, with those of its Approvals on which people have still to decide.
-pub(super) fn of(job: &Job, undecided: &[String], way: &Way<'_>, now: Timestamp) -> String {
+/// The page of a Job, with how it stands with the decision on its call.
+pub(super) fn of(job: &Job, deciding: &Deciding, way: &Way<'_>, now: Timestamp) -> String {
     let mut page = Page::default();
     let none = JobStatus::default();
     let status = job.status.as_ref().unwrap_or(&none);
@@ -38,7 +38,7 @@ pub(super) fn of(job: &Job, undecided: &[String], way: &Way<'_>, now: Timestamp)
     stages(&mut page, status);
     page.workflows(&status.workflows);
     if let Some(waiting) = &status.waiting_for {
-        waits_for(&mut page, job, waiting, undecided, way);
+        waits_for(&mut page, job, waiting, deciding, way);
     }
     replies(&mut page, job, status);
     if let Some(usage) = &status.usage {
@@ -95,25 +95,29 @@ fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
         let is_twin = is(condition, ConditionType::Reconciling) || is(condition, ConditionType::Stalled);
         let is_as_usual =
             [Reason::Running, Reason::Finalizing].iter().any(|usual| condition.reason == <&str>::from(usual));
-        let is_told = is_twin || (is(condition, ConditionType::Ready) && (is_as_usual || status.is_terminal()));
+        // That it waits for nobody any more, but for what has come of it.
+        let is_past =
+            is(condition, ConditionType::AwaitingPeople) && condition.reason != <&str>::from(&Reason::NotBegun);
+        let is_told =
+            is_twin || is_past || (is(condition, ConditionType::Ready) && (is_as_usual || status.is_terminal()));
         condition.status != "True" && !is_told
     };
     status.conditions.iter().filter(is_news).collect()
 }
 
 /// What people can do, with the command that does it: under a name of its own, which no text of a model has.
-fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, undecided: &[String], way: &Way<'_>) {
+fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Deciding, way: &Way<'_>) {
     if let Some(call) = &waiting.call {
-        let approvers = call.approvers.join(" and ");
+        let approvers = rest::approvers(job).join(" and ");
         page.line(
             "Waits for",
             &format!("{} to let {} be called: {}", shown(&approvers), shown(&call.tool), shown(&call.reason)),
         );
     }
-    if undecided.is_empty() && !waiting.approvals.is_empty() {
-        page.line("", "It is decided, and the Job has not heard it yet");
+    if let Some(note) = deciding.note() {
+        page.line("", &note);
     }
-    for approval in undecided {
+    for approval in deciding.open() {
         page.line("Approve", &way.to(&format!("approve {approval}")));
         page.line("Deny", &way.to(&format!("deny {approval}")));
     }
@@ -159,16 +163,61 @@ mod tests {
     use super::*;
     use crate::args::{ClusterArgs, Started};
     use crate::jobs::fixtures::{asks, ended, holds, job, now};
+    use bloomery_crds::names;
     use bloomery_crds::outcome::{Outcome, OutcomeCode};
     use rstest::rstest;
 
     fn page(job: &Job) -> String {
-        of(job, rest::approvals(job), &Way::new(Started::Plugin, &ClusterArgs::default()), now())
+        let deciding = match (rest::unasked(job), rest::approvals(job)) {
+            (Some(why), _) => Deciding::Unasked(why.to_owned()),
+            (None, []) => Deciding::Nothing,
+            (None, open) => Deciding::Open(open.to_vec()),
+        };
+        of(job, &deciding, &Way::new(Started::Plugin, &ClusterArgs::default()), now())
     }
 
     #[test]
     fn a_held_call_has_the_commands_that_decide() {
         insta::assert_snapshot!(page(&holds()));
+    }
+
+    #[test]
+    fn who_has_decided_is_waited_for_no_more() {
+        let mut job = holds();
+        if let Some(waiting) = job.status.as_mut().and_then(|status| status.waiting_for.as_mut()) {
+            waiting.approvals = vec![names::approval("refund", "uid-1", "c-7", "finance")];
+        }
+        assert!(page(&job).contains("Waits for   finance to let process_refund be called"), "{}", page(&job));
+    }
+
+    #[test]
+    fn that_nobody_is_waited_for_is_said_where_a_call_came_to_nothing() {
+        let told = |reason: &str| {
+            let mut job = holds();
+            if let Some(status) = &mut job.status {
+                let mut past = status.conditions[0].clone();
+                (past.type_, past.reason) = ("AwaitingPeople".to_owned(), reason.to_owned());
+                status.conditions = vec![past];
+            }
+            page(&job).contains(&format!("Condition   {reason}"))
+        };
+        assert!(!told("Resumed") && !told("Ended") && told("NotBegun"));
+    }
+
+    #[test]
+    fn that_nobody_can_decide_is_said_and_why() {
+        let mut job = holds();
+        if let Some(status) = &mut job.status {
+            for condition in &mut status.conditions {
+                condition.reason = "ApprovalPolicyMissing".to_owned();
+                condition.message = "the binding is not as it was shipped".to_owned();
+            }
+        }
+        let told = page(&job);
+        assert!(told.contains("Nobody is asked to decide: the binding is not as it was shipped"), "{told}");
+        assert!(!told.contains("It is decided") && !told.contains("Approve "), "{told}");
+        let told = of(&holds(), &Deciding::Expired, &Way::new(Started::Plugin, &ClusterArgs::default()), now());
+        assert!(told.contains("The time to decide is over") && !told.contains("Approve "), "{told}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::way::Way;
 use crate::args::ReplyArgs;
 use crate::exit::{Exit, Trouble};
 use crate::page::{Page, coloured};
-use crate::{output, plain, terminal};
+use crate::{choice, output, plain, terminal};
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply};
 use kube::ResourceExt;
 use serde_json::json;
@@ -77,9 +77,13 @@ async fn asked(question: Option<AskedQuestion>) -> Result<String, Trouble> {
         }
         None => "Your message: ",
     };
-    let read = move |line: &str| match say::text(question.as_ref(), line) {
-        Ok(_) => Ok(line.to_owned()),
-        Err(trouble) => Err(trouble.message),
+    let read = move |line: &str| {
+        let choices = question.as_ref().map(|question| question.choices.as_slice()).unwrap_or_default();
+        match (choice::beside(choices, line), say::text(question.as_ref(), line)) {
+            (Some(instead), _) => Err(instead),
+            (None, Ok(_)) => Ok(line.to_owned()),
+            (None, Err(trouble)) => Err(trouble.message),
+        }
     };
     let typed = terminal::asked(read, prompt.to_owned()).await?;
     typed.ok_or_else(|| Trouble::failed("nothing was said"))
@@ -94,10 +98,16 @@ fn page(questions: &[AskedQuestion]) -> String {
 }
 
 fn stdin() -> Result<String, Trouble> {
-    let mut text = String::new();
-    let read = io::stdin().lock().take(MAX_STDIN).read_to_string(&mut text);
-    read.map_err(|error| Trouble::usage(format!("stdin cannot be read: {error}")))?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(MAX_STDIN + 1).read_to_end(&mut bytes);
+    let read = read.map_err(|error| Trouble::usage(format!("stdin cannot be read: {error}")))?;
+    if u64::try_from(read).is_ok_and(|read| read > MAX_STDIN) {
+        let most = Reply::MAX_TEXT;
+        return Err(Trouble::usage(format!(
+            "the text has more than {MAX_STDIN} bytes, and may have {most}: say it shorter"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| Trouble::usage(format!("stdin is no text: {error}")))
 }
 
 /// What is to be known before a question is answered twice.

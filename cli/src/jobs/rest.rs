@@ -4,6 +4,7 @@ use super::way::Way;
 use crate::exit::Exit;
 use crate::plain::{lines, quoted};
 use bloomery_crds::conditions::{self, ConditionType, Reason};
+use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, AskedQuestion, Job, JobStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -32,13 +33,62 @@ pub fn questions(job: &Job) -> &[AskedQuestion] {
     waiting.map(|waiting| waiting.questions.as_slice()).unwrap_or_default()
 }
 
-/// Its Approvals that are to be decided. None as long as nobody is asked, because nothing checks decisions.
-pub fn approvals(job: &Job) -> &[String] {
-    if has_reason(job, Reason::ApprovalPolicyMissing) {
-        return &[];
+/// How it stands with the decision on the call that a Job waits with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deciding {
+    /// It waits with none.
+    Nothing,
+    /// Nobody is asked, and why.
+    Unasked(String),
+    /// On these Approvals people have still to decide.
+    Open(Vec<String>),
+    /// Everybody has who had to, or one has denied it: the Job goes on in a moment.
+    Decided,
+    /// The time to decide is over on one of them: the Job goes on in a moment.
+    Expired,
+}
+
+impl Deciding {
+    /// The Approvals that can be decided.
+    pub fn open(&self) -> &[String] {
+        match self {
+            Self::Open(open) => open,
+            Self::Nothing | Self::Unasked(_) | Self::Decided | Self::Expired => &[],
+        }
     }
+
+    /// What is to be known where nobody can decide.
+    pub fn note(&self) -> Option<String> {
+        match self {
+            Self::Nothing | Self::Open(_) => None,
+            Self::Unasked(why) => Some(format!("Nobody is asked to decide: {}", lines(why))),
+            Self::Decided => Some("It is decided, and the Job has not heard it yet".to_owned()),
+            Self::Expired => Some("The time to decide is over, and the Job has not heard it yet".to_owned()),
+        }
+    }
+}
+
+/// Why nobody is asked to decide on its call, where that is so.
+pub fn unasked(job: &Job) -> Option<&str> {
+    let is_so = has_reason(job, Reason::ApprovalPolicyMissing) || has_reason(job, Reason::NobodyAsked);
+    ready(job).filter(|_| is_so && !has_ended(job)).map(|ready| ready.message.as_str())
+}
+
+/// The Approvals of its call that its status names: nobody need have made them.
+pub fn approvals(job: &Job) -> &[String] {
     let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
     waiting.map(|waiting| waiting.approvals.as_slice()).unwrap_or_default()
+}
+
+/// Who has still to decide on its call; all who have to, as long as nobody says which.
+pub fn approvers(job: &Job) -> Vec<&str> {
+    let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
+    let Some(call) = waiting.and_then(|waiting| waiting.call.as_ref()) else { return Vec::new() };
+    let (name, uid) = (job.name_any(), job.uid().unwrap_or_default());
+    let open = approvals(job);
+    let decides = |approver: &&String| open.contains(&names::approval(&name, &uid, &call.id, approver));
+    let awaited: Vec<&str> = call.approvers.iter().filter(decides).map(String::as_str).collect();
+    if awaited.is_empty() { call.approvers.iter().map(String::as_str).collect() } else { awaited }
 }
 
 /// What has become of an Approval: what counts, where that is known, for a decision may have come too late.
@@ -47,11 +97,12 @@ pub fn verdict(approval: &Approval) -> Option<ApprovalVerdict> {
     counted.or_else(|| approval.spec.decision.as_ref().map(|decision| decision.verdict))
 }
 
-/// The commands that answer what it waits for, one a line.
-pub fn commands(job: &Job, way: &Way<'_>) -> Vec<String> {
-    let approvals = approvals(job).iter().map(|name| way.to(&format!("approve {}", quoted(name))));
+/// What people can do about what it waits for, or why they cannot, one a line.
+pub fn hints(job: &Job, deciding: &Deciding, way: &Way<'_>) -> Vec<String> {
+    let approvals = deciding.open().iter().map(|name| way.to(&format!("approve {}", quoted(name))));
     let questions = questions(job).iter().map(|question| answer(job, question, way));
-    approvals.chain(questions).collect()
+    let commands = approvals.chain(questions).map(|command| format!("Answer with: {command}"));
+    deciding.note().into_iter().chain(commands).collect()
 }
 
 /// The command that answers a question.

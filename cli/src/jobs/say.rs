@@ -134,7 +134,7 @@ pub(super) fn text(question: Option<&AskedQuestion>, typed: &str) -> Result<(Str
         )));
     }
     let note = (meant.is_none() && !choices.is_empty())
-        .then(|| format!("That is none of the choices ({}): it is sent in your words.", choices.join(", ")));
+        .then(|| format!("That is none of the choices ({}): it is sent in your words.", choice::listed(choices)));
     Ok((text.to_owned(), note))
 }
 
@@ -143,7 +143,7 @@ pub(super) fn list(questions: &[AskedQuestion]) -> String {
     let one = |question: &AskedQuestion| {
         let choices = match question.choices.as_slice() {
             [] => String::new(),
-            choices => format!(" ({})", choices.join(", ")),
+            choices => format!(" ({})", choice::listed(choices)),
         };
         format!("\n  {}  {}{choices}", question.id, plain::line(&question.text))
     };

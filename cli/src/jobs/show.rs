@@ -22,7 +22,7 @@ pub(super) async fn get(args: &GetArgs, way: &Way<'_>) -> Result<Exit, Trouble> 
     of_skill(&job, args.skill.as_deref())?;
     match args.output {
         Some(form) => output::print(&object(&job, form)?).map(|()| Exit::Good),
-        None => shown(&page::of(&job, &desk.undecided(&job).await, way, Timestamp::now())),
+        None => shown(&page::of(&job, &desk.deciding(&job).await, way, Timestamp::now())),
     }
 }
 
@@ -140,8 +140,7 @@ fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
 
 /// What a Job waits for, in a few words.
 fn waits_for(job: &Job) -> String {
-    let call = job.status.as_ref().and_then(|status| status.waiting_for.as_ref()?.call.as_ref());
-    let approvers = call.map(|call| plain::line(&call.approvers.join(",")));
+    let approvers = Some(plain::line(&rest::approvers(job).join(","))).filter(|approvers| !approvers.is_empty());
     let questions = rest::questions(job).iter().map(|question| plain::line(&question.id));
     approvers.into_iter().chain(questions).collect::<Vec<_>>().join(",")
 }

@@ -1,6 +1,7 @@
 //! `bloomery wait`: watches a Job until it rests.
 
 use super::desk::{Desk, gone};
+use super::rest::Deciding;
 use super::way::Way;
 use super::{rest, show, watch};
 use crate::args::{Goal, WaitArgs};
@@ -22,8 +23,8 @@ pub(super) async fn run(args: &WaitArgs, way: &Way<'_>) -> Result<Exit, Trouble>
         None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, rest::line(&job)))?,
     }
     if rest::waits(&job) {
-        for command in rest::commands(&job, way) {
-            plain::say(&format!("Answer with: {command}"));
+        for hint in rest::hints(&job, &desk.deciding(&job).await, way) {
+            plain::say(&hint);
         }
     }
     Ok(exit(&job, args.goal))
@@ -59,7 +60,7 @@ pub(super) async fn until(
                 Some(_) | None => Some(Err(gone(&name))),
             });
             match seen.await {
-                Ok(Ok(job)) if goal.is_none() && rest::waits(&job) && desk.is_decided(&job).await => {
+                Ok(Ok(job)) if goal.is_none() && rest::waits(&job) && goes_on(&desk.deciding(&job).await) => {
                     answered = Some(job);
                 }
                 seen => break seen,
@@ -79,6 +80,14 @@ pub(super) async fn until(
             let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
             Err(desk.cluster.refused(&format!("watching the Job {name}"), &error, rights).await)
         }
+    }
+}
+
+/// Whether a Job that waits for a decision goes on in a moment.
+fn goes_on(deciding: &Deciding) -> bool {
+    match deciding {
+        Deciding::Decided | Deciding::Expired => true,
+        Deciding::Nothing | Deciding::Unasked(_) | Deciding::Open(_) => false,
     }
 }
 

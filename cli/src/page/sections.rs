@@ -1,6 +1,7 @@
 //! What pages say of a Job, wherever it runs.
 
 use super::Page;
+use crate::plain::line;
 use crate::run::ending::field;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict, WorkflowProgress};
@@ -28,7 +29,7 @@ impl Page {
     pub fn question(&mut self, name: &str, text: &str, choices: &[String]) {
         self.line(name, text);
         for (choice, number) in choices.iter().zip(1..) {
-            self.line("", &format!("  {number}  {choice}"));
+            self.line("", &format!("  {number}  {}", line(choice)));
         }
     }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
+const JOBS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/";
 
 /// The API server. Clones are the same one.
 #[derive(Clone, Default)]
@@ -19,6 +20,10 @@ pub struct Api(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     approvals: BTreeMap<String, Value>,
+    /// The UIDs of Jobs, by name.
+    jobs: BTreeMap<String, String>,
+    /// Whole Jobs, by name.
+    whole: BTreeMap<String, Value>,
     version: u64,
     /// Users, and what they may: `verb resource`, or `verb resource/name`.
     rights: Vec<(String, String)>,
@@ -35,13 +40,28 @@ impl Api {
         office::serve(axum::Router::new().fallback(answer).with_state(self.clone())).await
     }
 
-    /// Stores an Approval.
+    /// Stores an Approval, and the Job that it is of, where there is none of that name.
     pub fn put(&self, mut approval: Value) {
         let mut state = self.state();
         state.version += 1;
         approval["metadata"]["resourceVersion"] = json!(state.version.to_string());
         let name = approval["metadata"]["name"].as_str().unwrap().to_owned();
+        let of = |field: &str| approval["spec"][field].as_str().unwrap().to_owned();
+        state.jobs.entry(of("job")).or_insert_with(|| of("jobUid"));
         state.approvals.insert(name, approval);
+    }
+
+    /// Stores a Job as it is read.
+    pub fn put_job(&self, job: Value) {
+        let name = job["metadata"]["name"].as_str().unwrap().to_owned();
+        self.state().whole.insert(name, job);
+    }
+
+    /// Deletes a Job and leaves its Approvals; makes another one of that name, where there is to be one.
+    pub fn orphans(&self, job: &str, another: Option<&str>) {
+        let mut state = self.state();
+        state.jobs.remove(job);
+        state.jobs.extend(another.map(|uid| (job.to_owned(), uid.to_owned())));
     }
 
     /// The stored one.
@@ -107,6 +127,7 @@ async fn answer(Shared(api): Shared<Api>, method: Method, uri: Uri, headers: Hea
             let allowed = state.may(&user, &text("verb"), &text("resource"), &text("name"));
             (StatusCode::CREATED, Json(json!({"metadata": {}, "spec": body["spec"], "status": {"allowed": allowed}})))
         }
+        (&Method::GET, None) if uri.path().starts_with(JOBS) => state.job(&user, &uri.path()[JOBS.len()..]),
         (&Method::GET, None) if !uri.path().ends_with("/approvals") => {
             refusal(StatusCode::NOT_FOUND, "NotFound", "there is nothing in other namespaces")
         }
@@ -141,6 +162,19 @@ impl State {
         );
         let allowed = self.may(user, verb, "approvals", name);
         (!allowed).then(|| refusal(StatusCode::FORBIDDEN, "Forbidden", &message))
+    }
+
+    fn job(&self, user: &str, name: &str) -> Answer {
+        if !self.may(user, "get", "skilljobs", name) {
+            return refusal(StatusCode::FORBIDDEN, "Forbidden", "jobs may not be read");
+        }
+        if let Some(job) = self.whole.get(name) {
+            return (StatusCode::OK, Json(job.clone()));
+        }
+        match self.jobs.get(name) {
+            Some(uid) => (StatusCode::OK, Json(json!({"metadata": {"name": name, "uid": uid}}))),
+            None => refusal(StatusCode::NOT_FOUND, "NotFound", "not found"),
+        }
     }
 
     fn list(&self, user: &str, query: &str, accept: &str) -> Answer {

@@ -106,6 +106,46 @@ async fn a_job_is_denied_by_its_name_and_programs_can_read_it(#[case] form: &str
 }
 
 #[tokio::test]
+async fn a_job_whose_approvals_nobody_has_made_says_why() {
+    let office = Office::open().await;
+    let condition = json!({
+        "type": "Ready", "status": "False", "reason": "ApprovalPolicyMissing", "message": "the binding is away",
+        "lastTransitionTime": "2027-01-15T08:20:00Z",
+    });
+    office.api.put_job(json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+        "metadata": {"name": "payout", "namespace": "acme", "uid": "uid-9"},
+        "spec": {"skill": "cs-tier-1", "goal": "Refund"},
+        "status": {"phase": "AwaitingApproval", "conditions": [condition]},
+    }));
+    let blind = office.runs_as(JANE, &["approve", "payout", "--yes"]).await;
+    assert!(blind.err.contains("no Job of that name asks for one"), "who may not read Jobs: {}", blind.err);
+    office.api.lets(JANE, &["get skilljobs"]);
+    let ran = office.runs_as(JANE, &["approve", "payout", "--yes"]).await;
+    let told = "nobody is asked to decide on the call of the Job payout: the binding is away";
+    assert!(ran.exit == 1 && ran.err.contains(told), "{} {}", ran.exit, ran.err);
+}
+
+#[rstest]
+#[case::gone(None, "the Job refund that it is of is gone.")]
+#[case::another_of_the_name(Some("uid-2"), "the one of that name is another")]
+#[tokio::test]
+async fn what_a_job_has_left_behind_cannot_be_decided(#[case] another: Option<&str>, #[case] says: &str) {
+    let office = Office::open().await;
+    office.api.lets(JANE, &["get skilljobs"]);
+    office.api.orphans("refund", another);
+    for (verb, name) in [("approve", "refund"), ("deny", "refund-1f0c4a9b27")] {
+        let ran = office.runs_as(JANE, &[verb, name, "--yes"]).await;
+        assert_eq!((ran.exit, ran.out.as_str(), office.api.patches().len()), (6, "", 0), "{}", ran.err);
+        assert!(ran.err.contains(says), "{}", ran.err);
+    }
+    // Who may not see that decides, as the operator sees to it that nothing comes of it.
+    office.api.lets("sam@acme.io", &READS);
+    office.api.lets("sam@acme.io", &["patch approvals", "approve approvers/supervisor"]);
+    assert_eq!(office.runs_as("sam@acme.io", &["deny", "refund", "--yes"]).await.exit, 0);
+}
+
+#[tokio::test]
 async fn where_nobody_can_be_asked_nothing_is_sent() {
     let office = Office::open().await;
     let ran = office.runs_as(JANE, &["approve", "refund"]).await;

@@ -29,7 +29,7 @@ struct State {
     /// What happened: the version, the kind of event, the path, the object.
     history: Vec<(u64, &'static str, String, Value)>,
     logs: BTreeMap<String, String>,
-    /// What nobody but the administrator may: `verb resource`.
+    /// What nobody but the administrator may: `verb resource`, followed by ` everywhere` where it is of all namespaces only.
     forbidden: BTreeSet<String>,
     requests: Vec<String>,
     patches: Vec<Value>,
@@ -125,6 +125,10 @@ impl Api {
 }
 
 impl State {
+    fn forbids(&self, right: &str, is_everywhere: bool) -> bool {
+        self.forbidden.contains(right) || (is_everywhere && self.forbidden.contains(&format!("{right} everywhere")))
+    }
+
     fn put(&mut self, path: &str, mut object: Value) -> Value {
         let version = self.history.len() as u64 + 1;
         object["metadata"]["resourceVersion"] = json!(version.to_string());
@@ -154,7 +158,7 @@ async fn answer(Shared(api): Shared<Api>, method: Method, uri: Uri, headers: Hea
         let resource = [asked["resource"].as_str(), asked["subresource"].as_str()];
         let resource = resource.into_iter().flatten().collect::<Vec<_>>().join("/");
         let right = format!("{} {resource}", asked["verb"].as_str().unwrap());
-        let allowed = !api.state().forbidden.contains(&right);
+        let allowed = !api.state().forbids(&right, asked["namespace"].is_null());
         return told(
             StatusCode::CREATED,
             &json!({"metadata": {}, "spec": body["spec"], "status": {"allowed": allowed}}),
@@ -165,8 +169,10 @@ async fn answer(Shared(api): Shared<Api>, method: Method, uri: Uri, headers: Hea
         || path.ends_with("/skills")
         || path.ends_with("/approvals");
     let right = right(&method, &path, is_collection, query.watch);
-    if user != "admin" && api.state().forbidden.contains(&right) {
-        let message = format!("User \"{user}\" cannot {right} in the namespace \"acme\"");
+    let is_everywhere = !path.contains("/namespaces/");
+    if user != "admin" && api.state().forbids(&right, is_everywhere) {
+        let place = if is_everywhere { "at the cluster scope" } else { "in the namespace \"acme\"" };
+        let message = format!("User \"{user}\" cannot {right} {place}");
         return refusal(StatusCode::FORBIDDEN, "Forbidden", &message);
     }
     match method {

@@ -232,6 +232,15 @@ async fn who_may_not_reads_which_right_is_missing() {
 }
 
 #[tokio::test]
+async fn who_may_not_list_all_namespaces_hears_of_them_and_of_no_single_one() {
+    let office = Office::open().await;
+    office.api.forbids(&["list skilljobs everywhere"]);
+    let ran = office.runs(&["get", "-A", "--as", "jane@acme.io"]).await;
+    insta::assert_snapshot!(format!("exit {}\n{}", ran.exit, ran.err));
+    assert_eq!(office.runs(&["get", "--as", "jane@acme.io"]).await.exit, 0, "of one she may");
+}
+
+#[tokio::test]
 async fn a_job_is_cancelled_once_and_for_good() {
     let office = Office::open().await;
     let ran = office.runs(&["cancel", "refund"]).await;
@@ -305,6 +314,7 @@ async fn a_job_that_people_have_answered_already_is_waited_for() {
     office.api.put(&job_path("refund"), held(&["supervisor", "finance"]));
     let ran = office.runs(&["wait", "refund"]).await;
     assert_eq!(ran.exit, 7, "finance has to agree, too: {}", ran.err);
+    assert_eq!(ran.err, "Answer with: kubectl bloomery approve finance\n", "who has decided is asked no more");
     for (verdict, approvals) in [("Approve", &["supervisor"][..]), ("Deny", &["finance", "open"])] {
         approval("open", &Value::Null);
         approval(approvals[0], &json!({"verdict": verdict, "by": "jane"}));
@@ -314,6 +324,66 @@ async fn a_job_that_people_have_answered_already_is_waited_for() {
         office.api.put(&job_path("refund"), succeeded());
         assert_eq!(ended(watches).await.exit, 0, "{verdict}");
     }
+}
+
+/// What checks decisions is not as it was shipped: the Job names Approvals that nobody has made.
+#[tokio::test]
+async fn that_nobody_is_asked_is_said_with_the_reason() {
+    let office = Office::open().await;
+    let why = "the binding bloomery-approvals is not as it was shipped";
+    let condition = json!({
+        "type": "Ready", "status": "False", "reason": "ApprovalPolicyMissing", "message": why,
+        "lastTransitionTime": "2027-01-15T08:20:00Z",
+    });
+    let waiting = json!({"call": held_call(), "approvals": ["finance"]});
+    let status = json!({"phase": "AwaitingApproval", "waitingFor": waiting, "conditions": [condition]});
+    office.api.put(&job_path("refund"), job("refund", &status));
+    let told = format!("Nobody is asked to decide: {why}");
+    let ran = office.runs(&["wait", "refund"]).await;
+    assert_eq!((ran.exit, ran.err.trim_end()), (7, told.as_str()));
+    let ran = office.runs(&["get", "refund"]).await;
+    assert!(ran.out.contains(&told) && !ran.out.contains("It is decided"), "{}", ran.out);
+}
+
+#[tokio::test]
+async fn an_approval_that_has_expired_is_not_offered() {
+    let office = Office::open().await;
+    office.decides("finance", &Value::Null, &Value::Null);
+    let path = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/finance";
+    let mut expired = office.api.object(path).unwrap();
+    expired["spec"]["expiresAt"] = json!("2020-01-01T00:00:00Z");
+    office.api.put(path, expired);
+    let waiting = json!({"call": held_call(), "approvals": ["finance"]});
+    office.api.put(&job_path("refund"), job("refund", &json!({"phase": "AwaitingApproval", "waitingFor": waiting})));
+    let ran = office.runs(&["get", "refund"]).await;
+    assert!(ran.out.contains("The time to decide is over") && !ran.out.contains("approve finance"), "{}", ran.out);
+}
+
+/// A model makes the choices: none of them begins a line.
+#[tokio::test]
+async fn a_choice_of_several_lines_stays_on_one() {
+    let office = Office::open().await;
+    let question = |id: &str| json!({"id": id, "text": "Which?", "choices": ["a\nb", "c"]});
+    let ask = |questions: Value| {
+        let status = json!({"phase": "AwaitingReply", "waitingFor": {"questions": questions}});
+        office.api.put(&job_path("refund"), job("refund", &status));
+    };
+    ask(json!([question("q-1"), question("q-2")]));
+    let several = office.runs(&["reply", "refund", "hi"]).await;
+    assert!(several.err.contains("q-1  Which? (a b, c)"), "{}", several.err);
+    let shown = office.runs(&["get", "refund"]).await;
+    assert!(shown.out.contains("1  a b\n"), "{}", shown.out);
+    ask(json!([question("q-1")]));
+    let none = office.runs(&["reply", "refund", "hi"]).await;
+    assert!(none.err.contains("That is none of the choices (a b, c)"), "{}", none.err);
+}
+
+#[tokio::test]
+async fn a_text_that_is_far_too_long_is_not_said_to_have_the_length_that_was_read() {
+    let office = Office::open().await;
+    let ran = office.hears(&["reply", "refund", "-"], &"x".repeat(1 << 20)).await;
+    assert_eq!(ran.exit, 2, "{}", ran.err);
+    assert!(ran.err.contains("the text has more than 65536 bytes, and may have 1024"), "{}", ran.err);
 }
 
 /// A reply to no question that is open answers nothing: the Job rests, whatever its status says it waits for.

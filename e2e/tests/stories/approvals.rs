@@ -2,6 +2,7 @@
 //!
 //! What checks decisions is one object of the cluster, which the last of these stories changes: it does so alone.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use bloomery_crds::outcome::Phase;
@@ -356,30 +357,55 @@ async fn every_way_round_is_closed() {
 struct Guard {
     policies: Api<ValidatingAdmissionPolicy>,
     bindings: Api<ValidatingAdmissionPolicyBinding>,
+    /// The binding, as long as it is away.
+    away: RefCell<Option<ValidatingAdmissionPolicyBinding>>,
 }
 
 impl Guard {
     fn of(tenant: &Tenant) -> Self {
         let client = || tenant.cluster.client.clone();
-        Self { policies: Api::all(client()), bindings: Api::all(client()) }
+        Self { policies: Api::all(client()), bindings: Api::all(client()), away: RefCell::default() }
     }
 
-    async fn binding_removed(&self) -> ValidatingAdmissionPolicyBinding {
+    async fn binding_removed(&self) {
         let mut binding = self.bindings.get(GUARD).await.expect("the binding is there");
-        self.bindings.delete(GUARD, &DeleteParams::default()).await.expect("it can be deleted");
         binding.metadata.resource_version = None;
         binding.metadata.uid = None;
-        binding
+        self.away.replace(Some(binding));
+        self.bindings.delete(GUARD, &DeleteParams::default()).await.expect("it can be deleted");
     }
 
-    async fn binding_restored(&self, binding: &ValidatingAdmissionPolicyBinding) {
-        self.bindings.create(&PostParams::default(), binding).await.expect("it can be made again");
+    async fn binding_restored(&self) {
+        let binding = self.away.borrow().clone().expect("it is away");
+        self.bindings.create(&PostParams::default(), &binding).await.expect("it can be made again");
+        self.away.take();
     }
 
     async fn fails(&self, how: &str) {
-        let patch = json!({"spec": {"failurePolicy": how}});
-        self.policies.patch(GUARD, &PatchParams::default(), &Patch::Merge(&patch)).await.expect("it can be changed");
+        self.policies
+            .patch(GUARD, &PatchParams::default(), &Patch::Merge(&failing(how)))
+            .await
+            .expect("it can be changed");
     }
+}
+
+impl Drop for Guard {
+    // Where the story fails, others would find that nothing checks decisions. What stands is left as it is.
+    fn drop(&mut self) {
+        let policy = ["patch", "validatingadmissionpolicy", GUARD, "--type=merge", "-p", &failing("Fail").to_string()];
+        command::attempt(&mut command::kubectl(&policy));
+        let Some(binding) = self.away.take() else { return };
+        let file = std::env::temp_dir().join(format!("{GUARD}-{}.json", std::process::id()));
+        if std::fs::write(&file, json!(binding).to_string()).is_ok() {
+            command::attempt(command::kubectl(&["create", "-f"]).arg(&file));
+            let _ = std::fs::remove_file(&file);
+        }
+    }
+}
+
+/// A change of the policy: what becomes of a request that it cannot rule on.
+fn failing(how: &str) -> Value {
+    json!({"spec": {"failurePolicy": how}})
 }
 
 #[tokio::test]
@@ -387,11 +413,11 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
     let _turn = operator::alone().await;
     story(async |tenant| {
         let guard = Guard::of(tenant);
-        let binding = guard.binding_removed().await;
+        guard.binding_removed().await;
         let (shop, job) = waiting(tenant, None, None).await;
         job.waits_for("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
         assert!(tenant.approvals_of(&job).await.is_empty(), "nobody is asked");
-        guard.binding_restored(&binding).await;
+        guard.binding_restored().await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         job.waits_for("AwaitingApproval", &["supervisor"]).await;
 
@@ -408,13 +434,13 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
         assert_eq!(anew.spec.decision, None);
 
         // Not even a status counts that somebody wrote while nothing checked who does.
-        let binding = guard.binding_removed().await;
+        guard.binding_removed().await;
         job.waits_for("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
         let admin = tenant.person_of("root@acme.io", &["system:masters"]).await;
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
         eventually("the API server to check nothing", async || admin.changes_status(&anew, &counts).await).await;
         admin.changes(&anew, &json!({"spec": {"decision": approve("jane@acme.io")}})).await.expect("nothing checks it");
-        guard.binding_restored(&binding).await;
+        guard.binding_restored().await;
         gone(&tenant.api::<Approval>(), &anew.name_any(), anew.uid().as_deref()).await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
         let last = tenant.approval_for(&job, "supervisor").await;

@@ -45,6 +45,26 @@ async fn a_job_that_is_cancelled_within_a_call_says_that_nobody_knows_what_came_
 }
 
 #[tokio::test]
+async fn a_call_under_way_when_its_skill_is_deleted_is_told_and_not_hidden() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("HOLD-8")]).await;
+        let skill = tenant.skill("cs-tier-1").await;
+        let job = tenant.job("refund").goal("Refund order HOLD-8").await;
+        shop.ledger.until_refunded("HOLD-8").await;
+        skill.delete().await;
+        let status = job.ended(OutcomeCode::SkillDeleted).await;
+        let message = message(&status);
+        // Its server goes with the Skill: whether the worker heard of that first, or lost the call and asked, it is named.
+        assert!(message.contains("the Skill was deleted") && message.contains("process_refund"), "{message}");
+        job.pods_have_ended().await;
+        let log = job.logs(1).await;
+        assert!(log.contains("tool.indeterminate"), "{log}");
+        shop.refunded_once("HOLD-8").await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_job_that_is_cancelled_while_its_model_thinks_asks_no_more() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking")]).await;

@@ -87,10 +87,21 @@ async fn nothing_of_ours_is_left(tenant: &Tenant) {
         left.extend(ours::<Service>(tenant).await);
         left.extend(ours::<Deployment>(tenant).await);
         left.extend(ours::<ReplicaSet>(tenant).await);
-        left.extend(ours::<Pod>(tenant).await);
+        left.extend(pods(tenant).await);
         if left.is_empty() { Ok(()) } else { Err(left) }
     })
     .await;
+}
+
+/// The pods that have not ended.
+async fn pods(tenant: &Tenant) -> Vec<String> {
+    let marked = ListParams::default().labels(names::LABEL_SKILL);
+    let found = tenant.api::<Pod>().list(&marked).await.expect("pods can be listed");
+    let has_ended = |pod: &Pod| {
+        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        matches!(phase, Some("Succeeded" | "Failed"))
+    };
+    found.iter().filter(|pod| !has_ended(pod)).map(|pod| format!("Pod {}", pod.name_any())).collect()
 }
 
 async fn ours<K>(tenant: &Tenant) -> Vec<String>

@@ -26,6 +26,7 @@ mod faults;
 mod gates;
 mod healing;
 mod kubectl;
+mod left_behind;
 mod limits;
 mod memory;
 mod numbers;

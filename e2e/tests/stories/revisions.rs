@@ -1,6 +1,9 @@
 //! A Skill that changes while a Job of it runs.
 
-use bloomery_e2e::harness::{call, conversation, refund_of, story};
+use bloomery_crds::conditions::ConditionType;
+use bloomery_e2e::harness::{call, conversation, eventually, refund_of, story};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PostParams;
 use serde_json::json;
 
 #[tokio::test]
@@ -31,6 +34,30 @@ async fn a_job_ends_on_the_revision_that_it_began_with() {
         tenant.skill("cs-tier-1").await;
         let back = |status: &bloomery_crds::v1alpha1::SkillStatus| status.revision.as_ref() == Some(&first);
         skill.until("the first revision again", back).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_revision_that_somebody_has_replaced_is_told_and_made_anew_once_it_is_deleted() {
+    story(async |tenant| {
+        let skill = tenant.skill("cs-tier-1").await;
+        let revision = skill.ready().await.revision.expect("a Skill that is ready has a revision");
+        let maps = tenant.api::<ConfigMap>();
+        let stored = maps.get(&revision.name).await.expect("the revision is there");
+        let mut forged = stored.clone();
+        (forged.metadata.uid, forged.metadata.resource_version) = (None, None);
+        forged.data = Some([("revision.json".to_owned(), "{}".to_owned())].into());
+        // The operator makes it anew as soon as it is gone.
+        eventually("somebody to be faster than the operator", async || {
+            tenant.remove::<ConfigMap>(&revision.name).await;
+            maps.create(&PostParams::default(), &forged).await.map(|_| ()).map_err(|error| error.to_string())
+        })
+        .await;
+        skill.waits_for(ConditionType::Accepted, "Replaced", &[&revision.name, "kubectl delete"]).await;
+        tenant.remove::<ConfigMap>(&revision.name).await;
+        skill.ready().await;
+        assert_eq!(maps.get(&revision.name).await.expect("it is there again").data, stored.data);
     })
     .await;
 }

@@ -34,6 +34,11 @@ impl Memory {
         self.insert(uid, entry);
     }
 
+    /// Whether the object is one of which an answer is remembered.
+    pub(super) fn knows(&self, uid: Option<&str>) -> bool {
+        uid.is_some_and(|uid| matches!(self.entries().get(uid), Some(Entry::Applied { .. })))
+    }
+
     /// Whether this version of the object is older than the last write to it.
     pub(super) fn is_older(&self, uid: &str, resource_version: Option<&str>) -> bool {
         let entries = self.entries();

@@ -33,8 +33,8 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
     let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
     let now = Timestamp::now();
     match as_stored(&approval, wanted, &guard, now) {
-        // Nothing that is read of one Approval says that nobody need decide on it.
-        None | Some(Mark::Withdraw { .. }) => Ok(()),
+        // Nothing that is read of one Approval says what has become of its Job.
+        None | Some(Mark::Withdraw { .. } | Mark::Unbegun { .. }) => Ok(()),
         Some(Mark::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and the call is asked anew: {why}");
             context.events.tell(&approval, Telling::warning(Reason::Invalid, note)).await;
@@ -78,6 +78,21 @@ pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &s
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
+/// Says of an Approval that the call which it lets be made is not, for the Job has ended before.
+pub async fn unbegun(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
+    let Some(approval) = stored(context, namespace, name).await? else { return Ok(()) };
+    let standing = approval.status.as_ref().and_then(|status| status.counted.clone());
+    let lets = |counted: &CountedDecision| counted.verdict == ApprovalVerdict::Approve;
+    let (Some(counted), Some(decision)) = (standing.filter(lets), &approval.spec.decision) else { return Ok(()) };
+    if approval.metadata.uid.as_deref() != Some(uid) {
+        return Ok(());
+    }
+    let message = format!("{} let the call be made, and {why} before the call was begun: it is not made", decision.by);
+    let said = recorded(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
+    let status = ApprovalStatus { counted: Some(counted), ..said };
+    context.statuses.replace(&approval, status).await.map(|_| ())
+}
+
 /// What is to be done to an Approval as it is stored: its arguments must be those of its digest, too.
 fn as_stored(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timestamp) -> Option<Mark> {
     let is_edited = Digest::of_bytes(approval.spec.arguments.as_bytes()) != approval.spec.arguments_digest;
@@ -108,10 +123,13 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
     let by = approval.spec.decision.as_ref().map_or("nobody", |decision| decision.by.as_str());
     let is_late = approval.spec.decision.as_ref().is_some_and(|decision| decision.verdict != verdict);
     let (reason, message) = match verdict {
-        ApprovalVerdict::Approve => (Reason::Approved, format!("{by} lets the call be made")),
+        ApprovalVerdict::Approve => {
+            (Reason::Approved, format!("{by} agrees that the call be made; it is, where all agree who are asked"))
+        }
         ApprovalVerdict::Deny => (Reason::Denied, format!("{by} does not let the call be made")),
         ApprovalVerdict::Expired if is_late => {
-            (Reason::Expired, format!("{by} decided too late: it counts as denied, and the call is not made"))
+            let seen = format!("the decision of {by} was seen only after it had expired");
+            (Reason::Expired, format!("{seen}: it counts as denied, and the call is not made"))
         }
         ApprovalVerdict::Expired => {
             let why =
@@ -194,6 +212,14 @@ mod tests {
         let wanted = wanted_of("refund", UID, &call, &name).unwrap();
         let mark = as_stored(&edited, &wanted, &stands(), at(1));
         assert!(matches!(mark, Some(Mark::Void { .. })), "{mark:?}");
+    }
+
+    /// The operator may have been away: nobody says when a decision was made that can be trusted.
+    #[test]
+    fn a_decision_that_is_seen_late_is_not_said_to_have_been_made_late() {
+        let status = counted(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));
+        let said = "the decision of jane@acme.io was seen only after it had expired: it counts as denied, and the call is not made";
+        assert_eq!(status.conditions[0].message, said);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What follows of the Approvals of a held call: a decision over values, with the clock as one of them.
 
 use super::guard::Guard;
+use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, ApprovalSpec, ApprovalVerdict, HeldCall};
 use k8s_openapi::jiff::Timestamp;
@@ -27,10 +28,19 @@ pub enum Standing {
     Unguarded(String),
     /// An Approval is not there: the worker has to tell the call again.
     Missing,
-    /// Somebody has still to decide, until then.
-    Open(Timestamp),
+    /// Some have still to decide, until then.
+    Open(Timestamp, Vec<Awaited>),
     /// Nobody can be asked: the call names no approver.
     Nobody,
+}
+
+/// Who has still to decide on a call, and by which Approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaited {
+    /// Who.
+    pub approver: String,
+    /// The name of the Approval.
+    pub approval: String,
 }
 
 /// What is to be done to one Approval.
@@ -54,6 +64,15 @@ pub enum Mark {
         /// Its UID.
         uid: String,
         /// Why, for people.
+        why: &'static str,
+    },
+    /// It lets the call be made, and the Job has ended before that was begun: it says so.
+    Unbegun {
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
+        /// How the Job ended, for people.
         why: &'static str,
     },
 }
@@ -94,9 +113,16 @@ pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Stan
     }
     let expiries: Option<Vec<Timestamp>> = there().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
     match expiries.and_then(|expiries| expiries.into_iter().min()) {
-        Some(first) => Standing::Open(first),
+        Some(first) => Standing::Open(first, awaited(asked, &verdicts)),
         None => Standing::Missing,
     }
+}
+
+/// Who has still to decide, given what counts for each approver.
+fn awaited(asked: &Asked, verdicts: &[Option<ApprovalVerdict>]) -> Vec<Awaited> {
+    let each = asked.call.approvers.iter().zip(&asked.approvals).zip(verdicts);
+    let open = each.filter(|(_, verdict)| verdict.is_none());
+    open.map(|((approver, (name, _)), _)| Awaited { approver: approver.clone(), approval: name.clone() }).collect()
 }
 
 /// What an Approval must say to be that of a call for an approver.
@@ -154,6 +180,16 @@ pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timest
 pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<Mark> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     is_unsettled(approval).then_some(Mark::Withdraw { name, uid, why })
+}
+
+/// The mark of an Approval that lets a call be made, and does not say yet that the Job has ended without it.
+pub fn unbegun(approval: &Approval, why: &'static str) -> Option<Mark> {
+    let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
+    let status = approval.status.as_ref()?;
+    let lets = status.counted.as_ref()?.verdict == ApprovalVerdict::Approve;
+    let ready = conditions::find(&status.conditions, ConditionType::Ready);
+    let is_said = ready.is_some_and(|ready| ready.reason == Reason::JobEnded.to_string());
+    (lets && !is_said && approval.metadata.deletion_timestamp.is_none()).then_some(Mark::Unbegun { name, uid, why })
 }
 
 /// Whether nothing counts yet of an Approval, be it decided or not.

@@ -1,10 +1,10 @@
 //! What came of a decision: what a status is made of.
 
-use super::decide::{End, Lost};
+use super::decide::{Awaits, End, GivenUp, Lost};
 use super::pods::Problem;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::report::TerminationMessage;
-use bloomery_crds::v1alpha1::RevisionRef;
+use bloomery_crds::v1alpha1::{HeldCall, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// What came of a decision.
@@ -20,16 +20,16 @@ pub enum Applied {
     Waiting(Wait, Option<Lost>),
     /// A pod was made, or found where it had been made before.
     Started(Made, Option<Lost>),
-    /// A call waits for people; where it is so, why nobody is asked.
-    Awaiting(Option<String>),
-    /// The Job is cancelled, and its pod still lives; what keeps the pod, if anything does.
-    Cancelling(Option<Problem>),
+    /// People are waited for.
+    Awaiting(Awaits),
+    /// The Job is given up, and its pod still lives; what keeps the pod, if anything does.
+    GivingUp(GivenUp, Option<Problem>),
     /// The Job was deleted.
     Deleted,
     /// A call or a question waits for a person, and only the pod that ended says so.
     RestsAsTold(Box<TerminationMessage>),
-    /// The Job is over.
-    Ended(End),
+    /// The Job is over; where that is known, with the call that people were asked about and that was not begun.
+    Ended(End, Option<HeldCall>),
 }
 
 /// What a Job waits for before it gets a pod.

@@ -1,10 +1,11 @@
 //! What is done of a decision.
 
 use super::applied::{Applied, Wait};
-use super::decide::{Act, Decision, Doomed};
+use super::decide::{Act, Decision, Doomed, End};
 use super::fetch::Seen;
 use super::interests::Interests;
 use super::start::{self, Started};
+use super::unbegun;
 use crate::approval::settle;
 use crate::approval::standing::{Mark, wanted_of};
 use crate::context::Context;
@@ -30,7 +31,7 @@ pub async fn apply(
         Act::Rest | Act::KeepPausing => (Applied::Nothing, again),
         Act::Observe(problem) => (Applied::Observed(problem), again),
         Act::Pause(lost) => (Applied::Paused(lost), again),
-        Act::Await(unasked) => (Applied::Awaiting(unasked), again),
+        Act::Await(awaits) => (Applied::Awaiting(awaits), again),
         Act::Settle(marks) => {
             for mark in &marks {
                 settle(context, seen, mark).await?;
@@ -40,19 +41,24 @@ pub async fn apply(
         }
         Act::RestAsTold(message) => (Applied::RestsAsTold(message), again),
         Act::Suspend(after) => (Applied::Waiting(suspended(&seen.namespace), after), again),
-        Act::Cancel(problem) => (Applied::Cancelling(problem), again),
+        Act::GiveUp(why, problem) => (Applied::GivingUp(why, problem), again),
         Act::Delete => {
             context.applier.delete_as_seen(&seen.job).await?;
             (Applied::Deleted, None)
         }
-        Act::End(end) => (Applied::Ended(end), again),
+        Act::End(end) => (ended(seen, end), again),
         Act::Start { attempt, after } => match start::start(context, interests, seen, attempt).await? {
             Started::Made(made) => (Applied::Started(made, after), again),
             Started::Waits(wait, retry) => (Applied::Waiting(wait, after), sooner(again, retry)),
-            Started::Over(end) => (Applied::Ended(end), again),
+            Started::Over(end) => (ended(seen, end), again),
             Started::Later(retry) => (Applied::Nothing, sooner(again, Some(retry))),
         },
     })
+}
+
+fn ended(seen: &Seen, end: End) -> Applied {
+    let unbegun = unbegun::at_end(&seen.status, &seen.pods, &end).cloned();
+    Applied::Ended(end, unbegun)
 }
 
 async fn delete_pod(context: &Context, seen: &Seen, doomed: &Doomed) -> Result<(), Error> {
@@ -69,6 +75,7 @@ async fn settle(context: &Context, seen: &Seen, mark: &Mark) -> Result<(), Error
     let name = match mark {
         Mark::Count(name) | Mark::Void { name, .. } => name,
         Mark::Withdraw { name, uid, why } => return settle::withdraw(context, &seen.namespace, (name, uid), why).await,
+        Mark::Unbegun { name, uid, why } => return settle::unbegun(context, &seen.namespace, (name, uid), why).await,
     };
     let Some(asked) = &seen.asked else { return Ok(()) };
     match wanted_of(&seen.name, &seen.uid, &asked.call, name) {

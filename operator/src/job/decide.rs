@@ -2,13 +2,13 @@
 
 mod attempt;
 mod awaiting;
-mod cancelling;
 mod cleanup;
 mod expiry;
+mod giving_up;
 
 use super::pods::{Life, Problem, WorkerPod};
 use super::replies::Answers;
-use crate::approval::standing::{Asked, Mark};
+use crate::approval::standing::{Asked, Awaited, Mark};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
@@ -23,14 +23,12 @@ pub struct Facts<'a> {
     pub status: &'a JobStatus,
     /// The Job's pods.
     pub pods: &'a [WorkerPod],
-    /// Whether the Skill does not exist, or is being deleted.
-    pub skill_gone: bool,
     /// The call that people decide on, where it is known.
     pub asked: Option<&'a Asked>,
     /// What is to be done to Approvals that a Job that has ended has left open.
     pub left_open: &'a [Mark],
-    /// Since when it is known that the Job is cancelled, where it is.
-    pub cancelled_since: Option<Timestamp>,
+    /// Whether the Job is to end whatever it does, and since when that is known.
+    pub given_up: Option<(GivenUp, Timestamp)>,
     /// Whether the namespace is suspended.
     pub suspended: bool,
     /// How many seconds after its end the Job is to stay, where that has an end.
@@ -45,6 +43,25 @@ pub struct Facts<'a> {
     pub retention: SignedDuration,
     /// The present.
     pub now: Timestamp,
+}
+
+/// Why a Job is to end whatever it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenUp {
+    /// A person has cancelled it.
+    Cancelled,
+    /// Its Skill was deleted.
+    SkillDeleted,
+}
+
+impl GivenUp {
+    /// How the Job ends, where no worker of it tells another end.
+    pub fn code(self) -> OutcomeCode {
+        match self {
+            Self::Cancelled => OutcomeCode::Cancelled,
+            Self::SkillDeleted => OutcomeCode::SkillDeleted,
+        }
+    }
 }
 
 /// What is to be done for a Job.
@@ -69,8 +86,8 @@ pub enum Act {
     Observe(Option<Problem>),
     /// The pause after a lost attempt lasts on. Nothing is to be said.
     KeepPausing,
-    /// People are waited for; where it is so, why nobody is asked.
-    Await(Option<String>),
+    /// People are waited for.
+    Await(Awaits),
     /// These Approvals are to be settled, before anything else.
     Settle(Vec<Mark>),
     /// An attempt was lost: say so, and wait.
@@ -84,12 +101,23 @@ pub enum Act {
     },
     /// An attempt would start, and the namespace is suspended.
     Suspend(Option<Lost>),
-    /// The Job is cancelled, and its pod still lives: say so, and what keeps the pod, if anything does.
-    Cancel(Option<Problem>),
+    /// The Job is given up, and its pod still lives: say so, and what keeps the pod, if anything does.
+    GiveUp(GivenUp, Option<Problem>),
     /// The worker parked because a call or a question waits for a person, and only its pod says so.
     RestAsTold(Box<TerminationMessage>),
     /// The Job is over.
     End(End),
+}
+
+/// Which people are waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Awaits {
+    /// Those that the status tells.
+    AsTold,
+    /// Those who have still to decide on the call.
+    Approvers(Vec<Awaited>),
+    /// Nobody is asked, and why.
+    Nobody(String),
 }
 
 /// An attempt that ended without an outcome.
@@ -141,11 +169,8 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         return ended(facts);
     }
     let Some(recorded) = &status.attempt else {
-        if facts.cancelled_since.is_some() {
-            return cancelling::act(facts, None, None);
-        }
-        if facts.skill_gone && status.skill_revision.is_some() {
-            return (Act::End(skill_deleted()), None);
+        if let Some((why, _)) = facts.given_up {
+            return giving_up::act(facts, why, None, None);
         }
         // The pod may be there already: then it is found under its name, and recorded.
         return (Act::Start { attempt: 1, after: None }, None);
@@ -157,11 +182,8 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if let Some(end) = pod.and_then(told_end) {
         return (Act::End(end), None);
     }
-    if facts.cancelled_since.is_some() {
-        return cancelling::act(facts, Some(recorded), pod);
-    }
-    if facts.skill_gone {
-        return (Act::End(skill_deleted()), None);
+    if let Some((why, _)) = facts.given_up {
+        return giving_up::act(facts, why, Some(recorded), pod);
     }
     if status.phase == Some(Phase::AwaitingApproval) {
         return awaiting::approval(facts, recorded, pod);
@@ -213,11 +235,6 @@ fn told_rest(pod: &WorkerPod) -> Option<&TerminationMessage> {
         PodEnd::Parked(ParkReason::Approval | ParkReason::Reply) => true,
         PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension) | PodEnd::Finished | PodEnd::Superseded => false,
     })
-}
-
-fn skill_deleted() -> End {
-    let message = "the Skill was deleted while the Job ran: make the Skill again, and then another Job";
-    End { outcome: Outcome::new(OutcomeCode::SkillDeleted, message), read_from: None }
 }
 
 /// Some problems show only with time.

@@ -1,10 +1,12 @@
 //! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
 
-use super::decide::Facts;
+use super::decide::{Facts, GivenUp};
 use super::interests::{Interest, Interests, Kind};
 use super::pods::WorkerPod;
 use super::replies;
-use crate::approval::standing::{Asked, Mark, withdrawal};
+use super::status::is_without_skill;
+use super::unbegun::is_told;
+use crate::approval::standing::{Asked, Mark, unbegun, withdrawal};
 use crate::approval::{guard, names_of, settle};
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -12,7 +14,7 @@ use crate::error::Error;
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::run::GivenReply;
-use bloomery_crds::v1alpha1::{Job, JobStatus, Skill, seconds};
+use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Skill, seconds};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
@@ -38,7 +40,7 @@ pub struct Seen {
     pub pods: Vec<WorkerPod>,
     /// The call that people decide on, where the Job waits for that.
     pub asked: Option<Asked>,
-    /// What is to be done to Approvals that are still open, where the Job has ended.
+    /// What is to be done to Approvals, where the Job has ended.
     pub left_open: Vec<Mark>,
     /// Whether a Job that continues this one has not begun.
     pub continued: bool,
@@ -50,16 +52,19 @@ pub struct Seen {
 
 impl Seen {
     /// What decisions are made of.
-    pub fn facts(&self, retention: SignedDuration, cancelled_since: Option<Timestamp>, now: Timestamp) -> Facts<'_> {
-        let skill_gone = self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
+    pub fn facts(
+        &self,
+        retention: SignedDuration,
+        given_up: Option<(GivenUp, Timestamp)>,
+        now: Timestamp,
+    ) -> Facts<'_> {
         Facts {
             job: (&self.name, &self.uid),
             status: &self.status,
             pods: &self.pods,
-            skill_gone,
             asked: self.asked.as_ref(),
             left_open: &self.left_open,
-            cancelled_since,
+            given_up,
             suspended: self.suspended,
             ttl: self.job.spec.ttl_seconds_after_finished,
             answers: replies::answers(&self.job.spec, &self.status),
@@ -67,6 +72,20 @@ impl Seen {
             continued: self.continued,
             retention,
             now,
+        }
+    }
+
+    /// Why the Job is to end whatever it does, where it is. One that has not begun waits for its Skill.
+    pub fn given_up(&self) -> Option<GivenUp> {
+        let is_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
+        if self.status.is_terminal() {
+            None
+        } else if self.job.spec.cancel == Some(true) {
+            Some(GivenUp::Cancelled)
+        } else if (self.status.skill_revision.is_some() && is_gone()) || is_without_skill(&self.status) {
+            Some(GivenUp::SkillDeleted)
+        } else {
+            None
         }
     }
 
@@ -151,16 +170,19 @@ async fn asked(context: &Context, seen: &Seen) -> Result<Option<Asked>, Error> {
     Ok(Some(Asked { call, approvals, guard }))
 }
 
-/// What is to be done to the Approvals that are still open, where the Job has ended. The cache is good enough: each is read
-/// again before.
+/// What is to be done to the Approvals that are still open, or let a call be made that was not begun, where the Job has ended.
+/// The cache is good enough: each is read again before.
 fn left_open(context: &Context, seen: &Seen) -> Vec<Mark> {
     let Some(outcome) = seen.status.outcome.as_ref().filter(|_| seen.status.is_terminal()) else { return Vec::new() };
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
+    let ended_without = |approval: &Approval| is_told(&seen.status, &approval.spec.call_id, &approval.spec.tool);
     let approvals = context.caches.approvals.found_by(&seen.namespace, &seen.uid);
     let approvals = approvals.iter().filter_map(|approval| approval.0.as_ref().ok());
     approvals
         .filter(|approval| !context.statuses.is_stale(*approval))
-        .filter_map(|approval| withdrawal(approval, why))
+        .filter_map(|approval| {
+            withdrawal(approval, why).or_else(|| unbegun(approval, why).filter(|_| ended_without(approval)))
+        })
         .collect()
 }
 

@@ -1,6 +1,7 @@
 //! What tests are made of. Every value differs, so that a swap fails.
 
 pub(crate) mod api;
+pub(crate) mod open;
 
 use super::build::{self, Bound, Filesystem, Inputs};
 use super::status::Stamp;

@@ -7,12 +7,14 @@ mod words;
 pub use words::{at_work, log_of, of_outcome, of_remarks, of_strays, quoted};
 
 use super::applied::{Applied, Made, Wait};
-use super::decide::{End, Lost};
+use super::decide::{Awaits, End, GivenUp, Lost};
 use super::pods::Problem;
+use super::unbegun;
+use crate::approval::standing::Awaited;
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
-use bloomery_crds::v1alpha1::{Attempt, JobStatus, WaitingFor};
+use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 /// When something is said, and of which generation of the spec.
@@ -29,14 +31,14 @@ pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus
     match applied {
         Applied::Nothing => settled(standing, stamp),
         Applied::Deleted => standing.clone(),
-        Applied::Cancelling(problem) => cancelling(standing, problem.as_ref(), stamp),
+        Applied::GivingUp(why, problem) => giving_up(standing, *why, problem.as_ref(), stamp),
         Applied::Observed(problem) => observed(standing, problem.as_ref(), stamp),
         Applied::Paused(lost) => paused(standing, lost, stamp),
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
         Applied::Started(made, after) => starting(standing, made.clone(), after.as_ref(), stamp),
-        Applied::Awaiting(unasked) => awaiting(standing, unasked.as_deref(), stamp),
+        Applied::Awaiting(awaits) => awaiting(standing, awaits, stamp),
         Applied::RestsAsTold(message) => rests_as_told(standing, message, stamp),
-        Applied::Ended(end) => ended(standing, end, stamp),
+        Applied::Ended(end, unbegun) => ended(standing, end, unbegun.as_ref(), stamp),
     }
 }
 
@@ -128,28 +130,53 @@ fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> J
     }
 }
 
-/// The Job is cancelled, and its pod still lives.
-fn cancelling(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
+/// The Job is given up, and its pod still lives.
+fn giving_up(standing: &JobStatus, why: GivenUp, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
     let pod = standing.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
     let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
     let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
-    let message = format!("the Job is cancelled, and ends once {pod} has{kept}");
-    with_health(standing.clone(), Health::Reconciling(Reason::Cancelling, message), stamp)
+    let (reason, what) = match why {
+        GivenUp::Cancelled => (Reason::Cancelling, "the Job is cancelled, and ends"),
+        GivenUp::SkillDeleted => (Reason::SkillDeleted, "the Skill was deleted, and the Job ends"),
+    };
+    with_health(standing.clone(), Health::Reconciling(reason, format!("{what} once {pod} has{kept}")), stamp)
+}
+
+/// Whether a Job that has not ended is told to end because its Skill was deleted. That stands, also where the Skill is made
+/// again meanwhile: its worker may have heard it.
+pub fn is_without_skill(status: &JobStatus) -> bool {
+    let told = conditions::find(&status.conditions, ConditionType::Reconciling);
+    told.is_some_and(|told| told.reason == Reason::SkillDeleted.to_string())
 }
 
 fn is_of_a_pod(reason: Reason) -> bool {
     matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
 }
 
-/// People are waited for. What was said of it stands, unless nobody is asked, or nobody was.
-fn awaiting(standing: &JobStatus, unasked: Option<&str>, stamp: &Stamp) -> JobStatus {
+/// People are waited for. What was said of it stands, unless nobody is asked, or nobody was, or some have decided since.
+fn awaiting(standing: &JobStatus, awaits: &Awaits, stamp: &Stamp) -> JobStatus {
     let told = conditions::find(&standing.conditions, ConditionType::Reconciling);
     let was_unasked = told.is_some_and(|told| told.reason == Reason::ApprovalPolicyMissing.to_string());
-    match unasked {
-        Some(why) => unguarded(standing, why.to_owned(), stamp),
-        None if was_unasked => with_health(standing.clone(), at_work(standing), stamp),
-        None => settled(standing, stamp),
+    match awaits {
+        Awaits::Nobody(why) => unguarded(standing, why.clone(), stamp),
+        Awaits::Approvers(awaited) if was_unasked || !names_them(standing, awaited) => {
+            let mut status = standing.clone();
+            if let Some(waiting) = &mut status.waiting_for {
+                waiting.approvals = awaited.iter().map(|awaited| awaited.approval.clone()).collect();
+            }
+            let approvers: Vec<&str> = awaited.iter().map(|awaited| awaited.approver.as_str()).collect();
+            let health = words::awaiting(&status, &approvers);
+            with_health(status, health, stamp)
+        }
+        Awaits::AsTold if was_unasked => with_health(standing.clone(), at_work(standing), stamp),
+        Awaits::AsTold | Awaits::Approvers(_) => settled(standing, stamp),
     }
+}
+
+/// Whether a status names the Approvals of those who have still to decide, and no others.
+fn names_them(status: &JobStatus, awaited: &[Awaited]) -> bool {
+    let named = status.waiting_for.as_ref().map(|waiting| waiting.approvals.as_slice()).unwrap_or_default();
+    named.iter().eq(awaited.iter().map(|awaited| &awaited.approval))
 }
 
 /// Nobody is asked, because nothing checks decisions.
@@ -193,12 +220,16 @@ fn rests_as_told(standing: &JobStatus, message: &TerminationMessage, stamp: &Sta
 }
 
 /// The Job ended, and no report told it.
-fn ended(standing: &JobStatus, end: &End, stamp: &Stamp) -> JobStatus {
+fn ended(standing: &JobStatus, end: &End, unbegun: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
-    let mut more: Vec<Observation> = told(&status).collect();
+    let mut more: Vec<Observation> = told(&status).chain(unbegun.map(unbegun::told)).collect();
     if let Some(message) = end.read_from.as_deref() {
         carry(&mut status, message);
-        more.push(report_lost(&status, "the outcome was read from its termination message, the answer is in"));
+        let what = match message.outcome {
+            Some(_) => "the outcome was read from its termination message, the answer is in",
+            None => "how far it had come was read from its termination message, the conversation is in",
+        };
+        more.push(report_lost(&status, what));
     }
     finish(status, end.outcome.clone(), more, stamp)
 }
@@ -261,9 +292,9 @@ fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
 
 /// Puts conditions into a status, with the one that follows of its phase; those of ours that are not among them go.
 pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &Stamp) -> JobStatus {
-    let is_asked = |seen: &Observation| seen.reason != Reason::ApprovalPolicyMissing;
-    if seen.iter().all(is_asked) {
-        seen.extend(status.phase.and_then(words::of_rest));
+    if !seen.iter().any(|seen| seen.kind == ConditionType::AwaitingPeople) {
+        let is_asked = seen.iter().all(|seen| seen.reason != Reason::ApprovalPolicyMissing);
+        seen.extend(words::of_people(&status, is_asked));
     }
     status.observed_generation = stamp.generation;
     status.conditions = conditions::merge(&status.conditions, &seen, stamp.generation, &stamp.now);

@@ -2,6 +2,7 @@
 //! At most three (`design.md`, section 7), and one more for each further time that people are asked.
 
 use super::applied::Applied;
+use super::decide::Awaits;
 use super::fetch::Seen;
 use crate::context::Context;
 use crate::events::Telling;
@@ -24,15 +25,15 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
             format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
         ),
         Applied::RestsAsTold(_) => return tell_rest(context, &seen.job, after).await,
-        Applied::Awaiting(Some(why)) => Telling::warning(Reason::ApprovalPolicyMissing, why.clone()),
-        Applied::Ended(end) => return tell_end(context, &seen.job, &end.outcome).await,
+        Applied::Awaiting(Awaits::Nobody(why)) => Telling::warning(Reason::ApprovalPolicyMissing, why.clone()),
+        Applied::Ended(end, _) => return tell_end(context, &seen.job, &end.outcome).await,
         // One that goes on after people have decided is told of by its end.
         Applied::Started(..)
         | Applied::Nothing
         | Applied::Observed(_)
         | Applied::Paused(_)
-        | Applied::Awaiting(None)
-        | Applied::Cancelling(_)
+        | Applied::Awaiting(Awaits::AsTold | Awaits::Approvers(_))
+        | Applied::GivingUp(..)
         | Applied::Deleted
         | Applied::Waiting(..) => return,
     };

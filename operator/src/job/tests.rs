@@ -406,15 +406,16 @@ async fn a_lost_attempt_is_followed_by_the_next_and_then_its_pod_goes() {
 }
 
 #[tokio::test]
-async fn a_deleted_skill_ends_the_job_and_then_its_pod() {
+async fn a_deleted_skill_ends_the_pod_that_has_not_reported_and_then_its_job() {
     let api = tenant();
     look(&api).await.unwrap();
     api.remove(SKILL);
     api.writes();
     look(&api).await.unwrap();
-    assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "Failed"));
+    assert_eq!(api.writes(), [format!("delete {POD_1} within 8 s"), format!("status {JOB}")]);
+    assert_eq!(reason(&api), "SkillDeleted");
     look(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("delete {POD_1}")]);
+    assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "Failed"));
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }

@@ -1,5 +1,6 @@
 //! What a worker is told with the reply to its report: pure, over the freshest Job at hand.
 
+use crate::job::status::is_without_skill;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::Job;
 
@@ -9,6 +10,7 @@ pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Dire
     Directives {
         ack,
         cancel: job.spec.cancel == Some(true),
+        skill_deleted: job.status.as_ref().is_some_and(is_without_skill),
         park: suspended,
         replies: job.spec.replies_after(report.projection.replies_heard).collect(),
     }
@@ -18,8 +20,10 @@ pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Dire
 mod tests {
     use super::*;
     use crate::job::fixtures;
+    use bloomery_crds::conditions::{self, Health, Reason};
     use bloomery_crds::outcome::Phase;
     use bloomery_crds::v1alpha1::Reply;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     fn report(heard: u32) -> Report {
         let mut report = fixtures::report(1, 1, 4, Phase::Running);
@@ -44,6 +48,17 @@ mod tests {
         let said = directives(&job, true, &report(0), 4);
         assert_eq!((said.cancel, said.park), (true, true));
         assert!(!directives(&job, false, &report(0), 4).park);
+    }
+
+    #[test]
+    fn a_deleted_skill_is_told_as_long_as_the_status_says_so() {
+        let mut job = fixtures::job();
+        let mut status = fixtures::status(1, Phase::Running);
+        let told = Health::Reconciling(Reason::SkillDeleted, "the Skill was deleted".into()).observations();
+        status.conditions = conditions::merge(&[], &told, Some(1), &Time(fixtures::at(0)));
+        job.status = Some(status);
+        let said = directives(&job, false, &report(0), 4);
+        assert_eq!((said.skill_deleted, said.cancel, said.park), (true, false, false));
     }
 
     #[test]

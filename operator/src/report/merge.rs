@@ -2,6 +2,7 @@
 
 use crate::approval::names_of;
 use crate::job::status::{Stamp, at_work, finish, of_remarks, of_strays, with_conditions};
+use crate::job::unbegun;
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End, ParkReason, Projection, Report, Waiting};
@@ -91,8 +92,9 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
             attempt.untold = None;
         }
     }
-    let told = of_remarks(remarks).into_iter().chain(of_strays(stray_replies)).collect::<Vec<_>>();
+    let mut told = of_remarks(remarks).into_iter().chain(of_strays(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
+        told.extend(unbegun::as_told(standing, Some(usage)).map(unbegun::told));
         return finish(status, outcome.clone(), told, stamp);
     }
     let rests_in = rests_in(report);
@@ -144,14 +146,14 @@ fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     WaitingFor { approvals, ..waiting }
 }
 
-/// What is said of the Job and stands whatever its worker says: that it is being cancelled, until it has ended; and that
+/// What is said of the Job and stands whatever its worker says: that it is being given up, until it has ended; and that
 /// its node is lost, as long as nothing has happened there.
 fn of_standing(standing: &JobStatus, report: &Report) -> Option<Health> {
     let told = conditions::find(&standing.conditions, ConditionType::Reconciling)?;
     let reason: Reason = told.reason.parse().ok()?;
     let nothing_happened = standing.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
-    let stands =
-        reason == Reason::Cancelling || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
+    let stands = matches!(reason, Reason::Cancelling | Reason::SkillDeleted)
+        || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
     stands.then(|| Health::Reconciling(reason, told.message.clone()))
 }
 

@@ -81,6 +81,19 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &Fetched, applier: &Applier) -> Re
 }
 
 impl AppliedSkill {
+    /// Whether something is in the way that the operator leaves as it is: nothing may tell when it goes.
+    pub fn is_obstructed(&self) -> bool {
+        fn of<K>(applied: &Applied<K>) -> bool {
+            matches!(applied, Applied::NameTaken | Applied::Replaced)
+        }
+        let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
+        let by_mcp = match mcp {
+            AppliedMcp::Absent | AppliedMcp::Foreign(_) => false,
+            AppliedMcp::Own { account, deployment, service } => of(account) || of(deployment) || of(service),
+        };
+        of(memory_claim) || of(revision) || of(worker_account) || by_mcp
+    }
+
     /// The refusals of the API server, as an error: what refused (a quota, a webhook) may change its mind, and
     /// tells nobody.
     pub fn refusal(&self) -> Option<Error> {

@@ -120,6 +120,14 @@ fn stands<K>(kind: ConditionType, what: &str, applied: &Applied<K>) -> Option<Fi
                 "the {what} belongs to somebody else and is left as it is: delete or rename it, or give the Skill another name"
             ),
         )),
+        Applied::Replaced => Some(Finding::stalls(
+            kind,
+            Reason::Replaced,
+            format!(
+                "the {what} is not what the Skill says: somebody has made it anew, and what is immutable cannot be set \
+                 right. Delete it (kubectl delete), and the operator writes it anew"
+            ),
+        )),
         Applied::Refused(why) => {
             Some(Finding::stalls(kind, Reason::Refused, format!("the API server refuses the {what}: {why}")))
         }

@@ -3,9 +3,10 @@
 use super::{ended, fixtures, reconcile};
 use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
-use bloomery_crds::conditions::{ConditionType, find};
+use bloomery_crds::conditions::{ConditionType, find, is_true};
 use bloomery_crds::names::ANNOTATION_APPLIED;
 use bloomery_crds::v1alpha1::{Job, Skill};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::controller::Action;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -38,9 +39,13 @@ async fn look(api: &FakeApi) -> Action {
     reconcile(skill, context).await.unwrap()
 }
 
-fn reason(api: &FakeApi, kind: ConditionType) -> String {
+fn conditions(api: &FakeApi) -> Vec<Condition> {
     let skill: Skill = serde_json::from_value(api.get(SKILL)).unwrap();
-    find(&skill.status.unwrap().conditions, kind).unwrap().reason.clone()
+    skill.status.unwrap().conditions
+}
+
+fn reason(api: &FakeApi, kind: ConditionType) -> String {
+    find(&conditions(api), kind).unwrap().reason.clone()
 }
 
 /// The writes, without the names that hold a digest.
@@ -251,4 +256,70 @@ async fn a_skill_on_its_way_out_is_left_to_go() {
     put(&api, &skill);
     look(&api).await;
     assert_eq!(api.writes(), Vec::<String>::new());
+}
+
+/// Where the current revision of the Skill is.
+fn revision_path(api: &FakeApi) -> String {
+    let name = api.get(SKILL)["status"]["revision"]["name"].as_str().unwrap().to_owned();
+    format!("/api/v1/namespaces/acme/configmaps/{name}")
+}
+
+/// Makes the revision anew, with the metadata that it had.
+fn replaces(api: &FakeApi, change: impl FnOnce(&mut Value)) {
+    api.change(&revision_path(api), |map| {
+        map["metadata"]["uid"] = json!("another");
+        change(map);
+    });
+}
+
+#[tokio::test]
+async fn a_revision_that_somebody_has_replaced_is_told_and_made_anew_once_it_is_deleted() {
+    let api = provisioned(&fixtures::without_server()).await;
+    assert_eq!(reason(&api, ConditionType::Ready), "Ready");
+    let path = revision_path(&api);
+    let before = api.get(&path)["data"].clone();
+    replaces(&api, |map| map["data"]["revision.json"] = json!("{}"));
+    assert_eq!(look(&api).await, Action::requeue(std::time::Duration::from_mins(1)));
+    assert_eq!(api.writes(), [format!("status {SKILL}")], "what is immutable is not written in vain");
+    assert_eq!(
+        (reason(&api, ConditionType::Accepted), reason(&api, ConditionType::Ready)),
+        ("Replaced".to_owned(), "Replaced".to_owned())
+    );
+    let conditions = conditions(&api);
+    assert!(is_true(&conditions, ConditionType::Stalled));
+    let told = &find(&conditions, ConditionType::Accepted).unwrap().message;
+    assert!(told.contains(path.rsplit('/').next().unwrap()) && told.contains("kubectl delete"), "{told}");
+    look(&api).await;
+    assert_eq!(api.writes(), [""; 0]);
+
+    api.remove(&path);
+    assert_eq!(look(&api).await, Action::await_change());
+    assert_eq!(api.writes(), [format!("apply {path}"), format!("status {SKILL}")]);
+    assert_eq!((&api.get(&path)["data"], reason(&api, ConditionType::Ready).as_str()), (&before, "Ready"));
+}
+
+#[rstest]
+#[case::as_it_was(|_: &mut Value| (), false)]
+#[case::as_it_was_without_a_label(|map: &mut Value| { map["metadata"]["labels"] = json!({}); }, true)]
+#[case::so_that_it_can_be_changed(|map: &mut Value| { map["immutable"] = json!(false); map["data"]["revision.json"] = json!("{}"); }, true)]
+#[tokio::test]
+async fn a_revision_that_can_be_set_right_is(#[case] change: fn(&mut Value), #[case] is_written: bool) {
+    let api = provisioned(&fixtures::without_server()).await;
+    let (path, before) = (revision_path(&api), api.get(&revision_path(&api))["data"].clone());
+    replaces(&api, change);
+    look(&api).await;
+    assert_eq!(api.writes(), if is_written { vec![format!("apply {path}")] } else { vec![] });
+    assert_eq!((&api.get(&path)["data"], reason(&api, ConditionType::Ready).as_str()), (&before, "Ready"));
+}
+
+#[tokio::test]
+async fn a_revision_is_read_once() {
+    let api = provisioned(&fixtures::without_server()).await;
+    let (path, context) = (revision_path(&api), api.operator().await);
+    api.reads();
+    for reads in [1, 0] {
+        let skill = serde_json::from_value(api.get(SKILL)).unwrap();
+        reconcile(skill, context.clone()).await.unwrap();
+        assert_eq!(api.reads().iter().filter(|read| **read == path).count(), reads);
+    }
 }

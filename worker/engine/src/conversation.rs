@@ -33,7 +33,7 @@ pub use selecting::Selecting;
 
 use crate::bootstrap::workflows::Status;
 use crate::endpoint;
-use crate::event::{CallId, ContextPart, Directive, Event, ModelFailure, WholeResult};
+use crate::event::{CallId, ContextPart, Event, ModelFailure, WholeResult};
 use crate::gate::catalogue;
 use crate::gate::rules::Rules;
 use crate::line::Entry;
@@ -42,7 +42,7 @@ use crate::tool::{CatalogueTool, ListedTool};
 use crate::turn::Turn;
 use barren::Barren;
 use bloomery_crds::Digest;
-use bloomery_crds::outcome::Outcome;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{PreTool, Stage};
 use schemas::Schemas;
@@ -86,8 +86,8 @@ pub struct Conversation {
     questions: Questions,
     /// Who ended it at a call that nobody knows about.
     stopped_by: Option<String>,
-    /// Whether a person has cancelled the Job.
-    cancelled: bool,
+    /// How the Job is to end, where it is: a person has cancelled it, or has deleted its Skill.
+    to_end: Option<OutcomeCode>,
     /// Messages of people that the history has no place for yet.
     inbox: Vec<String>,
     budget: Budget,
@@ -137,7 +137,7 @@ impl Conversation {
             said: String::new(),
             questions: Questions::default(),
             stopped_by: None,
-            cancelled: false,
+            to_end: None,
             inbox: Vec::new(),
             budget: Budget::default(),
             pre_tool: PreTool::default(),
@@ -199,7 +199,7 @@ impl Conversation {
             Event::ReplyPolished { polish } => self.finalizing.polished(polish.clone()),
             Event::LimitHit { code, message } => self.limit_hit(*code, message),
             // That it parks is an event of its own.
-            Event::DirectiveReceived { directive } => self.cancelled |= *directive == Directive::Cancel,
+            Event::DirectiveReceived { directive } => self.to_end = self.to_end.or(directive.ends()),
             Event::Parked { reason } => self.parked = Some(*reason),
             Event::Finished { outcome, result } => self.finished = Some((outcome.clone(), result.clone())),
         }

@@ -104,8 +104,8 @@ pub fn next(conversation: &Conversation) -> Step<'_> {
         return Step::Done(outcome);
     }
     // Before any question: nobody is to find anything out for a Job that is over.
-    if conversation.is_cancelled() {
-        return Step::Record(cancelling::end(conversation));
+    if let Some(code) = conversation.to_end() {
+        return Step::Record(cancelling::end(conversation, code));
     }
     if let Some(step) = lost::next(conversation) {
         return step;

@@ -17,7 +17,6 @@ use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::v1alpha1::{LogPosition, Stage};
 use bloomery_engine::conversation::fix_catalogue;
-use bloomery_engine::event::Directive;
 use bloomery_engine::line::Entry;
 use bloomery_engine::offload::Offload;
 use bloomery_engine::projection::project;
@@ -81,6 +80,7 @@ fn given_up(why: Why, grace: Duration) -> String {
     let asked = match why {
         Why::Drain | Why::Suspended | Why::Superseded => "the worker was asked to end",
         Why::Cancelled => "the Job was cancelled",
+        Why::SkillDeleted => "the Skill was deleted",
     };
     format!("{asked}, and no answer came within {} s", grace.as_secs())
 }
@@ -245,8 +245,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let mut entries = vec![started];
         entries.extend(told);
         // Why it was given up comes before that it was.
-        if stop.asked().is_some_and(|asked| asked.why == Why::Cancelled) {
-            entries.push(self.journal.append(Event::DirectiveReceived { directive: Directive::Cancel })?);
+        if let Some(directive) = stop.asked().and_then(|asked| asked.why.ends()) {
+            entries.push(self.journal.append(Event::DirectiveReceived { directive })?);
         }
         entries.extend(self.record(vec![outcome], &heard)?);
         self.journal.commit()?;

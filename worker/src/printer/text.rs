@@ -82,6 +82,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::LimitHit { code, message } => format!("{code}: {message}"),
         Event::DirectiveReceived { directive: Directive::Cancel } => "the Job is cancelled".to_owned(),
         Event::DirectiveReceived { directive: Directive::Park } => "the namespace is suspended".to_owned(),
+        Event::DirectiveReceived { directive: Directive::SkillDeleted } => "the Skill is deleted".to_owned(),
         Event::Parked { reason } => reason.to_string(),
         Event::Finished { outcome, .. } => format!("{}: {}", outcome.code, outcome.message),
     }

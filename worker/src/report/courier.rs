@@ -93,8 +93,8 @@ impl Courier {
         let parks = matches!(end, Some(End::Parked(_)));
         let report = Report { job, attempt, epoch, projection, waiting, hold, end };
         let directives = self.client.send(&report).await?;
-        // That it parked is nothing to a Job that is cancelled.
-        let acknowledged = directives.ack >= events || (parks && directives.cancel);
+        // That it parked is nothing to a Job that ends.
+        let acknowledged = directives.ack >= events || (parks && (directives.cancel || directives.skill_deleted));
         self.hear(directives);
         if is_end && acknowledged {
             self.end_heard.send_replace(true);
@@ -106,6 +106,9 @@ impl Courier {
     fn hear(&self, said: Directives) {
         if said.cancel {
             self.stop.ask(Why::Cancelled);
+        }
+        if said.skill_deleted {
+            self.stop.ask(Why::SkillDeleted);
         }
         if said.park {
             self.stop.ask(Why::Suspended);

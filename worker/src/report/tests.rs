@@ -169,6 +169,7 @@ async fn an_attempt_that_is_superseded_is_stopped() {
 #[rstest]
 #[case(Reply::Cancel, Why::Cancelled)]
 #[case(Reply::Park, Why::Suspended)]
+#[case(Reply::SkillDeleted, Why::SkillDeleted)]
 #[tokio::test]
 async fn what_the_operator_says_is_heard_with_any_reply_and_the_first_time_counts(
     #[case] reply: Reply,

@@ -55,7 +55,7 @@ fn a_job_that_waits_for_nobody_says_who_decided() {
 )]
 #[case::too_late(
     counted(json!({"verdict": "Approve", "by": "jane@acme.io"})),
-    "refund-1 expired at 2027-01-16T08:00:00Z: the decision of jane@acme.io came too late"
+    "refund-1 expired at 2027-01-16T08:00:00Z: the decision of jane@acme.io was seen only after it had expired"
 )]
 fn what_is_decided_is_not_decided_again(#[case] approval: Approval, #[case] expected: &str) {
     let trouble = open(Named::Approval(Box::new(approval)), now()).unwrap_err();

@@ -63,6 +63,9 @@ pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Said, String> {
         Ask::Call(held) => decided(held, line, by),
         Ask::Question(_) if line.is_empty() => Err("Type an answer; ^C parks the Job until you know it.".to_owned()),
         Ask::Question(open) => {
+            if let Some(instead) = choice::beside(&open.question.choices, line) {
+                return Err(instead);
+            }
             let text = choice::meant(&open.question.choices, line).unwrap_or(line).to_owned();
             Ok(Said::Replies { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
         }
@@ -164,8 +167,8 @@ A call of process_refund waits for finance and supervisor.
     #[rstest]
     #[case::by_number("2", Some("B-4"))]
     #[case::in_words("the one of May", Some("the one of May"))]
-    #[case::no_such_number("3", Some("3"))]
-    #[case::none_of_them("0", Some("0"))]
+    #[case::no_such_number("3", None)]
+    #[case::none_of_them("0", None)]
     #[case::nothing("", None)]
     fn an_answer_is_a_choice_or_words(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);

@@ -67,9 +67,9 @@ pub struct JobStatus {
     /// When the Job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
-    /// `Ready`, `Reconciling` or `Stalled`; `AwaitingPeople` while the Job rests until a person has spoken; `Reported` where
-    /// a report was lost, `SkillAsWritten` where a rule of the Skill does not hold as it is written, `RepliesTaken` where a
-    /// reply names no open question.
+    /// `Ready`, `Reconciling` or `Stalled`; `AwaitingPeople` while the Job rests until a person has spoken, and `False`
+    /// from then on; `Reported` where a report was lost, `SkillAsWritten` where a rule of the Skill does not hold as it is
+    /// written, `RepliesTaken` where a reply names no open question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
@@ -226,7 +226,7 @@ pub struct WaitingFor {
     /// The call that a person has to approve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<HeldCall>,
-    /// The Approvals that have to be decided before it can be made, one for each approver.
+    /// The Approvals that people have still to decide on before it can be made, one for each approver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), inner(length(max = 50)))]
     pub approvals: Vec<String>,

@@ -25,13 +25,17 @@ fn word(standing: Standing) -> String {
                 Mark::Count(_) => "count",
                 Mark::Void { .. } => "void",
                 Mark::Withdraw { .. } => "withdraw",
+                Mark::Unbegun { .. } => "unbegun",
             });
             words.collect::<Vec<_>>().join(" ")
         }
         Standing::Decided => "decided".into(),
         Standing::Unguarded(why) => format!("unguarded: {why}"),
         Standing::Missing => "missing".into(),
-        Standing::Open(_) => "open".into(),
+        Standing::Open(_, awaited) => {
+            let of: Vec<&str> = awaited.iter().map(|awaited| awaited.approver.as_str()).collect();
+            format!("open: {}", of.join(" "))
+        }
         Standing::Nobody => "nobody".into(),
     }
 }
@@ -69,11 +73,12 @@ const LATE: ApprovalVerdict = ApprovalVerdict::Expired;
 const EXPIRY: i64 = 24 * 3600;
 
 #[rstest]
-#[case::open(Some(supervisor()), Some(finance()), stands(), 1, "open")]
+#[case::open(Some(supervisor()), Some(finance()), stands(), 1, "open: supervisor finance")]
 #[case::one_is_not_there(Some(supervisor()), None, stands(), 1, "missing")]
 #[case::none_is_there(None, None, stands(), 1, "missing")]
 #[case::one_decided(Some(decided(supervisor(), YES)), Some(finance()), stands(), 1, "count")]
-#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), stands(), 1, "open")]
+#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), stands(), 1, "open: finance")]
+#[case::the_other_counts(Some(supervisor()), Some(counted(finance(), YES)), stands(), 1, "open: supervisor")]
 #[case::both_count(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), stands(), 1, "decided")]
 #[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), stands(), 1, "withdraw")]
 #[case::and_then_the_other_is_withdrawn(
@@ -93,7 +98,7 @@ const EXPIRY: i64 = 24 * 3600;
 )]
 #[case::one_denial_unguarded(Some(supervisor()), Some(counted(finance(), NO)), missing(), 1, "withdraw")]
 #[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), stands(), 1, "decided")]
-#[case::just_in_time(Some(supervisor()), Some(finance()), stands(), EXPIRY - 1, "open")]
+#[case::just_in_time(Some(supervisor()), Some(finance()), stands(), EXPIRY - 1, "open: supervisor finance")]
 #[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), stands(), EXPIRY, "count")]
 #[case::counted_and_nobody_decided(Some(forged(supervisor())), Some(finance()), stands(), 1, "void")]
 #[case::what_counted_goes_on_to(

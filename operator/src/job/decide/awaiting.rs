@@ -1,7 +1,7 @@
 //! What is done while people are waited for: the Job has no pod, and goes on in its next attempt.
 
 use super::attempt::pause;
-use super::{Act, Answers, End, Facts, Life, WorkerPod, next_look};
+use super::{Act, Answers, Awaits, End, Facts, Life, WorkerPod, next_look};
 use crate::approval::standing::{Asked, Mark, Standing, standing};
 use crate::job::status::{log_of, quoted};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
@@ -30,9 +30,11 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
         Standing::Decided | Standing::Missing if let Some(observed) = alive(facts, pod) => observed,
         Standing::Decided => (next, None),
         _ if is_answered && alive(facts, pod).is_none() => (next, None),
-        Standing::Unguarded(why) => (Act::Await(Some(why)), None),
-        Standing::Open(until) => (Act::Await(None), Some(until.duration_since(facts.now))),
-        Standing::Nobody => (Act::Await(None), None),
+        Standing::Unguarded(why) => (Act::Await(Awaits::Nobody(why)), None),
+        Standing::Open(until, awaited) => {
+            (Act::Await(Awaits::Approvers(awaited)), Some(until.duration_since(facts.now)))
+        }
+        Standing::Nobody => (Act::Await(Awaits::AsTold), None),
         Standing::Missing => told_again(facts, recorded, pod),
     }
 }
@@ -54,7 +56,7 @@ pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
     }
     match left(facts) {
         Some((limit, left)) if left <= SignedDuration::ZERO => (Act::End(expired(questions, limit)), None),
-        left => (Act::Await(None), left.map(|(_, left)| left)),
+        left => (Act::Await(Awaits::AsTold), left.map(|(_, left)| left)),
     }
 }
 
@@ -64,7 +66,7 @@ pub(super) fn to_settle(facts: &Facts, asked: &Asked) -> Option<Vec<Mark>> {
     let (name, uid) = facts.job;
     match standing(name, uid, asked, facts.now) {
         Standing::Settle(marks) => Some(marks),
-        Standing::Decided | Standing::Unguarded(_) | Standing::Missing | Standing::Open(_) | Standing::Nobody => None,
+        Standing::Decided | Standing::Unguarded(_) | Standing::Missing | Standing::Open(..) | Standing::Nobody => None,
     }
 }
 
@@ -133,7 +135,7 @@ fn told_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Ac
     });
     let pause = pause(recorded.number);
     match passed {
-        Some(passed) if !passed.is_negative() && passed < pause => (Act::Await(None), Some(pause - passed)),
+        Some(passed) if !passed.is_negative() && passed < pause => (Act::Await(Awaits::AsTold), Some(pause - passed)),
         Some(_) | None => (next(recorded), None),
     }
 }

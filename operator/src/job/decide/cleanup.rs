@@ -1,6 +1,6 @@
 //! Which pods of a Job have served their time.
 
-use super::cancelling;
+use super::giving_up;
 use super::{Doomed, Facts, Life, WorkerPod};
 use bloomery_crds::outcome::OutcomeCode;
 use k8s_openapi::jiff::SignedDuration;
@@ -15,7 +15,7 @@ pub(super) fn plan(facts: &Facts) -> (Vec<Doomed>, Option<SignedDuration>) {
     for pod in facts.pods.iter().filter(|pod| !pod.deleting) {
         let Some(left) = left(facts, pod) else { continue };
         if left <= SignedDuration::ZERO {
-            doomed.push(Doomed { name: pod.name.clone(), uid: pod.uid.clone(), grace: cancelling::grace(facts, pod) });
+            doomed.push(Doomed { name: pod.name.clone(), uid: pod.uid.clone(), grace: giving_up::grace(facts, pod) });
         } else {
             again = Some(again.map_or(left, |again| again.min(left)));
         }
@@ -31,12 +31,13 @@ fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
         Life::Ended { .. } => pod.ended().map(|ended| facts.retention - since(ended)),
         Life::Alive(_) if facts.status.is_terminal() => match facts.status.outcome.as_ref().map(|outcome| outcome.code)
         {
-            Some(OutcomeCode::SkillDeleted) => Some(SignedDuration::ZERO),
-            // Made as it was cancelled, and never recorded: there is nothing that it could tell.
-            Some(OutcomeCode::Cancelled) if !is_recorded(facts, pod) => Some(SignedDuration::ZERO),
+            // Made as it was given up, and never recorded: there is nothing that it could tell.
+            Some(OutcomeCode::Cancelled | OutcomeCode::SkillDeleted) if !is_recorded(facts, pod) => {
+                Some(SignedDuration::ZERO)
+            }
             _ => facts.status.completion_time.as_ref().map(|ended| FAREWELL - since(ended.0)),
         },
-        Life::Alive(_) => cancelling::left(facts, pod),
+        Life::Alive(_) => giving_up::left(facts, pod),
     }
 }
 

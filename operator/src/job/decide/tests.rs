@@ -16,7 +16,8 @@ const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 
 fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
     let pods = read(now, status, pods);
-    decide(&Facts { skill_gone, ..facts(now, status, &pods) })
+    let given_up = skill_gone.then(|| (GivenUp::SkillDeleted, at(0)));
+    decide(&Facts { given_up, ..facts(now, status, &pods) })
 }
 
 fn read(now: i64, status: &JobStatus, pods: &[Pod]) -> Vec<WorkerPod> {
@@ -30,10 +31,9 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         job: ("refund", UID),
         status,
         pods,
-        skill_gone: false,
         asked: None,
         left_open: &[],
-        cancelled_since: None,
+        given_up: None,
         suspended: false,
         ttl: None,
         answers: Answers::Awaited,
@@ -86,12 +86,14 @@ fn word(act: &Act) -> String {
         Act::Delete => "delete".into(),
         Act::Suspend(None) => "suspend".into(),
         Act::Suspend(Some(lost)) => format!("suspend silent={}", lost.silent),
-        Act::Cancel(problem) => {
-            problem.as_ref().map_or("cancel".into(), |problem| format!("cancel {}", problem.reason))
+        Act::GiveUp(why, problem) => {
+            let problem = problem.as_ref().map(|problem| format!(" {}", problem.reason)).unwrap_or_default();
+            format!("give up {}{problem}", why.code())
         }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::KeepPausing => "keep pausing".into(),
-        Act::Await(unasked) => if unasked.is_some() { "unguarded" } else { "await" }.into(),
+        Act::Await(Awaits::Nobody(_)) => "unguarded".into(),
+        Act::Await(Awaits::AsTold | Awaits::Approvers(_)) => "await".into(),
         Act::Settle(marks) => format!("settle {}", marks.len()),
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
@@ -192,7 +194,7 @@ fn the_pause_before_something_is_told_again(
     status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since, ..Default::default() });
     let told = message(2, PodEnd::Parked(ParkReason::Reply), None);
     let decision = decide_at(now, &status, &[ended_pod(2, ended, Some(told))], false);
-    let expected = left.map_or_else(|| start(3), |_| Act::Await(None));
+    let expected = left.map_or_else(|| start(3), |_| Act::Await(Awaits::AsTold));
     assert_eq!((decision.act, left.and(decision.again)), (expected, left.map(SignedDuration::from_secs)));
 }
 
@@ -246,11 +248,10 @@ fn a_live_pod_without_its_owner_never_gets_a_twin_and_still_goes_in_the_end() {
 }
 
 #[test]
-fn a_deleted_skill_ends_only_jobs_that_had_a_revision() {
+fn a_worker_at_work_is_waited_for_where_the_skill_is_deleted() {
     let running = decide_at(5, &status(1, Phase::Running), &[pod(1, "Running")], true);
-    assert_eq!(word(&running.act), "end SkillDeleted");
-    assert_eq!(running.delete, [], "the outcome is written first");
-    assert_eq!(word(&decide_at(5, &JobStatus::default(), &[], true).act), "start 1");
+    assert_eq!((word(&running.act).as_str(), running.delete.len()), ("give up SkillDeleted", 0));
+    assert_eq!(running.again, Some(SignedDuration::from_secs(25)));
     let told = ended_pod(1, 3, Some(message(1, PodEnd::Finished, Some(OutcomeCode::Succeeded))));
     assert_eq!(word(&decide_at(5, &status(1, Phase::Running), &[told], true).act), "end Succeeded by message");
 }
@@ -287,7 +288,7 @@ fn terminal(code: OutcomeCode) -> JobStatus {
 #[case::served_its_time(OutcomeCode::Succeeded, ended_pod(1, 10, None), 610, true, None)]
 #[case::says_farewell(OutcomeCode::Succeeded, pod(1, "Running"), 20, false, Some(170))]
 #[case::stays_too_long(OutcomeCode::Succeeded, pod(1, "Running"), 190, true, None)]
-#[case::has_no_skill(OutcomeCode::SkillDeleted, pod(1, "Running"), 11, true, None)]
+#[case::has_no_skill(OutcomeCode::SkillDeleted, pod(1, "Running"), 20, false, Some(170))]
 fn pods_of_a_job_that_ended(
     #[case] code: OutcomeCode,
     #[case] pod: Pod,
@@ -331,13 +332,27 @@ fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now:
     decide(&Facts { asked: Some(&asked), ..facts(now, &status, &pods) })
 }
 
+/// These have still to decide.
+fn awaits(approvers: &[&str]) -> Act {
+    let awaited = |approver: &&str| Awaited {
+        approver: (*approver).to_owned(),
+        approval: approval(approver).metadata.name.unwrap(),
+    };
+    Act::Await(Awaits::Approvers(approvers.iter().map(awaited).collect()))
+}
+
 #[test]
 fn a_job_waits_for_people_until_the_first_approval_expires_and_costs_nothing() {
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
     let waits = waits_with(&[], open(), stands(), 60);
-    assert_eq!((waits.act, waits.again), (Act::Await(None), Some(SignedDuration::from_secs(24 * 3600 - 60))));
+    assert_eq!(
+        (waits.act, waits.again),
+        (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(24 * 3600 - 60)))
+    );
+    let one = [Some(counted(approval("supervisor"), ApprovalVerdict::Approve)), Some(approval("finance"))];
+    assert_eq!(waits_with(&[], one, stands(), 60).act, awaits(&["finance"]));
     let missing = Guard::Missing("gone".into());
-    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::Await(Some("gone".into())));
+    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::Await(Awaits::Nobody("gone".into())));
 }
 
 #[test]
@@ -375,7 +390,10 @@ fn what_has_counted_stands_whatever_the_clock_does_then() {
     // Nobody is asked for longer than the Approval says, but for what the clock was set back by.
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
     let back = waits_with(&[], open(), stands(), -3600);
-    assert_eq!((back.act, back.again), (Act::Await(None), Some(SignedDuration::from_secs(25 * 3600))));
+    assert_eq!(
+        (back.act, back.again),
+        (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(25 * 3600)))
+    );
 }
 
 mod wanted;

@@ -91,7 +91,7 @@ fn a_problem_is_told_and_taken_back() {
 fn an_outcome_that_only_the_pod_told() {
     let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
     let end = End { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
-    insta::assert_snapshot!(yaml(&next(&status(1, Phase::Running), &Applied::Ended(end), &stamp(50))));
+    insta::assert_snapshot!(yaml(&next(&status(1, Phase::Running), &Applied::Ended(end, None), &stamp(50))));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_message_never_takes_the_log_back() {
     standing.attempt.as_mut().unwrap().epoch = Some(5);
     standing.log = Some(log(12));
     standing.usage = Some(Usage { tool_calls: 7, ..Usage::default() });
-    let ended = next(&standing, &Applied::Ended(end), &stamp(50));
+    let ended = next(&standing, &Applied::Ended(end, None), &stamp(50));
     assert_eq!((ended.log, ended.usage), (standing.log, standing.usage));
     assert_eq!(ended.attempt.unwrap().epoch, Some(5));
 }
@@ -213,7 +213,7 @@ fn what_is_asked_says_how_to_answer_before_what_may_be_cut() {
 #[test]
 fn a_job_that_ended_waits_for_nobody() {
     let end = End { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
-    let ended = next(&held(), &Applied::Ended(end), &stamp(50));
+    let ended = next(&held(), &Applied::Ended(end, None), &stamp(50));
     assert_eq!((ended.phase, ended.waiting_for), (Some(Phase::Failed), None));
 }
 
@@ -225,7 +225,7 @@ fn a_job_that_ended_waits_for_nobody() {
 #[case(Outcome::new(OutcomeCode::Stuck, "no way on"), Phase::Failed, "Failed")]
 fn an_end_that_is_none_people_wished_for_stalls(#[case] outcome: Outcome, #[case] phase: Phase, #[case] reason: &str) {
     let message = outcome.message.clone();
-    let ended = next(&status(1, Phase::Running), &Applied::Ended(End { outcome, read_from: None }), &stamp(50));
+    let ended = next(&status(1, Phase::Running), &Applied::Ended(End { outcome, read_from: None }, None), &stamp(50));
     assert_eq!(ended.phase, Some(phase));
     assert_eq!(told(&ended, ConditionType::Stalled), ("True".into(), reason.into()));
     let told = &conditions::find(&ended.conditions, ConditionType::Ready).unwrap().message;
@@ -239,7 +239,7 @@ fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
     let strays = of_strays(&["reply 1 is to q-9".to_owned()]).unwrap();
     standing.conditions = conditions::merge(&[], &[remarks, strays], Some(3), &Time(at(9)));
     let end = End { outcome: Outcome::new(OutcomeCode::Stuck, "no way on"), read_from: None };
-    for applied in [Applied::Paused(lost(0)), Applied::Started(made(2), None), Applied::Ended(end)] {
+    for applied in [Applied::Paused(lost(0)), Applied::Started(made(2), None), Applied::Ended(end, None)] {
         let after = next(&standing, &applied, &stamp(50));
         assert_eq!(told(&after, ConditionType::SkillAsWritten), ("False".into(), "Differs".into()), "{applied:?}");
         assert_eq!(
@@ -254,7 +254,7 @@ fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
 #[test]
 fn a_deleted_skill_stalls_the_job_and_loses_no_report() {
     let end = End { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
-    let ended = next(&status(1, Phase::Running), &Applied::Ended(end), &stamp(50));
+    let ended = next(&status(1, Phase::Running), &Applied::Ended(end, None), &stamp(50));
     assert_eq!(ended.phase, Some(Phase::Failed));
     assert_eq!(told(&ended, ConditionType::Stalled), ("True".into(), "Failed".into()));
     assert_eq!(told(&ended, ConditionType::Ready), ("False".into(), "Failed".into()));
@@ -266,7 +266,7 @@ fn a_deleted_skill_stalls_the_job_and_loses_no_report() {
 fn an_edit_is_seen_without_a_word_lost() {
     let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
     let end = End { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
-    let ended = next(&status(1, Phase::Running), &Applied::Ended(end), &stamp(50));
+    let ended = next(&status(1, Phase::Running), &Applied::Ended(end, None), &stamp(50));
     let edited = Stamp { generation: Some(4), ..stamp(70) };
     let seen = next(&ended, &Applied::Nothing, &edited);
     assert_eq!((seen.observed_generation, seen.conditions.len()), (Some(4), ended.conditions.len()));
@@ -286,3 +286,5 @@ fn words_alone_can_wait() {
     assert!(!only_words_changed(&standing, &next(&standing, &Applied::Started(made(1), None), &stamp(3))));
     assert_eq!(job().status, None);
 }
+
+mod people;

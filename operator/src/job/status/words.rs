@@ -1,7 +1,7 @@
 //! What is said of a Job in each phase.
 
 use crate::listing::{IN_A_CONDITION, listed};
-use bloomery_crds::conditions::{ConditionType, Health, Observation, Reason};
+use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::text::bounded;
@@ -20,7 +20,7 @@ pub fn at_work(status: &JobStatus) -> Health {
         Some(Phase::Finalizing) => {
             (Reason::Finalizing, format!("attempt {number} gave an answer, which its gate rules on"))
         }
-        Some(Phase::AwaitingApproval) => (Reason::AwaitingApproval, held(status)),
+        Some(Phase::AwaitingApproval) => return awaiting(status, &approvers(status)),
         Some(Phase::AwaitingReply) => (Reason::AwaitingReply, asked(status)),
         Some(Phase::Queued) => {
             (Reason::Parked, format!("attempt {number} parked with its log written, and goes on in a new pod"))
@@ -30,9 +30,38 @@ pub fn at_work(status: &JobStatus) -> Health {
     Health::Reconciling(reason, message)
 }
 
+/// What is said of a Job that waits for these people to decide on its call.
+pub(super) fn awaiting(status: &JobStatus, approvers: &[&str]) -> Health {
+    Health::Reconciling(Reason::AwaitingApproval, held(status, approvers))
+}
+
+/// All who have to approve the call that a Job waits with.
+fn approvers(status: &JobStatus) -> Vec<&str> {
+    let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
+    call.map(|call| call.approvers.iter().map(String::as_str).collect()).unwrap_or_default()
+}
+
+/// Whether people are waited for: told of a Job that waits for some, or has.
+pub(super) fn of_people(status: &JobStatus, is_asked: bool) -> Option<Observation> {
+    if let Some(rests) = status.phase.filter(|_| is_asked).and_then(of_rest) {
+        return Some(rests);
+    }
+    let told = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
+    // A Job that went on, and has ended since, was not waiting when it did.
+    let had_resumed = told.status == "False" && told.reason == Reason::Resumed.to_string();
+    let (reason, message) = if !is_asked {
+        (Reason::ApprovalPolicyMissing, "nobody is asked")
+    } else if had_resumed || !status.is_terminal() {
+        (Reason::Resumed, "the Job went on, and waits for nobody")
+    } else {
+        (Reason::Ended, "the Job has ended, and waits for nobody")
+    };
+    Some(Observation::fails(ConditionType::AwaitingPeople, reason, message))
+}
+
 /// That a person is needed, where the Job rests until one has spoken: `kubectl wait --for=condition=AwaitingPeople`. What
 /// about is told by `Ready`.
-pub(super) fn of_rest(phase: Phase) -> Option<Observation> {
+fn of_rest(phase: Phase) -> Option<Observation> {
     let (reason, message) = match phase {
         Phase::AwaitingApproval => (Reason::AwaitingApproval, "a person has to decide"),
         Phase::AwaitingReply => (Reason::AwaitingReply, "a person has to answer"),
@@ -62,13 +91,13 @@ pub fn of_outcome(outcome: &Outcome) -> Health {
 }
 
 /// What is said of a call that waits for a person: the tool, who has to approve, and the rules that hold it.
-fn held(status: &JobStatus) -> String {
+fn held(status: &JobStatus, approvers: &[&str]) -> String {
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-    let Some(HeldCall { id, tool, approvers, reason, digest: _ }) = call else {
+    let Some(HeldCall { id, tool, approvers: _, reason, digest: _ }) = call else {
         return untold("call", status);
     };
     let approvals = status.waiting_for.as_ref().map(|waiting| waiting.approvals.join(" and ")).unwrap_or_default();
-    let (approvers, how) = match approvers.as_slice() {
+    let (approvers, how) = match approvers {
         [] => (
             "an approver".to_owned(),
             format!("no rule names one: kubectl bloomery cancel {} gives the call up, and the Job", job_of(status)),

@@ -1,34 +1,16 @@
 //! Jobs that wait for people.
 
 use super::super::fixtures::api::POLICIES;
-use super::super::fixtures::{approval, counted, decided, guarded_by, held_call, status};
+use super::super::fixtures::open::{open, path, put};
+use super::super::fixtures::{counted, decided, guarded_by, held_call, status};
 use super::*;
 use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, WaitingFor};
-
-const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
-
-pub(super) fn path(approval: &Approval) -> String {
-    format!("{APPROVALS}/{}", approval.metadata.name.as_deref().unwrap())
-}
-
-/// An Approval that has not expired yet, by the clock.
-pub(super) fn open(approver: &str) -> Approval {
-    let mut approval = approval(approver);
-    let spec = &mut approval.spec;
-    spec.expires_at = Time(Timestamp::from_second(4_000_000_000).unwrap());
-    spec.arguments = "arguments".to_owned();
-    approval
-}
 
 fn expired(approver: &str) -> Approval {
     let mut approval = open(approver);
     approval.spec.expires_at = Time(Timestamp::from_second(1_000_000_000).unwrap());
     approval
-}
-
-pub(super) fn put(api: &FakeApi, approval: &Approval) {
-    api.put(&path(approval), serde_json::to_value(approval).unwrap());
 }
 
 /// A Job whose worker parked with a call that supervisor and finance have to approve; its pod is gone.
@@ -72,7 +54,10 @@ async fn with_the_last_decision_the_next_attempt_starts_and_knows_them() {
         (&json!("Approve"), &json!("Approved"))
     );
     look(&api).await.unwrap();
-    assert_eq!(api.writes(), [""; 0], "the other one has still to decide");
+    assert_eq!(api.writes(), [format!("status {JOB}")], "the other one has still to decide");
+    assert_eq!(api.get(JOB)["status"]["waitingFor"]["approvals"], json!([finance.metadata.name]));
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
 
     put(&api, &decided(finance.clone(), ApprovalVerdict::Approve));
     look(&api).await.unwrap();
@@ -184,4 +169,39 @@ async fn an_approval_that_is_not_what_was_asked_goes() {
         look(&api).await.unwrap();
         assert_eq!(api.writes(), [format!("delete {}", path(&approval))]);
     }
+}
+
+#[tokio::test]
+async fn what_let_a_call_be_made_says_that_the_job_was_cancelled_before() {
+    let api = waiting();
+    let (approved, other) = (decided(open("supervisor"), ApprovalVerdict::Approve), open("finance"));
+    put(&api, &approved);
+    put(&api, &other);
+    look(&api).await.unwrap();
+    let said = |approval: &Approval| {
+        let status = api.get(&path(approval))["status"].clone();
+        (status["counted"].clone(), status["conditions"][0]["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let (counts, lets) = said(&approved);
+    assert_eq!(lets, "jane@acme.io agrees that the call be made; it is, where all agree who are asked");
+    // Of a call that was made before, nothing is taken back.
+    let mut earlier = counted(open("supervisor"), ApprovalVerdict::Approve);
+    earlier.metadata.name = Some("refund-0".to_owned());
+    earlier.spec.call_id = "c-6".to_owned();
+    put(&api, &earlier);
+
+    api.change(JOB, |job| job["spec"]["cancel"] = json!(true));
+    look(&api).await.unwrap();
+    api.writes();
+    look(&api).await.unwrap();
+    let mut writes = api.writes();
+    writes.sort();
+    let (approved_, other_) = (path(&approved), path(&other));
+    let mut expected = [format!("replace {other_}"), format!("status {approved_}"), format!("status {other_}")];
+    expected.sort();
+    assert_eq!(writes, expected);
+    let told = "jane@acme.io let the call be made, and the Job was cancelled before the call was begun: it is not made";
+    assert_eq!(said(&approved), (counts, told.to_owned()), "what counted stays");
+    look(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0]);
 }

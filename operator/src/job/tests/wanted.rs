@@ -1,7 +1,8 @@
 //! What people want of a Job: that it is cancelled, that nothing of its namespace runs, that it goes after a time.
 
-use super::approvals::{open, path, put, waiting};
+use super::approvals::waiting;
 use super::*;
+use crate::job::fixtures::open::{open, path, put};
 use crate::job::fixtures::{decided, pod};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 
@@ -99,12 +100,42 @@ async fn a_worker_at_work_is_waited_for_and_its_outcome_stands() {
 }
 
 #[tokio::test]
+async fn a_worker_at_work_whose_skill_is_deleted_is_waited_for_whatever_becomes_of_the_skill() {
+    let api = with_pod("Running").await;
+    api.remove(SKILL);
+    look(&api).await.unwrap();
+    assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "SkillDeleted"));
+    put_skill(&api);
+    look(&api).await.unwrap();
+    assert_eq!((api.writes(), reason(&api).as_str()), (vec![], "SkillDeleted"), "its worker may have heard it");
+    let told = message(1, PodEnd::Finished, Some(bloomery_crds::outcome::OutcomeCode::SkillDeleted));
+    api.put(POD_1, stored(&ended_pod(1, 0, Some(told))));
+    look(&api).await.unwrap();
+    assert_eq!((&status(&api)["phase"], &status(&api)["outcome"]["code"]), (&json!("Failed"), &json!("SkillDeleted")));
+}
+
+#[tokio::test]
+async fn a_job_that_never_had_its_skill_waits_for_it_and_one_that_had_ends() {
+    let api = tenant();
+    api.remove(SKILL);
+    look(&api).await.unwrap();
+    assert_eq!(reason(&api), "SkillNotFound");
+    let api = with_pod("Queued").await;
+    api.remove(POD_1);
+    api.remove(SKILL);
+    look(&api).await.unwrap();
+    let outcome = status(&api)["outcome"].clone();
+    let message = "The Job ended because the Skill was deleted. Make the Skill again, and then another Job.";
+    assert_eq!(outcome, json!({ "code": "SkillDeleted", "message": message }));
+}
+
+#[tokio::test]
 async fn a_worker_that_does_not_end_is_deleted_and_what_it_did_is_not_known() {
     let api = with_pod("Running").await;
     cancel(&api);
     let context = api.operator().await;
     let memory = Arc::new(Memory::default());
-    memory.cancels.since(UID, Timestamp::now() - SignedDuration::from_secs(31));
+    memory.given_up.of(UID, Timestamp::now() - SignedDuration::from_secs(31));
     reconcile(serde_json::from_value(api.get(JOB)).unwrap(), context, memory).await.unwrap();
     assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("status {JOB}")]);
     look(&api).await.unwrap();

@@ -1,8 +1,11 @@
 use super::*;
+use crate::job::decide::GivenUp;
 use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
+use crate::job::unbegun::is_told;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, ToolName, WaitingFor, WorkflowProgress};
+use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, JobResult, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
+use rstest::rstest;
 
 fn apply(standing: &JobStatus, report: &Report) -> JobStatus {
     match merge(standing, report, &stamp(9)) {
@@ -120,6 +123,20 @@ fn a_worker_that_goes_on_after_a_decision_is_at_work_though_the_call_is_still_he
     assert_eq!((begun.phase, reason(&begun).as_str()), (Some(Phase::Running), "Running"));
     assert!(begun.waiting_for.is_some(), "an attempt after it has to be told, too");
     assert_eq!(apply(&begun, &report(2, 2, 10, Phase::Running)).waiting_for, None);
+}
+
+#[test]
+fn a_worker_that_ends_without_a_further_call_has_not_begun_the_one_that_was_held() {
+    let waiting = apply(&status(1, Phase::Running), &held(7));
+    let resumed = JobStatus { phase: Some(Phase::Starting), attempt: status(2, Phase::Starting).attempt, ..waiting };
+    let ended = |calls: u32| {
+        let mut end = report(2, 2, 9, Phase::Failed);
+        end.projection.usage.tool_calls = calls;
+        apply(&resumed, &end)
+    };
+    let HeldCall { id, tool, .. } = held_call();
+    assert!(is_told(&ended(7), &id, &tool), "the report that it parked with told of seven calls");
+    assert!(!is_told(&ended(8), &id, &tool), "it may be the eighth");
 }
 
 /// A report of a worker that parks because questions are open.
@@ -311,18 +328,20 @@ proptest! {
     }
 }
 
-#[test]
-fn a_report_does_not_say_that_a_job_is_not_being_cancelled_any_more() {
+#[rstest]
+#[case::cancelled(GivenUp::Cancelled, "Cancelling")]
+#[case::without_its_skill(GivenUp::SkillDeleted, "SkillDeleted")]
+fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: GivenUp, #[case] reason: &str) {
     let standing = crate::job::status::next(
         &status(1, Phase::Running),
-        &crate::job::applied::Applied::Cancelling(None),
+        &crate::job::applied::Applied::GivingUp(why, None),
         &stamp(20),
     );
     let told = |status: &JobStatus| {
         let told = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
         (told.reason.clone(), told.message.clone())
     };
-    assert_eq!(told(&standing).0, "Cancelling");
+    assert_eq!(told(&standing).0, reason);
     for phase in [Phase::Running, Phase::Finalizing] {
         let merged = merge(&standing, &report(1, 1, 9, phase), &stamp(25));
         let (Merged::Now(merged) | Merged::Later(merged)) = merged else { panic!("{merged:?}") };

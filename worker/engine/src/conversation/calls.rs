@@ -152,7 +152,7 @@ pub(super) fn denial(decision: &Decision) -> String {
     let why = decision.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let Decision { approver, by, reason: _ } = decision;
     if by == Decision::NOBODY {
-        return format!("nobody decided for {approver} in time{why}");
+        return format!("no decision for {approver} was seen in time{why}");
     }
     format!("{by} decided so for {approver}{why}")
 }

@@ -118,9 +118,9 @@ impl Conversation {
         &self.questions
     }
 
-    /// Whether a person has cancelled the Job: it ends, and nothing more is done.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled
+    /// How the Job is to end, where a person has cancelled it or deleted its Skill: nothing more is done.
+    pub fn to_end(&self) -> Option<OutcomeCode> {
+        self.to_end
     }
 
     /// Who ended it at a call that nobody knows about.

@@ -17,7 +17,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// In place of a person where nobody decided in time: it counts as a denial.
+    /// In place of a person where no decision was seen in time: it counts as a denial.
     pub const NOBODY: &'static str = "nobody";
 }
 

@@ -155,6 +155,23 @@ async fn what_the_operator_says_reaches_the_run() {
 }
 
 #[tokio::test]
+async fn a_call_under_way_when_the_skill_is_deleted_is_named() {
+    let mut stand = Stand::new(refund(), Refund::Waits).await;
+    stand.patience.cancel_grace = Duration::ZERO;
+    let stand = stand;
+    let said = async {
+        stand.shop.until_effects(1).await;
+        stand.operator.next(Reply::SkillDeleted);
+    };
+    let (exit, ()) = tokio::join!(stand.run(1), said);
+    let outcome = stand.termination(1).outcome.unwrap();
+    assert_eq!((exit, outcome.code), (Exit::Finished, OutcomeCode::SkillDeleted));
+    assert!(outcome.message.contains("of refund") && outcome.message.contains(UNKNOWN), "{}", outcome.message);
+    assert!(directed(&stand, Directive::SkillDeleted));
+    assert_eq!(stand.reports().pop().unwrap().report.projection.phase, Phase::Failed);
+}
+
+#[tokio::test]
 async fn a_suspended_namespace_parks_the_run_and_it_goes_on_afterwards() {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);

@@ -28,7 +28,7 @@ fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Decision {
 fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
     let waits = |now| waits(Phase::AwaitingReply, &[], false, now);
     let left = Some(SignedDuration::from_secs(DAY - 60));
-    assert_eq!((waits(60).act, waits(60).again), (Act::Await(None), left));
+    assert_eq!((waits(60).act, waits(60).again), (Act::Await(Awaits::AsTold), left));
     let Act::End(end) = waits(DAY).act else { panic!("{:?}", waits(DAY).act) };
     assert_eq!((end.outcome.code, end.outcome.phase()), (OutcomeCode::UserNeeded, Phase::Escalated));
     let message = &end.outcome.message;
@@ -42,7 +42,7 @@ fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
 #[test]
 fn a_clock_that_was_set_back_ends_no_wait() {
     let back = waits(Phase::AwaitingReply, &[], false, -3600);
-    assert_eq!((back.act, back.again), (Act::Await(None), Some(SignedDuration::from_secs(DAY + 3600))));
+    assert_eq!((back.act, back.again), (Act::Await(Awaits::AsTold), Some(SignedDuration::from_secs(DAY + 3600))));
     assert_eq!(waits(Phase::AwaitingReply, &[], true, -3600).act, start(2));
 }
 
@@ -51,7 +51,7 @@ fn a_job_whose_skill_cannot_be_read_waits_on() {
     let mut status = status(1, Phase::AwaitingReply);
     status.waiting_for = Some(asked(0));
     let decision = decide_at(1000 * DAY, &status, &[], false);
-    assert_eq!((decision.act, decision.again), (Act::Await(None), None));
+    assert_eq!((decision.act, decision.again), (Act::Await(Awaits::AsTold), None));
 }
 
 #[test]
@@ -70,11 +70,11 @@ fn an_answer_starts_the_next_attempt_once_the_pod_has_ended() {
 #[test]
 fn beside_a_held_call_an_answer_starts_the_next_attempt_and_the_questions_do_not_expire() {
     assert_eq!(waits(Phase::AwaitingApproval, &[], true, 60).act, start(2));
-    assert_eq!(waits(Phase::AwaitingApproval, &[pod(1, "Running")], true, 60).act, Act::Await(None));
-    assert_eq!(waits(Phase::AwaitingApproval, &[], false, DAY - 1).act, Act::Await(None));
+    assert_eq!(waits(Phase::AwaitingApproval, &[pod(1, "Running")], true, 60).act, awaits(&["supervisor", "finance"]));
+    assert_eq!(waits(Phase::AwaitingApproval, &[], false, DAY - 1).act, awaits(&["supervisor", "finance"]));
     // Without a question that is open, a reply waits for the decision.
     let supervisor = || [Some(approval("supervisor")), Some(approval("finance"))];
-    assert_eq!(waits_with(&[], supervisor(), stands(), 60).act, Act::Await(None));
+    assert_eq!(waits_with(&[], supervisor(), stands(), 60).act, awaits(&["supervisor", "finance"]));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What people want of a Job: that it is cancelled, that nothing of its namespace runs, that it goes after a time.
 
 use super::*;
+use bloomery_crds::v1alpha1::AskedQuestion;
 
 /// Decides for a Job that is known to be cancelled since second 0.
 fn cancelled_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Decision {
     let pods = read(now, status, pods);
-    decide(&Facts { cancelled_since: Some(at(0)), ..facts(now, status, &pods) })
+    decide(&Facts { given_up: Some((GivenUp::Cancelled, at(0))), ..facts(now, status, &pods) })
 }
 
 fn paused(phase: Phase) -> JobStatus {
@@ -20,30 +21,37 @@ fn finished(code: OutcomeCode) -> Pod {
 
 #[rstest]
 #[case::never_started(JobStatus::default(), vec![], "end Cancelled")]
-#[case::made_and_not_recorded(JobStatus::default(), vec![pod(1, "Pending")], "cancel")]
+#[case::made_and_not_recorded(JobStatus::default(), vec![pod(1, "Pending")], "give up Cancelled")]
 #[case::ended_and_not_recorded(JobStatus::default(), vec![finished(OutcomeCode::Succeeded)], "end Succeeded by message")]
-#[case::starting(status(1, Phase::Starting), vec![pod(1, "Pending")], "cancel")]
+#[case::starting(status(1, Phase::Starting), vec![pod(1, "Pending")], "give up Cancelled")]
 #[case::started_and_gone(status(1, Phase::Starting), vec![], "end Cancelled")]
-#[case::at_work(status(1, Phase::Running), vec![pod(1, "Running")], "cancel")]
+#[case::at_work(status(1, Phase::Running), vec![pod(1, "Running")], "give up Cancelled")]
 #[case::at_work_and_gone(status(1, Phase::Running), vec![], "end Cancelled")]
 #[case::at_work_and_ended(status(1, Phase::Running), vec![ended_pod(1, 10, None)], "end Cancelled")]
-#[case::next_made_and_not_recorded(status(1, Phase::Running), vec![ended_pod(1, 10, None), pod(2, "Running")], "cancel")]
-#[case::finalizing(status(1, Phase::Finalizing), vec![pod(1, "Running")], "cancel")]
-#[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], "cancel")]
+#[case::next_made_and_not_recorded(status(1, Phase::Running), vec![ended_pod(1, 10, None), pod(2, "Running")], "give up Cancelled")]
+#[case::finalizing(status(1, Phase::Finalizing), vec![pod(1, "Running")], "give up Cancelled")]
+#[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], "give up Cancelled")]
 #[case::parked(status(1, Phase::Queued), vec![ended_pod(1, 10, Some(parked()))], "end Cancelled")]
 #[case::paused_after_a_loss(paused(Phase::Queued), vec![], "end Cancelled")]
 #[case::waits_for_approval(status(1, Phase::AwaitingApproval), vec![], "end Cancelled")]
 #[case::waits_for_a_reply(status(1, Phase::AwaitingReply), vec![], "end Cancelled")]
 #[case::an_outcome_that_was_told_stands(status(1, Phase::Running), vec![finished(OutcomeCode::GateFailed)], "end GateFailed by message")]
 #[case::its_own(status(1, Phase::Running), vec![finished(OutcomeCode::Cancelled)], "end Cancelled by message")]
-#[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], "end Cancelled")]
 #[case::ended(status(1, Phase::Succeeded), vec![], "rest")]
 fn a_cancelled_job(#[case] status: JobStatus, #[case] pods: Vec<Pod>, #[case] expected: &str) {
     let pods_ = read(11, &status, &pods);
     assert_eq!(word(&cancelled_at(11, &status, &pods).act), expected);
-    // In a suspended namespace, and without its Skill, too.
-    let both = Facts { cancelled_since: Some(at(0)), suspended: true, skill_gone: true, ..facts(11, &status, &pods_) };
-    assert_eq!(word(&decide(&both).act), expected);
+    // In a suspended namespace, too.
+    let given_up = |why| Facts { given_up: Some((why, at(0))), suspended: true, ..facts(11, &status, &pods_) };
+    assert_eq!(word(&decide(&given_up(GivenUp::Cancelled)).act), expected);
+    // So does one whose Skill was deleted.
+    let without_skill = decide(&given_up(GivenUp::SkillDeleted)).act;
+    let expected = if expected.ends_with("by message") {
+        expected.to_owned()
+    } else {
+        expected.replace("Cancelled", "SkillDeleted")
+    };
+    assert_eq!(word(&without_skill), expected);
 }
 
 #[rstest]
@@ -61,7 +69,7 @@ fn the_live_pod_of_a_cancelled_job(
     #[case] left: Option<i64>,
 ) {
     let decision = cancelled_at(now, &status, std::slice::from_ref(&pod));
-    assert_eq!(word(&decision.act), "cancel", "the Job ends when the pod is gone");
+    assert_eq!(word(&decision.act), "give up Cancelled", "the Job ends when the pod is gone");
     let deleted: Vec<&str> = decision.delete.iter().map(|doomed| doomed.uid.as_str()).collect();
     if left == Some(0) {
         assert_eq!(deleted, [pod.metadata.uid.as_deref().unwrap()]);
@@ -93,7 +101,7 @@ fn a_pod_on_a_silent_node_is_waited_for_and_named() {
     let mut lost = pod(1, "Running");
     lost.metadata.deletion_timestamp = Some(Time(at(60)));
     let decision = cancelled_at(1000, &status(1, Phase::Running), &[lost]);
-    assert_eq!((word(&decision.act).as_str(), decision.delete), ("cancel NodeLost", vec![]));
+    assert_eq!((word(&decision.act).as_str(), decision.delete), ("give up Cancelled NodeLost", vec![]));
 }
 
 #[rstest]
@@ -102,6 +110,7 @@ fn a_pod_on_a_silent_node_is_waited_for_and_named() {
 #[case::paused(paused(Phase::Queued), vec![], Some("vanished without an outcome"))]
 #[case::parked(status(1, Phase::Queued), vec![], None)]
 #[case::parked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(parked()))], None)]
+#[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], None)]
 #[case::waits_for_people(status(1, Phase::AwaitingApproval), vec![], None)]
 #[case::never_started(JobStatus::default(), vec![], None)]
 fn what_may_have_been_under_way_is_said(
@@ -110,7 +119,7 @@ fn what_may_have_been_under_way_is_said(
     #[case] says: Option<&str>,
 ) {
     status.log = Some(crate::job::fixtures::log(7));
-    let Act::End(End { outcome, read_from: None }) = cancelled_at(11, &status, &pods).act else { panic!("it ends") };
+    let Act::End(End { outcome, read_from: _ }) = cancelled_at(11, &status, &pods).act else { panic!("it ends") };
     match says {
         None => assert_eq!(outcome.message, "The Job was cancelled."),
         Some(says) => {
@@ -119,6 +128,31 @@ fn what_may_have_been_under_way_is_said(
             }
         }
     }
+}
+
+fn asked_whether(message: &str) -> AskedQuestion {
+    AskedQuestion { id: "q-1".into(), text: message.into(), choices: Vec::new(), refused: None }
+}
+
+/// Its report may be refused: the ServiceAccount goes with the Skill.
+#[rstest]
+#[case::with_a_question(vec![asked_whether("Has the call 9-1 of process_refund happened?")], "q-1 (\"Has the call 9-1 of process_refund happened?\")")]
+#[case::with_no_room_for_it(vec![], "with a question open that jobs/")]
+fn what_only_the_pod_tells_of_a_worker_that_parked_is_said(
+    #[case] questions: Vec<AskedQuestion>,
+    #[case] says: &str,
+    #[values(GivenUp::Cancelled, GivenUp::SkillDeleted)] why: GivenUp,
+) {
+    let mut running = status(1, Phase::Running);
+    running.log = Some(crate::job::fixtures::log(7));
+    let parked = TerminationMessage { questions, ..message(1, PodEnd::Parked(ParkReason::Reply), None) };
+    let pods = read(11, &running, &[ended_pod(1, 10, Some(parked.clone()))]);
+    let decided = decide(&Facts { given_up: Some((why, at(0))), ..facts(11, &running, &pods) });
+    let Act::End(End { outcome, read_from }) = decided.act else { panic!("it ends") };
+    assert!(outcome.message.contains(says), "{}", outcome.message);
+    assert_eq!((outcome.code, read_from), (why.code(), Some(Box::new(parked))));
+    let remedy = outcome.message.ends_with("Make the Skill again, and then another Job.");
+    assert_eq!(remedy, why == GivenUp::SkillDeleted, "{}", outcome.message);
 }
 
 #[test]

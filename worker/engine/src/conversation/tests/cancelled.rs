@@ -109,6 +109,23 @@ fn an_idempotent_call_that_was_lost_is_not_repeated_and_named() {
 }
 
 #[test]
+fn a_job_whose_skill_was_deleted_ends_like_one_that_is_cancelled_and_says_why() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    for cut in 1..whole.log.len() {
+        let mut deleted = whole.resumed_from(cut);
+        deleted.record(Event::DirectiveReceived { directive: Directive::SkillDeleted });
+        // The first that is said counts.
+        deleted.record(CANCEL);
+        deleted.play_out();
+        assert_eq!((code(&deleted), deleted.effects.len()), (OutcomeCode::SkillDeleted, 0), "after {cut} events");
+        let within = is_within_an_effect(&whole.names()[..cut]);
+        let message = message(&deleted);
+        assert_eq!(message.contains(UNKNOWN), within, "after {cut} events: {message}");
+        assert!(message.contains("the Skill was deleted") && message.contains("Make the Skill again"), "{message}");
+    }
+}
+
+#[test]
 fn what_has_ended_stays_as_it_ended() {
     let mut world = ended(run(), refund(), ALL_WELL);
     world.record(CANCEL);

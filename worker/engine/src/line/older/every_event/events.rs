@@ -37,6 +37,7 @@ pub(super) fn all() -> Vec<Event> {
         remembered(),
         followed(),
         directed(),
+        without_its_skill(),
     ]
     .concat()
 }
@@ -445,6 +446,11 @@ fn followed() -> Vec<Event> {
         fault: None,
     };
     vec![Event::ContextGathered { parts: vec![earlier] }]
+}
+
+/// What a worker hears whose Skill was deleted.
+fn without_its_skill() -> Vec<Event> {
+    vec![Event::DirectiveReceived { directive: Directive::SkillDeleted }]
 }
 
 /// What the operator says of a run, and what comes of it.

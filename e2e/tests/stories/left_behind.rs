@@ -1,0 +1,75 @@
+//! What stands in the cluster when somebody was not there in time: Approvals of Jobs that have ended or are gone.
+
+use bloomery_crds::conditions::{self, ConditionType};
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
+use bloomery_e2e::harness::{JobHandle, Shop, Tenant, command, eventually, operator, refund_of, story};
+use kube::{Api, ResourceExt};
+
+/// An order whose refund the supervisor and another one have to approve.
+const DEAR: &str = "A-443";
+
+/// A Job that waits for both.
+async fn waiting(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
+    let shop = tenant.shop(&[refund_of(DEAR)]).await;
+    tenant.skill("cs-tier-1").tier_one().await;
+    let job = tenant.job("dear").goal(&format!("Refund order {DEAR}")).await;
+    job.until_phase(Phase::AwaitingApproval).await;
+    (shop, job)
+}
+
+/// Waits until the operator says this of an Approval.
+async fn says(api: &Api<Approval>, approval: &Approval, reason: &str, what: &str) -> Approval {
+    eventually(&format!("{reason} of {} with {what:?}", approval.name_any()), async || {
+        let found = api.get(&approval.name_any()).await.map_err(|error| error.to_string())?;
+        let told = found.status.as_ref().and_then(|status| conditions::find(&status.conditions, ConditionType::Ready));
+        match told {
+            Some(told) if told.reason == reason && told.message.contains(what) => Ok(found),
+            told => Err(format!("{told:?}")),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_decision_for_a_call_that_a_cancelled_job_never_began_says_so() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        let (shop, job) = waiting(tenant).await;
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        let jane = tenant.person("jane@acme.io").await;
+        let first = tenant.approval_for(&job, "supervisor").await;
+        jane.decides(&first, "Approve", "").await.expect("she may");
+        job.waits_for("AwaitingApproval", &["waits for default:"]).await;
+        job.cancel().await;
+        let status = job.ended(OutcomeCode::Cancelled).await;
+        let people = conditions::find(&status.conditions, ConditionType::AwaitingPeople);
+        assert_eq!(people.map(|told| (told.status.as_str(), told.reason.as_str())), Some(("False", "NotBegun")));
+        let approvals = tenant.api::<Approval>();
+        let first = says(&approvals, &first, "JobEnded", "before the call was begun: it is not made").await;
+        let counted = first.status.and_then(|status| status.counted).map(|counted| counted.verdict);
+        assert_eq!(counted, Some(ApprovalVerdict::Approve), "what counted stays");
+        assert_eq!(shop.ledger.summary().await.effects, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_job_leaves_behind_expires_and_cannot_be_decided() {
+    let _turn = operator::undisturbed().await;
+    story(async |tenant| {
+        let (_shop, job) = waiting(tenant).await;
+        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        let approval = tenant.approval_for(&job, "supervisor").await;
+        let delete = ["delete", "skilljob", &job.name, "--cascade=orphan", "--namespace", &tenant.namespace];
+        command::run(&mut command::kubectl(&delete));
+        job.gone().await;
+        let left = says(&tenant.api::<Approval>(), &approval, "Expired", "the Job dear is gone").await;
+        assert_eq!(left.spec.decision.map(|decision| decision.verdict), Some(ApprovalVerdict::Expired));
+        let name = approval.name_any();
+        let approve = ["approve", &name, "--yes", "--namespace", &tenant.namespace, "--as", "jane@acme.io"];
+        let said = command::attempt(&mut command::bloomery(&approve));
+        assert_eq!(said.status.code(), Some(6), "{}", String::from_utf8_lossy(&said.stderr));
+    })
+    .await;
+}

@@ -1,0 +1,144 @@
+//! Approvals that their Job has left behind: `kubectl delete --cascade=orphan` does that. Nobody need decide on them.
+
+use super::settle;
+use super::standing::is_unsettled;
+use crate::caches::Guarded;
+use crate::context::Context;
+use crate::controller::{Controller, Wake, wakes};
+use crate::error::Error;
+use crate::owned;
+use bloomery_crds::v1alpha1::{Approval, Job};
+use kube::Api;
+use kube::core::{Resource, ResourceExt};
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// How many Approvals are worked on at the same time.
+const CONCURRENCY: u16 = 4;
+
+/// Looks for Approvals without a Job until the shutdown.
+pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
+    let store = context.caches.approvals.store().clone();
+    let known = context.clone();
+    let wakes = vec![
+        wakes(context.caches.approvals.changes(), &store, |approval| vec![ObjectRef::from_obj(approval)]),
+        wakes(context.caches.jobs.changes(), &store, move |job| left_by(&known, job)),
+    ];
+    let controller = Controller { name: "approval", store, wakes, concurrency: CONCURRENCY };
+    controller.run(context, reconcile, shutdown).await;
+}
+
+/// The Approvals of a Job that changed, where it did so by going.
+fn left_by(context: &Context, job: &Guarded<Job>) -> Vec<Wake<Approval>> {
+    let (Some(namespace), Some(uid)) = (&job.meta().namespace, &job.meta().uid) else { return Vec::new() };
+    if is_known(context, namespace, &job.name_any(), uid) {
+        return Vec::new();
+    }
+    let left = context.caches.approvals.found_by(namespace, uid);
+    left.iter().map(|approval| ObjectRef::from_obj(approval.as_ref())).collect()
+}
+
+async fn reconcile(approval: Approval, context: Arc<Context>) -> Result<Action, Error> {
+    let (namespace, name) = (approval.namespace().unwrap_or_default(), approval.name_any());
+    let (job, job_uid) = (&approval.spec.job, &approval.spec.job_uid);
+    // One that still has its Job as its owner goes with it.
+    let is_orphan = is_unsettled(&approval) && !owned::is_owned_by(&approval.metadata, job_uid);
+    if let Some(uid) = approval.metadata.uid.as_deref().filter(|_| is_orphan)
+        && is_gone(&context, &namespace, job, job_uid).await?
+    {
+        let why = format!("the Job {job} is gone");
+        settle::withdraw(&context, &namespace, (&name, uid), &why).await?;
+    }
+    Ok(Action::await_change())
+}
+
+/// Whether the cache has the Job of this UID.
+fn is_known(context: &Context, namespace: &str, name: &str, uid: &str) -> bool {
+    context.caches.jobs.get(namespace, name).is_some_and(|job| job.meta().uid.as_deref() == Some(uid))
+}
+
+/// Whether there is no Job of this UID any more, as the API server says.
+async fn is_gone(context: &Context, namespace: &str, name: &str, uid: &str) -> Result<bool, Error> {
+    if is_known(context, namespace, name, uid) {
+        return Ok(false);
+    }
+    let api: Api<Job> = Api::namespaced(context.client.clone(), namespace);
+    let stored = api.get_metadata_opt(name).await.map_err(Error::api(format!("read Job {namespace}/{name}")))?;
+    Ok(stored.is_none_or(|stored| stored.metadata.uid.as_deref() != Some(uid)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures::api::FakeApi;
+    use crate::job::fixtures::open::{open, path, put};
+    use crate::job::fixtures::{counted, decided, job};
+    use bloomery_crds::v1alpha1::ApprovalVerdict;
+    use kube::core::DeserializeGuard;
+    use serde_json::{Value, json};
+
+    const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
+
+    /// As `kubectl delete --cascade=orphan` leaves it.
+    fn orphan(mut approval: Approval) -> Approval {
+        approval.metadata.owner_references = None;
+        approval
+    }
+
+    /// What an operator writes that looks at an Approval, and what it says then.
+    async fn looked_at(api: &FakeApi, approval: &Approval) -> (Vec<String>, Value) {
+        put(api, approval);
+        let context = api.operator().await;
+        let cached = context.caches.approvals.get("acme", &approval.name_any()).unwrap();
+        reconcile(cached.0.as_ref().unwrap().clone(), context).await.unwrap();
+        (api.writes(), api.get(&path(approval)))
+    }
+
+    #[tokio::test]
+    async fn what_is_left_behind_expires_and_says_that_the_job_is_gone() {
+        let (open, decided) = (orphan(open("supervisor")), orphan(decided(open("finance"), ApprovalVerdict::Approve)));
+        let path_of = path(&open);
+        let (writes, after) = looked_at(&FakeApi::default(), &open).await;
+        assert_eq!(writes, [format!("replace {path_of}"), format!("status {path_of}")]);
+        assert_eq!(after["spec"]["decision"]["reason"], "the Job refund is gone");
+        assert_eq!(after["status"]["conditions"][0]["message"], "the Job refund is gone: the call is not made");
+
+        let (writes, after) = looked_at(&FakeApi::default(), &decided).await;
+        assert_eq!(writes, [format!("status {}", path(&decided))]);
+        assert_eq!(after["status"]["counted"]["verdict"], "Expired");
+        let said = after["status"]["conditions"][0]["message"].as_str().unwrap();
+        assert_eq!(said, "the Job refund is gone: what jane@acme.io decided came too late, and the call is not made");
+    }
+
+    #[tokio::test]
+    async fn another_job_of_the_name_is_not_the_one_that_asked() {
+        let api = FakeApi::default();
+        let mut another = serde_json::to_value(job()).unwrap();
+        another["metadata"]["uid"] = json!("another");
+        api.put(JOB, another);
+        assert_eq!(looked_at(&api, &orphan(open("supervisor"))).await.0.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn one_with_a_job_or_with_an_owner_or_that_counts_is_left_alone() {
+        let api = FakeApi::default();
+        assert_eq!(looked_at(&api, &open("supervisor")).await.0, [""; 0], "it goes with its Job");
+        let settled = orphan(counted(open("supervisor"), ApprovalVerdict::Approve));
+        assert_eq!(looked_at(&api, &settled).await.0, [""; 0]);
+        api.put(JOB, serde_json::to_value(job()).unwrap());
+        assert_eq!(looked_at(&api, &orphan(open("supervisor"))).await.0, [""; 0]);
+        assert!(!api.reads().iter().any(|read| read == JOB), "the cache knows it");
+    }
+
+    #[tokio::test]
+    async fn a_job_that_goes_wakes_what_it_leaves_and_one_that_stays_nothing() {
+        let api = FakeApi::default();
+        put(&api, &orphan(open("supervisor")));
+        let gone = DeserializeGuard(Ok(job()));
+        assert_eq!(left_by(&*api.operator().await, &gone).len(), 1);
+        api.put(JOB, serde_json::to_value(job()).unwrap());
+        assert_eq!(left_by(&*api.operator().await, &gone), []);
+    }
+}
