@@ -122,6 +122,11 @@ pub fn is_suspended(job: &Job) -> bool {
     has_reason(job, Reason::Suspended) && !has_ended(job)
 }
 
+/// Whether it is to end because its Skill was deleted.
+pub fn is_without_skill(job: &Job) -> bool {
+    has_reason(job, Reason::SkillDeleted) && !has_ended(job)
+}
+
 fn has_reason(job: &Job, reason: Reason) -> bool {
     ready(job).is_some_and(|ready| ready.reason == <&str>::from(&reason))
 }

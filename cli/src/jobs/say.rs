@@ -82,6 +82,9 @@ pub(super) fn hears(job: &Job) -> Result<(), Trouble> {
     if job.spec.cancel == Some(true) {
         return Err(late(format!("the Job {name} is being cancelled, and hears nothing any more")));
     }
+    if rest::is_without_skill(job) {
+        return Err(late(format!("the Skill of the Job {name} was deleted: it ends, and hears nothing any more")));
+    }
     if job.spec.replies.len() >= Reply::MAX_REPLIES {
         return Err(Trouble::failed(format!(
             "the Job {name} has {} replies, and takes no more: make another Job that continues it",

@@ -94,6 +94,9 @@ fn who_cannot_hear_is_told_nothing() {
     let mut cancelled = asks();
     cancelled.spec.cancel = Some(true);
     assert_eq!(aimed(&cancelled, None, true).unwrap_err().exit, Exit::Late);
+    let without_skill = changed(holds(), |status| status.conditions[0].reason = "SkillDeleted".to_owned());
+    let trouble = aimed(&without_skill, None, true).unwrap_err();
+    assert!(trouble.exit == Exit::Late && trouble.message.contains("the Skill of the Job refund was deleted"));
     let mut full = asks();
     full.spec.replies = vec![reply(None, "x"); Reply::MAX_REPLIES];
     let trouble = aimed(&full, None, true).unwrap_err();
