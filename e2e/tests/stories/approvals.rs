@@ -184,7 +184,7 @@ async fn what_is_denied_is_told_to_the_model_which_goes_on() {
 async fn what_nobody_decides_expires_and_is_told_to_the_model() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let (shop, job) = waiting(tenant, Some("nobody decided"), Some("5s")).await;
+        let (shop, job) = waiting(tenant, Some("was seen in time"), Some("5s")).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         let counted = tenant.counted(&approval).await;
         let decision = counted.spec.decision.clone().expect("the operator says so");
