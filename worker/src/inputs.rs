@@ -93,7 +93,9 @@ impl Inputs {
     /// What the engine is told: the run document without its transport.
     pub fn run(&self) -> Run {
         Run {
-            run_key: self.part.run_key.clone(),
+            // On a cluster they are one. Where a person names the key, another Job may have had it: servers that keep calls apart by
+            // their keys would take this one's calls for those.
+            run_key: self.part.job.uid.clone(),
             skill_name: self.revision.skill.clone(),
             skill: self.revision.spec.clone(),
             revision: self.part.revision.clone(),

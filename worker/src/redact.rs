@@ -1,7 +1,7 @@
 //! Redaction: the values of secrets stay out of everything that is kept, told or asked (`engine.md`, section 4).
 //!
 //! The values are those that this worker can read, of at least 8 bytes: keys of models, secrets that the Job binds,
-//! the token for reports; of a value of several lines each line, and of one that is JSON each longer text. They are
+//! the token for reports; of a value of several lines each line, and of one that is JSON each credential in it. They are
 //! looked for as they are, as JSON and URLs escape them, in base64 wherever they stand in it, and in hexadecimal digits;
 //! in their place stands `[redacted: <name>]`.
 //! The files are read again when they change, and what was a value once stays out.

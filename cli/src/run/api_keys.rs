@@ -6,6 +6,7 @@ use bloomery_crds::dialect::name_fault;
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_worker::http;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 
 /// The option.
 const OPTION: &str = "--api-key-file";
@@ -31,7 +32,9 @@ impl ApiKeys {
                 Some((model, file)) => (Some(model), file),
                 None => (None, value.as_str()),
             };
-            let key = secret_file(file.as_ref(), OPTION).map_err(|fault| Trouble::usage(format!("{OPTION}: {fault}")));
+            let key = secret_file(file.as_ref(), OPTION)
+                .and_then(of_one_line)
+                .map_err(|fault| Trouble::usage(format!("{OPTION}: {fault}")));
             let Some(key) = faults.sift(key) else { continue };
             let before = match model {
                 Some(model) => keys.own.insert(model.to_owned(), key),
@@ -73,6 +76,16 @@ impl ApiKeys {
             )));
         }
         Ok(())
+    }
+}
+
+/// What no header takes is refused here, and not waited for.
+fn of_one_line(file: KeyFile) -> Result<KeyFile, String> {
+    match fs::read_to_string(&file.path) {
+        Ok(key) if !key.trim().contains(char::is_control) => Ok(file),
+        Ok(_) | Err(_) => {
+            Err(format!("the file {} holds something else than a key: a key is one line of text.", file.key))
+        }
     }
 }
 
@@ -127,6 +140,10 @@ mod tests {
         assert!(several.contains("several servers, https://a.example and https://b.example: say whose"), "{several}");
         let unknown = told(read(&[&format!("c={one}")]), &apart);
         assert!(unknown.contains("c=...: no Model of that name is asked, but a, b"), "{unknown}");
+        fs::write(&one, "sk-1\nsk-2").unwrap();
+        let lines = told(read(&[&one]), &apart);
+        assert!(lines.contains("a key is one line of text") && !lines.contains("sk-"), "{lines}");
+        fs::write(&one, "sk-one").unwrap();
         for twice in [[one.as_str(), one.as_str()], [of_b.as_str(), of_b.as_str()]] {
             assert!(told(read(&twice), &apart).contains("one key for each"));
         }

@@ -240,8 +240,12 @@ async fn a_key_may_be_taken_again_once_its_job_is_gone_and_means_another_job() {
     let stand = Stand::new(SAYS_HELLO).await;
     let run = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
     stand.run(&run).await.assert(0, "Succeeded");
+    // What calls of tools are kept apart by, and what model servers are told.
     let uid = |stand: &Stand| {
-        stand.read("memory/greeter/jobs/k-1/run.json").split("\"uid\": ").nth(1).unwrap()[..30].to_owned()
+        let log = stand.log("greeter/jobs/k-1").join("");
+        let uid = log.split("\"runKey\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        assert!(stand.read("memory/greeter/jobs/k-1/run.json").contains(&format!("\"uid\": \"{uid}\"")), "{uid}");
+        uid
     };
     let before = uid(&stand);
     // The same Job is told again.

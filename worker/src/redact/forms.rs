@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 /// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
 pub const SHORTEST: usize = 8;
 
-/// The same for a text within a value that is JSON: beside keys there are words like `production` and `service_account`.
-const SHORTEST_IN_JSON: usize = 16;
+/// What is in the names of fields that hold credentials.
+const CREDENTIALS: [&str; 7] = ["key", "token", "secret", "passw", "auth", "credential", "passphrase"];
 
 /// The most of a value that is looked for, in bytes: what is made ready for it takes up to some 240 times as much memory.
 pub const MAX_VALUE: usize = 16 * 1024;
@@ -17,13 +17,14 @@ const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The forms of a value and of its parts: of each line of several, since what shows a file line by line shows a key so; and
-/// where it is JSON, as credentials of clouds are, of each text in it and the lines of that.
+/// where it is JSON, as credentials of clouds are, of each text in it that is one by its name, and of its lines.
 pub(super) fn of_all(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE).unwrap_or(value);
-    let texts = serde_json::from_slice(value).map(|json: Value| texts(&json)).unwrap_or_default();
-    let long = texts.iter().filter(|text| text.len() >= SHORTEST_IN_JSON).map(String::as_bytes);
-    let wholes = long.chain([value]).flat_map(|whole| lines(whole).map(of).chain([of(whole)]));
-    wholes.flatten().collect()
+    let json = value.strip_prefix("\u{feff}".as_bytes()).unwrap_or(value);
+    let documents = serde_json::Deserializer::from_slice(json).into_iter::<Value>().map_while(Result::ok);
+    let texts: Vec<String> = documents.flat_map(|document| credentials("", document)).collect();
+    let wholes = texts.iter().map(String::as_bytes).chain([value]);
+    wholes.flat_map(|whole| lines(whole).map(of).chain([of(whole)])).flatten().collect()
 }
 
 /// The lines of a text that has several, where they say something.
@@ -32,14 +33,22 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.filter(|line| line.len() < text.len() && says_something(line))
 }
 
-/// The texts of a JSON value, without the names of fields.
-fn texts(json: &Value) -> Vec<String> {
+/// The texts of a JSON value that are secret: those of several lines, as keys are, and those whose field is called so.
+/// What stands beside them, a project or a server, is what a Skill works with.
+fn credentials(name: &str, json: Value) -> Vec<String> {
     match json {
         Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-        Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(texts).collect(),
-        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        Value::String(text) if text.trim().contains('\n') || is_credential(name) && !text.contains("://") => vec![text],
+        Value::String(_) => Vec::new(),
+        Value::Array(items) => items.into_iter().flat_map(|item| credentials(name, item)).collect(),
+        Value::Object(fields) => fields.into_iter().flat_map(|(name, field)| credentials(&name, field)).collect(),
     }
+}
+
+/// Whether the name of a field says that it holds a credential: `private_key`, `SecretAccessKey`, `identitytoken`, `auth`.
+fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    CREDENTIALS.iter().any(|word| name.contains(word))
 }
 
 /// Whether a line is a value's own: not what PEM has around every value, and no rule of one character.
@@ -112,14 +121,20 @@ mod tests {
     }
 
     #[test]
-    fn texts_in_json_and_their_lines_have_forms() {
-        let value = br#"{"type":"service_account","auths":[{"auth":"a2V5LW9mLXJlZ2lzdHJ5\u0021"}],"private_key":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\n"}"#;
-        let forms = of_all(value);
-        for held in ["a2V5LW9mLXJlZ2lzdHJ5!", "MIIEvQIBADANBg", "kqhkiG9w0BAQ"] {
-            assert!(forms.contains(held.as_bytes()), "{held}");
-        }
-        for innocent in ["service_account", "-----BEGIN PRIVATE KEY-----", "private_key"] {
-            assert!(!forms.contains(innocent.as_bytes()), "{innocent}");
+    fn credentials_in_json_and_their_lines_have_forms() {
+        let value = br#"{"type":"service_account","project_id":"acme-production-eu-1","token_uri":"https://oauth2.example/token",
+            "auths":{"registry":{"auth":"a2V5LW9mLXJlZ2lzdHJ5\u0021","password":"Passw0rd-123","tokens":["one-of-two"]}},
+            "private_key":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\n"}"#;
+        let marked = ["\u{feff}".as_bytes(), value].concat();
+        let second = [b"{}\n", &value[..]].concat();
+        for value in [&value[..], &marked, &second] {
+            let forms = of_all(value);
+            for held in ["a2V5LW9mLXJlZ2lzdHJ5!", "Passw0rd-123", "one-of-two", "MIIEvQIBADANBg", "kqhkiG9w0BAQ"] {
+                assert!(forms.contains(held.as_bytes()), "{held}");
+            }
+            for innocent in ["service_account", "acme-production-eu-1", "https://oauth2.example/token", "private_key"] {
+                assert!(!forms.contains(innocent.as_bytes()), "{innocent}");
+            }
         }
     }
 
