@@ -74,16 +74,20 @@ impl Desk {
         self.cluster.approvals(is_of_job).await
     }
 
-    /// That the Job is there which an Approval is of: without it nothing comes of a decision. Who may not read Jobs is not
-    /// kept from deciding.
+    /// That the Job is there which an Approval is of, and that somebody is asked about its call: else nothing comes of a
+    /// decision. Who may not read Jobs is not kept from deciding.
     ///
     /// # Errors
-    /// If it is gone, or cannot be asked for.
+    /// If it is gone, nobody is asked, or it cannot be asked for.
     pub async fn finds_the_job_of(&self, approval: &Approval) -> Result<(), Trouble> {
         let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let name = &approval.spec.job;
-        match jobs.get_metadata_opt(name).await {
-            Ok(found) => which::of_a_job(approval, found.map(|job| job.uid().unwrap_or_default()).as_deref()),
+        match jobs.get_opt(name).await {
+            Ok(found) => {
+                which::of_a_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
+                let why = found.as_ref().and_then(jobs::unasked);
+                why.map_or(Ok(()), |why| Err(which::unasked(name, why)))
+            }
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
             Err(error) => Err(self.cluster.failed(&format!("reading the Job {name}"), &error)),
         }

@@ -7,7 +7,7 @@ use super::way::Way;
 use crate::args::ReplyArgs;
 use crate::exit::{Exit, Trouble};
 use crate::page::{Page, coloured};
-use crate::{choice, output, plain, terminal};
+use crate::{output, plain, terminal};
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply};
 use kube::ResourceExt;
 use serde_json::json;
@@ -77,13 +77,9 @@ async fn asked(question: Option<AskedQuestion>) -> Result<String, Trouble> {
         }
         None => "Your message: ",
     };
-    let read = move |line: &str| {
-        let choices = question.as_ref().map(|question| question.choices.as_slice()).unwrap_or_default();
-        match (choice::beside(choices, line), say::text(question.as_ref(), line)) {
-            (Some(instead), _) => Err(instead),
-            (None, Ok(_)) => Ok(line.to_owned()),
-            (None, Err(trouble)) => Err(trouble.message),
-        }
+    let read = move |line: &str| match say::text(question.as_ref(), line) {
+        Ok(_) => Ok(line.to_owned()),
+        Err(trouble) => Err(trouble.message),
     };
     let typed = terminal::asked(read, prompt.to_owned()).await?;
     typed.ok_or_else(|| Trouble::failed("nothing was said"))

@@ -127,6 +127,9 @@ pub(super) fn text(question: Option<&AskedQuestion>, typed: &str) -> Result<(Str
         return Err(Trouble::usage("the text is empty: it must say something"));
     }
     let choices = question.map(|question| question.choices.as_slice()).unwrap_or_default();
+    if let Some(instead) = choice::beside(choices, typed) {
+        return Err(Trouble::usage(instead));
+    }
     let meant = choice::meant(choices, typed);
     let text = meant.unwrap_or(typed);
     if text.len() > Reply::MAX_TEXT {

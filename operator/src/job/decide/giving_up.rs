@@ -69,7 +69,7 @@ fn end(facts: &Facts, why: GivenUp, recorded: Option<&Attempt>, pod: Option<&Wor
     };
     let rest = cut_short(facts, recorded, pod)
         // One may be whether a call has happened.
-        .or_else(|| (!open.is_empty()).then(|| format!(", with a question that nobody has answered: {}", listed(open))))
+        .or_else(|| (!open.is_empty()).then(|| format!(", with an open question: {}", listed(open))))
         .or_else(|| {
             parked
                 .filter(|message| asks(message))

@@ -52,7 +52,7 @@ pub(super) fn of_people(status: &JobStatus, is_asked: bool) -> Option<Observatio
     let (reason, message) = if !is_asked {
         (Reason::ApprovalPolicyMissing, "nobody is asked")
     } else if had_resumed || !status.is_terminal() {
-        (Reason::Resumed, "the Job went on, and waits for nobody")
+        (Reason::Resumed, "that wait is over, and the Job waits for nobody")
     } else {
         (Reason::Ended, "the Job has ended, and waits for nobody")
     };

@@ -182,8 +182,5 @@ async fn a_question_that_is_open_when_its_job_is_cancelled_is_told_with_the_end(
     api.change(JOB, |job| job["spec"]["cancel"] = json!(true));
     look(&api).await.unwrap();
     let message = api.get(JOB)["status"]["outcome"]["message"].as_str().unwrap().to_owned();
-    assert!(
-        message.starts_with("The Job was cancelled, with a question that nobody has answered: q-1 (\""),
-        "{message}"
-    );
+    assert!(message.starts_with("The Job was cancelled, with an open question: q-1 (\""), "{message}");
 }
