@@ -82,11 +82,10 @@ impl Desk {
     pub async fn finds_the_job_of(&self, approval: &Approval) -> Result<(), Trouble> {
         let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let name = &approval.spec.job;
-        match jobs.get_opt(name).await {
+        match jobs.get_metadata_opt(name).await {
             Ok(found) => {
-                which::of_a_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
-                let why = found.as_ref().and_then(jobs::unasked);
-                why.map_or(Ok(()), |why| Err(which::unasked(name, why)))
+                which::of_a_job(approval, found.map(|job| job.uid().unwrap_or_default()).as_deref())?;
+                self.unasked(name).await.map_or(Ok(()), |why| Err(which::unasked(name, &why)))
             }
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
             Err(error) => Err(self.cluster.failed(&format!("reading the Job {name}"), &error)),
