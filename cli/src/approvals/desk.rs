@@ -8,6 +8,7 @@ use crate::jobs;
 use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, Job};
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
+use kube::core::DeserializeGuard;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -36,10 +37,11 @@ impl Desk {
     pub async fn named(&self, name: &str) -> Result<Named, Trouble> {
         match self.look_up(name).await {
             Ok(Ok(named)) => Ok(named),
-            Ok(Err(known)) => match self.unasked(name).await {
-                Some(why) => Err(which::unasked(name, &why)),
-                None => Err(which::unknown(name, &self.cluster.namespace, &known)),
-            },
+            Ok(Err(known)) => {
+                // Who may not read Jobs does not hear of it.
+                is_asked(name, self.job(name).await.ok().flatten().as_ref())?;
+                Err(which::unknown(name, &self.cluster.namespace, &known))
+            }
             Err(error) => Err(self.unreadable(&error).await?),
         }
     }
@@ -58,11 +60,10 @@ impl Desk {
         Ok(if of_job.is_empty() { Err(known) } else { Ok(Named::OfJob(name.to_owned(), of_job)) })
     }
 
-    /// Why nobody is asked about the call of a Job, where that is so. Who may not read Jobs does not hear of it.
-    async fn unasked(&self, job: &str) -> Option<String> {
-        let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
-        let job = jobs.get_opt(job).await.ok().flatten()?;
-        jobs::unasked(&job).map(str::to_owned)
+    /// A Job, also one that can be read in part only.
+    async fn job(&self, name: &str) -> kube::Result<Option<DeserializeGuard<Job>>> {
+        let jobs: Api<DeserializeGuard<Job>> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        jobs.get_opt(name).await
     }
 
     /// The Approvals of the Job that one of them belongs to.
@@ -80,12 +81,11 @@ impl Desk {
     /// # Errors
     /// If it is gone, nobody is asked, or it cannot be asked for.
     pub async fn finds_the_job_of(&self, approval: &Approval) -> Result<(), Trouble> {
-        let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let name = &approval.spec.job;
-        match jobs.get_metadata_opt(name).await {
+        match self.job(name).await {
             Ok(found) => {
-                which::of_a_job(approval, found.map(|job| job.uid().unwrap_or_default()).as_deref())?;
-                self.unasked(name).await.map_or(Ok(()), |why| Err(which::unasked(name, &why)))
+                which::of_a_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
+                is_asked(name, found.as_ref())
             }
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
             Err(error) => Err(self.cluster.failed(&format!("reading the Job {name}"), &error)),
@@ -147,4 +147,10 @@ impl Desk {
         let user = self.cluster.user().await?;
         Ok(Trouble::failed(format!("{refused}\n{}", rights::told(&user, &self.cluster.namespace, &missing))))
     }
+}
+
+/// That somebody is asked about the call of a Job, as far as that can be read.
+fn is_asked(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Trouble> {
+    let why = job.and_then(|job| jobs::unasked(job.0.as_ref().ok()?));
+    why.map_or(Ok(()), |why| Err(which::unasked(name, why)))
 }

@@ -1,6 +1,7 @@
 //! The keys that the command line names: a key is one server's, and no other is told it.
 
 use crate::exit::{Faults, Trouble};
+use crate::run::key::is_one_line;
 use crate::run::resources::secret_file;
 use bloomery_crds::dialect::name_fault;
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
@@ -82,7 +83,7 @@ impl ApiKeys {
 /// What no header takes is refused here, and not waited for.
 fn of_one_line(file: KeyFile) -> Result<KeyFile, String> {
     match fs::read_to_string(&file.path) {
-        Ok(key) if !key.trim().contains(char::is_control) => Ok(file),
+        Ok(key) if is_one_line(&key) => Ok(file),
         Ok(_) | Err(_) => {
             Err(format!("the file {} holds something else than a key: a key is one line of text.", file.key))
         }

@@ -55,8 +55,9 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     let key = args.run_key.clone().unwrap_or_else(new_key);
     let Found { slag, loaded, .. } = &found;
     let skill_limits = loaded.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
+    let begun = Document::read(slag, &key)?;
     let asked = Asked {
-        job: identity(slag, &key)?,
+        job: identity(begun.as_ref(), &key),
         goal,
         limits: EffectiveLimits::resolve(skill_limits, lowered.as_ref()),
         models: models.endpoints.iter().map(without_held).collect(),
@@ -69,7 +70,7 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
     let inputs = inputs(&document, &models, redactor)?;
     // What is kept, and what another run of the same key is held against, is the goal as the log has it.
     document.part.goal = inputs.redactor.owned(document.part.goal);
-    same_job(slag, &key, &document)?;
+    same_job(slag, begun.as_ref(), &document)?;
     let writer = writer();
     if !has_ended(slag, &key, &inputs)? {
         slag.open(&writer)?;
@@ -81,7 +82,7 @@ pub fn anew(args: &RunArgs, redactor: Redactor) -> Result<Begun<'_>, Trouble> {
         }
         if !document.keep(slag, &writer)? {
             // Another process was faster.
-            same_job(slag, &key, &document)?;
+            same_job(slag, Document::read(slag, &key)?.as_ref(), &document)?;
         }
     }
     Ok((Job { args, slag: found.slag, document, _models: models, writer }, inputs))
@@ -192,17 +193,17 @@ fn without_held(endpoint: &ModelEndpoint) -> ModelEndpoint {
 
 /// A Job of this memory, by what servers tell it from others: one that was begun before is the same, and one of the key of
 /// a Job that has gone is another.
-fn identity(slag: &Slag, key: &str) -> Result<JobIdentity, Trouble> {
-    let begun = Document::read(slag, key)?.map(|begun| begun.part.job);
+fn identity(begun: Option<&Document>, key: &str) -> JobIdentity {
     let new =
         || JobIdentity { namespace: NAMESPACE.to_owned(), name: key.to_owned(), uid: format!("{key}-{}", drawn()) };
-    Ok(begun.unwrap_or_else(new))
+    begun.map_or_else(new, |begun| begun.part.job.clone())
 }
 
 /// Sees that a Job of this key that was begun before, if there is one, is what is asked now. The record of one that has no
 /// log, as that of an older memory, must not be replaced.
-fn same_job(slag: &Slag, key: &str, asked: &Document) -> Result<(), Trouble> {
-    let is_same = match Document::read(slag, key)? {
+fn same_job(slag: &Slag, begun: Option<&Document>, asked: &Document) -> Result<(), Trouble> {
+    let key = &asked.part.run_key;
+    let is_same = match begun {
         Some(begun) => {
             begun.part.goal == asked.part.goal
                 && begun.part.resources == asked.part.resources

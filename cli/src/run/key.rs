@@ -9,6 +9,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 
+/// Whether a key is one line of text: no header takes another, and a model would be waited for in vain.
+pub fn is_one_line(key: &str) -> bool {
+    !key.trim().contains(char::is_control)
+}
+
 /// A key in memory, as long as this lives.
 #[derive(Debug)]
 pub struct Held {

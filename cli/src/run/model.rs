@@ -4,7 +4,7 @@ use crate::args::ModelArgs;
 use crate::exit::{Faults, Trouble};
 use crate::run::api_keys::ApiKeys;
 use crate::run::credential;
-use crate::run::key::Held;
+use crate::run::key::{Held, is_one_line};
 use crate::run::resources::secret_file;
 use crate::run::vendor::{self, Vendor};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
@@ -146,7 +146,7 @@ fn of_environment(endpoint: &ModelEndpoint, env: Env<'_>, held: &mut Vec<Held>) 
             format!("{} asks for a key: set {}, or give --api-key-file", endpoint.base_url, vendor.key_variable);
         return Err(Trouble::usage(message));
     };
-    if value.trim().contains(char::is_control) {
+    if !is_one_line(&value) {
         let message =
             format!("{} holds a line break or another control character: a key is one line", vendor.key_variable);
         return Err(Trouble::usage(message));
