@@ -5,25 +5,23 @@
 
 mod cache;
 mod index;
+mod raw;
 mod trim;
 
-pub use cache::{Cache, Change, Keep};
+pub use cache::{Cache, Change, Feed, Guarded, Keep};
+pub use raw::{Binding, Policy, Raw};
 
-use crate::approval::guard::{Binding, Policy};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
-use futures::stream::{BoxStream, StreamExt};
+use futures::stream::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, Service, ServiceAccount};
-use kube::core::{DeserializeGuard, PartialObjectMeta, Resource, ResourceExt};
+use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
-
-/// An object of ours as it is stored, which an older or newer schema may have written.
-pub type Guarded<K> = DeserializeGuard<K>;
 
 /// One cache a kind.
 pub struct Caches {
@@ -54,9 +52,6 @@ pub struct Caches {
     /// All namespaces: their names, and whether they are suspended, of which alone is told.
     pub namespaces: Cache<PartialObjectMeta<Namespace>>,
 }
-
-/// What has to run so that the caches are filled; it ends only when it is dropped.
-pub type Feed = BoxStream<'static, ()>;
 
 impl Caches {
     /// Makes the caches and what feeds them. `policy` is the name of the admission policy that checks decisions.

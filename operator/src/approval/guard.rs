@@ -1,16 +1,11 @@
 //! Whether decisions are checked: the admission policy and its binding are there exactly as this installation shipped
 //! them. Who may change them decides who may approve, so nothing else will do.
 
-use crate::caches::Caches;
+use crate::caches::{Binding, Caches, Policy, Raw};
 use bloomery_crds::Digest;
-use k8s_openapi::ClusterResourceScope;
-use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::Resource;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
-use std::borrow::Cow;
-use std::marker::PhantomData;
 
 /// What was shipped, as the chart tells it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -34,53 +29,6 @@ pub enum Guard {
     /// They are not: why, and what to do.
     Missing(String),
 }
-
-/// An object whose `spec` is kept as it is stored: a field that our types do not know counts, too.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Raw<K> {
-    /// Its metadata.
-    pub metadata: ObjectMeta,
-    /// Its spec.
-    #[serde(default)]
-    pub spec: Value,
-    #[serde(skip)]
-    kind: PhantomData<K>,
-}
-
-impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Resource for Raw<K> {
-    type DynamicType = ();
-    type Scope = ClusterResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        K::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        K::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        K::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        K::plural(&())
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-/// A policy, as it is stored.
-pub type Policy = Raw<ValidatingAdmissionPolicy>;
-
-/// A binding of one, as it is stored.
-pub type Binding = Raw<ValidatingAdmissionPolicyBinding>;
 
 /// Whether decisions are checked now, as the caches know.
 pub fn look(shipped: Option<&Shipped>, caches: &Caches) -> Guard {
@@ -151,7 +99,7 @@ mod tests {
 
     fn stored<K>(spec: Value, uid: &str, generation: i64) -> Raw<K> {
         let metadata = ObjectMeta { uid: Some(uid.into()), generation: Some(generation), ..ObjectMeta::default() };
-        Raw { metadata, spec, kind: PhantomData }
+        Raw::new(metadata, spec)
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! The cache of one kind, and the changes that controllers are woken by.
 
-use super::Feed;
 use super::index::Index;
 use futures::stream::{BoxStream, Stream, StreamExt};
 use kube::Api;
-use kube::core::Resource;
+use kube::core::{DeserializeGuard, Resource};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -13,6 +12,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
+
+/// An object of ours as it is stored, which an older or newer schema may have written.
+pub type Guarded<K> = DeserializeGuard<K>;
+
+/// The stream that fills a cache while it is polled; it ends only when it is dropped.
+pub type Feed = BoxStream<'static, ()>;
 
 /// How many changes a controller may be behind before it looks at everything instead.
 const BACKLOG: usize = 1024;

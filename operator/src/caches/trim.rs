@@ -1,6 +1,6 @@
 //! What the caches leave out: who managed which field, and what nobody here reads.
 
-use super::Guarded;
+use super::cache::Guarded;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::core::v1::{

@@ -1,7 +1,5 @@
 //! Who reports: a projected token of the audience `bloomery`, as the API server sees it.
 
-mod remembered;
-
 use super::refusal::Refusal;
 use crate::metrics::Metrics;
 use bloomery_crds::Digest;
@@ -9,13 +7,19 @@ use bloomery_crds::names::REPORT_AUDIENCE;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use remembered::Remembered;
-use std::sync::Arc;
-use std::time::Instant;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// How many reviews may be under way: a flood of tokens must not become a flood at the API server.
 const REVIEWS: usize = 16;
+
+/// How long a checked token is trusted: a pod that is deleted may report for that much longer.
+const TRUST_DURATION: Duration = Duration::from_mins(1);
+
+/// How many tokens are remembered; a forgotten one is checked again.
+const MAX_REMEMBERED: usize = 8192;
 
 /// What a projected token says of the pod that it is bound to.
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
@@ -85,6 +89,31 @@ pub fn identify(review: &TokenReviewStatus) -> Result<Caller, Refusal> {
     let pod_uid = user.extra.as_ref().and_then(|extra| extra.get(POD_UID)?.first().cloned());
     let pod_uid = pod_uid.ok_or_else(|| refused("it is not bound to a pod"))?;
     Ok(Caller { namespace: namespace.to_owned(), pod_uid })
+}
+
+/// Callers by the digest of their token.
+#[derive(Debug, Default)]
+struct Remembered(Mutex<HashMap<Digest, (Instant, Caller)>>);
+
+impl Remembered {
+    /// The caller of a token that was checked within the last minute.
+    fn get(&self, token: &Digest, now: Instant) -> Option<Caller> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (asked, caller) = known.get(token)?;
+        (now.saturating_duration_since(*asked) < TRUST_DURATION).then(|| caller.clone())
+    }
+
+    /// Remembers a caller, as of when the API server was asked.
+    fn put(&self, token: Digest, caller: Caller, asked: Instant) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_REMEMBERED {
+            known.retain(|_, (then, _)| asked.saturating_duration_since(*then) < TRUST_DURATION);
+        }
+        if known.len() >= MAX_REMEMBERED {
+            known.clear();
+        }
+        known.insert(token, (asked, caller));
+    }
 }
 
 #[cfg(test)]

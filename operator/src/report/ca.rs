@@ -28,9 +28,9 @@ const SKEW_SECONDS: u64 = 3600;
 /// Why the CA cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What stands in the Secret is not what the operator wrote.
-    #[error("{0}")]
-    Unreadable(String),
+    /// The Secret does not hold what the operator wrote.
+    #[error(transparent)]
+    Unreadable(#[from] pem::Error),
     /// No certificate can be made.
     #[error("a certificate cannot be made: {0}")]
     Making(#[from] rcgen::Error),
@@ -56,7 +56,7 @@ pub struct Leaf {
 impl Authorities {
     /// Reads `ca.crt` and `ca.key`; both empty is an empty CA.
     pub fn read(certificates: &str, keys: &str) -> Result<Self, Error> {
-        pem::pairs(certificates, keys).map(Self)
+        Ok(Self(pem::pairs(certificates, keys)?))
     }
 
     /// `ca.crt` and `ca.key`, as [`Authorities::read`] takes them.

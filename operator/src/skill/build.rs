@@ -4,17 +4,15 @@ mod mcp_account;
 mod mcp_deployment;
 mod mcp_service;
 mod memory_claim;
+mod metadata;
 mod revision;
 mod worker_account;
 
 use super::validate::{Invalid, Mcp, Valid};
-use crate::owned;
 use crate::settings::Settings;
-use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// Everything that a Skill needs, as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,23 +70,4 @@ pub fn build(skill: &Valid, settings: &Settings) -> Result<Prepared, Invalid> {
         worker_account: worker_account::build_worker_account(skill),
         mcp,
     })
-}
-
-/// The metadata of an object that goes with its Skill.
-fn metadata(skill: &Valid, name: String, component: &str) -> ObjectMeta {
-    let mut labels = owned::labels(component);
-    labels.insert(names::LABEL_SKILL.to_owned(), skill.name.clone());
-    ObjectMeta {
-        namespace: Some(skill.namespace.clone()),
-        name: Some(name),
-        labels: Some(labels),
-        owner_references: Some(vec![skill.owner.clone()]),
-        ..ObjectMeta::default()
-    }
-}
-
-/// Writes an object as people read it, for golden files.
-#[cfg(test)]
-fn yaml<K: serde::Serialize>(object: &K) -> String {
-    serde_yaml::to_string(object).unwrap()
 }

@@ -1,5 +1,6 @@
 //! The status of a Skill, computed from nothing but what was applied and what is seen.
 
+mod finding;
 mod mcp;
 mod memory;
 mod pods;
@@ -7,48 +8,13 @@ mod pods;
 use super::apply::AppliedSkill;
 use super::fetch::Fetched;
 use super::validate::Invalid;
-use crate::apply::Applied;
 use crate::listing::{IN_A_CONDITION, listed};
-use bloomery_crds::conditions::{ConditionType, Health, Observation, Reason, merge};
+use bloomery_crds::conditions::{ConditionType, Health, Reason, merge};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Skill, SkillStatus};
+use finding::{Finding, Hindrance, stands};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ResourceExt;
-
-/// One condition, and what it means for the Skill as a whole.
-#[derive(Debug, Clone, PartialEq)]
-struct Finding {
-    /// The condition.
-    seen: Observation,
-    /// What stands in the way of the Skill, if anything does.
-    hinders: Option<Hindrance>,
-}
-
-/// What a Skill waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hindrance {
-    /// A person has to do something.
-    Person,
-    /// It is on its way, or may come by itself.
-    Time,
-}
-
-impl Finding {
-    /// All is well.
-    fn well(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::holds(kind, reason, message), hinders: None }
-    }
-
-    /// It is on its way, or may come by itself.
-    fn waits(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::fails(kind, reason, message), hinders: Some(Hindrance::Time) }
-    }
-
-    /// A person has to do something.
-    fn stalls(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::fails(kind, reason, message), hinders: Some(Hindrance::Person) }
-    }
-}
 
 /// Computes the status. Where nothing but time would change it equals the one that stands.
 pub fn compute(skill: &Skill, applied: &Result<AppliedSkill, Invalid>, fetched: &Fetched, now: &Time) -> SkillStatus {
@@ -102,36 +68,6 @@ fn accepted(applied: &AppliedSkill, skill: &str) -> Finding {
     revision
         .or_else(account)
         .unwrap_or_else(|| Finding::well(ConditionType::Accepted, Reason::Compiled, format!("compiled as {name}")))
-}
-
-/// What keeps an object of ours from standing; none where it does.
-fn stands<K>(kind: ConditionType, what: &str, applied: &Applied<K>) -> Option<Finding> {
-    match applied {
-        Applied::Stands | Applied::Written(_) | Applied::Settling => None,
-        Applied::Leaving => Some(Finding::waits(
-            kind,
-            Reason::Progressing,
-            format!("the {what} is being deleted; a new one is made after it"),
-        )),
-        Applied::NameTaken => Some(Finding::stalls(
-            kind,
-            Reason::NameTaken,
-            format!(
-                "the {what} belongs to somebody else and is left as it is: delete or rename it, or give the Skill another name"
-            ),
-        )),
-        Applied::Replaced => Some(Finding::stalls(
-            kind,
-            Reason::Replaced,
-            format!(
-                "the {what} is not what the Skill says: somebody has made it anew, and what is immutable cannot be set \
-                 right. Delete it (kubectl delete), and the operator writes it anew"
-            ),
-        )),
-        Applied::Refused(why) => {
-            Some(Finding::stalls(kind, Reason::Refused, format!("the API server refuses the {what}: {why}")))
-        }
-    }
 }
 
 #[cfg(test)]

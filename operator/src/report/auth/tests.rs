@@ -35,3 +35,25 @@ fn any_other_token_is_refused(#[case] review: TokenReviewStatus, #[case] why: &s
     let refusal = identify(&review).unwrap_err();
     assert!(matches!(&refusal, Refusal::Unauthorized(message) if message.contains(why)), "{refusal:?}");
 }
+
+fn caller(pod_uid: &str) -> Caller {
+    Caller { namespace: "acme".into(), pod_uid: pod_uid.into() }
+}
+
+#[test]
+fn a_token_is_believed_for_a_minute_and_no_longer() {
+    let (known, start, token) = (Remembered::default(), Instant::now(), Digest::of_bytes(b"token"));
+    known.put(token.clone(), caller("a"), start);
+    assert_eq!(known.get(&token, start + Duration::from_secs(59)), Some(caller("a")));
+    assert_eq!(known.get(&token, start + TRUST_DURATION), None);
+    assert_eq!(known.get(&Digest::of_bytes(b"other"), start), None);
+}
+
+#[test]
+fn the_number_of_tokens_is_bounded() {
+    let (known, start) = (Remembered::default(), Instant::now());
+    for token in 0..=MAX_REMEMBERED {
+        known.put(Digest::of_bytes(&token.to_be_bytes()), caller("a"), start);
+    }
+    assert_eq!(known.0.lock().unwrap().len(), 1);
+}

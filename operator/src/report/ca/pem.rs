@@ -1,9 +1,13 @@
 //! The two texts of the Secret, and the pairs of certificate and key that they hold.
 
-use super::Error;
 use rcgen::{KeyPair, PublicKeyData};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+
+/// Why the texts of the Secret cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
 
 /// An authority: a certificate and its key, both as PEM.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,22 +44,20 @@ pub(super) fn pairs(certificates: &str, keys: &str) -> Result<Vec<Pair>, Error> 
     let (certificates, keys) = (sections(certificates), sections(keys));
     if certificates.len() != keys.len() {
         let message = format!("ca.crt has {} certificates and ca.key {} keys", certificates.len(), keys.len());
-        return Err(Error::Unreadable(message));
+        return Err(Error(message));
     }
     certificates.into_iter().zip(keys).map(|(certificate, key)| pair(certificate, key)).collect()
 }
 
 fn pair(certificate: String, key: String) -> Result<Pair, Error> {
-    let unreadable = |what: &str, why: String| Error::Unreadable(format!("{what} cannot be read: {why}"));
+    let unreadable = |what: &str, why: String| Error(format!("{what} cannot be read: {why}"));
     let der = CertificateDer::from_pem_slice(certificate.as_bytes());
     let der = der.map_err(|error| unreadable("ca.crt", error.to_string()))?;
     let parsed = x509_parser::parse_x509_certificate(&der);
     let (_, parsed) = parsed.map_err(|error| unreadable("ca.crt", error.to_string()))?;
     let known = KeyPair::from_pem(&key).map_err(|error| unreadable("ca.key", error.to_string()))?;
     if parsed.public_key().subject_public_key.data != known.der_bytes() {
-        return Err(Error::Unreadable(
-            "a key of ca.key does not belong to the certificate at its place in ca.crt".to_owned(),
-        ));
+        return Err(Error("a key of ca.key does not belong to the certificate at its place in ca.crt".to_owned()));
     }
     let seconds = |timestamp: i64| u64::try_from(timestamp).unwrap_or(0);
     let validity = parsed.validity();

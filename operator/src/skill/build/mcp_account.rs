@@ -1,7 +1,7 @@
 //! Who the MCP server of a Skill runs as.
 
 use super::super::validate::Valid;
-use super::metadata;
+use super::metadata::metadata;
 use bloomery_crds::names;
 use k8s_openapi::api::core::v1::ServiceAccount;
 
@@ -16,7 +16,7 @@ pub fn build_mcp_account(skill: &Valid) -> ServiceAccount {
 
 #[cfg(test)]
 mod tests {
-    use super::super::yaml;
+    use super::super::metadata::yaml;
     use super::*;
     use crate::skill::{fixtures, validate::validate};
 

@@ -1,7 +1,7 @@
 //! What runs the MCP server of a Skill.
 
 use super::super::validate::Valid;
-use super::metadata;
+use super::metadata::metadata;
 use bloomery_crds::v1alpha1::McpContainer;
 use bloomery_crds::{names, pod};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
@@ -135,7 +135,7 @@ fn default_resources() -> ResourceRequirements {
 #[cfg(test)]
 mod tests {
     use super::super::super::validate::Mcp;
-    use super::super::yaml;
+    use super::super::metadata::yaml;
     use super::*;
     use crate::skill::{fixtures, validate::validate};
 

@@ -2,7 +2,7 @@
 
 use super::super::validate::Valid;
 use super::mcp_deployment::{PORT, selector};
-use super::metadata;
+use super::metadata::metadata;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpContainer;
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
@@ -31,7 +31,7 @@ pub fn build_mcp_service(skill: &Valid, container: &McpContainer) -> Service {
 #[cfg(test)]
 mod tests {
     use super::super::super::validate::Mcp;
-    use super::super::yaml;
+    use super::super::metadata::yaml;
     use super::*;
     use crate::skill::{fixtures, validate::validate};
 

@@ -30,7 +30,7 @@ pub fn build_memory_claim(namespace: &str, settings: &MemorySettings) -> Persist
 
 #[cfg(test)]
 mod tests {
-    use super::super::yaml;
+    use super::super::metadata::yaml;
     use super::*;
     use crate::settings::AccessMode;
     use k8s_openapi::apimachinery::pkg::api::resource::Quantity;

@@ -1,7 +1,7 @@
 //! The compiled Skill, immutable and named by its content.
 
 use super::super::validate::{Invalid, Mcp, Valid};
-use super::metadata;
+use super::metadata::metadata;
 use bloomery_crds::names;
 use bloomery_crds::run::{self, McpEndpoint, Revision};
 use bloomery_crds::v1alpha1::RevisionRef;
@@ -38,7 +38,7 @@ fn url(skill: &Valid, mcp: &Mcp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::yaml;
+    use super::super::metadata::yaml;
     use super::*;
     use crate::skill::fixtures;
     use crate::skill::validate::validate;

@@ -2,7 +2,8 @@
 
 use super::super::apply::{AppliedMcp, AppliedSkill};
 use super::super::fetch::Fetched;
-use super::{Finding, pods, stands};
+use super::finding::{Finding, stands};
+use super::pods;
 use crate::apply::Applied;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;

@@ -2,7 +2,7 @@
 
 use super::super::apply::AppliedSkill;
 use super::super::fetch::Fetched;
-use super::{Finding, stands};
+use super::finding::{Finding, stands};
 use crate::apply::Applied;
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 use bloomery_crds::names::MEMORY_CLAIM;

@@ -1,6 +1,7 @@
 use super::super::apply::AppliedMcp;
 use super::super::{fixtures, validate};
 use super::*;
+use crate::apply::Applied;
 use bloomery_crds::conditions::{find, is_true};
 use bloomery_crds::v1alpha1::RevisionRef;
 use k8s_openapi::jiff::Timestamp;

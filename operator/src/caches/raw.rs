@@ -1,0 +1,65 @@
+//! Objects of a cluster that are compared as they are stored.
+
+use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::Resource;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// An object whose `spec` is kept as it is stored: a field that our types do not know counts, too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Raw<K> {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    /// Its spec.
+    #[serde(default)]
+    pub spec: Value,
+    #[serde(skip)]
+    kind: PhantomData<K>,
+}
+
+#[cfg(test)]
+impl<K> Raw<K> {
+    /// An object with this metadata and spec.
+    pub(crate) fn new(metadata: ObjectMeta, spec: Value) -> Self {
+        Self { metadata, spec, kind: PhantomData }
+    }
+}
+
+impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Resource for Raw<K> {
+    type DynamicType = ();
+    type Scope = ClusterResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// A policy, as it is stored.
+pub type Policy = Raw<ValidatingAdmissionPolicy>;
+
+/// A binding of one, as it is stored.
+pub type Binding = Raw<ValidatingAdmissionPolicyBinding>;

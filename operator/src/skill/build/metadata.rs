@@ -1,0 +1,25 @@
+//! The metadata of the objects that go with their Skill.
+
+use super::super::validate::Valid;
+use crate::owned;
+use bloomery_crds::names;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// Builds the metadata of an object that goes with its Skill.
+pub fn metadata(skill: &Valid, name: String, component: &str) -> ObjectMeta {
+    let mut labels = owned::labels(component);
+    labels.insert(names::LABEL_SKILL.to_owned(), skill.name.clone());
+    ObjectMeta {
+        namespace: Some(skill.namespace.clone()),
+        name: Some(name),
+        labels: Some(labels),
+        owner_references: Some(vec![skill.owner.clone()]),
+        ..ObjectMeta::default()
+    }
+}
+
+/// Writes an object as people read it, for golden files.
+#[cfg(test)]
+pub fn yaml<K: serde::Serialize>(object: &K) -> String {
+    serde_yaml::to_string(object).unwrap()
+}
