@@ -12,13 +12,11 @@ use kube::core::{DeserializeGuard, Resource, ResourceExt};
 use kube::runtime::controller::{Action, Config, Error as RunError, applier};
 use kube::runtime::reflector::{ObjectRef, Store};
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::Future;
-use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The name of an object that has to be looked at.
@@ -175,18 +173,12 @@ impl Retries {
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = failures.entry(object.uid().unwrap_or_default()).or_default();
         *failures = failures.saturating_add(1);
-        Action::requeue(error.pause(*failures, jitter()))
+        Action::requeue(error.retry_delay(*failures))
     }
 
     fn forget<K: Resource>(&self, object: &DeserializeGuard<K>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&object.uid().unwrap_or_default());
     }
-}
-
-/// A number in `0.0..1.0` that differs each time: the standard library seeds its hashers at random.
-fn jitter() -> f64 {
-    let random = RandomState::new().hash_one(Duration::ZERO);
-    f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

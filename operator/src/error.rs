@@ -1,6 +1,10 @@
 //! Why a reconcile could not go on.
 
+use backon::{BackoffBuilder, ExponentialBuilder};
 use std::time::Duration;
+
+/// After how many failures in a row the delay has reached its maximum, whatever the error.
+const MAX_COUNTED_FAILURES: u32 = 16;
 
 /// Why a reconcile could not go on; it is tried again, later and later.
 #[derive(Debug, thiserror::Error)]
@@ -85,19 +89,24 @@ impl Error {
         }
     }
 
-    /// How long to wait before the next try, after so many failures of the same object in a row.
-    ///
-    /// `jitter` is in `0.0..1.0`: objects that failed together do not come back together.
-    pub fn pause(&self, failures: u32, jitter: f64) -> Duration {
+    /// Returns the delay before the next try, after so many failures of the same object in a row. It is drawn from the upper half
+    /// of what the backoff allows, so that objects that failed together are not tried again together.
+    pub fn retry_delay(&self, failures: u32) -> Duration {
+        let failures = failures.clamp(1, MAX_COUNTED_FAILURES);
+        let mut delays = self.backoff(failures).with_jitter().build();
+        delays.nth(usize::try_from(failures - 1).unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The lower bounds of the delays: jitter adds at most as much again.
+    fn backoff(&self, failures: u32) -> ExponentialBuilder {
         let (first, longest) = match self {
-            // What is refused stays so until somebody changes a quota or a policy.
-            Self::Refused { .. } => (5.0, 600.0),
-            // The cache needs a moment to see what the other one wrote.
-            _ if self.is_conflict() && failures <= 3 => (0.05, 120.0),
-            _ => (0.5, 120.0),
+            // A refusal stands until somebody changes a quota or a policy.
+            Self::Refused { .. } => (Duration::from_millis(2500), Duration::from_mins(5)),
+            // The cache needs a moment to catch up with the other writer.
+            _ if self.is_conflict() && failures <= 3 => (Duration::from_millis(25), Duration::from_mins(1)),
+            _ => (Duration::from_millis(250), Duration::from_mins(1)),
         };
-        let pause = f64::min(first * 2_f64.powi(i32::try_from(failures.min(16)).unwrap_or(16) - 1), longest);
-        Duration::from_secs_f64(pause * (0.5 + jitter.clamp(0.0, 1.0) / 2.0))
+        ExponentialBuilder::new().with_min_delay(first).with_max_delay(longest).without_max_times()
     }
 }
 
@@ -114,10 +123,12 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_are_bounded() {
-        let pauses: Vec<Duration> = (1..30).map(|failures| refused(500).pause(failures, 0.5)).collect();
-        assert!(pauses.is_sorted());
+        let bounds: Vec<Duration> = refused(500).backoff(1).build().take(30).collect();
+        assert!(bounds.is_sorted() && bounds[0] < bounds[1]);
+        let pauses: Vec<Duration> = (1..30).map(|failures| refused(500).retry_delay(failures)).collect();
+        assert!(pauses.iter().zip(&bounds).all(|(pause, bound)| bound <= pause && *pause <= 2 * *bound), "{pauses:?}");
         assert!(pauses.iter().all(|pause| *pause <= Duration::from_mins(2)));
-        assert!(refused(409).pause(1, 1.0) < Duration::from_millis(100));
+        assert!(refused(409).retry_delay(1) < Duration::from_millis(100));
     }
 
     #[test]

@@ -88,8 +88,3 @@ async fn a_change_wakes_who_it_concerns_and_a_gap_wakes_all() {
     woken.sort();
     assert_eq!(woken, ["a", "b"]);
 }
-
-#[test]
-fn jitter_stays_in_its_bounds() {
-    assert!((0..100).map(|_| jitter()).all(|jitter| (0.0..=1.0).contains(&jitter)));
-}
