@@ -3,7 +3,6 @@
 use super::applied::{Applied, Wait};
 use super::decide::{Act, Decision, Doomed, End};
 use super::fetch::Seen;
-use super::interests::Interests;
 use super::start::{self, Started};
 use super::unbegun;
 use crate::approval::settle;
@@ -19,7 +18,6 @@ use k8s_openapi::jiff::SignedDuration;
 /// Carries a decision out. Says when to look again, too.
 pub async fn apply(
     context: &Context,
-    interests: &Interests,
     seen: &Seen,
     decision: Decision,
 ) -> Result<(Applied, Option<SignedDuration>), Error> {
@@ -47,7 +45,7 @@ pub async fn apply(
             (Applied::Deleted, None)
         }
         Act::End(end) => (ended(seen, end), again),
-        Act::Start { attempt, after } => match start::start(context, interests, seen, attempt).await? {
+        Act::Start { attempt, after } => match start::start(context, seen, attempt).await? {
             Started::Made(made) => (Applied::Started(made, after), again),
             Started::Waits(wait, retry) => (Applied::Waiting(wait, after), sooner(again, retry)),
             Started::Over(end) => (ended(seen, end), again),

@@ -1,7 +1,6 @@
 //! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
 
 use super::decide::{Facts, GivenUp};
-use super::interests::{Interest, Interests, Kind};
 use super::pods::WorkerPod;
 use super::replies;
 use super::status::is_without_skill;
@@ -96,12 +95,9 @@ impl Seen {
 }
 
 /// Gathers what is known of a Job; none of one that is being deleted, for which nothing more is done.
-pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Timestamp) -> Result<Option<Seen>, Error> {
+pub async fn seen(context: &Context, job: Job, now: Timestamp) -> Result<Option<Seen>, Error> {
     let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
     let status = job.status.clone().unwrap_or_default();
-    if job.metadata.deletion_timestamp.is_some() || status.is_terminal() {
-        interests.forget(&namespace, &name);
-    }
     let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
     let suspended = context.caches.is_suspended(&namespace);
     let mut seen = Seen {
@@ -119,7 +115,6 @@ pub async fn seen(context: &Context, interests: &Interests, job: Job, now: Times
         reply_expiry: None,
     };
     if !seen.status.is_terminal() {
-        interests.record(&seen.name, Interest::new(Kind::Skill, &seen.namespace, &seen.job.spec.skill));
         seen.skill = skill(context, &seen).await?;
         seen.reply_expiry = reply_expiry(context, seen.skill.as_deref());
     }

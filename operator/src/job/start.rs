@@ -5,7 +5,6 @@ use super::applied::{Made, Wait};
 use super::build::{self, Inputs};
 use super::decide::End;
 use super::fetch::{Seen, stored_pod};
-use super::interests::{Interest, Interests, Kind};
 use super::validate;
 use crate::approval::standing::wanted_of;
 use crate::approval::{names_of, settle};
@@ -49,7 +48,7 @@ const MOMENT: SignedDuration = SignedDuration::from_secs(1);
 /// Starts an attempt, or says what it waits for.
 ///
 /// After a crash between the making of a pod and the writing of the status, the pod is found and taken over.
-pub async fn start(context: &Context, interests: &Interests, seen: &Seen, attempt: u32) -> Result<Started, Error> {
+pub async fn start(context: &Context, seen: &Seen, attempt: u32) -> Result<Started, Error> {
     let skill = seen.skill.as_deref();
     let revision = match &seen.status.skill_revision {
         Some(revision) => Ok(revision.clone()),
@@ -68,7 +67,7 @@ pub async fn start(context: &Context, interests: &Interests, seen: &Seen, attemp
     let Some(trusted) = context.report_trust.bundle() else {
         return Ok(Started::Waits(untrusted(context), Some(UNTRUSTED)));
     };
-    let inputs = match inputs(context, interests, seen, (attempt, revision, &compiled), trusted) {
+    let inputs = match inputs(context, seen, (attempt, revision, &compiled), trusted) {
         Ok(inputs) => Inputs { approvals: decided(context, seen).await?, ..inputs },
         Err(wait) => return Ok(unmet(seen, wait)),
     };
@@ -110,22 +109,15 @@ fn unmet(seen: &Seen, wait: Wait) -> Started {
 
 fn inputs(
     context: &Context,
-    interests: &Interests,
     seen: &Seen,
     (attempt, revision, compiled): (u32, RevisionRef, &Revision),
     trusted: String,
 ) -> Result<Inputs, Wait> {
     let Seen { job, namespace, name, uid, status, .. } = seen;
-    for claim in validate::claims(&job.spec.resources) {
-        interests.record(name, Interest::new(Kind::Claim, namespace, claim));
-    }
     let bound = validate::resources(&compiled.spec.resources, &job.spec.resources, |name| {
         context.caches.claims.get(namespace, name)
     })?;
-    let models = validate::models(&compiled.spec.model_names(), |model| {
-        interests.record(name, Interest::new(Kind::Model, namespace, model));
-        context.caches.models.get(namespace, model)
-    })?;
+    let models = validate::models(&compiled.spec.model_names(), |model| context.caches.models.get(namespace, model))?;
     let of_skill = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let limits = EffectiveLimits::resolve(of_skill, job.spec.limits.as_ref());
     let spent = status.usage.as_ref().map_or(0, |usage| usage.seconds);
@@ -144,7 +136,7 @@ fn inputs(
         bound,
         log: status.log.clone(),
         approvals: Vec::new(),
-        continues: continued(context, interests, seen)?,
+        continues: continued(context, seen)?,
         replies: build::that_fit(seen.unheard()),
         report: ReportEndpoint { url: format!("{}{}", context.settings.report_url(), report::PATH), ca: trusted },
         one_node: validate::is_of_one_node(context.caches.claims.get(namespace, names::MEMORY_CLAIM).as_deref()),
@@ -152,13 +144,12 @@ fn inputs(
 }
 
 /// The Job that this one continues: looked for until the first pod is made, and known from then on.
-fn continued(context: &Context, interests: &Interests, seen: &Seen) -> Result<Option<ContinuedJob>, Wait> {
-    let Seen { job, namespace, name, status, .. } = seen;
+fn continued(context: &Context, seen: &Seen) -> Result<Option<ContinuedJob>, Wait> {
+    let Seen { job, namespace, status, .. } = seen;
     let Some(continued) = &job.spec.continues else { return Ok(None) };
     let run_key = if let Some(uid) = &status.continued_uid {
         uid.clone()
     } else {
-        interests.record(name, Interest::new(Kind::Job, namespace, continued));
         let found = context.caches.jobs.get(namespace, continued);
         validate::continued(continued, &job.spec.skill, found.as_deref())?
     };

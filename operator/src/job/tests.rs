@@ -3,9 +3,12 @@
 use super::fixtures::api::FakeApi;
 use super::fixtures::{UID, ended_pod, message};
 use super::*;
+use bloomery_crds::names;
+use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End as PodEnd, ParkReason};
 use bloomery_crds::run::{self, Revision};
 use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::reflector::ObjectRef;
 use serde_json::{Value, json};
 
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";

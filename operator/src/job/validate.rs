@@ -2,7 +2,7 @@
 
 mod resources;
 
-pub use resources::{claims, resources};
+pub use resources::resources;
 
 use super::applied::Wait;
 use super::build::{ca_file, key_file};

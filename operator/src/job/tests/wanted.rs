@@ -263,7 +263,7 @@ async fn what_wakes_the_jobs_of_a_namespace_wakes_no_others() {
     let context = api.operator().await;
     let woken = |name: &str| {
         let namespace = context.caches.namespaces.store().get(&ObjectRef::new(name)).unwrap();
-        all_that_go_on(context.caches.jobs.store())(&namespace)
+        wake::dependents(context.caches.jobs.store(), wake::is_in)(&namespace)
     };
     let names: Vec<String> = woken("acme").into_iter().map(|wake| wake.name).collect();
     assert_eq!(names, ["refund"]);
@@ -319,8 +319,9 @@ async fn a_job_stays_as_long_as_a_follow_up_waits_for_it() {
     api.put(&path, follow_up("cs-tier-1", &waits));
     assert_eq!(look(&api).await.unwrap(), Action::await_change(), "the follow-up tells when it has begun");
     assert_eq!(api.writes(), [""; 0]);
-    let wake =
-        continued_by(&kube::core::DeserializeGuard(serde_json::from_value(api.get(&path)).map_err(|_| unreachable!())));
+    let wake = wake::continued_by(&kube::core::DeserializeGuard(
+        serde_json::from_value(api.get(&path)).map_err(|_| unreachable!()),
+    ));
     assert_eq!(wake, [ObjectRef::new("refund").within("acme")]);
     // One that has begun, has ended, or never can begin, needs it no longer.
     let begun = json!({ "phase": "Running", "continuedUID": UID });

@@ -13,12 +13,6 @@ use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The claims that bindings name.
-pub fn claims(bindings: &BTreeMap<String, Binding>) -> BTreeSet<&str> {
-    let named = bindings.values().filter_map(|binding| binding.persistent_volume_claim.as_ref());
-    named.map(|claim| claim.claim_name.as_str()).collect()
-}
-
 /// What a Job binds, in the order in which its Skill declares it. All that is wrong with it is told at once.
 pub fn resources(
     declared: &[ResourceDeclaration],

@@ -1,0 +1,207 @@
+//! The changes that wake a Job: of itself, of its pods, and of what it depends on.
+//!
+//! The Jobs that depend on a Skill, a Model, a claim or a policy are found by a scan of the cached Jobs: those objects change
+//! seldom, and a scan of 10,000 Jobs takes a millisecond or two. Jobs change often, so their follow-ups are found by an index.
+
+use crate::caches::{Caches, Guarded};
+use crate::context::Context;
+use crate::controller::{Wake, labelled, wakes};
+use bloomery_crds::names;
+use bloomery_crds::outcome::Phase;
+use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Model, Skill};
+use futures::stream::BoxStream;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim};
+use kube::core::{PartialObjectMeta, Resource, ResourceExt};
+use kube::runtime::reflector::{ObjectRef, Store};
+use std::sync::Arc;
+
+/// The changes that wake Jobs.
+pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job>>> {
+    let caches = &context.caches;
+    let jobs = caches.jobs.store();
+    let known = context.clone();
+    vec![
+        wakes(caches.jobs.changes(), jobs, itself(jobs)),
+        wakes(caches.jobs.changes(), jobs, move |job| follow_ups(&known.caches, job)),
+        wakes(caches.jobs.changes(), jobs, continued_by),
+        wakes(caches.pods.changes(), jobs, |pod| labelled(pod, names::LABEL_JOB)),
+        wakes(caches.approvals.changes(), jobs, job_of_approval),
+        wakes(caches.policies.changes(), jobs, dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval))),
+        wakes(caches.bindings.changes(), jobs, dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval))),
+        wakes(caches.namespaces.changes(), jobs, dependents(jobs, is_in)),
+        wakes(caches.skills.changes(), jobs, dependents(jobs, uses_skill)),
+        wakes(caches.revisions.changes(), jobs, dependents(jobs, uses_revision)),
+        wakes(caches.models.changes(), jobs, dependents(jobs, may_call)),
+        wakes(caches.claims.changes(), jobs, dependents(jobs, binds)),
+    ]
+}
+
+/// The Job that changed, unless it is gone.
+fn itself(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake<Job>> + Send + 'static {
+    let jobs = jobs.clone();
+    move |job| {
+        let job = ObjectRef::from_obj(job);
+        if jobs.get(&job).is_some() { vec![job] } else { Vec::new() }
+    }
+}
+
+/// The Jobs that continue the one that changed, and may wait for its end.
+fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
+    let Some(namespace) = &job.meta().namespace else { return Vec::new() };
+    let follow_ups = caches.jobs.found_by(namespace, &job.name_any());
+    let unfinished = follow_ups.iter().filter(|job| job.0.as_ref().is_ok_and(is_unfinished));
+    unfinished.map(|job| ObjectRef::from_obj(job.as_ref())).collect()
+}
+
+/// The Job that the one that changed continues: it may be deleted once that one has begun.
+pub(super) fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
+    let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
+    job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
+}
+
+/// The Job whose call an Approval asks about. Its labels may be changed, this field may not.
+fn job_of_approval(approval: &Guarded<Approval>) -> Vec<Wake<Job>> {
+    let (Ok(approval), Some(namespace)) = (&approval.0, &approval.meta().namespace) else { return Vec::new() };
+    vec![ObjectRef::new(&approval.spec.job).within(namespace)]
+}
+
+/// The Jobs that depend on a changed object.
+pub(super) fn dependents<C>(
+    jobs: &Store<Guarded<Job>>,
+    depends: impl Fn(&C, &Job) -> bool + Send + 'static,
+) -> impl Fn(&C) -> Vec<Wake<Job>> + Send + 'static {
+    let jobs = jobs.clone();
+    move |changed| {
+        let found = jobs.state_filter(|job| job.0.as_ref().is_ok_and(|job| depends(changed, job)));
+        found.iter().map(|job| ObjectRef::from_obj(job.as_ref())).collect()
+    }
+}
+
+/// An unfinished Job goes on, or waits, as its namespace is suspended: nothing else of a namespace is announced.
+pub(super) fn is_in(namespace: &PartialObjectMeta<Namespace>, job: &Job) -> bool {
+    job.metadata.namespace == namespace.metadata.name && is_unfinished(job)
+}
+
+fn uses_skill(skill: &Guarded<Skill>, job: &Job) -> bool {
+    is_beside(skill, job) && job.spec.skill == skill.name_any() && is_unfinished(job)
+}
+
+fn uses_revision(revision: &PartialObjectMeta<ConfigMap>, job: &Job) -> bool {
+    is_beside(revision, job) && revision.labels().get(names::LABEL_SKILL) == Some(&job.spec.skill) && is_unfinished(job)
+}
+
+/// Only the revision says which Models a Job calls, so each Job of the namespace that waits for a pod may call this one.
+fn may_call(model: &Guarded<Model>, job: &Job) -> bool {
+    is_beside(model, job) && waits_for_a_pod(job)
+}
+
+fn binds(claim: &PersistentVolumeClaim, job: &Job) -> bool {
+    let mut bound = job.spec.resources.values().filter_map(|binding| binding.persistent_volume_claim.as_ref());
+    is_beside(claim, job)
+        && waits_for_a_pod(job)
+        && bound.any(|bound| claim.metadata.name.as_ref() == Some(&bound.claim_name))
+}
+
+fn is_beside<C: Resource>(object: &C, job: &Job) -> bool {
+    object.meta().namespace == job.metadata.namespace
+}
+
+fn phase(job: &Job) -> Option<Phase> {
+    job.status.as_ref().and_then(|status| status.phase)
+}
+
+fn is_unfinished(job: &Job) -> bool {
+    !job.status.as_ref().is_some_and(JobStatus::is_terminal)
+}
+
+/// Whether a Job has no pod, and starts its next attempt as soon as everything that its pod needs exists.
+fn waits_for_a_pod(job: &Job) -> bool {
+    matches!(phase(job), None | Some(Phase::Pending | Phase::Queued))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures;
+    use crate::job::fixtures::api::FakeApi;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    use kube::core::DeserializeGuard;
+    use serde_json::json;
+
+    const JOBS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs";
+
+    /// Stores a Job of a Skill, in a phase.
+    fn put(api: &FakeApi, name: &str, skill: &str, phase: Phase) {
+        let mut job = fixtures::job();
+        job.metadata.name = Some(name.to_owned());
+        job.spec.skill = skill.to_owned();
+        job.spec.continues = Some("refund-0".to_owned());
+        let bound = json!({ "codebase": { "persistentVolumeClaim": { "claimName": "src" } } });
+        job.spec.resources = serde_json::from_value(bound).unwrap();
+        job.status = Some(fixtures::status(1, phase));
+        api.put(&format!("{JOBS}/{name}"), serde_json::to_value(job).unwrap());
+    }
+
+    fn names(wakes: Vec<Wake<Job>>) -> Vec<String> {
+        let mut names: Vec<String> = wakes.into_iter().map(|wake| wake.name).collect();
+        names.sort();
+        names
+    }
+
+    fn metadata(namespace: &str, name: &str) -> ObjectMeta {
+        let (namespace, name) = (Some(namespace.to_owned()), Some(name.to_owned()));
+        let labels = Some([(names::LABEL_SKILL.to_owned(), "cs-tier-1".to_owned())].into());
+        ObjectMeta { namespace, name, labels, ..ObjectMeta::default() }
+    }
+
+    fn claim(namespace: &str, name: &str) -> PersistentVolumeClaim {
+        PersistentVolumeClaim { metadata: metadata(namespace, name), ..PersistentVolumeClaim::default() }
+    }
+
+    fn guarded<K>(object: K) -> Guarded<K> {
+        DeserializeGuard(Ok(object))
+    }
+
+    #[tokio::test]
+    async fn a_change_wakes_what_depends_on_it_and_no_other_job() {
+        let api = FakeApi::default();
+        put(&api, "at-work", "cs-tier-1", Phase::Running);
+        put(&api, "lookup", "other", Phase::Queued);
+        put(&api, "over", "cs-tier-1", Phase::Succeeded);
+        put(&api, "refund", "cs-tier-1", Phase::Pending);
+        let context = api.operator().await;
+        let jobs = context.caches.jobs.store();
+        let skill = |namespace| {
+            let spec = serde_json::from_value(json!({ "problem": { "statement": "x" } })).unwrap();
+            let skill = Skill { metadata: metadata(namespace, "cs-tier-1"), spec, status: None };
+            names(dependents(jobs, uses_skill)(&guarded(skill)))
+        };
+        assert_eq!(skill("acme"), ["at-work", "refund"]);
+        assert_eq!(skill("globex"), [""; 0]);
+        let metadata_of_revision = metadata("acme", "cs-tier-1-4f1c");
+        let revision = PartialObjectMeta::<ConfigMap> { metadata: metadata_of_revision, ..Default::default() };
+        assert_eq!(names(dependents(jobs, uses_revision)(&revision)), ["at-work", "refund"]);
+        assert_eq!(names(dependents(jobs, binds)(&claim("acme", "src"))), ["lookup", "refund"]);
+        assert_eq!(names(dependents(jobs, binds)(&claim("acme", "docs"))), [""; 0]);
+        assert_eq!(names(dependents(jobs, binds)(&claim("globex", "src"))), [""; 0]);
+        let spec = json!({ "provider": "openai", "model": "m", "baseUrl": "https://x/v1" });
+        let spec = serde_json::from_value(spec).unwrap();
+        let model = Model { metadata: metadata("acme", "default"), spec, status: None };
+        assert_eq!(names(dependents(jobs, may_call)(&guarded(model))), ["lookup", "refund"]);
+        let mut before = fixtures::job();
+        before.metadata.name = Some("refund-0".to_owned());
+        assert_eq!(names(follow_ups(&context.caches, &guarded(before))), ["at-work", "lookup", "refund"]);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_is_gone_is_not_woken() {
+        let api = FakeApi::default();
+        put(&api, "refund", "cs-tier-1", Phase::Running);
+        let context = api.operator().await;
+        let of_job = itself(context.caches.jobs.store());
+        let mut job = fixtures::job();
+        assert_eq!(names(of_job(&guarded(job.clone()))), ["refund"]);
+        job.metadata.name = Some("gone".to_owned());
+        assert_eq!(names(of_job(&guarded(job))), [""; 0]);
+    }
+}
