@@ -111,7 +111,7 @@ impl Applier {
     /// # Errors
     /// A conflict where somebody else wrote at the same time; anything else that may pass by itself.
     pub async fn apply<K: Object>(&self, wanted: &K, known: Option<Known>) -> Result<Applied<K>, Error> {
-        let target = Target::of(wanted)?;
+        let target = Target::new(wanted)?;
         let known = known.filter(|known| !known.metadata_only || self.memory.knows(known.metadata.uid.as_deref()));
         let known = match known {
             Some(known) => Some(known),
@@ -248,7 +248,7 @@ struct Target {
 }
 
 impl Target {
-    fn of<K: Object>(wanted: &K) -> Result<Self, Error> {
+    fn new<K: Object>(wanted: &K) -> Result<Self, Error> {
         let namespace = wanted.namespace().unwrap_or_default();
         let name = wanted.name_any();
         let what = format!("{} {namespace}/{name}", K::kind(&()));
@@ -275,9 +275,9 @@ impl Target {
 impl Known {
     /// Whether what is wanted now was applied before: then somebody changed the object since.
     fn was_applied(&self, wanted: &Value) -> bool {
-        let of = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
-        let before = of(&self.whole);
-        before.is_some() && before == of(wanted)
+        let applied = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
+        let before = applied(&self.whole);
+        before.is_some() && before == applied(wanted)
     }
 
     /// Whether its content is known, and nobody can change it any more.
@@ -286,8 +286,8 @@ impl Known {
     }
 
     fn has_data_of(&self, wanted: &Value) -> bool {
-        let of = |object: &Value| object.get("data").cloned().unwrap_or_default();
-        subset::holds(&of(wanted), &of(&self.whole))
+        let data = |object: &Value| object.get("data").cloned().unwrap_or_default();
+        subset::holds(&data(wanted), &data(&self.whole))
     }
 
     fn stands(&self, wanted: &Value) -> bool {

@@ -6,31 +6,32 @@
 pub mod applied;
 pub mod apply;
 pub mod build;
+pub mod call_not_started;
 mod census;
 pub mod decide;
 pub mod fetch;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod pace;
+mod paths;
 pub mod pods;
 pub mod replies;
 pub mod since;
 pub mod start;
 pub mod status;
 mod tell;
-pub mod unbegun;
 pub mod validate;
 mod wake;
 
-pub(crate) use tell::{tell_end, tell_rest};
+pub(crate) use tell::{tell_end, tell_waiting};
 
 use crate::context::Context;
 use crate::controller::Controller;
 use crate::error::Error;
 use applied::Applied;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
-use decide::GivenUp;
-use fetch::Seen;
+use decide::Ending;
+use fetch::Fetched;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::runtime::controller::Action;
@@ -52,7 +53,7 @@ const CA_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 struct Memory {
     pace: Pace,
-    given_up: Since,
+    ending: Since,
 }
 
 /// Runs the Job controller until the shutdown.
@@ -84,9 +85,9 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     let Some(seen) = fetch::seen(&context, job, now).await? else {
         return Ok(Action::await_change());
     };
-    let given_up = given_up(&memory.given_up, &seen, now);
+    let ending = ending(&memory.ending, &seen, now);
     // pure
-    let decision = decide::decide(&seen.facts(retention, given_up, now));
+    let decision = decide::decide(&seen.facts(retention, ending, now));
     // API server: validates, builds, creates, deletes
     let (applied, again) = apply::apply(&context, &seen, decision).await?;
     // pure
@@ -101,18 +102,18 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
 }
 
 /// Why the Job is to end whatever it does, and since when that is known, where it is so.
-fn given_up(known: &Since, seen: &Seen, now: Timestamp) -> Option<(GivenUp, Timestamp)> {
+fn ending(known: &Since, seen: &Fetched, now: Timestamp) -> Option<(Ending, Timestamp)> {
     if seen.status.is_terminal() {
         known.forget(&seen.uid);
     }
-    seen.given_up().map(|why| (why, known.of(&seen.uid, now)))
+    seen.ending().map(|why| (why, known.of(&seen.uid, now)))
 }
 
 /// Writes the status where it changed. A wait that only got other words is told with the next interval.
 async fn write(
     context: &Context,
     pace: &Pace,
-    seen: &Seen,
+    seen: &Fetched,
     next: &JobStatus,
     again: Option<SignedDuration>,
 ) -> Result<Option<SignedDuration>, Error> {

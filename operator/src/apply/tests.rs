@@ -18,7 +18,7 @@ fn account(owner_uid: &str, managed: bool) -> ServiceAccount {
 }
 
 fn claim(there: &ServiceAccount) -> Option<Applied<ServiceAccount>> {
-    Target::of(&account("u-skill", true)).unwrap().claim(&there.metadata)
+    Target::new(&account("u-skill", true)).unwrap().claim(&there.metadata)
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn what_somebody_else_has_is_left_alone() {
 fn what_has_no_owner_is_not_applied() {
     let mut unowned = account("u-skill", true);
     unowned.metadata.owner_references = None;
-    assert!(matches!(Target::of(&unowned), Err(Error::Incomplete { field: "metadata.ownerReferences", .. })));
+    assert!(matches!(Target::new(&unowned), Err(Error::Incomplete { field: "metadata.ownerReferences", .. })));
 }
 
 #[test]

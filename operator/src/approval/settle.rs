@@ -34,7 +34,7 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
     let now = Timestamp::now();
     match as_stored(&approval, wanted, &guard, now) {
         // Nothing that is read of one Approval says what has become of its Job.
-        None | Some(Mark::Withdraw { .. } | Mark::Unbegun { .. }) => Ok(()),
+        None | Some(Mark::Withdraw { .. } | Mark::CallNotStarted { .. }) => Ok(()),
         Some(Mark::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and the call is asked anew: {why}");
             context.events.tell(&approval, Telling::warning(Reason::Invalid, note)).await;
@@ -79,7 +79,12 @@ pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &s
 }
 
 /// Says of an Approval that the call which it lets be made is not, for the Job has ended before.
-pub async fn unbegun(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
+pub async fn call_not_started(
+    context: &Context,
+    namespace: &str,
+    (name, uid): (&str, &str),
+    why: &str,
+) -> Result<(), Error> {
     let Some(approval) = stored(context, namespace, name).await? else { return Ok(()) };
     let standing = approval.status.as_ref().and_then(|status| status.counted.clone());
     let lets = |counted: &CountedDecision| counted.verdict == ApprovalVerdict::Approve;
@@ -158,7 +163,7 @@ fn recorded(
 }
 
 /// What a worker is told of an Approval as it is stored, as long as decisions are checked by what it was made under.
-pub async fn heard(
+pub async fn decision(
     context: &Context,
     namespace: &str,
     name: &str,

@@ -29,14 +29,14 @@ pub enum Standing {
     /// An Approval is not there: the worker has to tell the call again.
     Missing,
     /// Some have still to decide, until then.
-    Open(Timestamp, Vec<Awaited>),
+    Open(Timestamp, Vec<PendingDecision>),
     /// Nobody can be asked: the call names no approver.
     Nobody,
 }
 
 /// Who has still to decide on a call, and by which Approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Awaited {
+pub struct PendingDecision {
     /// Who.
     pub approver: String,
     /// The name of the Approval.
@@ -67,7 +67,7 @@ pub enum Mark {
         why: &'static str,
     },
     /// It lets the call be made, and the Job has ended before that was begun: it says so.
-    Unbegun {
+    CallNotStarted {
         /// Its name.
         name: String,
         /// Its UID.
@@ -119,10 +119,11 @@ pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Stan
 }
 
 /// Who has still to decide, given what counts for each approver.
-fn awaited(asked: &Asked, verdicts: &[Option<ApprovalVerdict>]) -> Vec<Awaited> {
+fn awaited(asked: &Asked, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDecision> {
     let each = asked.call.approvers.iter().zip(&asked.approvals).zip(verdicts);
     let open = each.filter(|(_, verdict)| verdict.is_none());
-    open.map(|((approver, (name, _)), _)| Awaited { approver: approver.clone(), approval: name.clone() }).collect()
+    open.map(|((approver, (name, _)), _)| PendingDecision { approver: approver.clone(), approval: name.clone() })
+        .collect()
 }
 
 /// What an Approval must say to be that of a call for an approver.
@@ -183,13 +184,17 @@ pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<Mark> {
 }
 
 /// The mark of an Approval that lets a call be made, and does not say yet that the Job has ended without it.
-pub fn unbegun(approval: &Approval, why: &'static str) -> Option<Mark> {
+pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<Mark> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     let status = approval.status.as_ref()?;
     let lets = status.counted.as_ref()?.verdict == ApprovalVerdict::Approve;
     let ready = conditions::find(&status.conditions, ConditionType::Ready);
     let is_said = ready.is_some_and(|ready| ready.reason == Reason::JobEnded.to_string());
-    (lets && !is_said && approval.metadata.deletion_timestamp.is_none()).then_some(Mark::Unbegun { name, uid, why })
+    (lets && !is_said && approval.metadata.deletion_timestamp.is_none()).then_some(Mark::CallNotStarted {
+        name,
+        uid,
+        why,
+    })
 }
 
 /// Whether nothing counts yet of an Approval, be it decided or not.

@@ -1,6 +1,6 @@
 //! What came of a decision: what a status is made of.
 
-use super::decide::{Awaits, End, GivenUp, Lost};
+use super::decide::{End, Ending, Lost, PeopleWait};
 use super::pods::Problem;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::report::TerminationMessage;
@@ -19,15 +19,15 @@ pub enum Applied {
     /// A pod is wanted, and something that it needs is not there.
     Waiting(Wait, Option<Lost>),
     /// A pod was made, or found where it had been made before.
-    Started(Made, Option<Lost>),
+    Started(StartedPod, Option<Lost>),
     /// People are waited for.
-    Awaiting(Awaits),
+    WaitsForPeople(PeopleWait),
     /// The Job is given up, and its pod still lives; what keeps the pod, if anything does.
-    GivingUp(GivenUp, Option<Problem>),
+    AwaitsPodEnd(Ending, Option<Problem>),
     /// The Job was deleted.
     Deleted,
     /// A call or a question waits for a person, and only the pod that ended says so.
-    RestsAsTold(Box<TerminationMessage>),
+    Parked(Box<TerminationMessage>),
     /// The Job is over; where that is known, with the call that people were asked about and that was not begun.
     Ended(End, Option<HeldCall>),
 }
@@ -50,7 +50,7 @@ impl Wait {
 
 /// A pod as the API server made it: only of this can a started attempt be told.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
+pub struct StartedPod {
     /// Its name.
     pub pod: String,
     /// Its UID.

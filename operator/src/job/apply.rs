@@ -1,10 +1,10 @@
 //! What is done of a decision.
 
 use super::applied::{Applied, Wait};
-use super::decide::{Act, Decision, Doomed, End};
-use super::fetch::Seen;
+use super::call_not_started;
+use super::decide::{Act, Decision, End, PodDeletion};
+use super::fetch::Fetched;
 use super::start::{self, Started};
-use super::unbegun;
 use crate::approval::settle;
 use crate::approval::standing::{Mark, wanted_of};
 use crate::context::Context;
@@ -18,7 +18,7 @@ use k8s_openapi::jiff::SignedDuration;
 /// Carries a decision out. Says when to look again, too.
 pub async fn apply(
     context: &Context,
-    seen: &Seen,
+    seen: &Fetched,
     decision: Decision,
 ) -> Result<(Applied, Option<SignedDuration>), Error> {
     let Decision { act, delete, again } = decision;
@@ -26,10 +26,10 @@ pub async fn apply(
         delete_pod(context, seen, doomed).await?;
     }
     Ok(match act {
-        Act::Rest | Act::KeepPausing => (Applied::Nothing, again),
+        Act::Idle | Act::KeepPausing => (Applied::Nothing, again),
         Act::Observe(problem) => (Applied::Observed(problem), again),
         Act::Pause(lost) => (Applied::Paused(lost), again),
-        Act::Await(awaits) => (Applied::Awaiting(awaits), again),
+        Act::WaitForPeople(awaits) => (Applied::WaitsForPeople(awaits), again),
         Act::Settle(marks) => {
             for mark in &marks {
                 settle(context, seen, mark).await?;
@@ -37,9 +37,9 @@ pub async fn apply(
             // What was written wakes the Job again.
             (Applied::Nothing, again)
         }
-        Act::RestAsTold(message) => (Applied::RestsAsTold(message), again),
+        Act::RecordParking(message) => (Applied::Parked(message), again),
         Act::Suspend(after) => (Applied::Waiting(suspended(&seen.namespace), after), again),
-        Act::GiveUp(why, problem) => (Applied::GivingUp(why, problem), again),
+        Act::AwaitPodEnd(why, problem) => (Applied::AwaitsPodEnd(why, problem), again),
         Act::Delete => {
             context.applier.delete_as_seen(&seen.job).await?;
             (Applied::Deleted, None)
@@ -54,12 +54,12 @@ pub async fn apply(
     })
 }
 
-fn ended(seen: &Seen, end: End) -> Applied {
-    let unbegun = unbegun::at_end(&seen.status, &seen.pods, &end).cloned();
-    Applied::Ended(end, unbegun)
+fn ended(seen: &Fetched, end: End) -> Applied {
+    let not_started = call_not_started::at_end(&seen.status, &seen.pods, &end).cloned();
+    Applied::Ended(end, not_started)
 }
 
-async fn delete_pod(context: &Context, seen: &Seen, doomed: &Doomed) -> Result<(), Error> {
+async fn delete_pod(context: &Context, seen: &Fetched, doomed: &PodDeletion) -> Result<(), Error> {
     let metadata = ObjectMeta {
         namespace: Some(seen.namespace.clone()),
         name: Some(doomed.name.clone()),
@@ -69,11 +69,13 @@ async fn delete_pod(context: &Context, seen: &Seen, doomed: &Doomed) -> Result<(
     context.applier.delete_within::<Pod>(&metadata, doomed.grace).await
 }
 
-async fn settle(context: &Context, seen: &Seen, mark: &Mark) -> Result<(), Error> {
+async fn settle(context: &Context, seen: &Fetched, mark: &Mark) -> Result<(), Error> {
     let name = match mark {
         Mark::Count(name) | Mark::Void { name, .. } => name,
         Mark::Withdraw { name, uid, why } => return settle::withdraw(context, &seen.namespace, (name, uid), why).await,
-        Mark::Unbegun { name, uid, why } => return settle::unbegun(context, &seen.namespace, (name, uid), why).await,
+        Mark::CallNotStarted { name, uid, why } => {
+            return settle::call_not_started(context, &seen.namespace, (name, uid), why).await;
+        }
     };
     let Some(asked) = &seen.asked else { return Ok(()) };
     match wanted_of(&seen.name, &seen.uid, &asked.call, name) {

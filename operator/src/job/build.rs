@@ -3,12 +3,10 @@
 mod affinity;
 mod bound;
 mod part;
-mod paths;
 mod pod;
 mod volumes;
 
 pub use part::{job_part, that_fit};
-pub use paths::{ca_file, key_file, resource as resource_path};
 pub use pod::{pod, revision_of};
 
 use bloomery_crds::limits::EffectiveLimits;
@@ -20,7 +18,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 /// All that the pod of one attempt is made of: read, checked, and without a reference left to resolve.
 #[derive(Debug, Clone)]
-pub struct Inputs {
+pub struct ValidAttempt {
     /// Which Job.
     pub job: JobIdentity,
     /// The Job as the owner of its pods.

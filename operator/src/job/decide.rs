@@ -3,12 +3,12 @@
 mod attempt;
 mod awaiting;
 mod cleanup;
+mod ending;
 mod expiry;
-mod giving_up;
 
 use super::pods::{Life, Problem, WorkerPod};
 use super::replies::Answers;
-use crate::approval::standing::{Asked, Awaited, Mark};
+use crate::approval::standing::{Asked, Mark, PendingDecision};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
@@ -28,7 +28,7 @@ pub struct Facts<'a> {
     /// What is to be done to Approvals that a Job that has ended has left open.
     pub left_open: &'a [Mark],
     /// Whether the Job is to end whatever it does, and since when that is known.
-    pub given_up: Option<(GivenUp, Timestamp)>,
+    pub ending: Option<(Ending, Timestamp)>,
     /// Whether the namespace is suspended.
     pub suspended: bool,
     /// How many seconds after its end the Job is to stay, where that has an end.
@@ -47,14 +47,14 @@ pub struct Facts<'a> {
 
 /// Why a Job is to end whatever it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GivenUp {
+pub enum Ending {
     /// A person has cancelled it.
     Cancelled,
     /// Its Skill was deleted.
     SkillDeleted,
 }
 
-impl GivenUp {
+impl Ending {
     /// How the Job ends, where no worker of it tells another end.
     pub fn code(self) -> OutcomeCode {
         match self {
@@ -70,7 +70,7 @@ pub struct Decision {
     /// The Job itself.
     pub act: Act,
     /// Pods that are to be deleted.
-    pub delete: Vec<Doomed>,
+    pub delete: Vec<PodDeletion>,
     /// When to look again, whatever happens until then.
     pub again: Option<SignedDuration>,
 }
@@ -79,7 +79,7 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
     /// The Job has ended.
-    Rest,
+    Idle,
     /// The Job has ended, and has stayed as long as it was to: it is deleted.
     Delete,
     /// Its pod lives: say what keeps it from its work, if anything does.
@@ -87,7 +87,7 @@ pub enum Act {
     /// The pause after a lost attempt lasts on. Nothing is to be said.
     KeepPausing,
     /// People are waited for.
-    Await(Awaits),
+    WaitForPeople(PeopleWait),
     /// These Approvals are to be settled, before anything else.
     Settle(Vec<Mark>),
     /// An attempt was lost: say so, and wait.
@@ -102,22 +102,22 @@ pub enum Act {
     /// An attempt would start, and the namespace is suspended.
     Suspend(Option<Lost>),
     /// The Job is given up, and its pod still lives: say so, and what keeps the pod, if anything does.
-    GiveUp(GivenUp, Option<Problem>),
+    AwaitPodEnd(Ending, Option<Problem>),
     /// The worker parked because a call or a question waits for a person, and only its pod says so.
-    RestAsTold(Box<TerminationMessage>),
+    RecordParking(Box<TerminationMessage>),
     /// The Job is over.
     End(End),
 }
 
 /// Which people are waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Awaits {
+pub enum PeopleWait {
     /// Those that the status tells.
-    AsTold,
+    AsRecorded,
     /// Those who have still to decide on the call.
-    Approvers(Vec<Awaited>),
+    Approvers(Vec<PendingDecision>),
     /// Nobody is asked, and why.
-    Nobody(String),
+    NobodyAsked(String),
 }
 
 /// An attempt that ended without an outcome.
@@ -142,7 +142,7 @@ pub struct End {
 
 /// A pod that is to be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doomed {
+pub struct PodDeletion {
     /// Its name.
     pub name: String,
     /// Its UID: another pod of the name is left alone.
@@ -169,8 +169,8 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         return ended(facts);
     }
     let Some(recorded) = &status.attempt else {
-        if let Some((why, _)) = facts.given_up {
-            return giving_up::act(facts, why, None, None);
+        if let Some((why, _)) = facts.ending {
+            return ending::act(facts, why, None, None);
         }
         // The pod may be there already: then it is found under its name, and recorded.
         return (Act::Start { attempt: 1, after: None }, None);
@@ -182,8 +182,8 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if let Some(end) = pod.and_then(told_end) {
         return (Act::End(end), None);
     }
-    if let Some((why, _)) = facts.given_up {
-        return giving_up::act(facts, why, Some(recorded), pod);
+    if let Some((why, _)) = facts.ending {
+        return ending::act(facts, why, Some(recorded), pod);
     }
     if status.phase == Some(Phase::AwaitingApproval) {
         return awaiting::approval(facts, recorded, pod);
@@ -196,7 +196,7 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     }
     // A Job that is queued has rested, and goes on as soon as it can.
     if let Some(message) = pod.and_then(told_rest).filter(|_| status.phase != Some(Phase::Queued)) {
-        return (Act::RestAsTold(Box::new(message.clone())), None);
+        return (Act::RecordParking(Box::new(message.clone())), None);
     }
     match pod {
         Some(pod) if let Life::Alive(problem) = &pod.life => (Act::Observe(problem.clone()), next_look(pod, facts.now)),
@@ -209,7 +209,7 @@ fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
     // What lets a Job go that is over its time, is told by the Job that continues it.
     match expiry::left(facts) {
         Some(left) if left <= SignedDuration::ZERO && !facts.continued => (Act::Delete, None),
-        left if facts.left_open.is_empty() => (Act::Rest, left),
+        left if facts.left_open.is_empty() => (Act::Idle, left),
         left => (Act::Settle(facts.left_open.to_vec()), left),
     }
 }

@@ -1,11 +1,11 @@
 //! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
 
-use super::decide::{Facts, GivenUp};
+use super::call_not_started::is_told;
+use super::decide::{Ending, Facts};
 use super::pods::WorkerPod;
 use super::replies;
 use super::status::is_without_skill;
-use super::unbegun::is_told;
-use crate::approval::standing::{Asked, Mark, unbegun, withdrawal};
+use crate::approval::standing::{Asked, Mark, call_not_started, withdrawal};
 use crate::approval::{guard, names_of, settle};
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What is known of a Job and of what it depends on.
-pub struct Seen {
+pub struct Fetched {
     /// The Job.
     pub job: Job,
     /// Its namespace.
@@ -49,21 +49,16 @@ pub struct Seen {
     pub reply_expiry: Option<SignedDuration>,
 }
 
-impl Seen {
+impl Fetched {
     /// What decisions are made of.
-    pub fn facts(
-        &self,
-        retention: SignedDuration,
-        given_up: Option<(GivenUp, Timestamp)>,
-        now: Timestamp,
-    ) -> Facts<'_> {
+    pub fn facts(&self, retention: SignedDuration, ending: Option<(Ending, Timestamp)>, now: Timestamp) -> Facts<'_> {
         Facts {
             job: (&self.name, &self.uid),
             status: &self.status,
             pods: &self.pods,
             asked: self.asked.as_ref(),
             left_open: &self.left_open,
-            given_up,
+            ending,
             suspended: self.suspended,
             ttl: self.job.spec.ttl_seconds_after_finished,
             answers: replies::answers(&self.job.spec, &self.status),
@@ -75,14 +70,14 @@ impl Seen {
     }
 
     /// Why the Job is to end whatever it does, where it is. One that has not begun waits for its Skill.
-    pub fn given_up(&self) -> Option<GivenUp> {
+    pub fn ending(&self) -> Option<Ending> {
         let is_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         if self.status.is_terminal() {
             None
         } else if self.job.spec.cancel == Some(true) {
-            Some(GivenUp::Cancelled)
+            Some(Ending::Cancelled)
         } else if (self.status.skill_revision.is_some() && is_gone()) || is_without_skill(&self.status) {
-            Some(GivenUp::SkillDeleted)
+            Some(Ending::SkillDeleted)
         } else {
             None
         }
@@ -95,12 +90,12 @@ impl Seen {
 }
 
 /// Gathers what is known of a Job; none of one that is being deleted, for which nothing more is done.
-pub async fn seen(context: &Context, job: Job, now: Timestamp) -> Result<Option<Seen>, Error> {
+pub async fn seen(context: &Context, job: Job, now: Timestamp) -> Result<Option<Fetched>, Error> {
     let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
     let status = job.status.clone().unwrap_or_default();
     let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
     let suspended = context.caches.is_suspended(&namespace);
-    let mut seen = Seen {
+    let mut seen = Fetched {
         job,
         namespace,
         name,
@@ -126,8 +121,8 @@ pub async fn seen(context: &Context, job: Job, now: Timestamp) -> Result<Option<
 }
 
 /// The Skill. One that a started Job depends on is not believed to be gone before the API server says so.
-async fn skill(context: &Context, seen: &Seen) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
-    let Seen { namespace, job, status, .. } = seen;
+async fn skill(context: &Context, seen: &Fetched) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
+    let Fetched { namespace, job, status, .. } = seen;
     let name = &job.spec.skill;
     let cached = context.caches.skills.get(namespace, name);
     if cached.is_some() || status.skill_revision.is_none() {
@@ -147,8 +142,8 @@ fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<Sig
 }
 
 /// The call that waits for people, and the Approvals of it. One is not believed to be gone before the API server says so.
-async fn asked(context: &Context, seen: &Seen) -> Result<Option<Asked>, Error> {
-    let Seen { namespace, name, uid, status, .. } = seen;
+async fn asked(context: &Context, seen: &Fetched) -> Result<Option<Asked>, Error> {
+    let Fetched { namespace, name, uid, status, .. } = seen;
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.clone());
     let Some(call) = call.filter(|_| !status.is_terminal()) else { return Ok(None) };
     let mut approvals = Vec::new();
@@ -167,7 +162,7 @@ async fn asked(context: &Context, seen: &Seen) -> Result<Option<Asked>, Error> {
 
 /// What is to be done to the Approvals that are still open, or let a call be made that was not begun, where the Job has ended.
 /// The cache is good enough: each is read again before.
-fn left_open(context: &Context, seen: &Seen) -> Vec<Mark> {
+fn left_open(context: &Context, seen: &Fetched) -> Vec<Mark> {
     let Some(outcome) = seen.status.outcome.as_ref().filter(|_| seen.status.is_terminal()) else { return Vec::new() };
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
     let ended_without = |approval: &Approval| is_told(&seen.status, &approval.spec.call_id, &approval.spec.tool);
@@ -176,13 +171,13 @@ fn left_open(context: &Context, seen: &Seen) -> Vec<Mark> {
     approvals
         .filter(|approval| !context.statuses.is_stale(*approval))
         .filter_map(|approval| {
-            withdrawal(approval, why).or_else(|| unbegun(approval, why).filter(|_| ended_without(approval)))
+            withdrawal(approval, why).or_else(|| call_not_started(approval, why).filter(|_| ended_without(approval)))
         })
         .collect()
 }
 
 /// Whether a Job continues this one, and has not begun: once it has, it knows what it needs.
-fn is_continued(context: &Context, seen: &Seen) -> bool {
+fn is_continued(context: &Context, seen: &Fetched) -> bool {
     if !seen.status.is_terminal() || seen.job.spec.ttl_seconds_after_finished.is_none() {
         return false;
     }
@@ -198,8 +193,8 @@ fn is_continued(context: &Context, seen: &Seen) -> bool {
 }
 
 /// The pods of all attempts, which have their names of them; the next one too, which may not be recorded yet.
-async fn pods(context: &Context, seen: &Seen, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
-    let Seen { namespace, name, uid, status, .. } = seen;
+async fn pods(context: &Context, seen: &Fetched, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
+    let Fetched { namespace, name, uid, status, .. } = seen;
     let recorded = status.attempt.as_ref();
     let last = recorded.map_or(0, |attempt| attempt.number).saturating_add(1);
     let cached = (1..=last).filter_map(|attempt| {

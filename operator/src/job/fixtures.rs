@@ -3,7 +3,8 @@
 pub(crate) mod api;
 pub(crate) mod open;
 
-use super::build::{self, Bound, Filesystem, Inputs};
+use super::build::{Bound, Filesystem, ValidAttempt};
+use super::paths;
 use super::status::Stamp;
 use crate::approval;
 use crate::approval::guard::Guard;
@@ -67,9 +68,9 @@ pub(crate) fn asked(since: i64) -> WaitingFor {
 }
 
 /// What the pod of its second attempt is made of.
-pub(crate) fn inputs() -> Inputs {
+pub(crate) fn inputs() -> ValidAttempt {
     let ca = ConfigMapKeyRef { name: "corporate".into(), key: "ca.crt".into() };
-    Inputs {
+    ValidAttempt {
         job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: UID.into() },
         owner: owner(),
         goal: "Refund order A-17".into(),
@@ -85,7 +86,7 @@ pub(crate) fn inputs() -> Inputs {
             ModelEndpoint {
                 provider: ModelProvider::Anthropic,
                 max_output_tokens: Some(2_000),
-                ca: build::ca_file(&CaRef { config_map_key_ref: Some(ca.clone()), ..CaRef::default() }),
+                ca: paths::ca_file(&CaRef { config_map_key_ref: Some(ca.clone()), ..CaRef::default() }),
                 proxy: Some("http://proxy.example:3128".into()),
                 fallback: vec!["fast".into(), "kind".into()],
                 ..model("claude", None)
@@ -140,7 +141,7 @@ fn model(name: &str, api_key: Option<KeyFile>) -> ModelEndpoint {
 }
 
 fn key(name: &str, key: &str) -> KeyFile {
-    build::key_file(&SecretKeyRef { name: name.into(), key: key.into() })
+    paths::key_file(&SecretKeyRef { name: name.into(), key: key.into() })
 }
 
 fn resource(name: &str, kind: ResourceType, source: ResourceSource) -> BoundResource {
@@ -148,7 +149,7 @@ fn resource(name: &str, kind: ResourceType, source: ResourceSource) -> BoundReso
 }
 
 fn mount(name: &str, read_only: bool) -> ResourceSource {
-    ResourceSource::Mount { path: build::resource_path(name), read_only }
+    ResourceSource::Mount { path: paths::resource(name), read_only }
 }
 
 /// A file system that a Job binds, of a claim that one node can mount.

@@ -112,7 +112,7 @@ fn life(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Timestamp
     let status = pod.status.as_ref().unwrap_or(&empty);
     match status.phase.as_deref() {
         Some("Succeeded" | "Failed") => Life::Ended { at: ended_at(status, terminated), how: how(status, terminated) },
-        _ => Life::Alive(problem::of(pod, status, pod::worker(pod), now)),
+        _ => Life::Alive(problem::find(pod, status, pod::worker(pod), now)),
     }
 }
 

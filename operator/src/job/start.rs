@@ -1,10 +1,10 @@
 //! How an attempt starts: everything that its pod needs is gathered and checked, then the pod is made under its
 //! one possible name.
 
-use super::applied::{Made, Wait};
-use super::build::{self, Inputs};
+use super::applied::{StartedPod, Wait};
+use super::build::{self, ValidAttempt};
 use super::decide::End;
-use super::fetch::{Seen, stored_pod};
+use super::fetch::{Fetched, stored_pod};
 use super::validate;
 use crate::approval::standing::wanted_of;
 use crate::approval::{names_of, settle};
@@ -27,7 +27,7 @@ use kube::core::ResourceExt;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Started {
     /// Its pod is there.
-    Made(Made),
+    Made(StartedPod),
     /// Something that it needs is not there. Tried again by itself after a time, where no change would tell.
     Waits(Wait, Option<SignedDuration>),
     /// It can never start.
@@ -48,7 +48,7 @@ const MOMENT: SignedDuration = SignedDuration::from_secs(1);
 /// Starts an attempt, or says what it waits for.
 ///
 /// After a crash between the making of a pod and the writing of the status, the pod is found and taken over.
-pub async fn start(context: &Context, seen: &Seen, attempt: u32) -> Result<Started, Error> {
+pub async fn start(context: &Context, seen: &Fetched, attempt: u32) -> Result<Started, Error> {
     let skill = seen.skill.as_deref();
     let revision = match &seen.status.skill_revision {
         Some(revision) => Ok(revision.clone()),
@@ -68,7 +68,7 @@ pub async fn start(context: &Context, seen: &Seen, attempt: u32) -> Result<Start
         return Ok(Started::Waits(untrusted(context), Some(UNTRUSTED)));
     };
     let inputs = match inputs(context, seen, (attempt, revision, &compiled), trusted) {
-        Ok(inputs) => Inputs { approvals: decided(context, seen).await?, ..inputs },
+        Ok(inputs) => ValidAttempt { approvals: decided(context, seen).await?, ..inputs },
         Err(wait) => return Ok(unmet(seen, wait)),
     };
     if !is_current(context, seen).await? {
@@ -78,7 +78,7 @@ pub async fn start(context: &Context, seen: &Seen, attempt: u32) -> Result<Start
 }
 
 /// What becomes of a Job whose revision is gone: it is made anew of the Skill, if that is still the same.
-fn without_revision(seen: &Seen, revision: &RevisionRef, wait: Wait) -> Started {
+fn without_revision(seen: &Fetched, revision: &RevisionRef, wait: Wait) -> Started {
     let current = validate::current_revision(&seen.job.spec.skill, seen.skill.as_deref());
     match current {
         Ok(current) if current.digest != revision.digest => {
@@ -94,7 +94,7 @@ fn without_revision(seen: &Seen, revision: &RevisionRef, wait: Wait) -> Started 
 ///
 /// Bindings that do not fit are healed by another Skill, as long as the Job has no revision. With one, both sides
 /// are immutable: only an operator with stricter rules than the one before finds that, and a person has to decide.
-fn unmet(seen: &Seen, wait: Wait) -> Started {
+fn unmet(seen: &Fetched, wait: Wait) -> Started {
     match &seen.status.skill_revision {
         Some(revision) if wait.reason == Reason::ResourcesInvalid => {
             let message = format!(
@@ -109,11 +109,11 @@ fn unmet(seen: &Seen, wait: Wait) -> Started {
 
 fn inputs(
     context: &Context,
-    seen: &Seen,
+    seen: &Fetched,
     (attempt, revision, compiled): (u32, RevisionRef, &Revision),
     trusted: String,
-) -> Result<Inputs, Wait> {
-    let Seen { job, namespace, name, uid, status, .. } = seen;
+) -> Result<ValidAttempt, Wait> {
+    let Fetched { job, namespace, name, uid, status, .. } = seen;
     let bound = validate::resources(&compiled.spec.resources, &job.spec.resources, |name| {
         context.caches.claims.get(namespace, name)
     })?;
@@ -123,7 +123,7 @@ fn inputs(
     let spent = status.usage.as_ref().map_or(0, |usage| usage.seconds);
     let owner = owned::owner(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
-    Ok(Inputs {
+    Ok(ValidAttempt {
         job: JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() },
         owner,
         goal: job.spec.goal.clone(),
@@ -144,8 +144,8 @@ fn inputs(
 }
 
 /// The Job that this one continues: looked for until the first pod is made, and known from then on.
-fn continued(context: &Context, seen: &Seen) -> Result<Option<ContinuedJob>, Wait> {
-    let Seen { job, namespace, status, .. } = seen;
+fn continued(context: &Context, seen: &Fetched) -> Result<Option<ContinuedJob>, Wait> {
+    let Fetched { job, namespace, status, .. } = seen;
     let Some(continued) = &job.spec.continues else { return Ok(None) };
     let run_key = if let Some(uid) = &status.continued_uid {
         uid.clone()
@@ -157,14 +157,14 @@ fn continued(context: &Context, seen: &Seen) -> Result<Option<ContinuedJob>, Wai
 }
 
 /// What was decided of the call that the Job waits with, as far as its status knows: its worker may not have heard it yet.
-async fn decided(context: &Context, seen: &Seen) -> Result<Vec<GivenDecision>, Error> {
+async fn decided(context: &Context, seen: &Fetched) -> Result<Vec<GivenDecision>, Error> {
     let Some(call) = seen.status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) else {
         return Ok(Vec::new());
     };
     let mut decided = Vec::new();
     for name in names_of(&seen.name, &seen.uid, call) {
         if let Some(wanted) = wanted_of(&seen.name, &seen.uid, call, &name) {
-            decided.extend(settle::heard(context, &seen.namespace, &name, &wanted).await?);
+            decided.extend(settle::decision(context, &seen.namespace, &name, &wanted).await?);
         }
     }
     Ok(decided)
@@ -181,7 +181,7 @@ async fn stored_revision(
 }
 
 /// Whether the decision was made of the Job as it is stored: no pod for one that ended or was deleted meanwhile.
-async fn is_current(context: &Context, seen: &Seen) -> Result<bool, Error> {
+async fn is_current(context: &Context, seen: &Fetched) -> Result<bool, Error> {
     let api: Api<Job> = Api::namespaced(context.client.clone(), &seen.namespace);
     let what = format!("read Job {}/{}", seen.namespace, seen.name);
     let stored = api.get_metadata_opt(&seen.name).await.map_err(Error::api(what))?;
@@ -190,7 +190,7 @@ async fn is_current(context: &Context, seen: &Seen) -> Result<bool, Error> {
     }))
 }
 
-async fn make(context: &Context, seen: &Seen, inputs: &Inputs) -> Result<Started, Error> {
+async fn make(context: &Context, seen: &Fetched, inputs: &ValidAttempt) -> Result<Started, Error> {
     let part = match build::job_part(inputs) {
         Ok(part) => part,
         Err(wait) => return Ok(Started::Waits(wait, None)),
@@ -212,12 +212,12 @@ async fn make(context: &Context, seen: &Seen, inputs: &Inputs) -> Result<Started
     }
 }
 
-fn made(pod: &Pod, inputs: &Inputs) -> Started {
+fn made(pod: &Pod, inputs: &ValidAttempt) -> Started {
     // A pod that was found may have been made with another revision than a Job that starts now would get.
     let revision = build::revision_of(pod).unwrap_or_else(|| inputs.revision.clone());
     match pod.uid() {
         None => Started::Later(MOMENT),
-        Some(uid) => Started::Made(Made {
+        Some(uid) => Started::Made(StartedPod {
             pod: pod.name_any(),
             uid,
             attempt: inputs.attempt,

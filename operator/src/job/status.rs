@@ -6,11 +6,11 @@ mod words;
 
 pub use words::{at_work, log_of, of_outcome, of_remarks, of_strays, quoted};
 
-use super::applied::{Applied, Made, Wait};
-use super::decide::{Awaits, End, GivenUp, Lost};
+use super::applied::{Applied, StartedPod, Wait};
+use super::call_not_started;
+use super::decide::{End, Ending, Lost, PeopleWait};
 use super::pods::Problem;
-use super::unbegun;
-use crate::approval::standing::Awaited;
+use crate::approval::standing::PendingDecision;
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
@@ -31,14 +31,14 @@ pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus
     match applied {
         Applied::Nothing => settled(standing, stamp),
         Applied::Deleted => standing.clone(),
-        Applied::GivingUp(why, problem) => giving_up(standing, *why, problem.as_ref(), stamp),
+        Applied::AwaitsPodEnd(why, problem) => awaits_pod_end(standing, *why, problem.as_ref(), stamp),
         Applied::Observed(problem) => observed(standing, problem.as_ref(), stamp),
         Applied::Paused(lost) => paused(standing, lost, stamp),
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
         Applied::Started(made, after) => starting(standing, made.clone(), after.as_ref(), stamp),
-        Applied::Awaiting(awaits) => awaiting(standing, awaits, stamp),
-        Applied::RestsAsTold(message) => rests_as_told(standing, message, stamp),
-        Applied::Ended(end, unbegun) => ended(standing, end, unbegun.as_ref(), stamp),
+        Applied::WaitsForPeople(awaits) => awaiting(standing, awaits, stamp),
+        Applied::Parked(message) => rests_as_told(standing, message, stamp),
+        Applied::Ended(end, not_started) => ended(standing, end, not_started.as_ref(), stamp),
     }
 }
 
@@ -52,8 +52,8 @@ pub fn only_words_changed(standing: &JobStatus, next: &JobStatus) -> bool {
 }
 
 /// The pod of an attempt was made.
-fn starting(standing: &JobStatus, made: Made, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
-    let Made { pod, uid, attempt, revision, continued, created } = made;
+fn starting(standing: &JobStatus, made: StartedPod, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
+    let StartedPod { pod, uid, attempt, revision, continued, created } = made;
     let before = standing.attempt.as_ref();
     let mut status = standing.clone();
     status.phase = Some(Phase::Starting);
@@ -131,13 +131,13 @@ fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> J
 }
 
 /// The Job is given up, and its pod still lives.
-fn giving_up(standing: &JobStatus, why: GivenUp, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
+fn awaits_pod_end(standing: &JobStatus, why: Ending, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
     let pod = standing.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
     let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
     let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
     let (reason, what) = match why {
-        GivenUp::Cancelled => (Reason::Cancelling, "the Job is cancelled, and ends"),
-        GivenUp::SkillDeleted => (Reason::SkillDeleted, "the Skill was deleted, and the Job ends"),
+        Ending::Cancelled => (Reason::Cancelling, "the Job is cancelled, and ends"),
+        Ending::SkillDeleted => (Reason::SkillDeleted, "the Skill was deleted, and the Job ends"),
     };
     with_health(standing.clone(), Health::Reconciling(reason, format!("{what} once {pod} has{kept}")), stamp)
 }
@@ -154,12 +154,12 @@ fn is_of_a_pod(reason: Reason) -> bool {
 }
 
 /// People are waited for. What was said of it stands, unless nobody is asked, or nobody was, or some have decided since.
-fn awaiting(standing: &JobStatus, awaits: &Awaits, stamp: &Stamp) -> JobStatus {
+fn awaiting(standing: &JobStatus, awaits: &PeopleWait, stamp: &Stamp) -> JobStatus {
     let told = conditions::find(&standing.conditions, ConditionType::Reconciling);
     let was_unasked = told.is_some_and(|told| told.reason == Reason::ApprovalPolicyMissing.to_string());
     match awaits {
-        Awaits::Nobody(why) => unguarded(standing, why.clone(), stamp),
-        Awaits::Approvers(awaited) if was_unasked || !names_them(standing, awaited) => {
+        PeopleWait::NobodyAsked(why) => unguarded(standing, why.clone(), stamp),
+        PeopleWait::Approvers(awaited) if was_unasked || !names_them(standing, awaited) => {
             let mut status = standing.clone();
             if let Some(waiting) = &mut status.waiting_for {
                 waiting.approvals = awaited.iter().map(|awaited| awaited.approval.clone()).collect();
@@ -168,13 +168,13 @@ fn awaiting(standing: &JobStatus, awaits: &Awaits, stamp: &Stamp) -> JobStatus {
             let health = words::awaiting(&status, &approvers);
             with_health(status, health, stamp)
         }
-        Awaits::AsTold if was_unasked => with_health(standing.clone(), at_work(standing), stamp),
-        Awaits::AsTold | Awaits::Approvers(_) => settled(standing, stamp),
+        PeopleWait::AsRecorded if was_unasked => with_health(standing.clone(), at_work(standing), stamp),
+        PeopleWait::AsRecorded | PeopleWait::Approvers(_) => settled(standing, stamp),
     }
 }
 
 /// Whether a status names the Approvals of those who have still to decide, and no others.
-fn names_them(status: &JobStatus, awaited: &[Awaited]) -> bool {
+fn names_them(status: &JobStatus, awaited: &[PendingDecision]) -> bool {
     let named = status.waiting_for.as_ref().map(|waiting| waiting.approvals.as_slice()).unwrap_or_default();
     named.iter().eq(awaited.iter().map(|awaited| &awaited.approval))
 }
@@ -220,9 +220,9 @@ fn rests_as_told(standing: &JobStatus, message: &TerminationMessage, stamp: &Sta
 }
 
 /// The Job ended, and no report told it.
-fn ended(standing: &JobStatus, end: &End, unbegun: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
+fn ended(standing: &JobStatus, end: &End, not_started: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
-    let mut more: Vec<Observation> = told(&status).chain(unbegun.map(unbegun::told)).collect();
+    let mut more: Vec<Observation> = told(&status).chain(not_started.map(call_not_started::told)).collect();
     if let Some(message) = end.read_from.as_deref() {
         carry(&mut status, message);
         let what = match message.outcome {

@@ -2,8 +2,8 @@
 //! At most three (`design.md`, section 7), and one more for each further time that people are asked.
 
 use super::applied::Applied;
-use super::decide::Awaits;
-use super::fetch::Seen;
+use super::decide::PeopleWait;
+use super::fetch::Fetched;
 use crate::context::Context;
 use crate::events::Telling;
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
@@ -11,7 +11,7 @@ use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 
 /// Tells of what was done; `after` is the status that it led to.
-pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, after: &JobStatus) {
+pub(super) async fn tell(context: &Context, seen: &Fetched, applied: &Applied, after: &JobStatus) {
     let telling = match applied {
         Applied::Started(made, _) if made.attempt == 1 => Telling::normal(
             Reason::Starting,
@@ -24,16 +24,18 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
             Reason::Starting,
             format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
         ),
-        Applied::RestsAsTold(_) => return tell_rest(context, &seen.job, after).await,
-        Applied::Awaiting(Awaits::Nobody(why)) => Telling::warning(Reason::ApprovalPolicyMissing, why.clone()),
+        Applied::Parked(_) => return tell_waiting(context, &seen.job, after).await,
+        Applied::WaitsForPeople(PeopleWait::NobodyAsked(why)) => {
+            Telling::warning(Reason::ApprovalPolicyMissing, why.clone())
+        }
         Applied::Ended(end, _) => return tell_end(context, &seen.job, &end.outcome).await,
         // One that goes on after people have decided is told of by its end.
         Applied::Started(..)
         | Applied::Nothing
         | Applied::Observed(_)
         | Applied::Paused(_)
-        | Applied::Awaiting(Awaits::AsTold | Awaits::Approvers(_))
-        | Applied::GivingUp(..)
+        | Applied::WaitsForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_))
+        | Applied::AwaitsPodEnd(..)
         | Applied::Deleted
         | Applied::Waiting(..) => return,
     };
@@ -42,7 +44,7 @@ pub(super) async fn tell(context: &Context, seen: &Seen, applied: &Applied, afte
 
 /// Tells of a call or a question that waits for a person, or why nobody is asked. Each time that it rests: people may be
 /// asked the same anew.
-pub(crate) async fn tell_rest(context: &Context, job: &Job, status: &JobStatus) {
+pub(crate) async fn tell_waiting(context: &Context, job: &Job, status: &JobStatus) {
     let Some(told) = conditions::find(&status.conditions, ConditionType::Reconciling) else { return };
     let Ok(reason) = told.reason.parse() else { return };
     context.events.tell_again(job, Telling::warning(reason, told.message.clone())).await;

@@ -5,7 +5,7 @@ mod resources;
 pub use resources::resources;
 
 use super::applied::Wait;
-use super::build::{ca_file, key_file};
+use super::paths::{ca_file, key_file};
 use crate::caches::Guarded;
 use crate::listing::{IN_A_CONDITION, listed};
 use crate::model::fallbacks;

@@ -1,8 +1,8 @@
 //! How a report changes a Job's status: pure, idempotent, and never backwards.
 
 use crate::approval::names_of;
+use crate::job::call_not_started;
 use crate::job::status::{Stamp, at_work, finish, of_remarks, of_strays, with_conditions};
-use crate::job::unbegun;
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End, ParkReason, Projection, Report, Waiting};
@@ -94,7 +94,7 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     }
     let mut told = of_remarks(remarks).into_iter().chain(of_strays(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
-        told.extend(unbegun::as_told(standing, Some(usage)).map(unbegun::told));
+        told.extend(call_not_started::as_told(standing, Some(usage)).map(call_not_started::told));
         return finish(status, outcome.clone(), told, stamp);
     }
     let rests_in = rests_in(report);

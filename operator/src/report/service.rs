@@ -177,7 +177,7 @@ impl Service {
         if let Some(outcome) = merged.outcome.as_ref().filter(|_| !standing.is_terminal()) {
             crate::job::tell_end(&self.context, job, outcome).await;
         } else if merged.awaits_people() && standing.phase != merged.phase {
-            crate::job::tell_rest(&self.context, job, merged).await;
+            crate::job::tell_waiting(&self.context, job, merged).await;
         }
     }
 }

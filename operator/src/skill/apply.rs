@@ -83,34 +83,36 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &Fetched, applier: &Applier) -> Re
 impl AppliedSkill {
     /// Whether something is in the way that the operator leaves as it is: nothing may tell when it goes.
     pub fn is_obstructed(&self) -> bool {
-        fn of<K>(applied: &Applied<K>) -> bool {
+        fn obstructs<K>(applied: &Applied<K>) -> bool {
             matches!(applied, Applied::NameTaken | Applied::Replaced)
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
         let by_mcp = match mcp {
             AppliedMcp::Absent | AppliedMcp::Foreign(_) => false,
-            AppliedMcp::Own { account, deployment, service } => of(account) || of(deployment) || of(service),
+            AppliedMcp::Own { account, deployment, service } => {
+                obstructs(account) || obstructs(deployment) || obstructs(service)
+            }
         };
-        of(memory_claim) || of(revision) || of(worker_account) || by_mcp
+        obstructs(memory_claim) || obstructs(revision) || obstructs(worker_account) || by_mcp
     }
 
     /// The refusals of the API server, as an error: what refused (a quota, a webhook) may change its mind, and
     /// tells nobody.
     pub fn refusal(&self) -> Option<Error> {
-        fn of<K>(what: &str, applied: &Applied<K>) -> Option<Error> {
+        fn refused<K>(what: &str, applied: &Applied<K>) -> Option<Error> {
             let Applied::Refused(why) = applied else { return None };
             Some(Error::Refused { what: what.to_owned(), why: why.clone() })
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
         let mcp = || match mcp {
             AppliedMcp::Absent | AppliedMcp::Foreign(_) => None,
-            AppliedMcp::Own { account, deployment, service } => of("the MCP server's ServiceAccount", account)
-                .or_else(|| of("the MCP server's Deployment", deployment))
-                .or_else(|| of("the MCP server's Service", service)),
+            AppliedMcp::Own { account, deployment, service } => refused("the MCP server's ServiceAccount", account)
+                .or_else(|| refused("the MCP server's Deployment", deployment))
+                .or_else(|| refused("the MCP server's Service", service)),
         };
-        of("the memory claim", memory_claim)
-            .or_else(|| of("the revision's ConfigMap", revision))
-            .or_else(|| of("the workers' ServiceAccount", worker_account))
+        refused("the memory claim", memory_claim)
+            .or_else(|| refused("the revision's ConfigMap", revision))
+            .or_else(|| refused("the workers' ServiceAccount", worker_account))
             .or_else(mcp)
     }
 }

@@ -25,7 +25,7 @@ fn word(standing: Standing) -> String {
                 Mark::Count(_) => "count",
                 Mark::Void { .. } => "void",
                 Mark::Withdraw { .. } => "withdraw",
-                Mark::Unbegun { .. } => "unbegun",
+                Mark::CallNotStarted { .. } => "call not started",
             });
             words.collect::<Vec<_>>().join(" ")
         }

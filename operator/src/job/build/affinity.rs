@@ -1,6 +1,6 @@
 //! Which node a pod wants: that of the other pods of a volume which one node can mount.
 
-use super::Inputs;
+use super::ValidAttempt;
 use bloomery_crds::Digest;
 use bloomery_crds::{names, pod};
 use k8s_openapi::api::core::v1::Affinity;
@@ -13,7 +13,7 @@ const CLAIM_LABEL: &str = "claim.bloomery.dev/";
 const DIGITS: usize = 16;
 
 /// The labels by which pods that bind the same claim find each other.
-pub(super) fn labels(inputs: &Inputs) -> BTreeMap<String, String> {
+pub(super) fn labels(inputs: &ValidAttempt) -> BTreeMap<String, String> {
     of_one_node(inputs).into_iter().map(label).collect()
 }
 
@@ -23,13 +23,13 @@ pub(super) fn labels(inputs: &Inputs) -> BTreeMap<String, String> {
 /// There is one term only, because the scheduler counts a pod as company if it matches all of them. The memory's
 /// is enough where all pods of the tenant share a node; of several claims the first decides, and a pod that needs
 /// another one elsewhere waits until that is free.
-pub(super) fn affinity(inputs: &Inputs) -> Option<Affinity> {
+pub(super) fn affinity(inputs: &ValidAttempt) -> Option<Affinity> {
     let memory = || (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned());
     let company = if inputs.one_node { Some(memory()) } else { of_one_node(inputs).into_iter().next().map(label) };
     company.map(pod::beside)
 }
 
-fn of_one_node(inputs: &Inputs) -> BTreeSet<&str> {
+fn of_one_node(inputs: &ValidAttempt) -> BTreeSet<&str> {
     let bound = inputs.bound.filesystems.iter();
     bound.filter(|filesystem| filesystem.one_node).map(|filesystem| filesystem.claim.as_str()).collect()
 }
@@ -44,13 +44,13 @@ mod tests {
     use crate::job::fixtures::inputs;
 
     /// The labels of the pods that this one wants to be with.
-    fn company(inputs: &Inputs) -> Option<BTreeMap<String, String>> {
+    fn company(inputs: &ValidAttempt) -> Option<BTreeMap<String, String>> {
         let terms = affinity(inputs)?.pod_affinity?.required_during_scheduling_ignored_during_execution?;
         assert_eq!(terms.len(), 1, "more would have to be met by one pod");
         terms.into_iter().next()?.label_selector?.match_labels
     }
 
-    fn with(one_node: bool, claims: &[(&str, bool)]) -> Inputs {
+    fn with(one_node: bool, claims: &[(&str, bool)]) -> ValidAttempt {
         let mut inputs = inputs();
         inputs.one_node = one_node;
         let example = inputs.bound.filesystems[0].clone();

@@ -1,6 +1,7 @@
 //! What a worker pod mounts of its tenant: Secrets, certificates, and the file systems that its Job binds.
 
-use super::{Filesystem, Inputs, paths};
+use super::{Filesystem, ValidAttempt};
+use crate::job::paths;
 use bloomery_crds::run::{CaObject, ResourceSource};
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount,
@@ -8,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The volumes, each Secret and each claim once.
-pub(super) fn volumes(inputs: &Inputs) -> Vec<Volume> {
+pub(super) fn volumes(inputs: &ValidAttempt) -> Vec<Volume> {
     let secrets = secrets(inputs);
     let secrets = secrets.iter().map(|(secret, volume)| Volume {
         name: volume.clone(),
@@ -45,7 +46,7 @@ pub(super) fn volumes(inputs: &Inputs) -> Vec<Volume> {
 }
 
 /// Where they are mounted.
-pub(super) fn mounts(inputs: &Inputs) -> Vec<VolumeMount> {
+pub(super) fn mounts(inputs: &ValidAttempt) -> Vec<VolumeMount> {
     let secrets = secrets(inputs);
     let read_only = |volume: &str, mount_path| VolumeMount {
         name: volume.to_owned(),
@@ -71,7 +72,7 @@ pub(super) fn mounts(inputs: &Inputs) -> Vec<VolumeMount> {
 }
 
 /// The Secrets that are needed, with the names of their volumes: their own may be too long for that.
-fn secrets(inputs: &Inputs) -> BTreeMap<&str, String> {
+fn secrets(inputs: &ValidAttempt) -> BTreeMap<&str, String> {
     let of_models = inputs.models.iter().filter_map(|model| model.api_key.as_ref());
     let of_resources = inputs.bound.resources.iter().filter_map(|resource| match &resource.source {
         ResourceSource::Secret(key) => Some(key),
@@ -85,7 +86,7 @@ fn secrets(inputs: &Inputs) -> BTreeMap<&str, String> {
 }
 
 /// The `ConfigMap`s that are needed, likewise.
-fn config_maps(inputs: &Inputs) -> BTreeMap<&str, String> {
+fn config_maps(inputs: &ValidAttempt) -> BTreeMap<&str, String> {
     let of_certificates = inputs.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
         CaObject::ConfigMap(name) => Some(name.as_str()),
         CaObject::Secret(_) => None,
@@ -95,7 +96,7 @@ fn config_maps(inputs: &Inputs) -> BTreeMap<&str, String> {
 
 /// The claims that are bound, with the names of their volumes. A pod that has two volumes of one claim never starts
 /// (kubernetes/kubernetes#132921).
-fn claims(inputs: &Inputs) -> BTreeMap<&str, String> {
+fn claims(inputs: &ValidAttempt) -> BTreeMap<&str, String> {
     numbered("claim", inputs.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
 }
 
@@ -105,7 +106,7 @@ fn numbered<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'
 }
 
 /// Whether nothing that the Job binds of a claim may be changed.
-fn is_read_only(inputs: &Inputs, claim: &str) -> bool {
+fn is_read_only(inputs: &ValidAttempt, claim: &str) -> bool {
     inputs.bound.filesystems.iter().filter(|filesystem| filesystem.claim == claim).all(|bound| bound.read_only)
 }
 
@@ -114,14 +115,14 @@ mod tests {
     use super::*;
     use crate::job::fixtures::{filesystem, inputs};
 
-    fn with(filesystems: Vec<Filesystem>) -> Inputs {
+    fn with(filesystems: Vec<Filesystem>) -> ValidAttempt {
         let mut inputs = inputs();
         inputs.bound.filesystems = filesystems;
         inputs
     }
 
     /// The claims of the volumes, and whether they are read-only.
-    fn of_claims(inputs: &Inputs) -> Vec<(String, bool)> {
+    fn of_claims(inputs: &ValidAttempt) -> Vec<(String, bool)> {
         let sources = volumes(inputs).into_iter().filter_map(|volume| volume.persistent_volume_claim);
         sources.map(|source| (source.claim_name, source.read_only == Some(true))).collect()
     }

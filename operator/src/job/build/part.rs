@@ -1,6 +1,6 @@
 //! The Job's part of the run document.
 
-use super::Inputs;
+use super::ValidAttempt;
 use crate::job::applied::Wait;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART, Sealed};
@@ -9,7 +9,7 @@ use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART, Sealed};
 const MAX_REPLIES: usize = 16 * 1024;
 
 /// Writes and seals the Job's part; refuses one that no pod could carry.
-pub fn job_part(inputs: &Inputs) -> Result<Sealed, Wait> {
+pub fn job_part(inputs: &ValidAttempt) -> Result<Sealed, Wait> {
     let part = JobPart {
         version: run::VERSION,
         job: inputs.job.clone(),

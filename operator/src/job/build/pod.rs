@@ -1,6 +1,7 @@
 //! The pod of one attempt.
 
-use super::{Inputs, affinity, paths, volumes};
+use super::{ValidAttempt, affinity, volumes};
+use crate::job::paths;
 use crate::owned;
 use crate::settings::WorkerSettings;
 use bloomery_crds::names;
@@ -29,11 +30,11 @@ const REVISION_DIGEST: &str = "--revision-digest=";
 ///
 /// It holds no Kubernetes credentials, passes the `restricted` Pod Security Standard, and has no secret in its
 /// environment or arguments.
-pub fn pod(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Pod {
+pub fn pod(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod {
     Pod { metadata: metadata(inputs, part), spec: Some(spec(inputs, settings, part)), status: None }
 }
 
-fn metadata(inputs: &Inputs, part: &Sealed) -> ObjectMeta {
+fn metadata(inputs: &ValidAttempt, part: &Sealed) -> ObjectMeta {
     let mut labels = owned::labels("worker");
     labels.extend([
         (names::LABEL_SKILL.to_owned(), inputs.skill.clone()),
@@ -55,7 +56,7 @@ fn metadata(inputs: &Inputs, part: &Sealed) -> ObjectMeta {
     }
 }
 
-fn spec(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
+fn spec(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
     let deadline = i64::try_from(inputs.remaining_seconds.saturating_add(MARGIN_SECONDS)).unwrap_or(i64::MAX);
     PodSpec {
         service_account_name: Some(names::worker_service_account(&inputs.skill)),
@@ -76,7 +77,7 @@ fn spec(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
     }
 }
 
-fn container(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Container {
+fn container(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Container {
     Container {
         name: WORKER.to_owned(),
         image: Some(settings.image.clone()),
@@ -102,7 +103,7 @@ fn container(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Conta
     }
 }
 
-fn args(inputs: &Inputs, settings: &WorkerSettings, part: &Sealed) -> Vec<String> {
+fn args(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec<String> {
     let mut args = vec![
         "run".to_owned(),
         format!("--revision={}", paths::revision()),
@@ -133,7 +134,7 @@ mod tests {
     use crate::job::build::Bound;
     use crate::job::fixtures::{inputs, worker_settings};
 
-    fn built(inputs: &Inputs) -> Pod {
+    fn built(inputs: &ValidAttempt) -> Pod {
         pod(inputs, &worker_settings(), &job_part(inputs).unwrap())
     }
 
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_job_that_binds_nothing_and_calls_a_model_without_a_key_mounts_what_every_job_does() {
-        let mut inputs = Inputs { bound: Bound::default(), ..inputs() };
+        let mut inputs = ValidAttempt { bound: Bound::default(), ..inputs() };
         inputs.models.truncate(1);
         inputs.models[0].api_key = None;
         let spec = built(&inputs).spec.unwrap();
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn the_longest_duration_is_a_deadline_that_the_api_server_takes() {
         for (remaining, deadline) in [(1100, 1400), (2_147_483_347, 2_147_483_647), (u64::MAX, 2_147_483_647)] {
-            let inputs = Inputs { remaining_seconds: remaining, ..inputs() };
+            let inputs = ValidAttempt { remaining_seconds: remaining, ..inputs() };
             assert_eq!(built(&inputs).spec.unwrap().active_deadline_seconds, Some(deadline));
         }
     }

@@ -1,6 +1,7 @@
 //! What a worker pod mounts, and where.
 
-use super::{Inputs, bound, paths};
+use super::{ValidAttempt, bound};
+use crate::job::paths;
 use bloomery_crds::names;
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, DownwardAPIVolumeFile, DownwardAPIVolumeSource, EmptyDirVolumeSource, ObjectFieldSelector,
@@ -24,7 +25,7 @@ fn annotation() -> String {
 }
 
 /// The volumes of a worker pod.
-pub(super) fn volumes(inputs: &Inputs) -> Vec<Volume> {
+pub(super) fn volumes(inputs: &ValidAttempt) -> Vec<Volume> {
     let named = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
     let revision = ConfigMapVolumeSource { name: inputs.revision.name.clone(), ..ConfigMapVolumeSource::default() };
     let part = DownwardAPIVolumeFile {
@@ -63,7 +64,7 @@ fn token() -> ProjectedVolumeSource {
 }
 
 /// Where the volumes are mounted.
-pub(super) fn mounts(inputs: &Inputs) -> Vec<VolumeMount> {
+pub(super) fn mounts(inputs: &ValidAttempt) -> Vec<VolumeMount> {
     let read_only = |name: &str, path: &str| VolumeMount {
         name: name.to_owned(),
         mount_path: path.to_owned(),

@@ -1,7 +1,7 @@
 //! What is done while people are waited for: the Job has no pod, and goes on in its next attempt.
 
 use super::attempt::pause;
-use super::{Act, Answers, Awaits, End, Facts, Life, WorkerPod, next_look};
+use super::{Act, Answers, End, Facts, Life, PeopleWait, WorkerPod, next_look};
 use crate::approval::standing::{Asked, Mark, Standing, standing};
 use crate::job::status::{log_of, quoted};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
@@ -30,11 +30,11 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
         Standing::Decided | Standing::Missing if let Some(observed) = alive(facts, pod) => observed,
         Standing::Decided => (next, None),
         _ if is_answered && alive(facts, pod).is_none() => (next, None),
-        Standing::Unguarded(why) => (Act::Await(Awaits::Nobody(why)), None),
+        Standing::Unguarded(why) => (Act::WaitForPeople(PeopleWait::NobodyAsked(why)), None),
         Standing::Open(until, awaited) => {
-            (Act::Await(Awaits::Approvers(awaited)), Some(until.duration_since(facts.now)))
+            (Act::WaitForPeople(PeopleWait::Approvers(awaited)), Some(until.duration_since(facts.now)))
         }
-        Standing::Nobody => (Act::Await(Awaits::AsTold), None),
+        Standing::Nobody => (Act::WaitForPeople(PeopleWait::AsRecorded), None),
         Standing::Missing => told_again(facts, recorded, pod),
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
     }
     match left(facts) {
         Some((limit, left)) if left <= SignedDuration::ZERO => (Act::End(expired(questions, limit)), None),
-        left => (Act::Await(Awaits::AsTold), left.map(|(_, left)| left)),
+        left => (Act::WaitForPeople(PeopleWait::AsRecorded), left.map(|(_, left)| left)),
     }
 }
 
@@ -135,7 +135,9 @@ fn told_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Ac
     });
     let pause = pause(recorded.number);
     match passed {
-        Some(passed) if !passed.is_negative() && passed < pause => (Act::Await(Awaits::AsTold), Some(pause - passed)),
+        Some(passed) if !passed.is_negative() && passed < pause => {
+            (Act::WaitForPeople(PeopleWait::AsRecorded), Some(pause - passed))
+        }
         Some(_) | None => (next(recorded), None),
     }
 }

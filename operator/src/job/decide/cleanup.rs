@@ -1,7 +1,7 @@
 //! Which pods of a Job have served their time.
 
-use super::giving_up;
-use super::{Doomed, Facts, Life, WorkerPod};
+use super::ending;
+use super::{Facts, Life, PodDeletion, WorkerPod};
 use bloomery_crds::outcome::OutcomeCode;
 use k8s_openapi::jiff::SignedDuration;
 
@@ -9,13 +9,13 @@ use k8s_openapi::jiff::SignedDuration;
 const FAREWELL: SignedDuration = SignedDuration::from_secs(180);
 
 /// The pods that are to be deleted now, and when to look again.
-pub(super) fn plan(facts: &Facts) -> (Vec<Doomed>, Option<SignedDuration>) {
+pub(super) fn plan(facts: &Facts) -> (Vec<PodDeletion>, Option<SignedDuration>) {
     let mut doomed = Vec::new();
     let mut again: Option<SignedDuration> = None;
     for pod in facts.pods.iter().filter(|pod| !pod.deleting) {
         let Some(left) = left(facts, pod) else { continue };
         if left <= SignedDuration::ZERO {
-            doomed.push(Doomed { name: pod.name.clone(), uid: pod.uid.clone(), grace: giving_up::grace(facts, pod) });
+            doomed.push(PodDeletion { name: pod.name.clone(), uid: pod.uid.clone(), grace: ending::grace(facts, pod) });
         } else {
             again = Some(again.map_or(left, |again| again.min(left)));
         }
@@ -37,7 +37,7 @@ fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
             }
             _ => facts.status.completion_time.as_ref().map(|ended| FAREWELL - since(ended.0)),
         },
-        Life::Alive(_) => giving_up::left(facts, pod),
+        Life::Alive(_) => ending::left(facts, pod),
     }
 }
 

@@ -16,8 +16,8 @@ const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 
 fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
     let pods = read(now, status, pods);
-    let given_up = skill_gone.then(|| (GivenUp::SkillDeleted, at(0)));
-    decide(&Facts { given_up, ..facts(now, status, &pods) })
+    let ending = skill_gone.then(|| (Ending::SkillDeleted, at(0)));
+    decide(&Facts { ending, ..facts(now, status, &pods) })
 }
 
 fn read(now: i64, status: &JobStatus, pods: &[Pod]) -> Vec<WorkerPod> {
@@ -33,7 +33,7 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         pods,
         asked: None,
         left_open: &[],
-        given_up: None,
+        ending: None,
         suspended: false,
         ttl: None,
         answers: Answers::Awaited,
@@ -75,30 +75,30 @@ fn untold(mut status: JobStatus, untold: u32) -> JobStatus {
 }
 
 /// The pod of an attempt, deleted with all its time to end.
-fn doomed(attempt: u32) -> Doomed {
-    Doomed { name: format!("refund-{attempt}-01234"), uid: pod_uid(attempt), grace: None }
+fn doomed(attempt: u32) -> PodDeletion {
+    PodDeletion { name: format!("refund-{attempt}-01234"), uid: pod_uid(attempt), grace: None }
 }
 
 /// The short word for an act.
 fn word(act: &Act) -> String {
     match act {
-        Act::Rest => "rest".into(),
+        Act::Idle => "rest".into(),
         Act::Delete => "delete".into(),
         Act::Suspend(None) => "suspend".into(),
         Act::Suspend(Some(lost)) => format!("suspend silent={}", lost.silent),
-        Act::GiveUp(why, problem) => {
+        Act::AwaitPodEnd(why, problem) => {
             let problem = problem.as_ref().map(|problem| format!(" {}", problem.reason)).unwrap_or_default();
             format!("give up {}{problem}", why.code())
         }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::KeepPausing => "keep pausing".into(),
-        Act::Await(Awaits::Nobody(_)) => "unguarded".into(),
-        Act::Await(Awaits::AsTold | Awaits::Approvers(_)) => "await".into(),
+        Act::WaitForPeople(PeopleWait::NobodyAsked(_)) => "unguarded".into(),
+        Act::WaitForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_)) => "await".into(),
         Act::Settle(marks) => format!("settle {}", marks.len()),
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
         Act::Start { attempt, after: Some(lost) } => format!("start {attempt} silent={}", lost.silent),
-        Act::RestAsTold(_) => "rest as told".into(),
+        Act::RecordParking(_) => "rest as told".into(),
         Act::End(end) => {
             format!("end {}{}", end.outcome.code, if end.read_from.is_some() { " by message" } else { "" })
         }
@@ -194,7 +194,7 @@ fn the_pause_before_something_is_told_again(
     status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since, ..Default::default() });
     let told = message(2, PodEnd::Parked(ParkReason::Reply), None);
     let decision = decide_at(now, &status, &[ended_pod(2, ended, Some(told))], false);
-    let expected = left.map_or_else(|| start(3), |_| Act::Await(Awaits::AsTold));
+    let expected = left.map_or_else(|| start(3), |_| Act::WaitForPeople(PeopleWait::AsRecorded));
     assert_eq!((decision.act, left.and(decision.again)), (expected, left.map(SignedDuration::from_secs)));
 }
 
@@ -298,7 +298,7 @@ fn pods_of_a_job_that_ended(
 ) {
     let decision = decide_at(now, &terminal(code), &[pod], false);
     let expected = deleted.then(|| doomed(1));
-    assert_eq!(decision.act, Act::Rest);
+    assert_eq!(decision.act, Act::Idle);
     assert_eq!(decision.delete, Vec::from_iter(expected));
     assert_eq!(decision.again, again.map(SignedDuration::from_secs));
 }
@@ -334,11 +334,11 @@ fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now:
 
 /// These have still to decide.
 fn awaits(approvers: &[&str]) -> Act {
-    let awaited = |approver: &&str| Awaited {
+    let awaited = |approver: &&str| PendingDecision {
         approver: (*approver).to_owned(),
         approval: approval(approver).metadata.name.unwrap(),
     };
-    Act::Await(Awaits::Approvers(approvers.iter().map(awaited).collect()))
+    Act::WaitForPeople(PeopleWait::Approvers(approvers.iter().map(awaited).collect()))
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn a_job_waits_for_people_until_the_first_approval_expires_and_costs_nothing() {
     let one = [Some(counted(approval("supervisor"), ApprovalVerdict::Approve)), Some(approval("finance"))];
     assert_eq!(waits_with(&[], one, stands(), 60).act, awaits(&["finance"]));
     let missing = Guard::Missing("gone".into());
-    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::Await(Awaits::Nobody("gone".into())));
+    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::WaitForPeople(PeopleWait::NobodyAsked("gone".into())));
 }
 
 #[test]

@@ -22,8 +22,8 @@ pub struct Problem {
     pub message: String,
 }
 
-/// What keeps a pod from its work, if anything does.
-pub(super) fn of(
+/// Finds what keeps a pod from its work, if anything does.
+pub(super) fn find(
     pod: &Pod,
     status: &PodStatus,
     container: Option<&ContainerStatus>,

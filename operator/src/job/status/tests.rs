@@ -4,8 +4,8 @@ use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{OutOfDomainAction, Usage, WaitingFor};
 use rstest::rstest;
 
-fn made(attempt: u32) -> Made {
-    Made {
+fn made(attempt: u32) -> StartedPod {
+    StartedPod {
         pod: format!("refund-{attempt}-01234"),
         uid: pod_uid(attempt),
         attempt,
@@ -120,7 +120,7 @@ fn held() -> JobStatus {
 #[test]
 fn a_hold_that_only_the_pod_told() {
     let told = message(1, PodEnd::Parked(ParkReason::Approval), None);
-    let after = next(&status(1, Phase::Running), &Applied::RestsAsTold(Box::new(told)), &stamp(50));
+    let after = next(&status(1, Phase::Running), &Applied::Parked(Box::new(told)), &stamp(50));
     insta::assert_snapshot!(yaml(&after));
     assert_eq!(next(&after, &Applied::Nothing, &stamp(90)), after);
 }
@@ -143,7 +143,7 @@ fn a_hold_names_the_call_the_people_and_the_rules() {
 #[test]
 fn a_question_that_only_the_pod_told() {
     let message = message(1, PodEnd::Parked(ParkReason::Reply), None);
-    let after = next(&status(1, Phase::Running), &Applied::RestsAsTold(Box::new(message)), &stamp(50));
+    let after = next(&status(1, Phase::Running), &Applied::Parked(Box::new(message)), &stamp(50));
     assert_eq!(
         (after.phase, told(&after, ConditionType::Reconciling).1.as_str()),
         (Some(Phase::AwaitingReply), "AwaitingReply")
@@ -161,7 +161,7 @@ fn questions_that_the_pod_told_are_asked_as_if_they_had_been_reported() {
     let mut running = status(1, Phase::Running);
     running.replies_heard = Some(1);
     running.attempt.as_mut().unwrap().untold = Some(2);
-    let after = next(&running, &Applied::RestsAsTold(Box::new(message.clone())), &stamp(50));
+    let after = next(&running, &Applied::Parked(Box::new(message.clone())), &stamp(50));
     assert_eq!(after.waiting_for, Some(asked(50)));
     assert_eq!((after.phase, after.replies_heard), (Some(Phase::AwaitingReply), Some(2)));
     assert_eq!(after.attempt.as_ref().unwrap().untold, None);
@@ -170,13 +170,13 @@ fn questions_that_the_pod_told_are_asked_as_if_they_had_been_reported() {
     assert_eq!(told(&after, ConditionType::Reported), ("False".into(), "ReportLost".into()));
     // What is known already is not taken back.
     running.replies_heard = Some(5);
-    let after = next(&running, &Applied::RestsAsTold(Box::new(message)), &stamp(50));
+    let after = next(&running, &Applied::Parked(Box::new(message)), &stamp(50));
     assert_eq!(after.replies_heard, Some(5));
 }
 
 #[test]
 fn what_nobody_is_told_of_is_counted_over_attempts() {
-    let parks = |end| Applied::RestsAsTold(Box::new(message(1, PodEnd::Parked(end), None)));
+    let parks = |end| Applied::Parked(Box::new(message(1, PodEnd::Parked(end), None)));
     let untold = |status: &JobStatus| status.attempt.as_ref().unwrap().untold;
     let first = next(&status(1, Phase::Running), &parks(ParkReason::Reply), &stamp(50));
     let again = next(&first, &Applied::Started(made(2), None), &stamp(60));

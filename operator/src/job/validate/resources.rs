@@ -2,7 +2,8 @@
 
 use super::allows;
 use crate::job::applied::Wait;
-use crate::job::build::{Bound, Filesystem, key_file, resource_path};
+use crate::job::build::{Bound, Filesystem};
+use crate::job::paths::{self, key_file};
 use crate::listing::{IN_A_CONDITION, listed};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names::MEMORY_CLAIM;
@@ -61,7 +62,7 @@ fn source(name: &str, binding: &Binding) -> Option<ResourceSource> {
     let value = || value.clone().map(ResourceSource::Value);
     let secret = || secret_key_ref.as_ref().map(|reference| ResourceSource::Secret(key_file(reference)));
     let mount =
-        |claim: &ClaimBinding| ResourceSource::Mount { path: resource_path(name), read_only: claim.is_read_only() };
+        |claim: &ClaimBinding| ResourceSource::Mount { path: paths::resource(name), read_only: claim.is_read_only() };
     persistent_volume_claim.as_ref().map(mount).or_else(secret).or_else(value)
 }
 

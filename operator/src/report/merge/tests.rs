@@ -1,7 +1,7 @@
 use super::*;
-use crate::job::decide::GivenUp;
+use crate::job::call_not_started::is_told;
+use crate::job::decide::Ending;
 use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
-use crate::job::unbegun::is_told;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, JobResult, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
@@ -329,12 +329,12 @@ proptest! {
 }
 
 #[rstest]
-#[case::cancelled(GivenUp::Cancelled, "Cancelling")]
-#[case::without_its_skill(GivenUp::SkillDeleted, "SkillDeleted")]
-fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: GivenUp, #[case] reason: &str) {
+#[case::cancelled(Ending::Cancelled, "Cancelling")]
+#[case::without_its_skill(Ending::SkillDeleted, "SkillDeleted")]
+fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: Ending, #[case] reason: &str) {
     let standing = crate::job::status::next(
         &status(1, Phase::Running),
-        &crate::job::applied::Applied::GivingUp(why, None),
+        &crate::job::applied::Applied::AwaitsPodEnd(why, None),
         &stamp(20),
     );
     let told = |status: &JobStatus| {

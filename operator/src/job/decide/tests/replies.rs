@@ -28,7 +28,7 @@ fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Decision {
 fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
     let waits = |now| waits(Phase::AwaitingReply, &[], false, now);
     let left = Some(SignedDuration::from_secs(DAY - 60));
-    assert_eq!((waits(60).act, waits(60).again), (Act::Await(Awaits::AsTold), left));
+    assert_eq!((waits(60).act, waits(60).again), (Act::WaitForPeople(PeopleWait::AsRecorded), left));
     let Act::End(end) = waits(DAY).act else { panic!("{:?}", waits(DAY).act) };
     assert_eq!((end.outcome.code, end.outcome.phase()), (OutcomeCode::UserNeeded, Phase::Escalated));
     let message = &end.outcome.message;
@@ -42,7 +42,10 @@ fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
 #[test]
 fn a_clock_that_was_set_back_ends_no_wait() {
     let back = waits(Phase::AwaitingReply, &[], false, -3600);
-    assert_eq!((back.act, back.again), (Act::Await(Awaits::AsTold), Some(SignedDuration::from_secs(DAY + 3600))));
+    assert_eq!(
+        (back.act, back.again),
+        (Act::WaitForPeople(PeopleWait::AsRecorded), Some(SignedDuration::from_secs(DAY + 3600)))
+    );
     assert_eq!(waits(Phase::AwaitingReply, &[], true, -3600).act, start(2));
 }
 
@@ -51,7 +54,7 @@ fn a_job_whose_skill_cannot_be_read_waits_on() {
     let mut status = status(1, Phase::AwaitingReply);
     status.waiting_for = Some(asked(0));
     let decision = decide_at(1000 * DAY, &status, &[], false);
-    assert_eq!((decision.act, decision.again), (Act::Await(Awaits::AsTold), None));
+    assert_eq!((decision.act, decision.again), (Act::WaitForPeople(PeopleWait::AsRecorded), None));
 }
 
 #[test]

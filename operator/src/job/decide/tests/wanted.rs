@@ -6,7 +6,7 @@ use bloomery_crds::v1alpha1::AskedQuestion;
 /// Decides for a Job that is known to be cancelled since second 0.
 fn cancelled_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Decision {
     let pods = read(now, status, pods);
-    decide(&Facts { given_up: Some((GivenUp::Cancelled, at(0))), ..facts(now, status, &pods) })
+    decide(&Facts { ending: Some((Ending::Cancelled, at(0))), ..facts(now, status, &pods) })
 }
 
 fn paused(phase: Phase) -> JobStatus {
@@ -42,10 +42,10 @@ fn a_cancelled_job(#[case] status: JobStatus, #[case] pods: Vec<Pod>, #[case] ex
     let pods_ = read(11, &status, &pods);
     assert_eq!(word(&cancelled_at(11, &status, &pods).act), expected);
     // In a suspended namespace, too.
-    let given_up = |why| Facts { given_up: Some((why, at(0))), suspended: true, ..facts(11, &status, &pods_) };
-    assert_eq!(word(&decide(&given_up(GivenUp::Cancelled)).act), expected);
+    let ending = |why| Facts { ending: Some((why, at(0))), suspended: true, ..facts(11, &status, &pods_) };
+    assert_eq!(word(&decide(&ending(Ending::Cancelled)).act), expected);
     // So does one whose Skill was deleted.
-    let without_skill = decide(&given_up(GivenUp::SkillDeleted)).act;
+    let without_skill = decide(&ending(Ending::SkillDeleted)).act;
     let expected = if expected.ends_with("by message") {
         expected.to_owned()
     } else {
@@ -141,18 +141,18 @@ fn asked_whether(message: &str) -> AskedQuestion {
 fn what_only_the_pod_tells_of_a_worker_that_parked_is_said(
     #[case] questions: Vec<AskedQuestion>,
     #[case] says: &str,
-    #[values(GivenUp::Cancelled, GivenUp::SkillDeleted)] why: GivenUp,
+    #[values(Ending::Cancelled, Ending::SkillDeleted)] why: Ending,
 ) {
     let mut running = status(1, Phase::Running);
     running.log = Some(crate::job::fixtures::log(7));
     let parked = TerminationMessage { questions, ..message(1, PodEnd::Parked(ParkReason::Reply), None) };
     let pods = read(11, &running, &[ended_pod(1, 10, Some(parked.clone()))]);
-    let decided = decide(&Facts { given_up: Some((why, at(0))), ..facts(11, &running, &pods) });
+    let decided = decide(&Facts { ending: Some((why, at(0))), ..facts(11, &running, &pods) });
     let Act::End(End { outcome, read_from }) = decided.act else { panic!("it ends") };
     assert!(outcome.message.contains(says), "{}", outcome.message);
     assert_eq!((outcome.code, read_from), (why.code(), Some(Box::new(parked))));
     let remedy = outcome.message.ends_with("Make the Skill again, and then another Job.");
-    assert_eq!(remedy, why == GivenUp::SkillDeleted, "{}", outcome.message);
+    assert_eq!(remedy, why == Ending::SkillDeleted, "{}", outcome.message);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_pod_that_was_made_while_its_job_was_cancelled_goes_at_once() {
     let mut over = terminal(OutcomeCode::Cancelled);
     over.attempt = None;
     let gone = decide_at(11, &over, &[pod(1, "Running")], false);
-    assert_eq!((gone.act, gone.delete.len()), (Act::Rest, 1));
+    assert_eq!((gone.act, gone.delete.len()), (Act::Idle, 1));
     let farewell = decide_at(11, &terminal(OutcomeCode::Cancelled), &[pod(1, "Running")], false);
     assert_eq!(farewell.delete, [], "a worker that ended by itself says farewell");
 }
@@ -208,7 +208,7 @@ fn a_job_that_ended_at_second_10(
 fn a_job_stays_as_long_as_one_that_continues_it_has_not_begun() {
     let over = terminal(OutcomeCode::Succeeded);
     let of = |continued| decide(&Facts { ttl: Some(0), continued, ..facts(20, &over, &[]) }).act;
-    assert_eq!((of(true), of(false)), (Act::Rest, Act::Delete));
+    assert_eq!((of(true), of(false)), (Act::Idle, Act::Delete));
     let open = [crate::approval::standing::withdrawal(&approval("supervisor"), "over").unwrap()];
     let settles = Facts { ttl: Some(0), continued: true, left_open: &open, ..facts(20, &over, &[]) };
     assert_eq!(decide(&settles).act, Act::Settle(open.to_vec()));

@@ -1,23 +1,25 @@
 //! Whether and which people are waited for.
 
 use super::*;
-use crate::job::decide::Awaits;
+use crate::job::decide::PeopleWait;
 
 fn awaiting_people(status: &JobStatus) -> Option<(&str, &str)> {
     let told = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
     Some((told.status.as_str(), told.reason.as_str()))
 }
 
-fn ends(code: OutcomeCode, unbegun: Option<HeldCall>) -> Applied {
-    Applied::Ended(End { outcome: Outcome::new(code, "it is over"), read_from: None }, unbegun)
+fn ends(code: OutcomeCode, not_started: Option<HeldCall>) -> Applied {
+    Applied::Ended(End { outcome: Outcome::new(code, "it is over"), read_from: None }, not_started)
 }
 
 /// Both approvers of the held call, or the second alone.
-fn awaited(of: &[&str]) -> Awaits {
+fn awaited(of: &[&str]) -> PeopleWait {
     let both = [("supervisor", "refund-a"), ("finance", "refund-b")];
     let named = both.into_iter().filter(|(approver, _)| of.contains(approver));
-    Awaits::Approvers(
-        named.map(|(approver, approval)| Awaited { approver: approver.into(), approval: approval.into() }).collect(),
+    PeopleWait::Approvers(
+        named
+            .map(|(approver, approval)| PendingDecision { approver: approver.into(), approval: approval.into() })
+            .collect(),
     )
 }
 
@@ -39,15 +41,15 @@ fn a_wait_that_is_over_is_told_until_the_next_one_and_never_of_a_job_that_had_no
     let over = next(&resumed, &ends(OutcomeCode::Stuck, None), &stamp(90));
     assert_eq!(awaiting_people(&over), Some(("False", "Resumed")), "it was not waiting when it ended");
     let told = message(2, PodEnd::Parked(ParkReason::Reply), None);
-    let again = next(&resumed, &Applied::RestsAsTold(Box::new(told)), &stamp(90));
+    let again = next(&resumed, &Applied::Parked(Box::new(told)), &stamp(90));
     assert_eq!(awaiting_people(&again), Some(("True", "AwaitingReply")));
 }
 
 #[test]
 fn people_who_are_asked_no_more_are_not_waited_for() {
-    let unasked = next(&held(), &Applied::Awaiting(Awaits::Nobody("gone".into())), &stamp(50));
+    let unasked = next(&held(), &Applied::WaitsForPeople(PeopleWait::NobodyAsked("gone".into())), &stamp(50));
     assert_eq!(awaiting_people(&unasked), Some(("False", "ApprovalPolicyMissing")));
-    let asked = next(&unasked, &Applied::Awaiting(awaited(&["finance"])), &stamp(60));
+    let asked = next(&unasked, &Applied::WaitsForPeople(awaited(&["finance"])), &stamp(60));
     assert_eq!(awaiting_people(&asked), Some(("True", "AwaitingApproval")));
     assert_eq!(asked.waiting_for.unwrap().approvals, ["refund-b"]);
 }
@@ -55,14 +57,14 @@ fn people_who_are_asked_no_more_are_not_waited_for() {
 #[test]
 fn only_those_are_named_who_have_still_to_decide() {
     let both = held();
-    assert_eq!(next(&both, &Applied::Awaiting(awaited(&["supervisor", "finance"])), &stamp(50)), both);
-    let one = next(&both, &Applied::Awaiting(awaited(&["finance"])), &stamp(50));
+    assert_eq!(next(&both, &Applied::WaitsForPeople(awaited(&["supervisor", "finance"])), &stamp(50)), both);
+    let one = next(&both, &Applied::WaitsForPeople(awaited(&["finance"])), &stamp(50));
     let waiting = one.waiting_for.as_ref().unwrap();
     assert_eq!((waiting.approvals.as_slice(), &waiting.call), (&["refund-b".to_owned()][..], &Some(held_call())));
     let said = &conditions::find(&one.conditions, ConditionType::Ready).unwrap().message;
     assert!(said.contains("waits for finance: they decide by spec.decision of the Approval refund-b;"), "{said}");
     assert!(!said.contains("supervisor") && !only_words_changed(&both, &one));
-    assert_eq!(next(&one, &Applied::Awaiting(awaited(&["finance"])), &stamp(90)), one, "it is written once");
+    assert_eq!(next(&one, &Applied::WaitsForPeople(awaited(&["finance"])), &stamp(90)), one, "it is written once");
 }
 
 #[test]
@@ -70,6 +72,9 @@ fn a_call_that_was_not_begun_before_the_end_is_told() {
     let ended = next(&held(), &ends(OutcomeCode::Cancelled, Some(held_call())), &stamp(50));
     let told = conditions::find(&ended.conditions, ConditionType::AwaitingPeople).unwrap();
     assert_eq!(told.message, "the Job ended before the call c-7 of process_refund was begun: it is not made");
-    assert!(unbegun::is_told(&ended, "c-7", "process_refund") && !unbegun::is_told(&ended, "c-6", "process_refund"));
+    assert!(
+        call_not_started::is_told(&ended, "c-7", "process_refund")
+            && !call_not_started::is_told(&ended, "c-6", "process_refund")
+    );
     assert_eq!(awaiting_people(&ended), Some(("False", "NotBegun")));
 }

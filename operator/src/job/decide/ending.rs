@@ -4,7 +4,7 @@
 use super::attempt::lost_once;
 use super::awaiting::{listed, questions};
 use super::cleanup::is_recorded;
-use super::{Act, End, Facts, GivenUp, Life, Lost, WorkerPod, next_look, told_end};
+use super::{Act, End, Ending, Facts, Life, Lost, WorkerPod, next_look, told_end};
 use crate::job::status::log_of;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
@@ -21,14 +21,14 @@ const GRACE_UNHEARD: u32 = 8;
 /// What is to be done, where the recorded attempt has told no outcome.
 pub(super) fn act(
     facts: &Facts,
-    why: GivenUp,
+    why: Ending,
     recorded: Option<&Attempt>,
     pod: Option<&WorkerPod>,
 ) -> (Act, Option<SignedDuration>) {
     // Also one that was made and is not recorded yet.
     for pod in facts.pods {
         if let Life::Alive(problem) = &pod.life {
-            return (Act::GiveUp(why, problem.clone()), next_look(pod, facts.now));
+            return (Act::AwaitPodEnd(why, problem.clone()), next_look(pod, facts.now));
         }
     }
     let told = facts.pods.iter().rev().find_map(told_end);
@@ -37,7 +37,7 @@ pub(super) fn act(
 
 /// How long a live pod of a Job that is given up may stay. One whose worker has not reported is nobody's work yet.
 pub(super) fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
-    let (_, since) = facts.given_up?;
+    let (_, since) = facts.ending?;
     if is_unheard(facts, pod) {
         return Some(SignedDuration::ZERO);
     }
@@ -48,7 +48,7 @@ pub(super) fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
 pub(super) fn grace(facts: &Facts, pod: &WorkerPod) -> Option<u32> {
     let is_given_up = match &facts.status.outcome {
         Some(outcome) => matches!(outcome.code, OutcomeCode::Cancelled | OutcomeCode::SkillDeleted),
-        None => facts.given_up.is_some(),
+        None => facts.ending.is_some(),
     };
     (is_given_up && is_unheard(facts, pod)).then_some(GRACE_UNHEARD)
 }
@@ -60,12 +60,12 @@ fn is_unheard(facts: &Facts, pod: &WorkerPod) -> bool {
 }
 
 /// The end of a Job without a worker.
-fn end(facts: &Facts, why: GivenUp, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> End {
+fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> End {
     let parked = untold_parking(facts, pod);
     let open = parked.map_or_else(|| questions(facts), |message| &message.questions);
     let what = match why {
-        GivenUp::Cancelled => "The Job was cancelled",
-        GivenUp::SkillDeleted => "The Job ended because the Skill was deleted",
+        Ending::Cancelled => "The Job was cancelled",
+        Ending::SkillDeleted => "The Job ended because the Skill was deleted",
     };
     let rest = cut_short(facts, recorded, pod)
         // One may be whether a call has happened.
@@ -76,8 +76,8 @@ fn end(facts: &Facts, why: GivenUp, recorded: Option<&Attempt>, pod: Option<&Wor
                 .map(|_| format!(", with a question open that {} tells", log_of(facts.status)))
         });
     let remedy = match why {
-        GivenUp::Cancelled => "",
-        GivenUp::SkillDeleted => " Make the Skill again, and then another Job.",
+        Ending::Cancelled => "",
+        Ending::SkillDeleted => " Make the Skill again, and then another Job.",
     };
     let message = match (rest, remedy) {
         (None, remedy) => format!("{what}.{remedy}"),
