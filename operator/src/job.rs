@@ -9,6 +9,7 @@ pub mod build;
 pub mod call_not_started;
 mod census;
 pub mod decide;
+pub mod ending;
 pub mod fetch;
 #[cfg(test)]
 pub(crate) mod fixtures;
@@ -16,7 +17,6 @@ pub mod pace;
 mod paths;
 pub mod pods;
 pub mod replies;
-pub mod since;
 pub mod start;
 pub mod status;
 mod tell;
@@ -28,16 +28,14 @@ pub(crate) use tell::{tell_end, tell_waiting};
 use crate::context::Context;
 use crate::controller::Controller;
 use crate::error::Error;
+use crate::status::Stamp;
 use applied::Applied;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
-use decide::Ending;
+use ending::{Ending, EndingSince};
 use fetch::Fetched;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::runtime::controller::Action;
 use pace::Pace;
-use since::Since;
-use status::Stamp;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -53,7 +51,7 @@ const CA_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 struct Memory {
     pace: Pace,
-    ending: Since,
+    ending: EndingSince,
 }
 
 /// Runs the Job controller until the shutdown.
@@ -91,7 +89,7 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     // API server: validates, builds, creates, deletes
     let (applied, again) = apply::apply(&context, &seen, decision).await?;
     // pure
-    let stamp = Stamp { now: Time(now), generation: seen.job.metadata.generation };
+    let stamp = Stamp::new(&seen.job, now);
     let next = status::next(&seen.status, &applied, &stamp);
     let next = if applied == Applied::Deleted { next } else { replies::told(next, &seen.job.spec, &stamp) };
     // API server
@@ -102,11 +100,11 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
 }
 
 /// Why the Job is to end whatever it does, and since when that is known, where it is so.
-fn ending(known: &Since, seen: &Fetched, now: Timestamp) -> Option<(Ending, Timestamp)> {
+fn ending(known: &EndingSince, seen: &Fetched, now: Timestamp) -> Option<(Ending, Timestamp)> {
     if seen.status.is_terminal() {
         known.forget(&seen.uid);
     }
-    seen.ending().map(|why| (why, known.of(&seen.uid, now)))
+    seen.ending().map(|why| (why, known.first_known(&seen.uid, now)))
 }
 
 /// Writes the status where it changed. A wait that only got other words is told with the next interval.

@@ -3,7 +3,10 @@
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::owned;
+use bloomery_crds::conditions::{self, ConditionType, Reason};
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::core::{Resource, ResourceExt};
 use kube::{Api, Client};
@@ -15,6 +18,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many objects are remembered at most; who is forgotten costs a refused write at worst.
 const REMEMBERED: usize = 8192;
+
+/// When a status is computed, and for which generation of the spec.
+#[derive(Debug, Clone)]
+pub struct Stamp {
+    /// The present.
+    pub now: Time,
+    /// The generation of the object.
+    pub generation: Option<i64>,
+}
+
+impl Stamp {
+    /// The stamp of a status that is computed now for this object.
+    pub fn new<K: Resource>(object: &K, now: Timestamp) -> Self {
+        Self { now: Time(now), generation: object.meta().generation }
+    }
+}
+
+/// The reason of a condition; none for a condition that is absent, or of a reason that this version does not know.
+pub fn reason_of(conditions: &[Condition], kind: ConditionType) -> Option<Reason> {
+    conditions::find(conditions, kind)?.reason.parse().ok()
+}
+
+/// Says why a condition does not hold; none where it does.
+pub fn unmet(conditions: &[Condition], kind: ConditionType) -> Option<String> {
+    match conditions::find(conditions, kind) {
+        Some(condition) if condition.status == "True" => None,
+        Some(condition) => Some(format!("{kind}={} ({}): {}", condition.status, condition.reason, condition.message)),
+        None => Some(format!("{kind} is not known yet")),
+    }
+}
 
 /// Writes statuses, and knows which copies of an object are older than its own last write.
 pub struct Statuses {

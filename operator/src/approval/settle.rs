@@ -78,7 +78,7 @@ pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &s
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
-/// Says of an Approval that the call which it lets be made is not, for the Job has ended before.
+/// Records in an Approval that the call which it approves is not made, because the Job ended before.
 pub async fn call_not_started(
     context: &Context,
     namespace: &str,
@@ -162,7 +162,7 @@ fn recorded(
     }
 }
 
-/// What a worker is told of an Approval as it is stored, as long as decisions are checked by what it was made under.
+/// Reads the decision that a worker is given from an Approval, as long as the admission policy that checked it stands.
 pub async fn decision(
     context: &Context,
     namespace: &str,

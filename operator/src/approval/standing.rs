@@ -1,7 +1,8 @@
 //! What follows of the Approvals of a held call: a decision over values, with the clock as one of them.
 
 use super::guard::Guard;
-use bloomery_crds::conditions::{self, ConditionType, Reason};
+use crate::status::reason_of;
+use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, ApprovalSpec, ApprovalVerdict, HeldCall};
 use k8s_openapi::jiff::Timestamp;
@@ -28,16 +29,16 @@ pub enum Standing {
     Unguarded(String),
     /// An Approval is not there: the worker has to tell the call again.
     Missing,
-    /// Some have still to decide, until then.
+    /// Some approvers have not decided yet; they may until then.
     Open(Timestamp, Vec<PendingDecision>),
     /// Nobody can be asked: the call names no approver.
     Nobody,
 }
 
-/// Who has still to decide on a call, and by which Approval.
+/// A decision on a call that is still to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingDecision {
-    /// Who.
+    /// The approver who decides.
     pub approver: String,
     /// The name of the Approval.
     pub approval: String,
@@ -66,7 +67,7 @@ pub enum Mark {
         /// Why, for people.
         why: &'static str,
     },
-    /// It lets the call be made, and the Job has ended before that was begun: it says so.
+    /// It approves the call, and the Job ended before a worker started that: it says so.
     CallNotStarted {
         /// Its name.
         name: String,
@@ -113,13 +114,13 @@ pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Stan
     }
     let expiries: Option<Vec<Timestamp>> = there().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
     match expiries.and_then(|expiries| expiries.into_iter().min()) {
-        Some(first) => Standing::Open(first, awaited(asked, &verdicts)),
+        Some(first) => Standing::Open(first, pending(asked, &verdicts)),
         None => Standing::Missing,
     }
 }
 
-/// Who has still to decide, given what counts for each approver.
-fn awaited(asked: &Asked, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDecision> {
+/// Returns the decisions that are still to be made, given what counts for each approver.
+fn pending(asked: &Asked, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDecision> {
     let each = asked.call.approvers.iter().zip(&asked.approvals).zip(verdicts);
     let open = each.filter(|(_, verdict)| verdict.is_none());
     open.map(|((approver, (name, _)), _)| PendingDecision { approver: approver.clone(), approval: name.clone() })
@@ -183,14 +184,13 @@ pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<Mark> {
     is_unsettled(approval).then_some(Mark::Withdraw { name, uid, why })
 }
 
-/// The mark of an Approval that lets a call be made, and does not say yet that the Job has ended without it.
+/// The mark of an Approval that approves a call, and does not say yet that the Job ended before the call was started.
 pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<Mark> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     let status = approval.status.as_ref()?;
-    let lets = status.counted.as_ref()?.verdict == ApprovalVerdict::Approve;
-    let ready = conditions::find(&status.conditions, ConditionType::Ready);
-    let is_said = ready.is_some_and(|ready| ready.reason == Reason::JobEnded.to_string());
-    (lets && !is_said && approval.metadata.deletion_timestamp.is_none()).then_some(Mark::CallNotStarted {
+    let approves = status.counted.as_ref()?.verdict == ApprovalVerdict::Approve;
+    let is_recorded = reason_of(&status.conditions, ConditionType::Ready) == Some(Reason::JobEnded);
+    (approves && !is_recorded && approval.metadata.deletion_timestamp.is_none()).then_some(Mark::CallNotStarted {
         name,
         uid,
         why,

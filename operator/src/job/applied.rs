@@ -1,6 +1,7 @@
 //! What came of a decision: what a status is made of.
 
-use super::decide::{End, Ending, Lost, PeopleWait};
+use super::decide::{End, Lost, PeopleWait};
+use super::ending::Ending;
 use super::pods::Problem;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::report::TerminationMessage;

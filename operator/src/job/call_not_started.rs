@@ -1,52 +1,101 @@
-//! Whether the call that people were asked about was begun before its Job ended, as far as that can be known: whoever let
-//! it be made hears that it is not.
+//! The held call that no worker has started before its Job ended: its approvers are told that it is not made.
 
 use super::decide::End;
 use super::pods::WorkerPod;
+use crate::status::reason_of;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
-use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobStatus, LogPosition, Usage};
+use bloomery_crds::v1alpha1::{ApprovalSpec, Attempt, HeldCall, JobStatus, LogPosition, Usage};
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 
-/// The call that a Job waited with and that it has ended without: no worker was at work since, or the last one told that it
-/// began no more calls than there were. Where neither is known, none.
+/// A held call that no worker has started before its Job ended, as the status of the Job records it.
+///
+/// The condition `AwaitingPeople` with the reason `NotBegun` is the record. Only this type writes and reads its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallNotStarted {
+    /// The id of the call in the log.
+    pub id: String,
+    /// Its tool.
+    pub tool: String,
+}
+
+impl CallNotStarted {
+    /// Returns the call that the status of an ended Job records.
+    pub fn recorded(status: &JobStatus) -> Option<Self> {
+        reason_of(&status.conditions, ConditionType::AwaitingPeople).filter(|reason| *reason == Reason::NotBegun)?;
+        conditions::find(&status.conditions, ConditionType::AwaitingPeople)?.message.parse().ok()
+    }
+
+    /// The condition that records the call.
+    pub fn observation(&self) -> Observation {
+        Observation::fails(ConditionType::AwaitingPeople, Reason::NotBegun, self.to_string())
+    }
+
+    /// Whether an Approval asks about this call.
+    pub fn is_asked_by(&self, approval: &ApprovalSpec) -> bool {
+        approval.call_id == self.id && approval.tool == self.tool
+    }
+}
+
+impl From<&HeldCall> for CallNotStarted {
+    fn from(call: &HeldCall) -> Self {
+        Self { id: call.id.clone(), tool: call.tool.clone() }
+    }
+}
+
+const BEFORE_ID: &str = "the Job ended before the call ";
+const BEFORE_TOOL: &str = " of ";
+const AFTER_TOOL: &str = " was begun: it is not made";
+
+impl Display for CallNotStarted {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { id, tool } = self;
+        write!(f, "{BEFORE_ID}{id}{BEFORE_TOOL}{tool}{AFTER_TOOL}")
+    }
+}
+
+/// A message that records no call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the message records no call")]
+pub struct Error;
+
+impl FromStr for CallNotStarted {
+    type Err = Error;
+
+    fn from_str(message: &str) -> Result<Self, Error> {
+        let call = message.strip_prefix(BEFORE_ID).and_then(|rest| rest.strip_suffix(AFTER_TOOL)).ok_or(Error)?;
+        // The engine makes the ids, without blanks.
+        let (id, tool) = call.split_once(BEFORE_TOOL).ok_or(Error)?;
+        Ok(Self { id: id.to_owned(), tool: tool.to_owned() })
+    }
+}
+
+/// Returns the call that a Job waited with and ended without, where that is certain: no worker ran since, or the last one
+/// reported as many started calls as there were before.
 pub fn at_end<'a>(standing: &'a JobStatus, pods: &[WorkerPod], end: &End) -> Option<&'a HeldCall> {
     let Some(message) = &end.read_from else {
-        return held(standing).filter(|_| is_at_rest(standing, pods));
+        return held(standing).filter(|_| is_parked_with_it(standing, pods));
     };
     let events = |log: Option<&LogPosition>| log.map_or(0, |log| log.events);
     let is_later = events(message.log.as_ref()) >= events(standing.log.as_ref());
-    as_told(standing, message.usage.as_ref().filter(|_| is_later))
+    as_reported(standing, message.usage.as_ref().filter(|_| is_later))
 }
 
-/// The same, where a worker has told the end, and what was spent.
-pub fn as_told<'a>(standing: &'a JobStatus, spent: Option<&Usage>) -> Option<&'a HeldCall> {
+/// Returns the same where a worker reported the end, with this usage.
+pub fn as_reported<'a>(standing: &'a JobStatus, usage: Option<&Usage>) -> Option<&'a HeldCall> {
     let before = standing.usage.as_ref()?.tool_calls;
-    held(standing).filter(|_| spent.is_some_and(|spent| spent.tool_calls == before))
+    held(standing).filter(|_| usage.is_some_and(|usage| usage.tool_calls == before))
 }
 
 fn held(status: &JobStatus) -> Option<&HeldCall> {
     status.waiting_for.as_ref()?.call.as_ref()
 }
 
-/// Whether the last worker parked with the call, and there is no pod of another one since. One that is queued may have been
-/// at work since: what it told of its end may be lost.
-fn is_at_rest(status: &JobStatus, pods: &[WorkerPod]) -> bool {
+/// Whether the last worker parked with the call, and there is no pod of a later attempt. The worker of a queued Job may have
+/// run since: its last report may be lost.
+fn is_parked_with_it(status: &JobStatus, pods: &[WorkerPod]) -> bool {
     let is_last = |attempt: &Attempt| pods.iter().all(|pod| pod.attempt <= attempt.number);
     status.awaits_people() && status.attempt.as_ref().is_some_and(is_last)
-}
-
-/// What is said of it in the Job's status.
-pub fn told(call: &HeldCall) -> Observation {
-    Observation::fails(ConditionType::AwaitingPeople, Reason::NotBegun, sentence(&call.id, &call.tool))
-}
-
-/// Whether a Job that has ended says so of a call.
-pub fn is_told(status: &JobStatus, call: &str, tool: &str) -> bool {
-    let told = conditions::find(&status.conditions, ConditionType::AwaitingPeople);
-    told.is_some_and(|told| told.message == sentence(call, tool))
-}
-
-fn sentence(call: &str, tool: &str) -> String {
-    format!("the Job ended before the call {call} of {tool} was begun: it is not made")
 }
 
 #[cfg(test)]
@@ -59,6 +108,25 @@ mod tests {
     use k8s_openapi::api::core::v1::Pod;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use rstest::rstest;
+
+    #[rstest]
+    #[case::plain("c-7", "process_refund")]
+    #[case::a_tool_with_blanks("9-1", "list of orders was begun: it is not made")]
+    fn what_is_recorded_is_read_again(#[case] id: &str, #[case] tool: &str) {
+        let call = CallNotStarted { id: id.into(), tool: tool.into() };
+        let conditions = conditions::merge(&[], &[call.observation()], Some(3), &Time(at(1)));
+        assert_eq!(CallNotStarted::recorded(&JobStatus { conditions, ..JobStatus::default() }), Some(call));
+    }
+
+    #[test]
+    fn a_wait_that_is_over_for_another_reason_records_no_call() {
+        let over =
+            Observation::fails(ConditionType::AwaitingPeople, Reason::Ended, "the Job has ended, and waits for nobody");
+        let conditions = conditions::merge(&[], &[over], Some(3), &Time(at(1)));
+        assert_eq!(CallNotStarted::recorded(&JobStatus { conditions, ..JobStatus::default() }), None);
+        assert_eq!(CallNotStarted::recorded(&JobStatus::default()), None);
+        assert_eq!("another message".parse::<CallNotStarted>(), Err(Error));
+    }
 
     /// A Job that has begun three calls, and waits with another one.
     fn holds(phase: Phase) -> JobStatus {
@@ -113,6 +181,6 @@ mod tests {
         assert_eq!(at_end(&standing, &[], &end).is_some(), is_known);
         standing.usage = None;
         assert_eq!(at_end(&standing, &[], &end), None, "nobody knows how many there were");
-        assert_eq!(as_told(&holds(Phase::Running), None), None);
+        assert_eq!(as_reported(&holds(Phase::Running), None), None);
     }
 }

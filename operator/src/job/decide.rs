@@ -6,10 +6,11 @@ mod cleanup;
 mod ending;
 mod expiry;
 
+use super::ending::Ending;
 use super::pods::{Life, Problem, WorkerPod};
 use super::replies::Answers;
 use crate::approval::standing::{Asked, Mark, PendingDecision};
-use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -43,25 +44,6 @@ pub struct Facts<'a> {
     pub retention: SignedDuration,
     /// The present.
     pub now: Timestamp,
-}
-
-/// Why a Job is to end whatever it does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// A person has cancelled it.
-    Cancelled,
-    /// Its Skill was deleted.
-    SkillDeleted,
-}
-
-impl Ending {
-    /// How the Job ends, where no worker of it tells another end.
-    pub fn code(self) -> OutcomeCode {
-        match self {
-            Self::Cancelled => OutcomeCode::Cancelled,
-            Self::SkillDeleted => OutcomeCode::SkillDeleted,
-        }
-    }
 }
 
 /// What is to be done for a Job.

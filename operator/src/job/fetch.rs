@@ -1,10 +1,10 @@
 //! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
 
-use super::call_not_started::is_told;
-use super::decide::{Ending, Facts};
+use super::call_not_started::CallNotStarted;
+use super::decide::Facts;
+use super::ending::Ending;
 use super::pods::WorkerPod;
 use super::replies;
-use super::status::is_without_skill;
 use crate::approval::standing::{Asked, Mark, call_not_started, withdrawal};
 use crate::approval::{guard, names_of, settle};
 use crate::caches::Guarded;
@@ -76,7 +76,9 @@ impl Fetched {
             None
         } else if self.job.spec.cancel == Some(true) {
             Some(Ending::Cancelled)
-        } else if (self.status.skill_revision.is_some() && is_gone()) || is_without_skill(&self.status) {
+        } else if (self.status.skill_revision.is_some() && is_gone())
+            || Ending::recorded(&self.status) == Some(Ending::SkillDeleted)
+        {
             Some(Ending::SkillDeleted)
         } else {
             None
@@ -165,13 +167,15 @@ async fn asked(context: &Context, seen: &Fetched) -> Result<Option<Asked>, Error
 fn left_open(context: &Context, seen: &Fetched) -> Vec<Mark> {
     let Some(outcome) = seen.status.outcome.as_ref().filter(|_| seen.status.is_terminal()) else { return Vec::new() };
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
-    let ended_without = |approval: &Approval| is_told(&seen.status, &approval.spec.call_id, &approval.spec.tool);
+    let not_started = CallNotStarted::recorded(&seen.status);
+    let is_not_started =
+        |approval: &Approval| not_started.as_ref().is_some_and(|call| call.is_asked_by(&approval.spec));
     let approvals = context.caches.approvals.found_by(&seen.namespace, &seen.uid);
     let approvals = approvals.iter().filter_map(|approval| approval.0.as_ref().ok());
     approvals
         .filter(|approval| !context.statuses.is_stale(*approval))
         .filter_map(|approval| {
-            withdrawal(approval, why).or_else(|| call_not_started(approval, why).filter(|_| ended_without(approval)))
+            withdrawal(approval, why).or_else(|| call_not_started(approval, why).filter(|_| is_not_started(approval)))
         })
         .collect()
 }

@@ -5,10 +5,10 @@ pub(crate) mod open;
 
 use super::build::{Bound, Filesystem, ValidAttempt};
 use super::paths;
-use super::status::Stamp;
 use crate::approval;
 use crate::approval::guard::Guard;
 use crate::settings::{PullPolicy, WorkerSettings};
+use crate::status::Stamp;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;

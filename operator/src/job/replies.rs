@@ -1,7 +1,8 @@
 //! What becomes of replies that no worker hears: pure, over the spec of a Job and its status.
 
-use super::status::{Stamp, quoted};
+use super::status::quoted;
 use crate::listing::listed;
+use crate::status::Stamp;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
 use bloomery_crds::run::GivenReply;
 use bloomery_crds::text::bounded;

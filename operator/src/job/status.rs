@@ -7,24 +7,17 @@ mod words;
 pub use words::{at_work, log_of, of_outcome, of_remarks, of_strays, quoted};
 
 use super::applied::{Applied, StartedPod, Wait};
-use super::call_not_started;
-use super::decide::{End, Ending, Lost, PeopleWait};
+use super::call_not_started::CallNotStarted;
+use super::decide::{End, Lost, PeopleWait};
+use super::ending::Ending;
 use super::pods::Problem;
 use crate::approval::standing::PendingDecision;
+use crate::status::{Stamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-
-/// When something is said, and of which generation of the spec.
-#[derive(Debug, Clone)]
-pub struct Stamp {
-    /// The present.
-    pub now: Time,
-    /// The generation of the Job.
-    pub generation: Option<i64>,
-}
 
 /// The status after what was done.
 pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
@@ -44,9 +37,7 @@ pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus
 
 /// Whether two statuses differ only in the words of why the Job waits.
 pub fn only_words_changed(standing: &JobStatus, next: &JobStatus) -> bool {
-    let reason = |status: &JobStatus| {
-        conditions::find(&status.conditions, ConditionType::Reconciling).map(|condition| condition.reason.clone())
-    };
+    let reason = |status: &JobStatus| reason_of(&status.conditions, ConditionType::Reconciling);
     let rest = JobStatus { conditions: standing.conditions.clone(), ..next.clone() };
     rest == *standing && reason(standing).is_some() && reason(standing) == reason(next)
 }
@@ -112,8 +103,7 @@ fn record_loss(status: &mut JobStatus, lost: Option<&Lost>) {
 ///
 /// What a worker reported of itself stands, but for a node that no longer answers.
 fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
-    let told = conditions::find(&standing.conditions, ConditionType::Reconciling);
-    let standing_reason = told.and_then(|told| told.reason.parse().ok());
+    let standing_reason = reason_of(&standing.conditions, ConditionType::Reconciling);
     let problem =
         problem.filter(|problem| standing.phase == Some(Phase::Starting) || problem.reason == Reason::NodeLost);
     match problem {
@@ -135,18 +125,12 @@ fn awaits_pod_end(standing: &JobStatus, why: Ending, problem: Option<&Problem>, 
     let pod = standing.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
     let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
     let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
-    let (reason, what) = match why {
-        Ending::Cancelled => (Reason::Cancelling, "the Job is cancelled, and ends"),
-        Ending::SkillDeleted => (Reason::SkillDeleted, "the Skill was deleted, and the Job ends"),
+    let what = match why {
+        Ending::Cancelled => "the Job is cancelled, and ends",
+        Ending::SkillDeleted => "the Skill was deleted, and the Job ends",
     };
+    let reason = why.reason();
     with_health(standing.clone(), Health::Reconciling(reason, format!("{what} once {pod} has{kept}")), stamp)
-}
-
-/// Whether a Job that has not ended is told to end because its Skill was deleted. That stands, also where the Skill is made
-/// again meanwhile: its worker may have heard it.
-pub fn is_without_skill(status: &JobStatus) -> bool {
-    let told = conditions::find(&status.conditions, ConditionType::Reconciling);
-    told.is_some_and(|told| told.reason == Reason::SkillDeleted.to_string())
 }
 
 fn is_of_a_pod(reason: Reason) -> bool {
@@ -155,8 +139,8 @@ fn is_of_a_pod(reason: Reason) -> bool {
 
 /// People are waited for. What was said of it stands, unless nobody is asked, or nobody was, or some have decided since.
 fn awaiting(standing: &JobStatus, awaits: &PeopleWait, stamp: &Stamp) -> JobStatus {
-    let told = conditions::find(&standing.conditions, ConditionType::Reconciling);
-    let was_unasked = told.is_some_and(|told| told.reason == Reason::ApprovalPolicyMissing.to_string());
+    let was_unasked =
+        reason_of(&standing.conditions, ConditionType::Reconciling) == Some(Reason::ApprovalPolicyMissing);
     match awaits {
         PeopleWait::NobodyAsked(why) => unguarded(standing, why.clone(), stamp),
         PeopleWait::Approvers(awaited) if was_unasked || !names_them(standing, awaited) => {
@@ -222,7 +206,8 @@ fn rests_as_told(standing: &JobStatus, message: &TerminationMessage, stamp: &Sta
 /// The Job ended, and no report told it.
 fn ended(standing: &JobStatus, end: &End, not_started: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
-    let mut more: Vec<Observation> = told(&status).chain(not_started.map(call_not_started::told)).collect();
+    let mut more: Vec<Observation> =
+        told(&status).chain(not_started.map(|call| CallNotStarted::from(call).observation())).collect();
     if let Some(message) = end.read_from.as_deref() {
         carry(&mut status, message);
         let what = match message.outcome {

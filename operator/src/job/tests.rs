@@ -8,6 +8,7 @@ use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End as PodEnd, ParkReason};
 use bloomery_crds::run::{self, Revision};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Value, json};
 

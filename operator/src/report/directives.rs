@@ -1,6 +1,6 @@
 //! What a worker is told with the reply to its report: pure, over the freshest Job at hand.
 
-use crate::job::status::is_without_skill;
+use crate::job::ending::Ending;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::Job;
 
@@ -10,7 +10,7 @@ pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Dire
     Directives {
         ack,
         cancel: job.spec.cancel == Some(true),
-        skill_deleted: job.status.as_ref().is_some_and(is_without_skill),
+        skill_deleted: job.status.as_ref().and_then(Ending::recorded) == Some(Ending::SkillDeleted),
         park: suspended,
         replies: job.spec.replies_after(report.projection.replies_heard).collect(),
     }

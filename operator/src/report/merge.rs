@@ -1,8 +1,10 @@
 //! How a report changes a Job's status: pure, idempotent, and never backwards.
 
 use crate::approval::names_of;
-use crate::job::call_not_started;
-use crate::job::status::{Stamp, at_work, finish, of_remarks, of_strays, with_conditions};
+use crate::job::call_not_started::{CallNotStarted, as_reported};
+use crate::job::ending::Ending;
+use crate::job::status::{at_work, finish, of_remarks, of_strays, with_conditions};
+use crate::status::{Stamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{End, ParkReason, Projection, Report, Waiting};
@@ -94,7 +96,7 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     }
     let mut told = of_remarks(remarks).into_iter().chain(of_strays(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
-        told.extend(call_not_started::as_told(standing, Some(usage)).map(call_not_started::told));
+        told.extend(as_reported(standing, Some(usage)).map(|call| CallNotStarted::from(call).observation()));
         return finish(status, outcome.clone(), told, stamp);
     }
     let rests_in = rests_in(report);
@@ -146,15 +148,15 @@ fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     WaitingFor { approvals, ..waiting }
 }
 
-/// What is said of the Job and stands whatever its worker says: that it is being given up, until it has ended; and that
-/// its node is lost, as long as nothing has happened there.
+/// The health that stands whatever the worker reports: that the Job is ending, until it has ended; and that its node is lost, as
+/// long as nothing has happened there.
 fn of_standing(standing: &JobStatus, report: &Report) -> Option<Health> {
-    let told = conditions::find(&standing.conditions, ConditionType::Reconciling)?;
-    let reason: Reason = told.reason.parse().ok()?;
+    let reason = reason_of(&standing.conditions, ConditionType::Reconciling)?;
     let nothing_happened = standing.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
-    let stands = matches!(reason, Reason::Cancelling | Reason::SkillDeleted)
+    let stands = Ending::recorded(standing).is_some()
         || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
-    stands.then(|| Health::Reconciling(reason, told.message.clone()))
+    let message = &conditions::find(&standing.conditions, ConditionType::Reconciling)?.message;
+    stands.then(|| Health::Reconciling(reason, message.clone()))
 }
 
 fn of_waiting(waiting: &Waiting) -> Health {
@@ -186,10 +188,7 @@ fn is_urgent(standing: &JobStatus, merged: &JobStatus) -> bool {
 
 /// What a worker waits for, as its Job's conditions have it.
 fn waits_for(status: &JobStatus) -> Option<Reason> {
-    let told = conditions::find(&status.conditions, ConditionType::Reconciling)?;
-    told.reason
-        .parse()
-        .ok()
+    reason_of(&status.conditions, ConditionType::Reconciling)
         .filter(|reason| matches!(reason, Reason::SecretMissing | Reason::McpUnavailable | Reason::ModelUnavailable))
 }
 

@@ -10,11 +10,11 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::job::fetch::stored_pod;
 use crate::job::pace::Pace;
-use crate::job::status::{Stamp, not_asked, only_words_changed, unguarded};
+use crate::job::status::{not_asked, only_words_changed, unguarded};
 use crate::owned;
+use crate::status::Stamp;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
@@ -183,7 +183,7 @@ impl Service {
 }
 
 fn stamp(job: &Job) -> Stamp {
-    Stamp { now: Time(Timestamp::now()), generation: job.metadata.generation }
+    Stamp::new(job, Timestamp::now())
 }
 
 fn refused(error: &Error) -> Refusal {

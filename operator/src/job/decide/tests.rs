@@ -3,7 +3,7 @@ use crate::approval::guard::Guard;
 use crate::job::fixtures::{
     UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, stands, status,
 };
-use bloomery_crds::outcome::Phase;
+use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason};
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
 use k8s_openapi::api::core::v1::Pod;

@@ -1,6 +1,7 @@
 //! What is said of a Job in each phase.
 
 use crate::listing::{IN_A_CONDITION, listed};
+use crate::status::reason_of;
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, Phase};
@@ -48,7 +49,8 @@ pub(super) fn of_people(status: &JobStatus, is_asked: bool) -> Option<Observatio
     }
     let told = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
     // A Job that went on, and has ended since, was not waiting when it did.
-    let had_resumed = told.status == "False" && told.reason == Reason::Resumed.to_string();
+    let had_resumed =
+        told.status == "False" && reason_of(&status.conditions, ConditionType::AwaitingPeople) == Some(Reason::Resumed);
     let (reason, message) = if !is_asked {
         (Reason::ApprovalPolicyMissing, "nobody is asked")
     } else if had_resumed || !status.is_terminal() {

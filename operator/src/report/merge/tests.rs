@@ -1,9 +1,7 @@
 use super::*;
-use crate::job::call_not_started::is_told;
-use crate::job::decide::Ending;
 use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, JobResult, ToolName, WaitingFor, WorkflowProgress};
+use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
 use rstest::rstest;
 
@@ -134,9 +132,9 @@ fn a_worker_that_ends_without_a_further_call_has_not_begun_the_one_that_was_held
         end.projection.usage.tool_calls = calls;
         apply(&resumed, &end)
     };
-    let HeldCall { id, tool, .. } = held_call();
-    assert!(is_told(&ended(7), &id, &tool), "the report that it parked with told of seven calls");
-    assert!(!is_told(&ended(8), &id, &tool), "it may be the eighth");
+    let not_started = Some(CallNotStarted::from(&held_call()));
+    assert_eq!(CallNotStarted::recorded(&ended(7)), not_started, "the report that it parked with told of seven calls");
+    assert_eq!(CallNotStarted::recorded(&ended(8)), None, "it may be the eighth");
 }
 
 /// A report of a worker that parks because questions are open.

@@ -72,9 +72,6 @@ fn a_call_that_was_not_begun_before_the_end_is_told() {
     let ended = next(&held(), &ends(OutcomeCode::Cancelled, Some(held_call())), &stamp(50));
     let told = conditions::find(&ended.conditions, ConditionType::AwaitingPeople).unwrap();
     assert_eq!(told.message, "the Job ended before the call c-7 of process_refund was begun: it is not made");
-    assert!(
-        call_not_started::is_told(&ended, "c-7", "process_refund")
-            && !call_not_started::is_told(&ended, "c-6", "process_refund")
-    );
+    assert_eq!(CallNotStarted::recorded(&ended), Some(CallNotStarted::from(&held_call())));
     assert_eq!(awaiting_people(&ended), Some(("False", "NotBegun")));
 }

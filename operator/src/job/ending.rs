@@ -1,0 +1,115 @@
+//! Why a Job is ending, and since when this process knows it.
+
+use crate::status::reason_of;
+use bloomery_crds::conditions::{ConditionType, Reason};
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::v1alpha1::JobStatus;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// How many Jobs are remembered before old ones are dropped.
+const REMEMBERED: usize = 4096;
+
+/// The age at which a remembered Job is old: the pod of a Job that is ending for so long is on a lost node.
+const OLD: SignedDuration = SignedDuration::from_hours(1);
+
+/// Why a Job ends, whatever its worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// A person has cancelled it.
+    Cancelled,
+    /// Its Skill was deleted.
+    SkillDeleted,
+}
+
+impl Ending {
+    /// The outcome code of the Job, unless its worker reports another outcome.
+    pub fn code(self) -> OutcomeCode {
+        match self {
+            Self::Cancelled => OutcomeCode::Cancelled,
+            Self::SkillDeleted => OutcomeCode::SkillDeleted,
+        }
+    }
+
+    /// The reason of `Reconciling` until the Job has ended.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Cancelled => Reason::Cancelling,
+            Self::SkillDeleted => Reason::SkillDeleted,
+        }
+    }
+
+    /// The ending that the status of a Job records: the one thing that every replica, and the next leader, know of it.
+    pub fn recorded(status: &JobStatus) -> Option<Self> {
+        let reason = reason_of(&status.conditions, ConditionType::Reconciling)?;
+        [Self::Cancelled, Self::SkillDeleted].into_iter().find(|ending| ending.reason() == reason)
+    }
+}
+
+/// Since when each Job is known to be ending, by its UID.
+///
+/// The API server does not say when a field was set. A new leader starts with an empty memory, which only gives a worker more
+/// time.
+#[derive(Debug, Default)]
+pub struct EndingSince(Mutex<HashMap<String, Timestamp>>);
+
+impl EndingSince {
+    /// Returns since when this Job is known to be ending: now, where it was not known before, or the clock was set back.
+    pub fn first_known(&self, uid: &str, now: Timestamp) -> Timestamp {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.retain(|_, since| now.duration_since(*since) < OLD);
+        }
+        let since = known.entry(uid.to_owned()).or_insert(now);
+        *since = now.min(*since);
+        *since
+    }
+
+    /// Forgets a Job that has ended.
+    pub fn forget(&self, uid: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures::{at, stamp, status};
+    use bloomery_crds::conditions::{Health, merge};
+    use bloomery_crds::outcome::Phase;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::cancelled(Reason::Cancelling, Some(Ending::Cancelled))]
+    #[case::without_a_skill(Reason::SkillDeleted, Some(Ending::SkillDeleted))]
+    #[case::at_work(Reason::Running, None)]
+    fn a_status_records_the_ending_in_its_reason(#[case] reason: Reason, #[case] expected: Option<Ending>) {
+        let mut status = status(1, Phase::Running);
+        assert_eq!(Ending::recorded(&status), None);
+        let seen = Health::Reconciling(reason, "because".into()).observations();
+        status.conditions = merge(&[], &seen, Some(3), &stamp(1).now);
+        assert_eq!(Ending::recorded(&status), expected);
+    }
+
+    #[test]
+    fn what_is_known_first_counts_until_the_job_has_ended() {
+        let known = EndingSince::default();
+        let first = |uid, seconds| known.first_known(uid, at(seconds));
+        assert_eq!((first("a", 1), first("a", 9), first("b", 9)), (at(1), at(1), at(9)));
+        assert_eq!(first("a", -3600), at(-3600), "a clock that was set back gives nobody more time");
+        assert_eq!(first("a", 10), at(-3600));
+        known.forget("a");
+        assert_eq!(first("a", 20), at(20));
+    }
+
+    #[test]
+    fn what_is_old_makes_room() {
+        let known = EndingSince::default();
+        for job in 0..REMEMBERED {
+            known.first_known(&job.to_string(), at(0));
+        }
+        known.first_known("late", at(3600));
+        assert_eq!(known.0.lock().unwrap().len(), 1);
+    }
+}
