@@ -1,7 +1,9 @@
-//! The Job controller: one pod per attempt, from the first to the outcome.
+//! The Job controller: one pod per attempt, from the first attempt to the outcome.
 //!
-//! What happens is decided by pure functions over values ([`decide`]); what is said follows from what was done
-//! ([`status`]). The conversation itself is told by its worker, through [`crate::report`].
+//! A reconcile has the steps of every controller (`fetch -> validate -> build -> apply -> status`), and one more: before what a
+//! pod is made of is fetched, [`decide`] says whether an attempt starts at all. So a Job whose pod runs costs no request. The
+//! [`plan::Plan`] goes through the steps, and its type says how far it has come. What the worker does with the conversation
+//! arrives through [`crate::report`].
 
 pub mod applied;
 pub mod apply;
@@ -15,9 +17,9 @@ pub mod fetch;
 pub(crate) mod fixtures;
 pub mod pace;
 mod paths;
+pub mod plan;
 pub mod pods;
 pub mod replies;
-pub mod start;
 pub mod status;
 mod tell;
 pub mod validate;
@@ -29,25 +31,25 @@ use crate::context::Context;
 use crate::controller::Controller;
 use crate::error::Error;
 use crate::status::Stamp;
-use applied::Applied;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 use ending::{Ending, EndingSince};
 use fetch::Fetched;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::runtime::controller::Action;
 use pace::Pace;
+use plan::sooner;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How many Jobs are worked on at the same time: each is a few requests to the API server.
+/// How many Jobs are reconciled at the same time: each is a few requests to the API server.
 const CONCURRENCY: u16 = 32;
 
-/// How long Jobs are not looked at while the CA of the report endpoint is not known: it is read, or made, in the
-/// first moments of a leader, and a Job that comes before it would be told to wait, with two writes for nothing.
-const CA_PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for the CA of the report endpoint before Jobs are reconciled. It is read, or made, in the first moments of a
+/// leader; a Job that is reconciled before would be recorded as waiting, and cost two writes for nothing.
+const CA_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the controller knows beside the context.
+/// What the controller remembers between reconciles.
 #[derive(Debug, Default)]
 struct Memory {
     pace: Pace,
@@ -58,7 +60,7 @@ struct Memory {
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     tokio::select! {
         () = context.report_trust.known() => {}
-        () = tokio::time::sleep(CA_PATIENCE) => {}
+        () = tokio::time::sleep(CA_TIMEOUT) => {}
         () = shutdown.cancelled() => return,
     }
     let memory = Arc::new(Memory::default());
@@ -68,64 +70,63 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         wakes: wake::changes(&context),
         concurrency: CONCURRENCY,
     };
-    let one = move |job: Job, context: Arc<Context>| reconcile(job, context, memory.clone());
+    let reconcile = move |job: Job, context: Arc<Context>| reconcile(job, context, memory.clone());
     tokio::select! {
-        () = controller.run(context.clone(), one, shutdown) => {}
+        () = controller.run(context.clone(), reconcile, shutdown) => {}
         () = census::keep(&context) => {}
     }
 }
 
-/// One look at one Job.
 async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Result<Action, Error> {
     let now = Timestamp::now();
+    // Fetch (IO): what the decision depends on.
+    let Some(fetched) = fetch::fetch(&context, job, now).await? else { return Ok(Action::await_change()) };
+    // Decide (pure).
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
-    // API server
-    let Some(seen) = fetch::seen(&context, job, now).await? else {
-        return Ok(Action::await_change());
-    };
-    let ending = ending(&memory.ending, &seen, now);
-    // pure
-    let decision = decide::decide(&seen.facts(retention, ending, now));
-    // API server: validates, builds, creates, deletes
-    let (applied, again) = apply::apply(&context, &seen, decision).await?;
-    // pure
-    let stamp = Stamp::new(&seen.job, now);
-    let next = status::next(&seen.status, &applied, &stamp);
-    let next = if applied == Applied::Deleted { next } else { replies::told(next, &seen.job.spec, &stamp) };
-    // API server
-    let again = write(&context, &memory.pace, &seen, &next, again).await?;
-    census::waited(&context.metrics, &seen.status, &next, now);
-    tell::tell(&context, &seen, &applied, &next).await;
+    let plan = decide::decide(&fetched.facts(retention, ending(&memory.ending, &fetched, now), now));
+    // Fetch (IO): what the pod is made of, where an attempt starts.
+    let plan = fetch::attempt::fetch(&context, &fetched, plan).await?;
+    // Validate (pure).
+    let plan = plan.and_then(|sources| validate::validate(&fetched, sources, &context.settings));
+    // Build (pure).
+    let plan = plan.and_then(|valid| build::build(&valid, &context.settings.worker));
+    // Apply (IO).
+    let (applied, again) = Box::pin(apply::apply(&context, &fetched, plan)).await?;
+    // Status (pure).
+    let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &Stamp::new(&fetched.job, now));
+    // Write and tell (IO).
+    let again = write(&context, &memory.pace, &fetched, &status, again).await?;
+    census::waited(&context.metrics, &fetched.status, &status, now);
+    tell::tell(&context, &fetched, &applied, &status).await;
     Ok(again.and_then(|again| Duration::try_from(again).ok()).map_or_else(Action::await_change, Action::requeue))
 }
 
-/// Why the Job is to end whatever it does, and since when that is known, where it is so.
-fn ending(known: &EndingSince, seen: &Fetched, now: Timestamp) -> Option<(Ending, Timestamp)> {
-    if seen.status.is_terminal() {
-        known.forget(&seen.uid);
+/// Returns why the Job is ending, and since when this process knows it.
+fn ending(known: &EndingSince, fetched: &Fetched, now: Timestamp) -> Option<(Ending, Timestamp)> {
+    if fetched.status.is_terminal() {
+        known.forget(&fetched.uid);
     }
-    seen.ending().map(|why| (why, known.first_known(&seen.uid, now)))
+    fetched.ending().map(|ending| (ending, known.first_known(&fetched.uid, now)))
 }
 
-/// Writes the status where it changed. A wait that only got other words is told with the next interval.
+/// Writes the status where it changed. Where only the message of a wait changed, the write waits for the next interval.
 async fn write(
     context: &Context,
     pace: &Pace,
-    seen: &Fetched,
-    next: &JobStatus,
+    fetched: &Fetched,
+    status: &JobStatus,
     again: Option<SignedDuration>,
 ) -> Result<Option<SignedDuration>, Error> {
-    if *next == seen.status {
+    if *status == fetched.status {
         return Ok(again);
     }
-    if status::only_words_changed(&seen.status, next)
-        && let Some(left) = pace.left(&seen.uid, Instant::now())
+    if status::only_words_changed(&fetched.status, status)
+        && let Some(left) = pace.left(&fetched.uid, Instant::now())
     {
-        let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO);
-        return Ok(Some(again.map_or(left, |again| again.min(left))));
+        return Ok(sooner(again, Some(SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO))));
     }
-    if context.statuses.replace(&seen.job, next.clone()).await?.is_some() {
-        pace.wrote(&seen.uid, Instant::now());
+    if context.statuses.replace(&fetched.job, status.clone()).await?.is_some() {
+        pace.wrote(&fetched.uid, Instant::now());
     }
     Ok(again)
 }

@@ -1,7 +1,8 @@
 //! The operator: provisions Skills, runs Jobs, takes reports.
 //!
-//! `main.rs` wires; every controller has the shape `fetch -> validate -> build -> apply -> status`, of which
-//! validate, build and the computing of status are pure. What all of them share is in [`context`].
+//! `main.rs` wires. The Skill and the Job controller have the same steps, `fetch -> validate -> build -> apply -> status`, each in a
+//! module of that name; validate, build and status are pure. Each step takes the result of the step before it, so what is applied
+//! was built, and a status is computed from what was applied. What all controllers share is in [`context`].
 
 pub mod apply;
 pub mod approval;

@@ -42,18 +42,20 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     if skill.metadata.deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
-    // IO, of the caches only
+    // Fetch (IO): from the caches only.
     let fetched = fetch::fetch(&skill, &context.caches);
-    // pure
-    let prepared = validate::validate(&skill).and_then(|valid| build::build(&valid, &context.settings));
-    // IO
+    // Validate (pure).
+    let valid = validate::validate(&skill);
+    // Build (pure).
+    let prepared = valid.and_then(|valid| build::build(&valid, &context.settings));
+    // Apply (IO).
     let applied = match prepared {
         Ok(prepared) => Ok(Box::pin(apply::apply(prepared, &fetched, &context.applier)).await?),
         Err(invalid) => Err(invalid),
     };
-    // pure
+    // Status (pure).
     let status = status::compute(&skill, &applied, &fetched, &Time(Timestamp::now()));
-    // IO
+    // Write, tell and prune (IO).
     let before = skill.status.clone().unwrap_or_default();
     context.statuses.replace(&skill, status.clone()).await?;
     tell::tell(&skill, &before, &status, &context.events).await;

@@ -1,67 +1,50 @@
-//! What came of a decision: what a status is made of.
+//! The result of the apply step: the only thing that the status of a Job is computed from.
 
-use super::decide::{End, Lost, PeopleWait};
 use super::ending::Ending;
+use super::plan::{End, Lost, PeopleWait, Wait};
 use super::pods::Problem;
-use bloomery_crds::conditions::Reason;
 use bloomery_crds::report::TerminationMessage;
 use bloomery_crds::v1alpha1::{HeldCall, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// What came of a decision.
+/// What was done for a Job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Applied {
-    /// Nothing that a status would say.
+    /// Nothing that the status would say.
     Nothing,
-    /// The pod lives.
+    /// The pod is alive, and this keeps it from its work, if anything does.
     Observed(Option<Problem>),
     /// An attempt was lost.
     Paused(Lost),
-    /// A pod is wanted, and something that it needs is not there.
+    /// No attempt was started, because something that its pod needs is missing.
     Waiting(Wait, Option<Lost>),
-    /// A pod was made, or found where it had been made before.
+    /// A pod was created, or found where it had been created before.
     Started(StartedPod, Option<Lost>),
-    /// People are waited for.
+    /// The Job waits for people.
     WaitsForPeople(PeopleWait),
-    /// The Job is given up, and its pod still lives; what keeps the pod, if anything does.
+    /// The Job is ending and its pod is still alive; this keeps the pod, if anything does.
     AwaitsPodEnd(Ending, Option<Problem>),
     /// The Job was deleted.
     Deleted,
-    /// A call or a question waits for a person, and only the pod that ended says so.
+    /// The worker parked for a person, and only its termination message says so.
     Parked(Box<TerminationMessage>),
-    /// The Job is over; where that is known, with the call that people were asked about and that was not begun.
+    /// The Job ended; with the held call that no worker has started, where that is known.
     Ended(End, Option<HeldCall>),
 }
 
-/// What a Job waits for before it gets a pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wait {
-    /// The kind of it.
-    pub reason: Reason,
-    /// What is missing, and what to do.
-    pub message: String,
-}
-
-impl Wait {
-    /// Makes one.
-    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
-    }
-}
-
-/// A pod as the API server made it: only of this can a started attempt be told.
+/// A pod as the API server stored it: a started attempt is recorded from nothing else.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartedPod {
     /// Its name.
     pub pod: String,
     /// Its UID.
     pub uid: String,
-    /// Which attempt it is.
+    /// The number of its attempt.
     pub attempt: u32,
-    /// The revision that it was made with.
+    /// The revision that it was created with.
     pub revision: RevisionRef,
     /// The UID of the Job that the Job continues.
     pub continued: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created: Option<Time>,
 }

@@ -1,4 +1,4 @@
-//! What is made for a Job: one pod an attempt, built of values.
+//! Builds what an attempt creates: its pod, from the validated attempt alone.
 
 mod affinity;
 mod bound;
@@ -6,73 +6,34 @@ mod part;
 mod pod;
 mod volumes;
 
-pub use part::{job_part, that_fit};
-pub use pod::{pod, revision_of};
+pub use pod::revision_of;
 
-use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{
-    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
-};
-use bloomery_crds::v1alpha1::{LogPosition, RevisionRef};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use super::plan::Unmet;
+use super::validate::ValidAttempt;
+use crate::settings::WorkerSettings;
+use bloomery_crds::v1alpha1::RevisionRef;
+use k8s_openapi::api::core::v1::Pod;
 
-/// All that the pod of one attempt is made of: read, checked, and without a reference left to resolve.
-#[derive(Debug, Clone)]
-pub struct ValidAttempt {
-    /// Which Job.
-    pub job: JobIdentity,
-    /// The Job as the owner of its pods.
-    pub owner: OwnerReference,
-    /// What is to be reached.
-    pub goal: String,
-    /// Counts the Job's pods, from 1.
+/// The pod of an attempt, built and not created yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparedPod {
+    /// The pod.
+    pub pod: Pod,
+    /// The number of its attempt.
     pub attempt: u32,
-    /// The Skill's name, which is its slag's.
-    pub skill: String,
-    /// The revision that the Job runs on.
+    /// The revision that it runs on.
     pub revision: RevisionRef,
-    /// The budgets of the whole Job.
-    pub limits: EffectiveLimits,
-    /// Seconds of the duration that are left.
-    pub remaining_seconds: u64,
-    /// The models to call, that of the main loop first.
-    pub models: Vec<ModelEndpoint>,
-    /// What the Job binds.
-    pub bound: Bound,
-    /// How far the log has come.
-    pub log: Option<LogPosition>,
-    /// What people have decided of the call that the Job waits with.
-    pub approvals: Vec<GivenDecision>,
-    /// The Job that the Job continues.
-    pub continues: Option<ContinuedJob>,
-    /// What people have said, and the log may not have yet.
-    pub replies: Vec<GivenReply>,
-    /// Where to report.
-    pub report: ReportEndpoint,
-    /// Whether the memory can be mounted by one node at a time.
-    pub one_node: bool,
+    /// The UID of the Job that the Job continues.
+    pub continued: Option<String>,
 }
 
-/// What a Job binds, resolved.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bound {
-    /// What the worker is told of, in the order of the Skill.
-    pub resources: Vec<BoundResource>,
-    /// The file systems among them, in the same order.
-    pub filesystems: Vec<Filesystem>,
-}
-
-/// A file system that a Job binds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filesystem {
-    /// The name of the resource.
-    pub name: String,
-    /// The claim.
-    pub claim: String,
-    /// The path within its volume; all of it where absent.
-    pub sub_path: Option<String>,
-    /// Whether nobody in the pod can change what is there.
-    pub read_only: bool,
-    /// Whether the claim can be mounted by one node at a time.
-    pub one_node: bool,
+/// Builds the pod of an attempt around its part of the run document.
+pub fn build(attempt: &ValidAttempt, settings: &WorkerSettings) -> Result<PreparedPod, Unmet> {
+    let part = part::build_job_part(attempt)?;
+    Ok(PreparedPod {
+        pod: pod::build_pod(attempt, settings, &part),
+        attempt: attempt.number,
+        revision: attempt.revision.clone(),
+        continued: attempt.continues.as_ref().map(|continued| continued.run_key.clone()),
+    })
 }

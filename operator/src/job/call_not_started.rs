@@ -1,6 +1,6 @@
 //! The held call that no worker has started before its Job ended: its approvers are told that it is not made.
 
-use super::decide::End;
+use super::plan::End;
 use super::pods::WorkerPod;
 use crate::status::reason_of;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};

@@ -1,4 +1,6 @@
-//! What is known of a Job and of what it depends on: from the caches, and asked for where they may be behind.
+//! Fetches a Job and what a decision on it depends on: from the caches, and from the API server where a cache may be behind.
+
+pub mod attempt;
 
 use super::call_not_started::CallNotStarted;
 use super::decide::Facts;
@@ -21,7 +23,7 @@ use kube::core::{Resource, ResourceExt};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is known of a Job and of what it depends on.
+/// A Job, and what a decision on it depends on.
 pub struct Fetched {
     /// The Job.
     pub job: Job,
@@ -37,9 +39,9 @@ pub struct Fetched {
     pub skill: Option<Arc<Guarded<Skill>>>,
     /// Its pods, by attempt.
     pub pods: Vec<WorkerPod>,
-    /// The call that people decide on, where the Job waits for that.
+    /// The held call that people decide on, where the Job waits for that.
     pub asked: Option<Asked>,
-    /// What is to be done to Approvals, where the Job has ended.
+    /// What to do to Approvals, where the Job has ended.
     pub left_open: Vec<Mark>,
     /// Whether a Job that continues this one has not begun.
     pub continued: bool,
@@ -50,7 +52,7 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// What decisions are made of.
+    /// Everything that a decision depends on.
     pub fn facts(&self, retention: SignedDuration, ending: Option<(Ending, Timestamp)>, now: Timestamp) -> Facts<'_> {
         Facts {
             job: (&self.name, &self.uid),
@@ -69,7 +71,10 @@ impl Fetched {
         }
     }
 
-    /// Why the Job is to end whatever it does, where it is. One that has not begun waits for its Skill.
+    /// Why the Job ends whatever its worker does, if it does. A Job that has not begun waits for its Skill.
+    ///
+    /// Once the status records that the Skill was deleted, the Job ends also where the Skill is made again: its worker may have
+    /// heard of it.
     pub fn ending(&self) -> Option<Ending> {
         let is_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         if self.status.is_terminal() {
@@ -85,46 +90,44 @@ impl Fetched {
         }
     }
 
-    /// What people have said and the conversation has not heard, as far as its status knows.
+    /// The replies that the conversation has not heard, as far as the status knows.
     pub fn unheard(&self) -> impl Iterator<Item = GivenReply> {
         self.job.spec.unheard(&self.status)
     }
 }
 
-/// Gathers what is known of a Job; none of one that is being deleted, for which nothing more is done.
-pub async fn seen(context: &Context, job: Job, now: Timestamp) -> Result<Option<Fetched>, Error> {
-    let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
-    let status = job.status.clone().unwrap_or_default();
+/// Fetches what a decision on a Job depends on; none for a Job that is being deleted, for which nothing more is done.
+pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option<Fetched>, Error> {
     let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
-    let suspended = context.caches.is_suspended(&namespace);
-    let mut seen = Fetched {
+    let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
+    let mut fetched = Fetched {
+        status: job.status.clone().unwrap_or_default(),
+        suspended: context.caches.is_suspended(&namespace),
         job,
         namespace,
         name,
         uid,
-        status,
         skill: None,
         pods: Vec::new(),
         asked: None,
         left_open: Vec::new(),
         continued: false,
-        suspended,
         reply_expiry: None,
     };
-    if !seen.status.is_terminal() {
-        seen.skill = skill(context, &seen).await?;
-        seen.reply_expiry = reply_expiry(context, seen.skill.as_deref());
+    if !fetched.status.is_terminal() {
+        fetched.skill = skill(context, &fetched).await?;
+        fetched.reply_expiry = reply_expiry(context, fetched.skill.as_deref());
     }
-    seen.pods = pods(context, &seen, now).await?;
-    seen.asked = asked(context, &seen).await?;
-    seen.left_open = left_open(context, &seen);
-    seen.continued = is_continued(context, &seen);
-    Ok(Some(seen))
+    fetched.pods = pods(context, &fetched, now).await?;
+    fetched.asked = asked(context, &fetched).await?;
+    fetched.left_open = left_open(context, &fetched);
+    fetched.continued = is_continued(context, &fetched);
+    Ok(Some(fetched))
 }
 
-/// The Skill. One that a started Job depends on is not believed to be gone before the API server says so.
-async fn skill(context: &Context, seen: &Fetched) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
-    let Fetched { namespace, job, status, .. } = seen;
+/// Fetches the Skill. Where a started Job depends on it, only the API server can say that it is gone.
+async fn skill(context: &Context, fetched: &Fetched) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
+    let Fetched { namespace, job, status, .. } = fetched;
     let name = &job.spec.skill;
     let cached = context.caches.skills.get(namespace, name);
     if cached.is_some() || status.skill_revision.is_none() {
@@ -135,17 +138,17 @@ async fn skill(context: &Context, seen: &Fetched) -> Result<Option<Arc<Guarded<S
     Ok(stored.map(Arc::new))
 }
 
-/// How long a Job may wait for a reply: what its Skill says now, so that those that wait already can be given more time.
+/// Returns how long a Job may wait for a reply, as its Skill says now: an edit of the Skill gives waiting Jobs more time.
 fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<SignedDuration> {
     let engine = skill?.0.as_ref().ok()?.spec.engine.as_ref();
-    let said = engine.and_then(|engine| engine.reply_expiry.as_ref()).map(seconds);
-    let expiry = said.map_or(context.settings.replies.expiry, Duration::from_secs);
+    let of_skill = engine.and_then(|engine| engine.reply_expiry.as_ref()).map(seconds);
+    let expiry = of_skill.map_or(context.settings.replies.expiry, Duration::from_secs);
     SignedDuration::try_from(expiry).ok()
 }
 
-/// The call that waits for people, and the Approvals of it. One is not believed to be gone before the API server says so.
-async fn asked(context: &Context, seen: &Fetched) -> Result<Option<Asked>, Error> {
-    let Fetched { namespace, name, uid, status, .. } = seen;
+/// Fetches the Approvals of the held call that people decide on. Only the API server can say that one is gone.
+async fn asked(context: &Context, fetched: &Fetched) -> Result<Option<Asked>, Error> {
+    let Fetched { namespace, name, uid, status, .. } = fetched;
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.clone());
     let Some(call) = call.filter(|_| !status.is_terminal()) else { return Ok(None) };
     let mut approvals = Vec::new();
@@ -162,15 +165,17 @@ async fn asked(context: &Context, seen: &Fetched) -> Result<Option<Asked>, Error
     Ok(Some(Asked { call, approvals, guard }))
 }
 
-/// What is to be done to the Approvals that are still open, or let a call be made that was not begun, where the Job has ended.
-/// The cache is good enough: each is read again before.
-fn left_open(context: &Context, seen: &Fetched) -> Vec<Mark> {
-    let Some(outcome) = seen.status.outcome.as_ref().filter(|_| seen.status.is_terminal()) else { return Vec::new() };
+/// Returns what to do to the Approvals of an ended Job that are still open, or that approve a call which no worker has started.
+/// The cache is good enough: each is read again before it is written.
+fn left_open(context: &Context, fetched: &Fetched) -> Vec<Mark> {
+    let Some(outcome) = fetched.status.outcome.as_ref().filter(|_| fetched.status.is_terminal()) else {
+        return Vec::new();
+    };
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
-    let not_started = CallNotStarted::recorded(&seen.status);
+    let not_started = CallNotStarted::recorded(&fetched.status);
     let is_not_started =
         |approval: &Approval| not_started.as_ref().is_some_and(|call| call.is_asked_by(&approval.spec));
-    let approvals = context.caches.approvals.found_by(&seen.namespace, &seen.uid);
+    let approvals = context.caches.approvals.found_by(&fetched.namespace, &fetched.uid);
     let approvals = approvals.iter().filter_map(|approval| approval.0.as_ref().ok());
     approvals
         .filter(|approval| !context.statuses.is_stale(*approval))
@@ -180,25 +185,25 @@ fn left_open(context: &Context, seen: &Fetched) -> Vec<Mark> {
         .collect()
 }
 
-/// Whether a Job continues this one, and has not begun: once it has, it knows what it needs.
-fn is_continued(context: &Context, seen: &Fetched) -> bool {
-    if !seen.status.is_terminal() || seen.job.spec.ttl_seconds_after_finished.is_none() {
+/// Whether a Job that continues this one has not begun: once it has, its status holds what it needs.
+fn is_continued(context: &Context, fetched: &Fetched) -> bool {
+    if !fetched.status.is_terminal() || fetched.job.spec.ttl_seconds_after_finished.is_none() {
         return false;
     }
     let has_to_begin = |job: &Job| {
         let status = job.status.as_ref();
-        job.spec.skill == seen.job.spec.skill
-            && job.uid().as_ref() != Some(&seen.uid)
+        job.spec.skill == fetched.job.spec.skill
+            && job.uid().as_ref() != Some(&fetched.uid)
             && job.metadata.deletion_timestamp.is_none()
             && !status.is_some_and(|status| status.is_terminal() || status.continued_uid.is_some())
     };
-    let follow_ups = context.caches.jobs.found_by(&seen.namespace, &seen.name);
+    let follow_ups = context.caches.jobs.found_by(&fetched.namespace, &fetched.name);
     follow_ups.iter().filter_map(|job| job.0.as_ref().ok()).any(has_to_begin)
 }
 
-/// The pods of all attempts, which have their names of them; the next one too, which may not be recorded yet.
-async fn pods(context: &Context, seen: &Fetched, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
-    let Fetched { namespace, name, uid, status, .. } = seen;
+/// Fetches the pods of all attempts, under the names that follow from them; the next one too, which may not be recorded yet.
+async fn pods(context: &Context, fetched: &Fetched, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
+    let Fetched { namespace, name, uid, status, .. } = fetched;
     let recorded = status.attempt.as_ref();
     let last = recorded.map_or(0, |attempt| attempt.number).saturating_add(1);
     let cached = (1..=last).filter_map(|attempt| {
@@ -218,7 +223,7 @@ async fn pods(context: &Context, seen: &Fetched, now: Timestamp) -> Result<Vec<W
     Ok(pods)
 }
 
-/// A pod as it is stored, whatever the cache knows.
+/// Reads a pod from the API server, whatever the cache holds.
 pub async fn stored_pod(context: &Context, namespace: &str, name: &str) -> Result<Option<Pod>, Error> {
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
     api.get_opt(name).await.map_err(Error::api(format!("read Pod {namespace}/{name}")))

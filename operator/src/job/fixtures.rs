@@ -3,8 +3,8 @@
 pub(crate) mod api;
 pub(crate) mod open;
 
-use super::build::{Bound, Filesystem, ValidAttempt};
 use super::paths;
+use super::validate::{Bound, Filesystem, ValidAttempt};
 use crate::approval;
 use crate::approval::guard::Guard;
 use crate::settings::{PullPolicy, WorkerSettings};
@@ -68,13 +68,13 @@ pub(crate) fn asked(since: i64) -> WaitingFor {
 }
 
 /// What the pod of its second attempt is made of.
-pub(crate) fn inputs() -> ValidAttempt {
+pub(crate) fn valid_attempt() -> ValidAttempt {
     let ca = ConfigMapKeyRef { name: "corporate".into(), key: "ca.crt".into() };
     ValidAttempt {
         job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: UID.into() },
         owner: owner(),
         goal: "Refund order A-17".into(),
-        attempt: 2,
+        number: 2,
         skill: "cs-tier-1".into(),
         revision: revision(),
         limits: EffectiveLimits { steps: 40, tool_calls: 90, tokens: 150_000, duration_seconds: 1200 },

@@ -1,4 +1,4 @@
-//! What becomes of replies that no worker hears: pure, over the spec of a Job and its status.
+//! Replies to the questions of a Job, and the record of those that no worker hears: pure, over its spec and status.
 
 use super::status::quoted;
 use crate::listing::listed;
@@ -8,7 +8,7 @@ use bloomery_crds::run::GivenReply;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{JobSpec, JobStatus, Reply};
 
-/// Whether people have answered, or still can.
+/// Whether the open questions are answered, or still can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
     /// The spec has no reply to a question that the conversation has not heard.
@@ -19,13 +19,13 @@ pub enum Answers {
     Impossible,
 }
 
-/// What parts the words of a worker from ours, within the condition.
+/// Separates the words of a worker from those of the operator, within the message of the condition.
 const UNHEARD: &str = "Not heard: ";
 
-/// How much of the condition the words of each may take, in bytes.
-const SHARE: usize = 480;
+/// How much of the message the words of either may take, in bytes.
+const MAX_SHARE: usize = 480;
 
-/// What has come of the questions that are open.
+/// Returns whether the open questions are answered.
 pub fn answers(spec: &JobSpec, status: &JobStatus) -> Answers {
     if spec.is_answered(status) {
         Answers::Here
@@ -36,8 +36,8 @@ pub fn answers(spec: &JobSpec, status: &JobStatus) -> Answers {
     }
 }
 
-/// The status, with what is to be said of replies that no worker will hear, or none before the Job goes on anyway.
-pub fn told(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
+/// Records in a status the replies that no worker will hear, or none before the Job goes on for another reason.
+pub fn with_unheard(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
     let (reason, strays) = if status.is_terminal() {
         (Reason::JobEnded, spec.unheard(&status).map(|reply| missed(&reply)).collect::<Vec<_>>())
     } else if status.awaits_people() {
@@ -49,13 +49,13 @@ pub fn told(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
         return status;
     }
     let standing = conditions::find(&status.conditions, ConditionType::RepliesTaken);
-    let told = standing.and_then(|told| told.message.split(UNHEARD).next()).unwrap_or_default().trim_end();
-    let mut message = bounded(told, SHARE);
+    let of_worker = standing.and_then(|standing| standing.message.split(UNHEARD).next()).unwrap_or_default().trim_end();
+    let mut message = bounded(of_worker, MAX_SHARE);
     if !message.is_empty() {
         message.push(' ');
     }
     message += UNHEARD;
-    message += &listed(&strays, SHARE);
+    message += &listed(&strays, MAX_SHARE);
     let seen = Observation::fails(ConditionType::RepliesTaken, reason, message);
     let conditions = conditions::put(&status.conditions, &seen, stamp.generation, &stamp.now);
     JobStatus { conditions, ..status }

@@ -1,4 +1,4 @@
-//! The status of a Job after a decision: constructors over values, one per thing that can be said.
+//! Computes the status of a Job from what was applied: constructors over values, one for each thing that it can say.
 //!
 //! Reports are merged into the same status by [`crate::report`], with the words and the endings of this module.
 
@@ -6,45 +6,52 @@ mod words;
 
 pub use words::{at_work, log_of, of_outcome, of_remarks, of_strays, quoted};
 
-use super::applied::{Applied, StartedPod, Wait};
+use super::applied::{Applied, StartedPod};
 use super::call_not_started::CallNotStarted;
-use super::decide::{End, Lost, PeopleWait};
 use super::ending::Ending;
+use super::plan::{End, Lost, PeopleWait, Wait};
 use super::pods::Problem;
+use super::replies;
 use crate::approval::standing::PendingDecision;
 use crate::status::{Stamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
-use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobStatus, WaitingFor};
+use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobSpec, JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-/// The status after what was done.
-pub fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
+/// Computes the status. Where nothing but time would change it equals the one that stands.
+pub fn compute(standing: &JobStatus, spec: &JobSpec, applied: &Applied, stamp: &Stamp) -> JobStatus {
     match applied {
-        Applied::Nothing => settled(standing, stamp),
         Applied::Deleted => standing.clone(),
-        Applied::AwaitsPodEnd(why, problem) => awaits_pod_end(standing, *why, problem.as_ref(), stamp),
+        applied => replies::with_unheard(after(standing, applied, stamp), spec, stamp),
+    }
+}
+
+fn after(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
+    match applied {
+        Applied::Nothing | Applied::Deleted => settled(standing, stamp),
+        Applied::AwaitsPodEnd(ending, problem) => awaits_pod_end(standing, *ending, problem.as_ref(), stamp),
         Applied::Observed(problem) => observed(standing, problem.as_ref(), stamp),
         Applied::Paused(lost) => paused(standing, lost, stamp),
         Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
-        Applied::Started(made, after) => starting(standing, made.clone(), after.as_ref(), stamp),
-        Applied::WaitsForPeople(awaits) => awaiting(standing, awaits, stamp),
-        Applied::Parked(message) => rests_as_told(standing, message, stamp),
+        Applied::Started(pod, after) => starting(standing, pod.clone(), after.as_ref(), stamp),
+        Applied::WaitsForPeople(wait) => waits_for_people(standing, wait, stamp),
+        Applied::Parked(message) => parked(standing, message, stamp),
         Applied::Ended(end, not_started) => ended(standing, end, not_started.as_ref(), stamp),
     }
 }
 
-/// Whether two statuses differ only in the words of why the Job waits.
+/// Whether two statuses differ only in the message that says why the Job waits.
 pub fn only_words_changed(standing: &JobStatus, next: &JobStatus) -> bool {
     let reason = |status: &JobStatus| reason_of(&status.conditions, ConditionType::Reconciling);
     let rest = JobStatus { conditions: standing.conditions.clone(), ..next.clone() };
     rest == *standing && reason(standing).is_some() && reason(standing) == reason(next)
 }
 
-/// The pod of an attempt was made.
-fn starting(standing: &JobStatus, made: StartedPod, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
-    let StartedPod { pod, uid, attempt, revision, continued, created } = made;
+/// The status once the pod of an attempt was created.
+fn starting(standing: &JobStatus, started: StartedPod, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
+    let StartedPod { pod, uid, attempt, revision, continued, created } = started;
     let before = standing.attempt.as_ref();
     let mut status = standing.clone();
     status.phase = Some(Phase::Starting);
@@ -65,7 +72,7 @@ fn starting(standing: &JobStatus, made: StartedPod, after: Option<&Lost>, stamp:
     with_health(status, health, stamp)
 }
 
-/// Something that a new pod needs is not there.
+/// The status while something that a new pod needs is missing.
 fn waiting(standing: &JobStatus, wait: &Wait, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
     status.phase = Some(if standing.attempt.is_some() { Phase::Queued } else { Phase::Pending });
@@ -74,14 +81,14 @@ fn waiting(standing: &JobStatus, wait: &Wait, after: Option<&Lost>, stamp: &Stam
     with_health(status, Health::Reconciling(wait.reason, wait.message.clone()), stamp)
 }
 
-/// Whatever it waits for, it does not rest any more.
+/// Records that the Job waits for people no longer, whatever it waits for now.
 fn goes_on(status: &mut JobStatus) {
     if let Some(waiting) = &mut status.waiting_for {
         waiting.since = None;
     }
 }
 
-/// An attempt was lost, and the next one starts after a pause.
+/// The status once an attempt was lost, until the next one starts after a pause.
 fn paused(standing: &JobStatus, lost: &Lost, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
     status.phase = Some(Phase::Queued);
@@ -99,15 +106,15 @@ fn record_loss(status: &mut JobStatus, lost: Option<&Lost>) {
     }
 }
 
-/// The pod lives, and this keeps it from its work.
+/// The status while the pod is alive, and this keeps it from its work.
 ///
-/// What a worker reported of itself stands, but for a node that no longer answers.
+/// What a worker reported stands, unless its node no longer answers.
 fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
     let standing_reason = reason_of(&standing.conditions, ConditionType::Reconciling);
     let problem =
         problem.filter(|problem| standing.phase == Some(Phase::Starting) || problem.reason == Reason::NodeLost);
     match problem {
-        // Each try to pull fails in other words: the first ones stay.
+        // Each try to pull an image fails with another message: the first one stays.
         Some(Problem { reason: Reason::ImageUnavailable, .. }) if standing_reason == Some(Reason::ImageUnavailable) => {
             settled(standing, stamp)
         }
@@ -120,35 +127,34 @@ fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> J
     }
 }
 
-/// The Job is given up, and its pod still lives.
-fn awaits_pod_end(standing: &JobStatus, why: Ending, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
+/// The status of a Job that is ending while its pod is alive.
+fn awaits_pod_end(standing: &JobStatus, ending: Ending, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
     let pod = standing.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
     let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
     let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
-    let what = match why {
+    let what = match ending {
         Ending::Cancelled => "the Job is cancelled, and ends",
         Ending::SkillDeleted => "the Skill was deleted, and the Job ends",
     };
-    let reason = why.reason();
-    with_health(standing.clone(), Health::Reconciling(reason, format!("{what} once {pod} has{kept}")), stamp)
+    with_health(standing.clone(), Health::Reconciling(ending.reason(), format!("{what} once {pod} has{kept}")), stamp)
 }
 
 fn is_of_a_pod(reason: Reason) -> bool {
     matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
 }
 
-/// People are waited for. What was said of it stands, unless nobody is asked, or nobody was, or some have decided since.
-fn awaiting(standing: &JobStatus, awaits: &PeopleWait, stamp: &Stamp) -> JobStatus {
+/// The status while the Job waits for people. What it says stands, unless nobody is asked, or nobody was, or some have decided.
+fn waits_for_people(standing: &JobStatus, wait: &PeopleWait, stamp: &Stamp) -> JobStatus {
     let was_unasked =
         reason_of(&standing.conditions, ConditionType::Reconciling) == Some(Reason::ApprovalPolicyMissing);
-    match awaits {
+    match wait {
         PeopleWait::NobodyAsked(why) => unguarded(standing, why.clone(), stamp),
-        PeopleWait::Approvers(awaited) if was_unasked || !names_them(standing, awaited) => {
+        PeopleWait::Approvers(pending) if was_unasked || !names_them(standing, pending) => {
             let mut status = standing.clone();
             if let Some(waiting) = &mut status.waiting_for {
-                waiting.approvals = awaited.iter().map(|awaited| awaited.approval.clone()).collect();
+                waiting.approvals = pending.iter().map(|decision| decision.approval.clone()).collect();
             }
-            let approvers: Vec<&str> = awaited.iter().map(|awaited| awaited.approver.as_str()).collect();
+            let approvers: Vec<&str> = pending.iter().map(|decision| decision.approver.as_str()).collect();
             let health = words::awaiting(&status, &approvers);
             with_health(status, health, stamp)
         }
@@ -157,25 +163,25 @@ fn awaiting(standing: &JobStatus, awaits: &PeopleWait, stamp: &Stamp) -> JobStat
     }
 }
 
-/// Whether a status names the Approvals of those who have still to decide, and no others.
-fn names_them(status: &JobStatus, awaited: &[PendingDecision]) -> bool {
+/// Whether a status names the Approvals of the pending decisions, and no others.
+fn names_them(status: &JobStatus, pending: &[PendingDecision]) -> bool {
     let named = status.waiting_for.as_ref().map(|waiting| waiting.approvals.as_slice()).unwrap_or_default();
-    named.iter().eq(awaited.iter().map(|awaited| &awaited.approval))
+    named.iter().eq(pending.iter().map(|decision| &decision.approval))
 }
 
-/// Nobody is asked, because nothing checks decisions.
+/// The status while nobody is asked, because nothing checks decisions.
 pub fn unguarded(standing: &JobStatus, why: String, stamp: &Stamp) -> JobStatus {
     with_health(standing.clone(), Health::Reconciling(Reason::ApprovalPolicyMissing, why), stamp)
 }
 
-/// People could not be asked about a call; its worker tells it again.
+/// The status while people cannot be asked about a call; its worker reports it again.
 pub fn not_asked(standing: &JobStatus, why: &str, stamp: &Stamp) -> JobStatus {
     let message = format!("a call is held, and nobody can be asked to approve it, which is tried again: {why}");
     with_health(standing.clone(), Health::Reconciling(Reason::NobodyAsked, message), stamp)
 }
 
-/// A call or a question waits for a person, and no report told it.
-fn rests_as_told(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
+/// The status once a worker parked for a person, where only its termination message says so.
+fn parked(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
     let (phase, what, questions) = match message.end {
         PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question", message.questions.clone()),
@@ -184,30 +190,30 @@ fn rests_as_told(standing: &JobStatus, message: &TerminationMessage, stamp: &Sta
         | PodEnd::Superseded => (Phase::AwaitingApproval, "call", Vec::new()),
     };
     status.phase = Some(phase);
-    let is_told = !questions.is_empty();
-    // What an earlier rest waited for may be answered long since.
+    let is_complete = !questions.is_empty();
+    // What the Job waited for earlier may be answered since.
     let since = status.waiting_for.take().and_then(|waiting| waiting.since).unwrap_or_else(|| stamp.now.clone());
     status.waiting_for = Some(WaitingFor { since: Some(since), questions, ..WaitingFor::default() });
     carry(&mut status, message);
     if let Some(attempt) = &mut status.attempt {
-        attempt.untold = (!is_told).then(|| attempt.untold.unwrap_or(0).saturating_add(1));
+        attempt.untold = (!is_complete).then(|| attempt.untold.unwrap_or(0).saturating_add(1));
     }
-    let lost = if is_told {
+    let lost = if is_complete {
         "what it asks was read from its termination message, and the conversation is in".to_owned()
     } else {
         format!("that a {what} waits was read from its termination message, and the {what} is in")
     };
     let mut seen = at_work(&status).observations();
     seen.push(report_lost(&status, &lost));
-    seen.extend(told(&status));
+    seen.extend(standing_remarks(&status));
     with_conditions(status, seen, stamp)
 }
 
-/// The Job ended, and no report told it.
+/// The status of a Job that ended, where no report carried the end.
 fn ended(standing: &JobStatus, end: &End, not_started: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
     let mut status = standing.clone();
-    let mut more: Vec<Observation> =
-        told(&status).chain(not_started.map(|call| CallNotStarted::from(call).observation())).collect();
+    let not_started = not_started.map(|call| CallNotStarted::from(call).observation());
+    let mut more: Vec<Observation> = standing_remarks(&status).chain(not_started).collect();
     if let Some(message) = end.read_from.as_deref() {
         carry(&mut status, message);
         let what = match message.outcome {
@@ -226,12 +232,12 @@ pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, s
     status.phase = Some(outcome.phase());
     status.outcome = Some(outcome);
     status.completion_time = Some(stamp.now.clone());
-    // Whatever it was, nobody need do it any more.
+    // Nobody has to do anything for the Job any more.
     status.waiting_for = None;
     with_conditions(status, seen, stamp)
 }
 
-/// Takes over what a termination message knows, where it knows more.
+/// Takes over what a termination message knows, where that is more than the status.
 fn carry(status: &mut JobStatus, message: &TerminationMessage) {
     let standing = status.log.as_ref().map_or(0, |log| log.events);
     if let Some(log) = message.log.as_ref().filter(|log| log.events >= standing) {
@@ -254,7 +260,7 @@ fn report_lost(status: &JobStatus, what: &str) -> Observation {
     Observation::fails(ConditionType::Reported, Reason::ReportLost, message)
 }
 
-/// The same, and the operator has seen this generation of the spec.
+/// The status that stands, once the operator has seen this generation of the spec.
 fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
     if standing.observed_generation == stamp.generation || standing.phase.is_none() {
         return standing.clone();
@@ -268,14 +274,14 @@ fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
     status
 }
 
-/// Puts the health of a Job that has not ended into its status. What its worker remarked stands.
+/// Puts the health of a Job that has not ended into its status. The remarks of its worker stand.
 fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
     let mut seen = health.observations();
-    seen.extend(told(&status));
+    seen.extend(standing_remarks(&status));
     with_conditions(status, seen, stamp)
 }
 
-/// Puts conditions into a status, with the one that follows of its phase; those of ours that are not among them go.
+/// Puts conditions into a status, with the one that follows from its phase; conditions of ours that are not among them go.
 pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &Stamp) -> JobStatus {
     if !seen.iter().any(|seen| seen.kind == ConditionType::AwaitingPeople) {
         let is_asked = seen.iter().all(|seen| seen.reason != Reason::ApprovalPolicyMissing);
@@ -286,12 +292,12 @@ pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp:
     status
 }
 
-/// What stands of the worker's remarks, on the Skill and on replies: only another report changes that.
-fn told(status: &JobStatus) -> impl Iterator<Item = Observation> {
+/// The worker's remarks on the Skill and on replies: they stand until another report changes them.
+fn standing_remarks(status: &JobStatus) -> impl Iterator<Item = Observation> {
     let remarks =
         [(ConditionType::SkillAsWritten, Reason::Differs), (ConditionType::RepliesTaken, Reason::UnknownQuestion)];
     let standing =
-        |(of, why)| Some(Observation::fails(of, why, conditions::find(&status.conditions, of)?.message.clone()));
+        |(kind, why)| Some(Observation::fails(kind, why, conditions::find(&status.conditions, kind)?.message.clone()));
     remarks.into_iter().filter_map(standing)
 }
 

@@ -1,17 +1,17 @@
-//! Which Kubernetes Events a Job gets: its start, its first move to another pod, and its end or what waits for a person.
-//! At most three (`design.md`, section 7), and one more for each further time that people are asked.
+//! The Kubernetes Events of a Job: its start, its first move to another pod, and its end or what it asks of people. They are at most
+//! three (`design.md`, section 7), and one more for each further time that people are asked.
 
 use super::applied::Applied;
-use super::decide::PeopleWait;
 use super::fetch::Fetched;
+use super::plan::PeopleWait;
 use crate::context::Context;
 use crate::events::Telling;
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 
-/// Tells of what was done; `after` is the status that it led to.
-pub(super) async fn tell(context: &Context, seen: &Fetched, applied: &Applied, after: &JobStatus) {
+/// Publishes the Event of what was done; `after` is the status that it led to.
+pub(super) async fn tell(context: &Context, fetched: &Fetched, applied: &Applied, after: &JobStatus) {
     let telling = match applied {
         Applied::Started(made, _) if made.attempt == 1 => Telling::normal(
             Reason::Starting,
@@ -20,16 +20,16 @@ pub(super) async fn tell(context: &Context, seen: &Fetched, applied: &Applied, a
         Applied::Started(made, Some(lost)) if made.attempt == 2 => {
             Telling::warning(Reason::BackOff, format!("{}; the Job goes on in the pod {}", lost.message, made.pod))
         }
-        Applied::Started(made, None) if made.attempt == 2 && seen.status.waiting_for.is_none() => Telling::normal(
+        Applied::Started(made, None) if made.attempt == 2 && fetched.status.waiting_for.is_none() => Telling::normal(
             Reason::Starting,
             format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
         ),
-        Applied::Parked(_) => return tell_waiting(context, &seen.job, after).await,
+        Applied::Parked(_) => return tell_waiting(context, &fetched.job, after).await,
         Applied::WaitsForPeople(PeopleWait::NobodyAsked(why)) => {
             Telling::warning(Reason::ApprovalPolicyMissing, why.clone())
         }
-        Applied::Ended(end, _) => return tell_end(context, &seen.job, &end.outcome).await,
-        // One that goes on after people have decided is told of by its end.
+        Applied::Ended(end, _) => return tell_end(context, &fetched.job, &end.outcome).await,
+        // A Job that goes on after people have decided gets its next Event at its end.
         Applied::Started(..)
         | Applied::Nothing
         | Applied::Observed(_)
@@ -39,18 +39,18 @@ pub(super) async fn tell(context: &Context, seen: &Fetched, applied: &Applied, a
         | Applied::Deleted
         | Applied::Waiting(..) => return,
     };
-    context.events.tell(&seen.job, telling).await;
+    context.events.tell(&fetched.job, telling).await;
 }
 
-/// Tells of a call or a question that waits for a person, or why nobody is asked. Each time that it rests: people may be
-/// asked the same anew.
+/// Publishes the Event of a Job that waits for people, or of why nobody is asked; each time, since people may be asked the same
+/// again.
 pub(crate) async fn tell_waiting(context: &Context, job: &Job, status: &JobStatus) {
-    let Some(told) = conditions::find(&status.conditions, ConditionType::Reconciling) else { return };
-    let Ok(reason) = told.reason.parse() else { return };
-    context.events.tell_again(job, Telling::warning(reason, told.message.clone())).await;
+    let Some(waiting) = conditions::find(&status.conditions, ConditionType::Reconciling) else { return };
+    let Ok(reason) = waiting.reason.parse() else { return };
+    context.events.tell_again(job, Telling::warning(reason, waiting.message.clone())).await;
 }
 
-/// Tells of the end of a Job.
+/// Publishes the Event of the end of a Job.
 pub(crate) async fn tell_end(context: &Context, job: &Job, outcome: &Outcome) {
     let telling = match super::status::of_outcome(outcome) {
         Health::Ready(reason, message) => Telling::normal(reason, message),

@@ -1,82 +1,108 @@
-//! Whether what a pod needs is there, and what exactly it is: pure, each miss with what to do about it.
+//! Validates what a new attempt is made of, and resolves it: pure. Each wait says what is missing and what to do about it.
 
+mod attempt;
+mod models;
 mod resources;
+mod revision;
 
-pub use resources::resources;
+pub use attempt::{Bound, Filesystem, ValidAttempt};
 
-use super::applied::Wait;
-use super::paths::{ca_file, key_file};
+use super::fetch::Fetched;
+use super::fetch::attempt::Sources;
+use super::plan::{End, Unmet, Wait};
 use crate::caches::Guarded;
-use crate::listing::{IN_A_CONDITION, listed};
-use crate::model::fallbacks;
-use bloomery_crds::conditions::{self, ConditionType, Reason};
-use bloomery_crds::fallback::chain;
-use bloomery_crds::run::{self, ModelEndpoint, Revision};
-use bloomery_crds::v1alpha1::{Job, JobStatus, Model, ModelSpec, RevisionRef, Skill, seconds};
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::core::ResourceExt;
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use crate::owned;
+use crate::settings::Settings;
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::names;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::report;
+use bloomery_crds::run::{ContinuedJob, JobIdentity, ReportEndpoint};
+use bloomery_crds::v1alpha1::{Job, JobStatus, RevisionRef};
+use k8s_openapi::jiff::SignedDuration;
 
-/// What a Skill must have before the first pod of a Job of it starts, in this order. Waiting costs nothing; a pod
-/// that waits for an MCP server spends the Job's time.
-const BEFORE_THE_FIRST_POD: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
+/// How soon to look for the CA of the report endpoint again: it is not watched.
+const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
-/// The revision that a new Job of a Skill runs on.
-pub fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Result<RevisionRef, Wait> {
-    let not_ready = |message: String| Wait::new(Reason::SkillNotReady, message);
-    let skill = match skill.map(|skill| &skill.0) {
-        None => {
-            let message = format!("the Skill {name} does not exist: make it, and the Job starts by itself");
-            return Err(Wait::new(Reason::SkillNotFound, message));
-        }
-        Some(Err(error)) => {
-            return Err(not_ready(format!(
-                "the Skill {name} cannot be read by this version of the operator: {}",
-                error.error
-            )));
-        }
-        Some(Ok(skill)) => skill,
-    };
-    if skill.metadata.deletion_timestamp.is_some() {
-        let message = format!("the Skill {name} is being deleted: make it again, and the Job starts by itself");
-        return Err(Wait::new(Reason::SkillNotFound, message));
-    }
-    let status = skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation);
-    let Some(status) = status else {
-        return Err(not_ready(format!("the Skill {name} was changed a moment ago, and is being looked at")));
-    };
-    for needed in BEFORE_THE_FIRST_POD {
-        if let Some(unmet) = unmet(&status.conditions, needed) {
-            return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
-        }
-    }
-    // A claim that is not bound yet may be bound for the pod; one that is lost cannot.
-    if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
-        && memory.status == "False"
-    {
-        return Err(not_ready(format!(
-            "the memory of the Skill {name} is not ready ({}): {}",
-            memory.reason, memory.message
-        )));
-    }
-    let revision = status.revision.clone();
-    revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
+/// Turns a Job and what its next attempt is made of into the one value that the pod is built from.
+pub fn validate(fetched: &Fetched, sources: Sources, settings: &Settings) -> Result<ValidAttempt, Unmet> {
+    let Sources { attempt, revision, models, claims, continued, decisions, report_ca } = sources;
+    let Fetched { job, namespace, name, uid, status, .. } = fetched;
+    let (revision, compiled) = revision::revision(fetched, revision.as_ref())?;
+    let report = report_endpoint(settings, report_ca)?;
+    let bound = resources::resources(&compiled.spec.resources, &job.spec.resources, &claims)
+        .map_err(|wait| unfit(status, wait))?;
+    let models = models::models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
+    let owner = owned::owner(job);
+    let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
+    let of_skill = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
+    let limits = EffectiveLimits::resolve(of_skill, job.spec.limits.as_ref());
+    let spent = status.usage.as_ref().map_or(0, |usage| usage.seconds);
+    Ok(ValidAttempt {
+        job: JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() },
+        owner,
+        goal: job.spec.goal.clone(),
+        number: attempt,
+        skill: job.spec.skill.clone(),
+        revision,
+        limits,
+        remaining_seconds: limits.duration_seconds.saturating_sub(spent),
+        models,
+        bound,
+        log: status.log.clone(),
+        approvals: decisions,
+        continues: continues(job, status, continued.as_deref())?,
+        replies: fetched.unheard().collect(),
+        report,
+        one_node: resources::is_of_one_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
+    })
 }
 
-/// Why a condition does not hold; none where it does.
-fn unmet(conditions: &[Condition], kind: ConditionType) -> Option<String> {
-    match conditions::find(conditions, kind) {
-        Some(condition) if condition.status == "True" => None,
-        Some(condition) => Some(format!("{kind}={} ({}): {}", condition.status, condition.reason, condition.message)),
-        None => Some(format!("{kind} is not known yet")),
+/// Returns where the worker reports, once it can trust the endpoint.
+fn report_endpoint(settings: &Settings, ca: Option<String>) -> Result<ReportEndpoint, Wait> {
+    if let Some(ca) = ca {
+        return Ok(ReportEndpoint { url: format!("{}{}", settings.report_url(), report::PATH), ca });
+    }
+    let message = format!(
+        "the operator has no usable CA for its report endpoint, so no worker could report: the Job starts by itself \
+         once it has. If this lasts, whoever runs the operator finds the cause in its log; a Secret {}/{} without \
+         data is filled anew",
+        settings.pod_namespace, settings.report.ca_secret
+    );
+    Err(Wait::new(Reason::ReportUnavailable, message).retry_after(CA_RETRY_INTERVAL))
+}
+
+/// Decides how to continue a Job whose bindings do not fit.
+///
+/// As long as the Job has no revision, an edit of the Skill may fix that. With one, both sides are immutable: only an operator
+/// with stricter rules than the one before finds the misfit, and a person has to decide.
+fn unfit(status: &JobStatus, wait: Wait) -> Unmet {
+    match &status.skill_revision {
+        Some(RevisionRef { name, .. }) if wait.reason == Reason::ResourcesInvalid => {
+            let message = format!(
+                "what the Job binds does not fit the revision {name} that it runs on: make another Job. {}",
+                wait.message
+            );
+            Unmet::Never(End::decided(Outcome::new(OutcomeCode::UserNeeded, message)))
+        }
+        _ => Unmet::Wait(wait),
     }
 }
 
-/// The UID of the Job that another one of this Skill continues: it must have ended, and be of the same Skill, whose memory
-/// holds what was said.
-pub fn continued(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<String, Wait> {
+/// Resolves the Job that this one continues. Once the first pod was created, the status records it.
+fn continues(job: &Job, status: &JobStatus, found: Option<&Guarded<Job>>) -> Result<Option<ContinuedJob>, Wait> {
+    let Some(name) = &job.spec.continues else { return Ok(None) };
+    let run_key = match &status.continued_uid {
+        Some(uid) => uid.clone(),
+        None => ended_job(name, &job.spec.skill, found)?,
+    };
+    Ok(Some(ContinuedJob { name: name.clone(), run_key }))
+}
+
+/// Returns the UID of the Job that another one continues: it must have ended, and be of the same Skill, whose memory holds the
+/// conversation.
+fn ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<String, Wait> {
     let wait = |message: String| Err(Wait::new(Reason::ContinuedNotEnded, message));
     let job = match job.map(|job| &job.0) {
         None => {
@@ -102,118 +128,6 @@ pub fn continued(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<
             "the Job {name}, which this one continues, has not ended: this one starts by itself once it has"
         )),
     }
-}
-
-/// The compiled Skill behind its seal.
-pub fn revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
-    let text = stored.and_then(|map| map.data.as_ref()?.get(run::REVISION_KEY));
-    let Some(text) = text else {
-        let message = format!("the revision {} (a ConfigMap) that the Job runs on does not exist", expected.name);
-        return Err(Wait::new(Reason::SkillNotReady, message));
-    };
-    run::open_revision(text, &expected.digest).map_err(|error| {
-        let message = format!(
-            "the revision {} cannot be used: {error}. Delete that ConfigMap, and it is made anew of the Skill",
-            expected.name
-        );
-        Wait::new(Reason::SkillNotReady, message)
-    })
-}
-
-/// The models that a worker calls: those of the names in their order, then their fallbacks. What is wrong with any of
-/// them is told at once.
-pub fn models(names: &[&str], find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>) -> Result<Vec<ModelEndpoint>, Wait> {
-    let mut endpoints = Vec::new();
-    let mut unmet: Vec<Wait> = Vec::new();
-    let mut wanted: VecDeque<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let mut told: BTreeSet<String> = wanted.iter().cloned().collect();
-    while let Some(name) = wanted.pop_front() {
-        match model(&name, find(&name).as_deref()).and_then(|endpoint| with_fallbacks(endpoint, &find)) {
-            Ok(endpoint) => {
-                wanted.extend(endpoint.fallback.iter().filter(|name| told.insert((*name).clone())).cloned());
-                endpoints.push(endpoint);
-            }
-            Err(wait) => unmet.push(wait),
-        }
-    }
-    let Some(first) = unmet.first() else { return Ok(endpoints) };
-    let messages: Vec<&str> = unmet.iter().map(|wait| wait.message.as_str()).collect();
-    Err(Wait::new(first.reason, listed(&messages, IN_A_CONDITION)))
-}
-
-/// The Model's condition names the same faults; they may be younger than that.
-fn with_fallbacks(
-    endpoint: ModelEndpoint,
-    find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
-) -> Result<ModelEndpoint, Wait> {
-    let chain = chain(&endpoint.name, |name| find(name).map(|model| fallbacks(&model)));
-    match chain {
-        Ok(fallback) => Ok(ModelEndpoint { fallback, ..endpoint }),
-        Err(fault) => {
-            Err(Wait::new(Reason::ModelNotReady, format!("the Model {} is not ready: {fault}.", endpoint.name)))
-        }
-    }
-}
-
-/// The model that a worker calls, but for its fallbacks.
-fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
-    let model = match model.map(|model| &model.0) {
-        None => {
-            let message = format!("the Model {name} does not exist: make it, and the Job goes on by itself.");
-            return Err(Wait::new(Reason::ModelNotFound, message));
-        }
-        Some(Err(error)) => {
-            let message = format!("the Model {name} cannot be read by this version of the operator: {}", error.error);
-            return Err(Wait::new(Reason::ModelNotReady, message));
-        }
-        Some(Ok(model)) => model,
-    };
-    let stands = model.status.as_ref().filter(|status| status.observed_generation == model.metadata.generation);
-    let conditions = stands.map(|status| status.conditions.as_slice()).unwrap_or_default();
-    if let Some(unmet) = unmet(conditions, ConditionType::Ready) {
-        return Err(Wait::new(Reason::ModelNotReady, format!("the Model {name} is not ready: {unmet}")));
-    }
-    Ok(endpoint(model))
-}
-
-fn endpoint(model: &Model) -> ModelEndpoint {
-    // Without `..`: a new field must be told here to whom it matters.
-    let ModelSpec {
-        provider,
-        model: provider_name,
-        base_url,
-        api_key,
-        context_window,
-        max_output_tokens,
-        timeout,
-        ca,
-        proxy,
-        fallback: _,
-    } = &model.spec;
-    ModelEndpoint {
-        name: model.name_any(),
-        provider: *provider,
-        model: provider_name.clone(),
-        base_url: base_url.clone(),
-        timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, seconds),
-        context_window: context_window.unwrap_or(ModelSpec::DEFAULT_CONTEXT_WINDOW),
-        max_output_tokens: *max_output_tokens,
-        api_key: api_key.as_ref().map(|key| key_file(&key.secret_key_ref)),
-        ca: ca.as_ref().and_then(ca_file),
-        proxy: proxy.clone(),
-        fallback: Vec::new(),
-    }
-}
-
-/// Whether pods of this memory must share a node: what the claim itself allows counts, not what new ones are made of.
-pub fn is_of_one_node(claim: Option<&PersistentVolumeClaim>) -> bool {
-    !allows(claim, &["ReadWriteMany"])
-}
-
-/// Whether a claim may be mounted in one of these ways.
-fn allows(claim: Option<&PersistentVolumeClaim>, ways: &[&str]) -> bool {
-    let modes = claim.and_then(|claim| claim.spec.as_ref()?.access_modes.as_ref());
-    modes.into_iter().flatten().any(|mode| ways.contains(&mode.as_str()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which node a pod wants: that of the other pods of a volume which one node can mount.
 
-use super::ValidAttempt;
+use crate::job::validate::ValidAttempt;
 use bloomery_crds::Digest;
 use bloomery_crds::{names, pod};
 use k8s_openapi::api::core::v1::Affinity;
@@ -13,8 +13,8 @@ const CLAIM_LABEL: &str = "claim.bloomery.dev/";
 const DIGITS: usize = 16;
 
 /// The labels by which pods that bind the same claim find each other.
-pub(super) fn labels(inputs: &ValidAttempt) -> BTreeMap<String, String> {
-    of_one_node(inputs).into_iter().map(label).collect()
+pub(super) fn labels(attempt: &ValidAttempt) -> BTreeMap<String, String> {
+    of_one_node(attempt).into_iter().map(label).collect()
 }
 
 /// Demands the node of the other pods of the same volume, or the second one would hang in attaching it.
@@ -23,14 +23,14 @@ pub(super) fn labels(inputs: &ValidAttempt) -> BTreeMap<String, String> {
 /// There is one term only, because the scheduler counts a pod as company if it matches all of them. The memory's
 /// is enough where all pods of the tenant share a node; of several claims the first decides, and a pod that needs
 /// another one elsewhere waits until that is free.
-pub(super) fn affinity(inputs: &ValidAttempt) -> Option<Affinity> {
+pub(super) fn affinity(attempt: &ValidAttempt) -> Option<Affinity> {
     let memory = || (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned());
-    let company = if inputs.one_node { Some(memory()) } else { of_one_node(inputs).into_iter().next().map(label) };
+    let company = if attempt.one_node { Some(memory()) } else { of_one_node(attempt).into_iter().next().map(label) };
     company.map(pod::beside)
 }
 
-fn of_one_node(inputs: &ValidAttempt) -> BTreeSet<&str> {
-    let bound = inputs.bound.filesystems.iter();
+fn of_one_node(attempt: &ValidAttempt) -> BTreeSet<&str> {
+    let bound = attempt.bound.filesystems.iter();
     bound.filter(|filesystem| filesystem.one_node).map(|filesystem| filesystem.claim.as_str()).collect()
 }
 
@@ -41,20 +41,20 @@ fn label(claim: &str) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::fixtures::inputs;
+    use crate::job::fixtures::valid_attempt;
 
     /// The labels of the pods that this one wants to be with.
-    fn company(inputs: &ValidAttempt) -> Option<BTreeMap<String, String>> {
-        let terms = affinity(inputs)?.pod_affinity?.required_during_scheduling_ignored_during_execution?;
+    fn company(attempt: &ValidAttempt) -> Option<BTreeMap<String, String>> {
+        let terms = affinity(attempt)?.pod_affinity?.required_during_scheduling_ignored_during_execution?;
         assert_eq!(terms.len(), 1, "more would have to be met by one pod");
         terms.into_iter().next()?.label_selector?.match_labels
     }
 
     fn with(one_node: bool, claims: &[(&str, bool)]) -> ValidAttempt {
-        let mut inputs = inputs();
-        inputs.one_node = one_node;
-        let example = inputs.bound.filesystems[0].clone();
-        inputs.bound.filesystems = claims
+        let mut attempt = valid_attempt();
+        attempt.one_node = one_node;
+        let example = attempt.bound.filesystems[0].clone();
+        attempt.bound.filesystems = claims
             .iter()
             .map(|(claim, one_node)| {
                 let mut filesystem = example.clone();
@@ -62,7 +62,7 @@ mod tests {
                 filesystem
             })
             .collect();
-        inputs
+        attempt
     }
 
     #[test]
@@ -73,9 +73,9 @@ mod tests {
 
     #[test]
     fn with_a_shared_memory_a_claim_of_one_node_decides() {
-        let inputs = with(false, &[("src", true), ("docs", false)]);
-        let wanted = company(&inputs).unwrap();
-        assert_eq!(wanted, labels(&inputs), "a pod is its own company");
+        let attempt = with(false, &[("src", true), ("docs", false)]);
+        let wanted = company(&attempt).unwrap();
+        assert_eq!(wanted, labels(&attempt), "a pod is its own company");
         assert_eq!(labels(&with(false, &[("src", true), ("other", true)])).len(), 2);
         assert_eq!(company(&with(false, &[("docs", false)])), None);
     }

@@ -1,7 +1,7 @@
 //! What a worker pod mounts of its tenant: Secrets, certificates, and the file systems that its Job binds.
 
-use super::{Filesystem, ValidAttempt};
 use crate::job::paths;
+use crate::job::validate::{Filesystem, ValidAttempt};
 use bloomery_crds::run::{CaObject, ResourceSource};
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount,
@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The volumes, each Secret and each claim once.
-pub(super) fn volumes(inputs: &ValidAttempt) -> Vec<Volume> {
-    let secrets = secrets(inputs);
+pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
+    let secrets = secrets(attempt);
     let secrets = secrets.iter().map(|(secret, volume)| Volume {
         name: volume.clone(),
         // Whole and optional: the pod starts without it, and the worker names what is missing.
@@ -21,7 +21,7 @@ pub(super) fn volumes(inputs: &ValidAttempt) -> Vec<Volume> {
         }),
         ..Volume::default()
     });
-    let config_maps = config_maps(inputs);
+    let config_maps = config_maps(attempt);
     let config_maps = config_maps.iter().map(|(config_map, volume)| Volume {
         name: volume.clone(),
         // As a Secret.
@@ -32,13 +32,13 @@ pub(super) fn volumes(inputs: &ValidAttempt) -> Vec<Volume> {
         }),
         ..Volume::default()
     });
-    let claims = claims(inputs);
+    let claims = claims(attempt);
     let claims = claims.iter().map(|(claim, volume)| Volume {
         name: volume.clone(),
         // Read-only here and not only at the mount, else the kubelet gives the user's files to the pod's group.
         persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
             claim_name: (*claim).to_owned(),
-            read_only: is_read_only(inputs, claim).then_some(true),
+            read_only: is_read_only(attempt, claim).then_some(true),
         }),
         ..Volume::default()
     });
@@ -46,8 +46,8 @@ pub(super) fn volumes(inputs: &ValidAttempt) -> Vec<Volume> {
 }
 
 /// Where they are mounted.
-pub(super) fn mounts(inputs: &ValidAttempt) -> Vec<VolumeMount> {
-    let secrets = secrets(inputs);
+pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
+    let secrets = secrets(attempt);
     let read_only = |volume: &str, mount_path| VolumeMount {
         name: volume.to_owned(),
         mount_path,
@@ -55,10 +55,10 @@ pub(super) fn mounts(inputs: &ValidAttempt) -> Vec<VolumeMount> {
         ..VolumeMount::default()
     };
     let secrets = secrets.iter().map(|(secret, volume)| read_only(volume, paths::secret(secret)));
-    let config_maps = config_maps(inputs);
+    let config_maps = config_maps(attempt);
     let config_maps = config_maps.iter().map(|(name, volume)| read_only(volume, paths::config_map(name)));
-    let claims = claims(inputs);
-    let filesystems = inputs.bound.filesystems.iter().filter_map(|filesystem| {
+    let claims = claims(attempt);
+    let filesystems = attempt.bound.filesystems.iter().filter_map(|filesystem| {
         let Filesystem { name, claim, sub_path, read_only, one_node: _ } = filesystem;
         Some(VolumeMount {
             name: claims.get(claim.as_str())?.clone(),
@@ -72,13 +72,13 @@ pub(super) fn mounts(inputs: &ValidAttempt) -> Vec<VolumeMount> {
 }
 
 /// The Secrets that are needed, with the names of their volumes: their own may be too long for that.
-fn secrets(inputs: &ValidAttempt) -> BTreeMap<&str, String> {
-    let of_models = inputs.models.iter().filter_map(|model| model.api_key.as_ref());
-    let of_resources = inputs.bound.resources.iter().filter_map(|resource| match &resource.source {
+fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
+    let of_models = attempt.models.iter().filter_map(|model| model.api_key.as_ref());
+    let of_resources = attempt.bound.resources.iter().filter_map(|resource| match &resource.source {
         ResourceSource::Secret(key) => Some(key),
         ResourceSource::Value(_) | ResourceSource::Mount { .. } => None,
     });
-    let of_certificates = inputs.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
+    let of_certificates = attempt.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
         CaObject::Secret(name) => Some(name.as_str()),
         CaObject::ConfigMap(_) => None,
     });
@@ -86,8 +86,8 @@ fn secrets(inputs: &ValidAttempt) -> BTreeMap<&str, String> {
 }
 
 /// The `ConfigMap`s that are needed, likewise.
-fn config_maps(inputs: &ValidAttempt) -> BTreeMap<&str, String> {
-    let of_certificates = inputs.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
+fn config_maps(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
+    let of_certificates = attempt.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
         CaObject::ConfigMap(name) => Some(name.as_str()),
         CaObject::Secret(_) => None,
     });
@@ -96,8 +96,8 @@ fn config_maps(inputs: &ValidAttempt) -> BTreeMap<&str, String> {
 
 /// The claims that are bound, with the names of their volumes. A pod that has two volumes of one claim never starts
 /// (kubernetes/kubernetes#132921).
-fn claims(inputs: &ValidAttempt) -> BTreeMap<&str, String> {
-    numbered("claim", inputs.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
+fn claims(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
+    numbered("claim", attempt.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
 }
 
 fn numbered<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
@@ -106,24 +106,24 @@ fn numbered<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'
 }
 
 /// Whether nothing that the Job binds of a claim may be changed.
-fn is_read_only(inputs: &ValidAttempt, claim: &str) -> bool {
-    inputs.bound.filesystems.iter().filter(|filesystem| filesystem.claim == claim).all(|bound| bound.read_only)
+fn is_read_only(attempt: &ValidAttempt, claim: &str) -> bool {
+    attempt.bound.filesystems.iter().filter(|filesystem| filesystem.claim == claim).all(|bound| bound.read_only)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::fixtures::{filesystem, inputs};
+    use crate::job::fixtures::{filesystem, valid_attempt};
 
     fn with(filesystems: Vec<Filesystem>) -> ValidAttempt {
-        let mut inputs = inputs();
-        inputs.bound.filesystems = filesystems;
-        inputs
+        let mut attempt = valid_attempt();
+        attempt.bound.filesystems = filesystems;
+        attempt
     }
 
     /// The claims of the volumes, and whether they are read-only.
-    fn of_claims(inputs: &ValidAttempt) -> Vec<(String, bool)> {
-        let sources = volumes(inputs).into_iter().filter_map(|volume| volume.persistent_volume_claim);
+    fn of_claims(attempt: &ValidAttempt) -> Vec<(String, bool)> {
+        let sources = volumes(attempt).into_iter().filter_map(|volume| volume.persistent_volume_claim);
         sources.map(|source| (source.claim_name, source.read_only == Some(true))).collect()
     }
 
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn no_two_volumes_and_no_two_mounts_are_alike() {
-        let inputs = inputs();
-        let (volumes, mounts) = (volumes(&inputs), mounts(&inputs));
+        let attempt = valid_attempt();
+        let (volumes, mounts) = (volumes(&attempt), mounts(&attempt));
         let names: BTreeSet<_> = volumes.iter().map(|volume| &volume.name).collect();
         let secrets: BTreeSet<_> =
             volumes.iter().filter_map(|volume| volume.secret.as_ref()?.secret_name.as_ref()).collect();
@@ -157,11 +157,11 @@ mod tests {
 
     #[test]
     fn secrets_are_whole_optional_and_read_only_where_the_worker_looks_for_their_keys() {
-        let inputs = inputs();
-        for key in inputs.models.iter().filter_map(|model| model.api_key.as_ref()) {
-            let mounts = mounts(&inputs);
+        let attempt = valid_attempt();
+        for key in attempt.models.iter().filter_map(|model| model.api_key.as_ref()) {
+            let mounts = mounts(&attempt);
             let mount = mounts.iter().find(|mount| key.path == format!("{}/{}", mount.mount_path, key.key)).unwrap();
-            let volume = volumes(&inputs).into_iter().find(|volume| volume.name == mount.name).unwrap();
+            let volume = volumes(&attempt).into_iter().find(|volume| volume.name == mount.name).unwrap();
             let source = volume.secret.unwrap();
             assert_eq!((source.optional, source.items, mount.read_only), (Some(true), None, Some(true)));
         }

@@ -1,30 +1,30 @@
 //! The Job's part of the run document.
 
-use super::ValidAttempt;
-use crate::job::applied::Wait;
+use crate::job::plan::Wait;
+use crate::job::validate::ValidAttempt;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART, Sealed};
 
 /// The most that replies take of it, in bytes of JSON: more than the longest of them, every byte of it escaped.
 const MAX_REPLIES: usize = 16 * 1024;
 
-/// Writes and seals the Job's part; refuses one that no pod could carry.
-pub fn job_part(inputs: &ValidAttempt) -> Result<Sealed, Wait> {
+/// Builds and seals the Job's part; refuses one that no pod could carry.
+pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
     let part = JobPart {
         version: run::VERSION,
-        job: inputs.job.clone(),
-        attempt: inputs.attempt,
-        run_key: inputs.job.uid.clone(),
-        revision: inputs.revision.digest.clone(),
-        goal: inputs.goal.clone(),
-        limits: inputs.limits,
-        models: inputs.models.clone(),
-        resources: inputs.bound.resources.clone(),
-        log: inputs.log.clone(),
-        approvals: inputs.approvals.clone(),
-        replies: inputs.replies.clone(),
-        continues: inputs.continues.clone(),
-        report: Some(inputs.report.clone()),
+        job: attempt.job.clone(),
+        attempt: attempt.number,
+        run_key: attempt.job.uid.clone(),
+        revision: attempt.revision.digest.clone(),
+        goal: attempt.goal.clone(),
+        limits: attempt.limits,
+        models: attempt.models.clone(),
+        resources: attempt.bound.resources.clone(),
+        log: attempt.log.clone(),
+        approvals: attempt.approvals.clone(),
+        replies: that_fit(attempt.replies.iter().cloned()),
+        continues: attempt.continues.clone(),
+        report: Some(attempt.report.clone()),
     };
     let sealed = run::seal(&part)
         .map_err(|error| Wait::new(Reason::Invalid, format!("the run document cannot be written: {error}")))?;
@@ -38,8 +38,8 @@ pub fn job_part(inputs: &ValidAttempt) -> Result<Sealed, Wait> {
     Ok(sealed)
 }
 
-/// As many replies, from the first, as leave room for everything else. The others come with the answers to reports.
-pub fn that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply> {
+/// Returns as many replies, from the first, as leave room for everything else. The others come with the answers to reports.
+fn that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply> {
     let mut room = MAX_REPLIES;
     let mut fits = |reply: &GivenReply| {
         let bytes = serde_json::to_string(reply).map_or(usize::MAX, |text| text.len());
@@ -51,20 +51,20 @@ pub fn that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::fixtures::inputs;
+    use crate::job::fixtures::valid_attempt;
 
     #[test]
     fn names_the_job_its_revision_its_models_and_what_it_binds() {
-        let sealed = job_part(&inputs()).unwrap();
+        let sealed = build_job_part(&valid_attempt()).unwrap();
         insta::assert_snapshot!(sealed.text);
         run::open_job_part(&sealed.text, &sealed.digest).unwrap();
     }
 
     #[test]
     fn what_no_pod_can_carry_is_refused() {
-        let mut inputs = inputs();
-        inputs.report.ca = "x".repeat(MAX_JOB_PART);
-        assert_eq!(job_part(&inputs).unwrap_err().reason, Reason::TooLarge);
+        let mut attempt = valid_attempt();
+        attempt.report.ca = "x".repeat(MAX_JOB_PART);
+        assert_eq!(build_job_part(&attempt).unwrap_err().reason, Reason::TooLarge);
     }
     #[test]
     fn replies_leave_room_and_the_first_always_fits() {
@@ -72,9 +72,9 @@ mod tests {
         let fitting = that_fit((1..=32).map(reply));
         assert_eq!(fitting.iter().map(|reply| reply.nth).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(that_fit((1..=32).map(|nth| GivenReply { text: "A-17".into(), ..reply(nth) })).len(), 32);
-        let mut inputs = inputs();
-        inputs.goal = "\"".repeat(8192);
-        inputs.replies = fitting;
-        job_part(&inputs).unwrap();
+        let mut attempt = valid_attempt();
+        attempt.goal = "\"".repeat(8192);
+        attempt.replies = fitting;
+        build_job_part(&attempt).unwrap();
     }
 }

@@ -1,7 +1,8 @@
 //! The pod of one attempt.
 
-use super::{ValidAttempt, affinity, volumes};
+use super::{affinity, volumes};
 use crate::job::paths;
+use crate::job::validate::ValidAttempt;
 use crate::owned;
 use crate::settings::WorkerSettings;
 use bloomery_crds::names;
@@ -30,36 +31,36 @@ const REVISION_DIGEST: &str = "--revision-digest=";
 ///
 /// It holds no Kubernetes credentials, passes the `restricted` Pod Security Standard, and has no secret in its
 /// environment or arguments.
-pub fn pod(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod {
-    Pod { metadata: metadata(inputs, part), spec: Some(spec(inputs, settings, part)), status: None }
+pub(super) fn build_pod(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod {
+    Pod { metadata: metadata(attempt, part), spec: Some(spec(attempt, settings, part)), status: None }
 }
 
-fn metadata(inputs: &ValidAttempt, part: &Sealed) -> ObjectMeta {
+fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
     let mut labels = owned::labels("worker");
     labels.extend([
-        (names::LABEL_SKILL.to_owned(), inputs.skill.clone()),
-        (names::LABEL_JOB.to_owned(), inputs.job.name.clone()),
-        (names::LABEL_ATTEMPT.to_owned(), inputs.attempt.to_string()),
+        (names::LABEL_SKILL.to_owned(), attempt.skill.clone()),
+        (names::LABEL_JOB.to_owned(), attempt.job.name.clone()),
+        (names::LABEL_ATTEMPT.to_owned(), attempt.number.to_string()),
         (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned()),
     ]);
-    labels.extend(affinity::labels(inputs));
+    labels.extend(affinity::labels(attempt));
     ObjectMeta {
-        name: Some(names::worker_pod(&inputs.job.name, inputs.attempt, &inputs.job.uid)),
-        namespace: Some(inputs.job.namespace.clone()),
+        name: Some(names::worker_pod(&attempt.job.name, attempt.number, &attempt.job.uid)),
+        namespace: Some(attempt.job.namespace.clone()),
         labels: Some(labels),
         annotations: Some(BTreeMap::from([
             (names::ANNOTATION_JOB_PART.to_owned(), part.text.clone()),
             (SAFE_TO_EVICT.to_owned(), "true".to_owned()),
         ])),
-        owner_references: Some(vec![inputs.owner.clone()]),
+        owner_references: Some(vec![attempt.owner.clone()]),
         ..ObjectMeta::default()
     }
 }
 
-fn spec(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
-    let deadline = i64::try_from(inputs.remaining_seconds.saturating_add(MARGIN_SECONDS)).unwrap_or(i64::MAX);
+fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
+    let deadline = i64::try_from(attempt.remaining_seconds.saturating_add(MARGIN_SECONDS)).unwrap_or(i64::MAX);
     PodSpec {
-        service_account_name: Some(names::worker_service_account(&inputs.skill)),
+        service_account_name: Some(names::worker_service_account(&attempt.skill)),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         restart_policy: Some("Never".to_owned()),
@@ -70,19 +71,19 @@ fn spec(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> PodS
             Some(settings.run_as_group),
             Some(settings.fs_group),
         )),
-        affinity: affinity::affinity(inputs),
-        containers: vec![container(inputs, settings, part)],
-        volumes: Some(volumes::volumes(inputs)),
+        affinity: affinity::affinity(attempt),
+        containers: vec![container(attempt, settings, part)],
+        volumes: Some(volumes::volumes(attempt)),
         ..PodSpec::default()
     }
 }
 
-fn container(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Container {
+fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Container {
     Container {
         name: WORKER.to_owned(),
         image: Some(settings.image.clone()),
         image_pull_policy: Some(settings.pull_policy.to_string()),
-        args: Some(args(inputs, settings, part)),
+        args: Some(args(attempt, settings, part)),
         env: Some(vec![EnvVar {
             name: "POD_UID".to_owned(),
             value_from: Some(EnvVarSource {
@@ -98,19 +99,19 @@ fn container(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) ->
         security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
         // What the worker wrote there counts; the end of its log is not a message of ours.
         termination_message_policy: Some("File".to_owned()),
-        volume_mounts: Some(volumes::mounts(inputs)),
+        volume_mounts: Some(volumes::mounts(attempt)),
         ..Container::default()
     }
 }
 
-fn args(inputs: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec<String> {
+fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec<String> {
     let mut args = vec![
         "run".to_owned(),
         format!("--revision={}", paths::revision()),
-        format!("{REVISION_DIGEST}{}", inputs.revision.digest),
+        format!("{REVISION_DIGEST}{}", attempt.revision.digest),
         format!("--job={}/{}", paths::JOB_DIR, paths::JOB_FILE),
         format!("--job-digest={}", part.digest),
-        format!("--memory={}", paths::memory(&inputs.skill)),
+        format!("--memory={}", paths::memory(&attempt.skill)),
         format!("--token={}/{}", paths::TOKEN_DIR, paths::TOKEN_FILE),
         "--pod-uid=$(POD_UID)".to_owned(),
     ];
@@ -129,13 +130,13 @@ pub fn revision_of(pod: &Pod) -> Option<RevisionRef> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::part::job_part;
+    use super::super::part::build_job_part;
     use super::*;
-    use crate::job::build::Bound;
-    use crate::job::fixtures::{inputs, worker_settings};
+    use crate::job::fixtures::{valid_attempt, worker_settings};
+    use crate::job::validate::Bound;
 
-    fn built(inputs: &ValidAttempt) -> Pod {
-        pod(inputs, &worker_settings(), &job_part(inputs).unwrap())
+    fn built(attempt: &ValidAttempt) -> Pod {
+        build_pod(attempt, &worker_settings(), &build_job_part(attempt).unwrap())
     }
 
     fn yaml(pod: &Pod) -> String {
@@ -144,15 +145,15 @@ mod tests {
 
     #[test]
     fn the_whole_pod() {
-        insta::assert_snapshot!(yaml(&built(&inputs())));
+        insta::assert_snapshot!(yaml(&built(&valid_attempt())));
     }
 
     #[test]
     fn a_job_that_binds_nothing_and_calls_a_model_without_a_key_mounts_what_every_job_does() {
-        let mut inputs = ValidAttempt { bound: Bound::default(), ..inputs() };
-        inputs.models.truncate(1);
-        inputs.models[0].api_key = None;
-        let spec = built(&inputs).spec.unwrap();
+        let mut attempt = ValidAttempt { bound: Bound::default(), ..valid_attempt() };
+        attempt.models.truncate(1);
+        attempt.models[0].api_key = None;
+        let spec = built(&attempt).spec.unwrap();
         let names: Vec<_> = spec.volumes.iter().flatten().map(|volume| volume.name.as_str()).collect();
         assert_eq!(names, ["revision", "job", "memory", "token", "tmp"]);
         assert_eq!(spec.containers[0].volume_mounts.as_ref().unwrap().len(), names.len());
@@ -161,31 +162,31 @@ mod tests {
     #[test]
     fn the_longest_duration_is_a_deadline_that_the_api_server_takes() {
         for (remaining, deadline) in [(1100, 1400), (2_147_483_347, 2_147_483_647), (u64::MAX, 2_147_483_647)] {
-            let inputs = ValidAttempt { remaining_seconds: remaining, ..inputs() };
-            assert_eq!(built(&inputs).spec.unwrap().active_deadline_seconds, Some(deadline));
+            let attempt = ValidAttempt { remaining_seconds: remaining, ..valid_attempt() };
+            assert_eq!(built(&attempt).spec.unwrap().active_deadline_seconds, Some(deadline));
         }
     }
 
     #[test]
     fn a_pod_tells_the_revision_that_it_was_made_with() {
-        let inputs = inputs();
-        assert_eq!(revision_of(&built(&inputs)), Some(inputs.revision));
+        let attempt = valid_attempt();
+        assert_eq!(revision_of(&built(&attempt)), Some(attempt.revision));
         assert_eq!(revision_of(&Pod::default()), None);
     }
 
     #[test]
     fn a_worker_is_told_where_endpoints_may_be() {
-        let inputs = inputs();
+        let attempt = valid_attempt();
         let endpoint_ranges = vec!["10.1.0.0/16".parse().unwrap(), "fd12::/16".parse().unwrap()];
         let settings = WorkerSettings { endpoint_ranges, ..worker_settings() };
-        let spec = pod(&inputs, &settings, &job_part(&inputs).unwrap()).spec.unwrap();
+        let spec = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap()).spec.unwrap();
         let args = spec.containers[0].args.as_deref().unwrap();
         assert_eq!(args[args.len() - 2..], ["--endpoint-range=10.1.0.0/16", "--endpoint-range=fd12::/16"]);
     }
 
     #[test]
     fn nothing_is_in_the_environment_but_which_pod_it_is() {
-        let spec = built(&inputs()).spec.unwrap();
+        let spec = built(&valid_attempt()).spec.unwrap();
         let env: Vec<_> = spec.containers[0].env.iter().flatten().map(|env| env.name.as_str()).collect();
         assert_eq!((env, &spec.containers[0].env_from), (vec!["POD_UID"], &None));
     }

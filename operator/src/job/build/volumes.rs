@@ -1,7 +1,8 @@
 //! What a worker pod mounts, and where.
 
-use super::{ValidAttempt, bound};
+use super::bound;
 use crate::job::paths;
+use crate::job::validate::ValidAttempt;
 use bloomery_crds::names;
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, DownwardAPIVolumeFile, DownwardAPIVolumeSource, EmptyDirVolumeSource, ObjectFieldSelector,
@@ -25,9 +26,9 @@ fn annotation() -> String {
 }
 
 /// The volumes of a worker pod.
-pub(super) fn volumes(inputs: &ValidAttempt) -> Vec<Volume> {
+pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let named = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
-    let revision = ConfigMapVolumeSource { name: inputs.revision.name.clone(), ..ConfigMapVolumeSource::default() };
+    let revision = ConfigMapVolumeSource { name: attempt.revision.name.clone(), ..ConfigMapVolumeSource::default() };
     let part = DownwardAPIVolumeFile {
         path: paths::JOB_FILE.to_owned(),
         field_ref: Some(ObjectFieldSelector { field_path: annotation(), ..ObjectFieldSelector::default() }),
@@ -47,7 +48,7 @@ pub(super) fn volumes(inputs: &ValidAttempt) -> Vec<Volume> {
         Volume { projected: Some(token()), ..named(TOKEN) },
         Volume { empty_dir: Some(scratch), ..named(SCRATCH) },
     ];
-    volumes.extend(bound::volumes(inputs));
+    volumes.extend(bound::volumes(attempt));
     volumes
 }
 
@@ -64,7 +65,7 @@ fn token() -> ProjectedVolumeSource {
 }
 
 /// Where the volumes are mounted.
-pub(super) fn mounts(inputs: &ValidAttempt) -> Vec<VolumeMount> {
+pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     let read_only = |name: &str, path: &str| VolumeMount {
         name: name.to_owned(),
         mount_path: path.to_owned(),
@@ -73,8 +74,8 @@ pub(super) fn mounts(inputs: &ValidAttempt) -> Vec<VolumeMount> {
     };
     let memory = VolumeMount {
         name: MEMORY.to_owned(),
-        mount_path: paths::memory(&inputs.skill),
-        sub_path: Some(inputs.skill.clone()),
+        mount_path: paths::memory(&attempt.skill),
+        sub_path: Some(attempt.skill.clone()),
         ..VolumeMount::default()
     };
     let scratch = VolumeMount { name: SCRATCH.to_owned(), mount_path: "/tmp".to_owned(), ..VolumeMount::default() };
@@ -85,7 +86,7 @@ pub(super) fn mounts(inputs: &ValidAttempt) -> Vec<VolumeMount> {
         read_only(TOKEN, paths::TOKEN_DIR),
         scratch,
     ];
-    mounts.extend(bound::mounts(inputs));
+    mounts.extend(bound::mounts(attempt));
     mounts
 }
 

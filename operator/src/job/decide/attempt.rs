@@ -1,16 +1,18 @@
-//! What follows an attempt that ended without an outcome (`engine.md`, section 1).
+//! Decides what follows an attempt that ended without an outcome (`engine.md`, section 1).
 
-use super::{Act, End, Facts, Life, Lost, WorkerPod, is_parked};
+use super::facts::Facts;
+use crate::job::plan::{Act, End, Lost};
+use crate::job::pods::{Life, WorkerPod};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, TerminationMessage};
-use bloomery_crds::v1alpha1::Attempt;
+use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::jiff::SignedDuration;
 
-/// How many attempts in a row may end without a word.
-const SILENT: u32 = 3;
+/// How many attempts in a row may end without a report or a message.
+const MAX_SILENT_ATTEMPTS: u32 = 3;
 
-/// A pause so short that writing it down would only double the work.
-const BRIEF: SignedDuration = SignedDuration::from_secs(1);
+/// A pause so short that recording it would only double the writes.
+const BRIEF_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
 /// The pause after the attempt of this number.
 pub(super) fn pause(attempt: u32) -> SignedDuration {
@@ -21,17 +23,17 @@ pub(super) fn pause(attempt: u32) -> SignedDuration {
     })
 }
 
-/// What follows an attempt whose pod ended, or is gone.
+/// Decides what follows an attempt whose pod ended, or is gone.
 pub(super) fn after(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let next = recorded.number.saturating_add(1);
     if facts.pods.iter().any(|pod| pod.attempt == next) {
-        // Made before a crash of ours, and not recorded yet.
+        // Created before a crash of the operator, and not recorded yet.
         return (Act::Start { attempt: next, after: lost_once(facts, recorded, pod) }, None);
     }
     let Some(lost) = lost_once(facts, recorded, pod) else {
         return (Act::Start { attempt: next, after: None }, None);
     };
-    if lost.silent >= SILENT {
+    if lost.silent >= MAX_SILENT_ATTEMPTS {
         return (Act::End(crash_loop(&lost)), None);
     }
     let pause = pause(recorded.number);
@@ -39,14 +41,14 @@ pub(super) fn after(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
     if left <= SignedDuration::ZERO {
         return (Act::Start { attempt: next, after: Some(lost) }, None);
     }
-    // The pod keeps the time itself, unless the clock of its node runs ahead of ours.
-    let is_told = pod.and_then(WorkerPod::ended).is_some_and(|ended| ended <= facts.now);
-    let is_known = recorded.ended.is_some() || (pause <= BRIEF && is_told);
-    let act = if is_known { Act::KeepPausing } else { Act::Pause(lost) };
+    // The pod records the time itself, unless the clock of its node runs ahead of ours.
+    let is_timed_by_pod = pod.and_then(WorkerPod::ended).is_some_and(|ended| ended <= facts.now);
+    let is_timed = recorded.ended.is_some() || (pause <= BRIEF_PAUSE && is_timed_by_pod);
+    let act = if is_timed { Act::KeepPausing } else { Act::Pause(lost) };
     (act, Some(left))
 }
 
-/// How the attempt was lost; none where it parked.
+/// Returns how the attempt was lost; none where it parked.
 pub(super) fn lost_once(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> Option<Lost> {
     let message = pod.and_then(|pod| pod.message.as_ref());
     if is_parked(facts.status, recorded) || message.is_some_and(has_parked) {
@@ -68,9 +70,14 @@ pub(super) fn lost_once(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPo
     Some(Lost { ended, silent, message })
 }
 
-/// Whether the attempt that is recorded was heard of: its first report is always written down.
+/// Whether the worker of the recorded attempt has reported: its first report is always recorded.
 fn has_reported(facts: &Facts) -> bool {
     matches!(facts.status.phase, Some(Phase::Running | Phase::Finalizing))
+}
+
+/// Whether the worker of the recorded attempt parked, as its report said: its Job goes on in a new pod, at once.
+fn is_parked(status: &JobStatus, attempt: &Attempt) -> bool {
+    status.phase == Some(Phase::Queued) && attempt.ended.is_none()
 }
 
 fn has_parked(message: &TerminationMessage) -> bool {
@@ -82,5 +89,5 @@ fn crash_loop(lost: &Lost) -> End {
         "{} attempts in a row ended without a report or a message; {}: kubectl logs and kubectl describe of that pod say more",
         lost.silent, lost.message
     );
-    End { outcome: Outcome::new(OutcomeCode::CrashLoop, message), read_from: None }
+    End::decided(Outcome::new(OutcomeCode::CrashLoop, message))
 }

@@ -1,29 +1,32 @@
-//! Which pods of a Job have served their time.
+//! Decides which pods of a Job to delete.
 
 use super::ending;
-use super::{Facts, Life, PodDeletion, WorkerPod};
+use super::facts::Facts;
+use crate::job::plan::{PodDeletion, sooner};
+use crate::job::pods::{Life, WorkerPod};
 use bloomery_crds::outcome::OutcomeCode;
 use k8s_openapi::jiff::SignedDuration;
 
-/// How long the pod of a Job that has ended may take to end itself: it waits for an acknowledgement 120 s.
-const FAREWELL: SignedDuration = SignedDuration::from_secs(180);
+/// How long the pod of an ended Job may take to end by itself: it waits 120 s for an acknowledgement.
+const LAST_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(180);
 
-/// The pods that are to be deleted now, and when to look again.
+/// Returns the pods to delete now, and when to look again.
 pub(super) fn plan(facts: &Facts) -> (Vec<PodDeletion>, Option<SignedDuration>) {
-    let mut doomed = Vec::new();
+    let mut delete = Vec::new();
     let mut again: Option<SignedDuration> = None;
     for pod in facts.pods.iter().filter(|pod| !pod.deleting) {
         let Some(left) = left(facts, pod) else { continue };
         if left <= SignedDuration::ZERO {
-            doomed.push(PodDeletion { name: pod.name.clone(), uid: pod.uid.clone(), grace: ending::grace(facts, pod) });
+            let grace = ending::grace(facts, pod);
+            delete.push(PodDeletion { name: pod.name.clone(), uid: pod.uid.clone(), grace });
         } else {
-            again = Some(again.map_or(left, |again| again.min(left)));
+            again = sooner(again, Some(left));
         }
     }
-    (doomed, again)
+    (delete, again)
 }
 
-/// How long a pod may stay; none where it stays until something happens to it.
+/// Returns how long a pod may stay; none where it stays until something happens to it.
 fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let since = |then| facts.now.duration_since(then);
     match &pod.life {
@@ -31,22 +34,17 @@ fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
         Life::Ended { .. } => pod.ended().map(|ended| facts.retention - since(ended)),
         Life::Alive(_) if facts.status.is_terminal() => match facts.status.outcome.as_ref().map(|outcome| outcome.code)
         {
-            // Made as it was given up, and never recorded: there is nothing that it could tell.
-            Some(OutcomeCode::Cancelled | OutcomeCode::SkillDeleted) if !is_recorded(facts, pod) => {
+            // Created while the Job was ending, and never recorded: it has nothing to report.
+            Some(OutcomeCode::Cancelled | OutcomeCode::SkillDeleted) if !facts.is_recorded(pod) => {
                 Some(SignedDuration::ZERO)
             }
-            _ => facts.status.completion_time.as_ref().map(|ended| FAREWELL - since(ended.0)),
+            _ => facts.status.completion_time.as_ref().map(|ended| LAST_REPORT_TIMEOUT - since(ended.0)),
         },
         Life::Alive(_) => ending::left(facts, pod),
     }
 }
 
-/// Whether a pod is of the attempt that is recorded.
-pub(super) fn is_recorded(facts: &Facts, pod: &WorkerPod) -> bool {
-    facts.status.attempt.as_ref().is_some_and(|recorded| recorded.number == pod.attempt)
-}
-
-/// Whether the end of this pod is all that is known of how its attempt went.
+/// Whether only this pod says how its attempt went.
 fn is_needed(facts: &Facts, pod: &WorkerPod) -> bool {
     let recorded = facts.status.attempt.as_ref();
     let is_settled = facts.status.is_terminal() || facts.status.awaits_people();

@@ -1,11 +1,15 @@
 use super::*;
 use crate::approval::guard::Guard;
+use crate::approval::standing::{Asked, Mark, PendingDecision};
+use crate::job::ending::Ending;
 use crate::job::fixtures::{
     UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, stands, status,
 };
-use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::report::{End as PodEnd, ParkReason};
-use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
+use crate::job::plan::{End, PeopleWait, PodDeletion};
+use crate::job::replies::Answers;
+use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
+use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
@@ -14,7 +18,7 @@ mod replies;
 
 const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 
-fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Decision {
+fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Plan {
     let pods = read(now, status, pods);
     let ending = skill_gone.then(|| (Ending::SkillDeleted, at(0)));
     decide(&Facts { ending, ..facts(now, status, &pods) })
@@ -95,6 +99,7 @@ fn word(act: &Act) -> String {
         Act::WaitForPeople(PeopleWait::NobodyAsked(_)) => "unguarded".into(),
         Act::WaitForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_)) => "await".into(),
         Act::Settle(marks) => format!("settle {}", marks.len()),
+        Act::Wait(wait, _) => panic!("{wait:?} is found by a later step"),
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
         Act::Start { attempt, after: Some(lost) } => format!("start {attempt} silent={}", lost.silent),
@@ -323,7 +328,7 @@ fn starting_is_looked_at_again_when_it_takes_long() {
     assert_eq!(act_at(0, &JobStatus::default(), &[]), start(1));
 }
 
-fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now: i64) -> Decision {
+fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now: i64) -> Plan {
     let status = status(1, Phase::AwaitingApproval);
     let pods = read(now, &status, pods);
     let call = held_call();

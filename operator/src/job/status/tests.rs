@@ -4,7 +4,12 @@ use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{OutOfDomainAction, Usage, WaitingFor};
 use rstest::rstest;
 
-fn made(attempt: u32) -> StartedPod {
+/// The status of a Job without replies.
+fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
+    compute(standing, &JobSpec::default(), applied, stamp)
+}
+
+fn started(attempt: u32) -> StartedPod {
     StartedPod {
         pod: format!("refund-{attempt}-01234"),
         uid: pod_uid(attempt),
@@ -30,7 +35,7 @@ fn told(status: &JobStatus, kind: ConditionType) -> (String, String) {
 
 #[test]
 fn the_first_pod_was_made() {
-    insta::assert_snapshot!(yaml(&next(&JobStatus::default(), &Applied::Started(made(1), None), &stamp(2))));
+    insta::assert_snapshot!(yaml(&next(&JobStatus::default(), &Applied::Started(started(1), None), &stamp(2))));
 }
 
 #[test]
@@ -38,7 +43,7 @@ fn a_further_attempt_keeps_what_stands() {
     let mut before = status(1, Phase::Running);
     before.attempt.as_mut().unwrap().epoch = Some(1);
     before.log = Some(log(7));
-    let after = next(&before, &Applied::Started(made(2), Some(lost(2))), &stamp(40));
+    let after = next(&before, &Applied::Started(started(2), Some(lost(2))), &stamp(40));
     let attempt = after.attempt.as_ref().unwrap();
     assert_eq!((attempt.number, attempt.epoch, attempt.silent, &attempt.ended), (2, Some(1), Some(2), &None));
     assert_eq!((after.start_time, after.log), (before.start_time, before.log));
@@ -46,12 +51,12 @@ fn a_further_attempt_keeps_what_stands() {
 
 #[test]
 fn nothing_new_changes_nothing() {
-    let started = next(&JobStatus::default(), &Applied::Started(made(1), None), &stamp(2));
+    let begun = next(&JobStatus::default(), &Applied::Started(started(1), None), &stamp(2));
     let wait = Applied::Waiting(Wait::new(Reason::SkillNotFound, "no Skill"), None);
     let pending = next(&JobStatus::default(), &wait, &stamp(2));
-    let paused = next(&started, &Applied::Paused(lost(1)), &stamp(31));
+    let paused = next(&begun, &Applied::Paused(lost(1)), &stamp(31));
     assert_eq!(next(&pending, &wait, &stamp(90)), pending);
-    assert_eq!(next(&started, &Applied::Observed(None), &stamp(90)), started);
+    assert_eq!(next(&begun, &Applied::Observed(None), &stamp(90)), begun);
     assert_eq!(next(&paused, &Applied::Paused(Lost { ended: at(99), ..lost(1) }), &stamp(90)), paused);
     assert_eq!(next(&JobStatus::default(), &Applied::Nothing, &stamp(1)), JobStatus::default());
 }
@@ -71,13 +76,13 @@ fn a_wait_has_its_phase_by_whether_there_was_a_pod() {
 
 #[test]
 fn a_problem_is_told_and_taken_back() {
-    let started = next(&JobStatus::default(), &Applied::Started(made(1), None), &stamp(2));
+    let begun = next(&JobStatus::default(), &Applied::Started(started(1), None), &stamp(2));
     let problem = |reason, message: &str| Some(Problem { reason, message: message.into() });
-    let stuck = next(&started, &Applied::Observed(problem(Reason::ImageUnavailable, "ErrImagePull")), &stamp(9));
+    let stuck = next(&begun, &Applied::Observed(problem(Reason::ImageUnavailable, "ErrImagePull")), &stamp(9));
     assert_eq!(told(&stuck, ConditionType::Reconciling).1, "ImageUnavailable");
     let again = next(&stuck, &Applied::Observed(problem(Reason::ImageUnavailable, "ImagePullBackOff")), &stamp(20));
     assert_eq!(again, stuck);
-    assert_eq!(next(&stuck, &Applied::Observed(None), &stamp(2)), started);
+    assert_eq!(next(&stuck, &Applied::Observed(None), &stamp(2)), begun);
     // What a worker said of itself is better than what its container says.
     let running = next(&status(1, Phase::Running), &Applied::Observed(problem(Reason::PodNotStarting, "x")), &stamp(9));
     assert_eq!(running, status(1, Phase::Running));
@@ -179,7 +184,7 @@ fn what_nobody_is_told_of_is_counted_over_attempts() {
     let parks = |end| Applied::Parked(Box::new(message(1, PodEnd::Parked(end), None)));
     let untold = |status: &JobStatus| status.attempt.as_ref().unwrap().untold;
     let first = next(&status(1, Phase::Running), &parks(ParkReason::Reply), &stamp(50));
-    let again = next(&first, &Applied::Started(made(2), None), &stamp(60));
+    let again = next(&first, &Applied::Started(started(2), None), &stamp(60));
     assert_eq!((untold(&first), untold(&again)), (Some(1), Some(1)));
     let second = next(&again, &parks(ParkReason::Approval), &stamp(70));
     assert_eq!(untold(&second), Some(2));
@@ -206,7 +211,7 @@ fn what_is_asked_says_how_to_answer_before_what_may_be_cut() {
         assert!(message.find(what).is_some_and(|at| at < 1024), "{what} is not in {message}");
     }
     // It has a pod again, and waits for nobody as long as that runs.
-    let again = next(&asks, &Applied::Started(made(2), None), &stamp(50));
+    let again = next(&asks, &Applied::Started(started(2), None), &stamp(50));
     assert_eq!((again.phase, again.waiting_for.unwrap().since), (Some(Phase::Starting), None));
 }
 
@@ -239,7 +244,7 @@ fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
     let strays = of_strays(&["reply 1 is to q-9".to_owned()]).unwrap();
     standing.conditions = conditions::merge(&[], &[remarks, strays], Some(3), &Time(at(9)));
     let end = End { outcome: Outcome::new(OutcomeCode::Stuck, "no way on"), read_from: None };
-    for applied in [Applied::Paused(lost(0)), Applied::Started(made(2), None), Applied::Ended(end, None)] {
+    for applied in [Applied::Paused(lost(0)), Applied::Started(started(2), None), Applied::Ended(end, None)] {
         let after = next(&standing, &applied, &stamp(50));
         assert_eq!(told(&after, ConditionType::SkillAsWritten), ("False".into(), "Differs".into()), "{applied:?}");
         assert_eq!(
@@ -283,7 +288,7 @@ fn words_alone_can_wait() {
     assert!(only_words_changed(&standing, &wait(Reason::SkillNotReady, "1 of 1 pods")));
     assert!(!only_words_changed(&standing, &wait(Reason::ModelNotFound, "no Model")));
     assert!(!only_words_changed(&JobStatus::default(), &standing));
-    assert!(!only_words_changed(&standing, &next(&standing, &Applied::Started(made(1), None), &stamp(3))));
+    assert!(!only_words_changed(&standing, &next(&standing, &Applied::Started(started(1), None), &stamp(3))));
     assert_eq!(job().status, None);
 }
 

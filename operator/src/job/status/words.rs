@@ -1,4 +1,4 @@
-//! What is said of a Job in each phase.
+//! The messages of a Job's conditions, by its phase.
 
 use crate::listing::{IN_A_CONDITION, listed};
 use crate::status::reason_of;
@@ -11,7 +11,7 @@ use bloomery_crds::v1alpha1::{AskedQuestion, HeldCall, JobStatus};
 /// How much of a question stands in a sentence, in bytes; all of it is in `status.waitingFor`.
 const MAX_QUESTION: usize = 256;
 
-/// What is said of a Job that has a pod, or had one that parked.
+/// The health of a Job that has a pod, or had one that parked.
 pub fn at_work(status: &JobStatus) -> Health {
     let (number, pod) = status.attempt.as_ref().map_or((1, ""), |attempt| (attempt.number, attempt.pod.as_str()));
     let (reason, message) = match status.phase {
@@ -31,7 +31,7 @@ pub fn at_work(status: &JobStatus) -> Health {
     Health::Reconciling(reason, message)
 }
 
-/// What is said of a Job that waits for these people to decide on its call.
+/// The health of a Job that waits for these people to decide on its call.
 pub(super) fn awaiting(status: &JobStatus, approvers: &[&str]) -> Health {
     Health::Reconciling(Reason::AwaitingApproval, held(status, approvers))
 }
@@ -42,15 +42,15 @@ fn approvers(status: &JobStatus) -> Vec<&str> {
     call.map(|call| call.approvers.iter().map(String::as_str).collect()).unwrap_or_default()
 }
 
-/// Whether people are waited for: told of a Job that waits for some, or has.
+/// The condition that says whether people are waited for: present for a Job that waits for some, or has.
 pub(super) fn of_people(status: &JobStatus, is_asked: bool) -> Option<Observation> {
     if let Some(rests) = status.phase.filter(|_| is_asked).and_then(of_rest) {
         return Some(rests);
     }
-    let told = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
+    let standing = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
     // A Job that went on, and has ended since, was not waiting when it did.
-    let had_resumed =
-        told.status == "False" && reason_of(&status.conditions, ConditionType::AwaitingPeople) == Some(Reason::Resumed);
+    let had_resumed = standing.status == "False"
+        && reason_of(&status.conditions, ConditionType::AwaitingPeople) == Some(Reason::Resumed);
     let (reason, message) = if !is_asked {
         (Reason::ApprovalPolicyMissing, "nobody is asked")
     } else if had_resumed || !status.is_terminal() {
@@ -61,8 +61,7 @@ pub(super) fn of_people(status: &JobStatus, is_asked: bool) -> Option<Observatio
     Some(Observation::fails(ConditionType::AwaitingPeople, reason, message))
 }
 
-/// That a person is needed, where the Job rests until one has spoken: `kubectl wait --for=condition=AwaitingPeople`. What
-/// about is told by `Ready`.
+/// The condition of a Job that waits for a person: `kubectl wait --for=condition=AwaitingPeople`. `Ready` says what about.
 fn of_rest(phase: Phase) -> Option<Observation> {
     let (reason, message) = match phase {
         Phase::AwaitingApproval => (Reason::AwaitingApproval, "a person has to decide"),
@@ -72,12 +71,12 @@ fn of_rest(phase: Phase) -> Option<Observation> {
     Some(Observation::holds(ConditionType::AwaitingPeople, reason, message))
 }
 
-/// What is said of a Job that has ended.
+/// The health of a Job that has ended.
 pub fn of_outcome(outcome: &Outcome) -> Health {
     let message = format!("{}: {}", outcome.code, outcome.message);
     match outcome.phase() {
         Phase::Succeeded => Health::Ready(Reason::Succeeded, outcome.message.clone()),
-        // What a person wanted has come about.
+        // A person wanted that.
         Phase::Cancelled => Health::Ready(Reason::Cancelled, outcome.message.clone()),
         Phase::Escalated => Health::Stalled(Reason::Escalated, message),
         Phase::Refused => Health::Stalled(Reason::OutOfDomain, outcome.message.clone()),
@@ -92,11 +91,11 @@ pub fn of_outcome(outcome: &Outcome) -> Health {
     }
 }
 
-/// What is said of a call that waits for a person: the tool, who has to approve, and the rules that hold it.
+/// The message of a held call: the tool, who has to approve, and the rules that hold it.
 fn held(status: &JobStatus, approvers: &[&str]) -> String {
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let Some(HeldCall { id, tool, approvers: _, reason, digest: _ }) = call else {
-        return untold("call", status);
+        return unreported("call", status);
     };
     let approvals = status.waiting_for.as_ref().map(|waiting| waiting.approvals.join(" and ")).unwrap_or_default();
     let (approvers, how) = match approvers {
@@ -109,11 +108,11 @@ fn held(status: &JobStatus, approvers: &[&str]) -> String {
     format!("the call {id} of {tool} waits for {approvers}: {how}; it is held because {reason}")
 }
 
-/// What is said of questions that wait for a person: the oldest of them, and how it is answered.
+/// The message of open questions: the oldest of them, and how to answer it.
 fn asked(status: &JobStatus) -> String {
     let questions = status.waiting_for.as_ref().map_or(&[][..], |waiting| &waiting.questions);
     let [first, others @ ..] = questions else {
-        return untold("question", status);
+        return unreported("question", status);
     };
     let AskedQuestion { id, text, choices, refused } = first;
     let job = job_of(status);
@@ -138,30 +137,30 @@ fn job_of(status: &JobStatus) -> &str {
     status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB")
 }
 
-/// What is said of something that waits for a person, and that no report has told.
-fn untold(what: &str, status: &JobStatus) -> String {
+/// The message of something that waits for a person, where no report has said what it is.
+fn unreported(what: &str, status: &JobStatus) -> String {
     format!("a {what} waits for a person, {} says which; a new pod tells it again", log_of(status))
 }
 
-/// Where the log of a Job is, for people.
+/// Returns where the log of a Job is, for people.
 pub fn log_of(status: &JobStatus) -> &str {
     status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path)
 }
 
-/// A question as a sentence names it.
+/// Quotes a question within a sentence.
 pub fn quoted(question: &str) -> String {
     format!("{:?}", bounded(question, MAX_QUESTION))
 }
 
-/// Which replies belong nowhere; none where each has found its question.
+/// The condition that names replies without an open question; none where each has one.
 pub fn of_strays(strays: &[String]) -> Option<Observation> {
-    // A worker's words end where the reply does.
+    // The worker's words have no full stop.
     let strays: Vec<String> = strays.iter().map(|stray| format!("{stray}.")).collect();
     let message = listed(&strays, IN_A_CONDITION);
     (!strays.is_empty()).then(|| Observation::fails(ConditionType::RepliesTaken, Reason::UnknownQuestion, message))
 }
 
-/// What a worker remarked on the Skill; none where all of it holds as it is written.
+/// The condition with a worker's remarks on the Skill; none where all of it holds as it is written.
 pub fn of_remarks(remarks: &[String]) -> Option<Observation> {
     let message = listed(remarks, IN_A_CONDITION);
     (!remarks.is_empty()).then(|| Observation::fails(ConditionType::SkillAsWritten, Reason::Differs, message))

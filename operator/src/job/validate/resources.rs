@@ -1,9 +1,8 @@
 //! What a Job binds, resolved against what its Skill declares.
 
-use super::allows;
-use crate::job::applied::Wait;
-use crate::job::build::{Bound, Filesystem};
+use super::attempt::{Bound, Filesystem};
 use crate::job::paths::{self, key_file};
+use crate::job::plan::Wait;
 use crate::listing::{IN_A_CONDITION, listed};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names::MEMORY_CLAIM;
@@ -14,11 +13,11 @@ use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What a Job binds, in the order in which its Skill declares it. All that is wrong with it is told at once.
-pub fn resources(
+/// Resolves what a Job binds, in the order in which its Skill declares it. The wait names everything that is wrong with it.
+pub(super) fn resources(
     declared: &[ResourceDeclaration],
     bindings: &BTreeMap<String, Binding>,
-    find: impl Fn(&str) -> Option<Arc<PersistentVolumeClaim>>,
+    claims: &BTreeMap<String, Arc<PersistentVolumeClaim>>,
 ) -> Result<Bound, Wait> {
     let mut invalid = faults(declared, bindings);
     invalid.extend(of_memory(bindings));
@@ -29,11 +28,11 @@ pub fn resources(
         let Some(source) = source(&resource.name, binding) else { continue };
         bound.resources.push(BoundResource { name: resource.name.clone(), kind: resource.kind, source });
         let Some(claim) = &binding.persistent_volume_claim else { continue };
-        let found = find(&claim.claim_name).filter(|found| found.metadata.deletion_timestamp.is_none());
+        let found = claims.get(&claim.claim_name).filter(|found| found.metadata.deletion_timestamp.is_none());
         if found.is_none() {
             missing.insert(claim.claim_name.as_str());
         }
-        bound.filesystems.push(filesystem(&resource.name, claim, found.as_deref()));
+        bound.filesystems.push(filesystem(&resource.name, claim, found.map(AsRef::as_ref)));
     }
     if !invalid.is_empty() {
         return Err(Wait::new(Reason::ResourcesInvalid, listed(&invalid, IN_A_CONDITION)));
@@ -44,7 +43,7 @@ pub fn resources(
     Ok(bound)
 }
 
-/// The CRD refuses it too: whoever could mount all of a tenant's memory would have the slags of all its Skills.
+/// Refuses to bind the tenant's memory, as the CRD does: it holds the directories of all Skills.
 fn of_memory(bindings: &BTreeMap<String, Binding>) -> Vec<String> {
     let is_memory = |binding: &Binding| {
         binding.persistent_volume_claim.as_ref().is_some_and(|claim| claim.claim_name == MEMORY_CLAIM)
@@ -55,9 +54,9 @@ fn of_memory(bindings: &BTreeMap<String, Binding>) -> Vec<String> {
         .collect()
 }
 
-/// What a worker is told; none for a binding that says nothing, which is a fault already.
+/// Returns how the worker reaches a resource; none for a binding that says nothing, which is a fault already.
 fn source(name: &str, binding: &Binding) -> Option<ResourceSource> {
-    // Without `..`: a new way to bind must be told here what it becomes.
+    // Without `..`: a new kind of binding fails to compile here until it is resolved.
     let Binding { value, secret_key_ref, persistent_volume_claim } = binding;
     let value = || value.clone().map(ResourceSource::Value);
     let secret = || secret_key_ref.as_ref().map(|reference| ResourceSource::Secret(key_file(reference)));
@@ -88,6 +87,17 @@ fn not_found(claims: &BTreeSet<&str>) -> Wait {
     Wait::new(Reason::ResourceNotFound, listed(&sentences, IN_A_CONDITION))
 }
 
+/// Whether pods of this memory must share a node. The access modes of the claim itself count, not those of new claims.
+pub(super) fn is_of_one_node(claim: Option<&PersistentVolumeClaim>) -> bool {
+    !allows(claim, &["ReadWriteMany"])
+}
+
+/// Whether a claim has one of these access modes.
+fn allows(claim: Option<&PersistentVolumeClaim>, ways: &[&str]) -> bool {
+    let modes = claim.and_then(|claim| claim.spec.as_ref()?.access_modes.as_ref());
+    modes.into_iter().flatten().any(|mode| ways.contains(&mode.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,7 +116,7 @@ mod tests {
         let claim = json!({ "metadata": { "name": "src" }, "spec": { "accessModes": modes } });
         let claim: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(claim).unwrap());
         let bindings = serde_json::from_value(bindings).unwrap();
-        resources(&declared(), &bindings, |name| (name == "src").then(|| claim.clone()))
+        resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), claim)]))
     }
 
     fn all() -> Value {
@@ -160,12 +170,12 @@ mod tests {
         let going = json!({ "metadata": { "name": "src", "deletionTimestamp": "2026-01-01T00:00:00Z" } });
         let going: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(going).unwrap());
         let bindings = serde_json::from_value(all()).unwrap();
-        let wait = resources(&declared(), &bindings, |_| Some(going.clone())).unwrap_err();
+        let wait = resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), going)])).unwrap_err();
         assert_eq!(wait.reason, Reason::ResourceNotFound);
     }
 
     #[test]
     fn nothing_bound_to_a_skill_that_asks_for_nothing_is_nothing() {
-        assert_eq!(resources(&[], &BTreeMap::new(), |_| None), Ok(Bound::default()));
+        assert_eq!(resources(&[], &BTreeMap::new(), &BTreeMap::new()), Ok(Bound::default()));
     }
 }

@@ -1,10 +1,15 @@
+use super::models::{model, models};
+use super::resources::is_of_one_node;
+use super::revision::{compiled as open, current_revision};
 use super::*;
 use crate::job::fixtures;
-use bloomery_crds::run::{KeyFile, Revision, seal};
-use bloomery_crds::v1alpha1::SkillStatus;
+use bloomery_crds::run::{self, KeyFile, Revision, seal};
+use bloomery_crds::v1alpha1::{Model, Skill, SkillStatus};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::DeserializeGuard;
 use rstest::rstest;
 use serde_json::json;
+use std::sync::Arc;
 
 fn skill(conditions: &[(&str, &str, &str)]) -> Guarded<Skill> {
     let conditions: Vec<_> = conditions
@@ -73,9 +78,9 @@ fn a_revision_counts_behind_its_seal_only() {
     let compiled = Revision { version: 1, skill: "cs-tier-1".into(), spec: skill.spec, mcp: None };
     let sealed = seal(&compiled).unwrap();
     let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };
-    assert_eq!(revision(&expected, Some(&stored(&sealed.text))), Ok(compiled));
+    assert_eq!(open(&expected, Some(&stored(&sealed.text))), Ok(compiled));
     for broken in [None, Some(stored("{}"))] {
-        let wait = revision(&expected, broken.as_ref()).unwrap_err();
+        let wait = open(&expected, broken.as_ref()).unwrap_err();
         assert!(wait.message.contains("cs-tier-1-x"), "{}", wait.message);
     }
 }

@@ -1,9 +1,15 @@
 use super::*;
+use crate::job::applied::Applied;
 use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
-use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, ToolName, WaitingFor, WorkflowProgress};
+use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, JobSpec, ToolName, WaitingFor, WorkflowProgress};
 use proptest::prelude::*;
 use rstest::rstest;
+
+/// The status after what the operator did.
+fn after(standing: &JobStatus, applied: &Applied) -> JobStatus {
+    crate::job::status::compute(standing, &JobSpec::default(), applied, &stamp(20))
+}
 
 fn apply(standing: &JobStatus, report: &Report) -> JobStatus {
     match merge(standing, report, &stamp(9)) {
@@ -330,11 +336,7 @@ proptest! {
 #[case::cancelled(Ending::Cancelled, "Cancelling")]
 #[case::without_its_skill(Ending::SkillDeleted, "SkillDeleted")]
 fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: Ending, #[case] reason: &str) {
-    let standing = crate::job::status::next(
-        &status(1, Phase::Running),
-        &crate::job::applied::Applied::AwaitsPodEnd(why, None),
-        &stamp(20),
-    );
+    let standing = after(&status(1, Phase::Running), &Applied::AwaitsPodEnd(why, None));
     let told = |status: &JobStatus| {
         let told = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
         (told.reason.clone(), told.message.clone())
@@ -359,8 +361,7 @@ fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: 
 fn a_worker_with_no_news_does_not_say_that_its_node_is_back() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let problem = crate::job::pods::Problem { reason: Reason::NodeLost, message: "the node n does not answer".into() };
-    let applied = crate::job::applied::Applied::Observed(Some(problem));
-    let lost = crate::job::status::next(&running, &applied, &stamp(20));
+    let lost = after(&running, &Applied::Observed(Some(problem)));
     assert_eq!(reason(&lost), "NodeLost");
     assert_eq!(merge(&lost, &report(1, 1, 3, Phase::Running), &stamp(25)), Merged::Nothing);
     assert_eq!(reason(&apply(&lost, &report(1, 1, 4, Phase::Running))), "Running");

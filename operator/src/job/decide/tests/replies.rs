@@ -7,7 +7,7 @@ use bloomery_crds::v1alpha1::WaitingFor;
 const DAY: i64 = 24 * 3600;
 
 /// A decision of a Job that asks since the beginning, and may wait for a day.
-fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Decision {
+fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
     let mut status = status(1, phase);
     let call = (phase == Phase::AwaitingApproval).then(held_call);
     status.waiting_for = Some(WaitingFor { call, ..asked(0) });

@@ -4,7 +4,7 @@ use super::*;
 use bloomery_crds::v1alpha1::AskedQuestion;
 
 /// Decides for a Job that is known to be cancelled since second 0.
-fn cancelled_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Decision {
+fn cancelled_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Plan {
     let pods = read(now, status, pods);
     decide(&Facts { ending: Some((Ending::Cancelled, at(0))), ..facts(now, status, &pods) })
 }
@@ -165,7 +165,7 @@ fn a_pod_that_was_made_while_its_job_was_cancelled_goes_at_once() {
     assert_eq!(farewell.delete, [], "a worker that ended by itself says farewell");
 }
 
-fn suspended_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Decision {
+fn suspended_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Plan {
     let pods = read(now, status, pods);
     decide(&Facts { suspended: true, ..facts(now, status, &pods) })
 }

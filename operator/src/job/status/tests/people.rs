@@ -1,7 +1,6 @@
 //! Whether and which people are waited for.
 
 use super::*;
-use crate::job::decide::PeopleWait;
 
 fn awaiting_people(status: &JobStatus) -> Option<(&str, &str)> {
     let told = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
@@ -25,15 +24,15 @@ fn awaited(of: &[&str]) -> PeopleWait {
 
 #[test]
 fn a_wait_that_is_over_is_told_until_the_next_one_and_never_of_a_job_that_had_none() {
-    let started = next(&JobStatus::default(), &Applied::Started(made(1), None), &stamp(2));
-    assert_eq!(awaiting_people(&started), None);
-    assert_eq!(awaiting_people(&next(&started, &ends(OutcomeCode::Stuck, None), &stamp(3))), None);
+    let begun = next(&JobStatus::default(), &Applied::Started(started(1), None), &stamp(2));
+    assert_eq!(awaiting_people(&begun), None);
+    assert_eq!(awaiting_people(&next(&begun, &ends(OutcomeCode::Stuck, None), &stamp(3))), None);
 
     let waits = held();
     assert_eq!(awaiting_people(&waits), Some(("True", "AwaitingApproval")));
     let ended = next(&waits, &ends(OutcomeCode::Cancelled, None), &stamp(50));
     assert_eq!(awaiting_people(&ended), Some(("False", "Ended")));
-    let resumed = next(&waits, &Applied::Started(made(2), None), &stamp(50));
+    let resumed = next(&waits, &Applied::Started(started(2), None), &stamp(50));
     assert_eq!(awaiting_people(&resumed), Some(("False", "Resumed")));
     let told = conditions::find(&resumed.conditions, ConditionType::AwaitingPeople).unwrap();
     assert_eq!(told.last_transition_time, Time(at(50)));

@@ -1,0 +1,53 @@
+//! What a pod says about the Job: whether it is alive, and what its termination message carries.
+
+use super::facts::Facts;
+use crate::job::plan::{Act, End};
+use crate::job::pods::{Life, WorkerPod};
+use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+/// How often to look at a pod whose changes are not watched, because somebody removed its labels.
+const UNWATCHED_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
+
+/// How often to look at a pod that is being deleted: on a lost node it stays.
+const DELETING_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
+
+/// The ages of a pod at which problems show that no change of the pod announces.
+const PROBLEM_AGES: [SignedDuration; 2] = [SignedDuration::from_secs(5), SignedDuration::from_secs(60)];
+
+/// Observes a pod that is alive; returns none where there is none.
+pub(super) fn alive(facts: &Facts, pod: Option<&WorkerPod>) -> Option<(Act, Option<SignedDuration>)> {
+    let pod = pod?;
+    match &pod.life {
+        Life::Alive(problem) => Some((Act::Observe(problem.clone()), next_look(pod, facts.now))),
+        Life::Ended { .. } => None,
+    }
+}
+
+/// Returns when to look at a live pod again.
+pub(super) fn next_look(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuration> {
+    if pod.deleting {
+        return Some(DELETING_POD_INTERVAL);
+    }
+    let next_age = pod.created.and_then(|created| {
+        let age = now.duration_since(created);
+        PROBLEM_AGES.into_iter().find(|next| age < *next).map(|next| next - age)
+    });
+    let unwatched = (!pod.watched).then_some(UNWATCHED_POD_INTERVAL);
+    [next_age, unwatched].into_iter().flatten().min()
+}
+
+/// The outcome that a pod left behind. It is final: no pod is started only to report it.
+pub(super) fn outcome(pod: &WorkerPod) -> Option<End> {
+    let message = pod.message.as_ref()?;
+    let outcome = message.outcome.clone()?;
+    Some(End { outcome, read_from: Some(Box::new(message.clone())) })
+}
+
+/// The message of a worker that parked for a person: no pod is started for it.
+pub(super) fn parked_for_people(pod: &WorkerPod) -> Option<&TerminationMessage> {
+    pod.message.as_ref().filter(|message| match message.end {
+        PodEnd::Parked(ParkReason::Approval | ParkReason::Reply) => true,
+        PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension) | PodEnd::Finished | PodEnd::Superseded => false,
+    })
+}

@@ -1,0 +1,92 @@
+//! Fetches what the pod of a new attempt is made of. Only a Job that is to get a pod costs these requests.
+
+use super::Fetched;
+use crate::approval::standing::wanted_of;
+use crate::approval::{names_of, settle};
+use crate::caches::Guarded;
+use crate::context::Context;
+use crate::error::Error;
+use crate::job::plan::{Act, Plan};
+use bloomery_crds::names;
+use bloomery_crds::run::GivenDecision;
+use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
+use kube::Api;
+use kube::core::ResourceExt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the pod of a new attempt is made of, as it is stored.
+#[derive(Debug)]
+pub struct Sources {
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// The `ConfigMap` of the revision that the Job runs on, or would run on.
+    pub revision: Option<ConfigMap>,
+    /// The Models of the namespace, by name.
+    pub models: BTreeMap<String, Arc<Guarded<Model>>>,
+    /// The claims that the Job binds and the tenant's memory, by name.
+    pub claims: BTreeMap<String, Arc<PersistentVolumeClaim>>,
+    /// The Job that the Job continues.
+    pub continued: Option<Arc<Guarded<Job>>>,
+    /// What people have decided on the held call that the status names.
+    pub decisions: Vec<GivenDecision>,
+    /// The certificates that reports trust; none before the operator has a CA.
+    pub report_ca: Option<String>,
+}
+
+/// Fetches what the attempt of a plan is made of; a plan without one costs nothing.
+pub async fn fetch(context: &Context, fetched: &Fetched, plan: Plan) -> Result<Plan<Sources>, Error> {
+    let Plan { act, delete, again } = plan;
+    let act = match act.into_start() {
+        Ok((attempt, after)) => Act::Start { attempt: sources(context, fetched, attempt).await?, after },
+        Err(other) => other,
+    };
+    Ok(Plan { act, delete, again })
+}
+
+async fn sources(context: &Context, fetched: &Fetched, attempt: u32) -> Result<Sources, Error> {
+    let Fetched { job, namespace, .. } = fetched;
+    let models = context.caches.models.select(namespace, |_| true);
+    let bound = job.spec.resources.values().filter_map(claim_name);
+    let claims = bound.chain([names::MEMORY_CLAIM]);
+    let claims = claims.filter_map(|name| Some((name.to_owned(), context.caches.claims.get(namespace, name)?)));
+    Ok(Sources {
+        attempt,
+        revision: revision(context, fetched).await?,
+        models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
+        claims: claims.collect(),
+        continued: job.spec.continues.as_ref().and_then(|name| context.caches.jobs.get(namespace, name)),
+        decisions: decisions(context, fetched).await?,
+        report_ca: context.report_trust.bundle(),
+    })
+}
+
+/// The claim that a binding names.
+fn claim_name(binding: &Binding) -> Option<&str> {
+    binding.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.as_str())
+}
+
+/// Reads the revision that the Job runs on, or else the current one of its Skill.
+async fn revision(context: &Context, fetched: &Fetched) -> Result<Option<ConfigMap>, Error> {
+    let skill = fetched.skill.as_ref().and_then(|skill| skill.0.as_ref().ok()?.status.as_ref());
+    let current = skill.and_then(|SkillStatus { revision, .. }| revision.as_ref());
+    let Some(RevisionRef { name, .. }) = fetched.status.skill_revision.as_ref().or(current) else { return Ok(None) };
+    let namespace = &fetched.namespace;
+    let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
+    api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))
+}
+
+/// Reads what people have decided on the held call that the status names: its worker may not have heard it yet.
+async fn decisions(context: &Context, fetched: &Fetched) -> Result<Vec<GivenDecision>, Error> {
+    let Fetched { namespace, name: job, uid, status, .. } = fetched;
+    let mut decisions = Vec::new();
+    if let Some(call) = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) {
+        for name in names_of(job, uid, call) {
+            if let Some(wanted) = wanted_of(job, uid, call, &name) {
+                decisions.extend(settle::decision(context, namespace, &name, &wanted).await?);
+            }
+        }
+    }
+    Ok(decisions)
+}

@@ -1,0 +1,227 @@
+//! The plan for a Job: what a reconcile does, and how far its steps have come with a new attempt.
+
+use super::ending::Ending;
+use super::pods::Problem;
+use crate::approval::standing::{Mark, PendingDecision};
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::outcome::Outcome;
+use bloomery_crds::report::TerminationMessage;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+/// The plan for a Job.
+///
+/// `A` is the attempt to start: first its number, then the objects that its pod depends on, then the validated attempt, then
+/// the built pod. Each step of a reconcile takes the plan of the step before it, and only a plan with a built pod can be
+/// applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A = u32> {
+    /// What to do for the Job itself.
+    pub act: Act<A>,
+    /// The pods to delete.
+    pub delete: Vec<PodDeletion>,
+    /// When to reconcile again, even if nothing changes until then.
+    pub again: Option<SignedDuration>,
+}
+
+/// What to do for the Job itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act<A = u32> {
+    /// Nothing: the Job has ended.
+    Idle,
+    /// Delete the Job, which ended and has stayed for its time to live.
+    Delete,
+    /// The pod is alive: report what keeps it from its work, if anything does.
+    Observe(Option<Problem>),
+    /// Nothing: the pause after a lost attempt is not over.
+    KeepPausing,
+    /// Wait for people.
+    WaitForPeople(PeopleWait),
+    /// Settle these Approvals before anything else.
+    Settle(Vec<Mark>),
+    /// Report that an attempt was lost, and pause.
+    Pause(Lost),
+    /// Start an attempt.
+    Start {
+        /// The attempt, as far as the steps have come with it.
+        attempt: A,
+        /// The attempt before, where it ended without an outcome and did not park.
+        after: Option<Lost>,
+    },
+    /// Start no attempt while the namespace is suspended.
+    Suspend(Option<Lost>),
+    /// Start no attempt while something that its pod needs is missing.
+    Wait(Wait, Option<Lost>),
+    /// The Job is ending and a pod of it is alive: wait for the pod, and report what keeps it, if anything does.
+    AwaitPodEnd(Ending, Option<Problem>),
+    /// The worker parked for a person, and only its termination message says so: record that.
+    RecordParking(Box<TerminationMessage>),
+    /// End the Job.
+    End(End),
+}
+
+/// Whom a Job without a pod waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeopleWait {
+    /// The people that its status names.
+    AsRecorded,
+    /// The approvers who have not decided on the held call.
+    Approvers(Vec<PendingDecision>),
+    /// Nobody can be asked, for this reason.
+    NobodyAsked(String),
+}
+
+/// An attempt that ended without an outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How many attempts in a row, up to this one, ended without a report or a message.
+    pub silent: u32,
+    /// How it ended, for people.
+    pub message: String,
+}
+
+/// The end of a Job that no report carried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The termination message that it was read from, where the report did not arrive.
+    pub read_from: Option<Box<TerminationMessage>>,
+}
+
+impl End {
+    /// An end that the operator decides on, without a message of the worker.
+    pub fn decided(outcome: Outcome) -> Self {
+        Self { outcome, read_from: None }
+    }
+}
+
+/// A pod to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodDeletion {
+    /// Its name.
+    pub name: String,
+    /// Its UID: another pod of that name is left alone.
+    pub uid: String,
+    /// The grace period in seconds, where it is shorter than the pod's own.
+    pub grace: Option<u32>,
+}
+
+/// What a Job waits for before it gets a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// The kind of it.
+    pub reason: Reason,
+    /// What is missing, and what to do.
+    pub message: String,
+    /// When to try again, where no watched object changes once the wait is over.
+    pub retry: Option<SignedDuration>,
+}
+
+impl Wait {
+    /// A wait that the change of a watched object ends.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), retry: None }
+    }
+
+    /// A wait for something that is not watched: it is tried again after this time.
+    #[must_use]
+    pub fn retry_after(self, retry: SignedDuration) -> Self {
+        Self { retry: Some(retry), ..self }
+    }
+}
+
+/// Why an attempt does not start.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Unmet {
+    /// Something that its pod needs is missing.
+    Wait(Wait),
+    /// It can never start, and the Job ends.
+    Never(End),
+}
+
+impl From<Wait> for Unmet {
+    fn from(wait: Wait) -> Self {
+        Self::Wait(wait)
+    }
+}
+
+impl<A> Plan<A> {
+    /// Passes the attempt to the next step, which may find that it does not start.
+    #[must_use]
+    pub fn and_then<T>(self, step: impl FnOnce(A) -> Result<T, Unmet>) -> Plan<T> {
+        let Self { act, delete, mut again } = self;
+        let act = match act.into_start() {
+            Ok((attempt, after)) => match step(attempt) {
+                Ok(attempt) => Act::Start { attempt, after },
+                Err(Unmet::Wait(wait)) => {
+                    again = sooner(again, wait.retry);
+                    Act::Wait(wait, after)
+                }
+                Err(Unmet::Never(end)) => Act::End(end),
+            },
+            Err(other) => other,
+        };
+        Plan { act, delete, again }
+    }
+}
+
+impl<A> Act<A> {
+    /// Separates the start of an attempt from every other act.
+    pub fn into_start<T>(self) -> Result<(A, Option<Lost>), Act<T>> {
+        Err(match self {
+            Self::Start { attempt, after } => return Ok((attempt, after)),
+            Self::Idle => Act::Idle,
+            Self::Delete => Act::Delete,
+            Self::Observe(problem) => Act::Observe(problem),
+            Self::KeepPausing => Act::KeepPausing,
+            Self::WaitForPeople(wait) => Act::WaitForPeople(wait),
+            Self::Settle(marks) => Act::Settle(marks),
+            Self::Pause(lost) => Act::Pause(lost),
+            Self::Suspend(after) => Act::Suspend(after),
+            Self::Wait(wait, after) => Act::Wait(wait, after),
+            Self::AwaitPodEnd(ending, problem) => Act::AwaitPodEnd(ending, problem),
+            Self::RecordParking(message) => Act::RecordParking(message),
+            Self::End(end) => Act::End(end),
+        })
+    }
+}
+
+/// The earlier of two times, where there are two.
+pub fn sooner(one: Option<SignedDuration>, other: Option<SignedDuration>) -> Option<SignedDuration> {
+    [one, other].into_iter().flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_crds::outcome::OutcomeCode;
+
+    fn plan(act: Act) -> Plan {
+        let delete = vec![PodDeletion { name: "refund-1".into(), uid: "uid-1".into(), grace: None }];
+        Plan { act, delete, again: Some(SignedDuration::from_secs(90)) }
+    }
+
+    #[test]
+    fn a_step_passes_the_attempt_on_or_says_why_it_does_not_start() {
+        let starts = || plan(Act::Start { attempt: 2, after: None });
+        let passed = starts().and_then(|attempt| Ok(format!("pod {attempt}")));
+        assert_eq!(passed.act, Act::Start { attempt: "pod 2".to_owned(), after: None });
+
+        let wait = Wait::new(Reason::ModelNotFound, "no Model").retry_after(SignedDuration::from_secs(5));
+        let waits: Plan<String> = starts().and_then(|_| Err(wait.clone().into()));
+        assert_eq!((waits.act, waits.again), (Act::Wait(wait, None), Some(SignedDuration::from_secs(5))));
+        assert_eq!(waits.delete, starts().delete, "what else is planned is done");
+
+        let end = End::decided(Outcome::new(OutcomeCode::UserNeeded, "it does not fit"));
+        let ends: Plan<String> = starts().and_then(|_| Err(Unmet::Never(end.clone())));
+        assert_eq!((ends.act, ends.again), (Act::End(end), starts().again));
+    }
+
+    #[test]
+    fn a_plan_without_an_attempt_skips_the_step() {
+        let observes: Plan<String> = plan(Act::Observe(None)).and_then(|_| panic!("there is no attempt"));
+        assert_eq!((observes.act, observes.again), (Act::Observe(None), Some(SignedDuration::from_secs(90))));
+    }
+}

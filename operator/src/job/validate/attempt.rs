@@ -1,0 +1,69 @@
+//! The validated attempt: the only input of the build step.
+
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::run::{
+    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
+};
+use bloomery_crds::v1alpha1::{LogPosition, RevisionRef};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+/// An attempt whose pod can be built: read, checked, and without a reference left to resolve.
+#[derive(Debug, Clone)]
+pub struct ValidAttempt {
+    /// The Job.
+    pub job: JobIdentity,
+    /// The Job as the owner of its pods.
+    pub owner: OwnerReference,
+    /// The goal of the Job.
+    pub goal: String,
+    /// The number of the attempt, from 1.
+    pub number: u32,
+    /// The name of the Skill and of its directory in the memory.
+    pub skill: String,
+    /// The revision that the Job runs on.
+    pub revision: RevisionRef,
+    /// The budgets of the whole Job.
+    pub limits: EffectiveLimits,
+    /// Seconds of the duration that are left.
+    pub remaining_seconds: u64,
+    /// The models to call, that of the main loop first.
+    pub models: Vec<ModelEndpoint>,
+    /// What the Job binds.
+    pub bound: Bound,
+    /// How far the log has come.
+    pub log: Option<LogPosition>,
+    /// What people have decided on the held call that the Job waits with.
+    pub approvals: Vec<GivenDecision>,
+    /// The Job that the Job continues.
+    pub continues: Option<ContinuedJob>,
+    /// The replies that the log may not have yet.
+    pub replies: Vec<GivenReply>,
+    /// Where to report.
+    pub report: ReportEndpoint,
+    /// Whether only one node at a time can mount the memory.
+    pub one_node: bool,
+}
+
+/// What a Job binds, resolved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// The resources that the worker is given, in the order of the Skill.
+    pub resources: Vec<BoundResource>,
+    /// The file systems among them, in the same order.
+    pub filesystems: Vec<Filesystem>,
+}
+
+/// A file system that a Job binds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filesystem {
+    /// The name of the resource.
+    pub name: String,
+    /// The claim.
+    pub claim: String,
+    /// The path within its volume; the whole volume where absent.
+    pub sub_path: Option<String>,
+    /// Whether nothing in the pod can change it.
+    pub read_only: bool,
+    /// Whether only one node at a time can mount the claim.
+    pub one_node: bool,
+}

@@ -1,0 +1,105 @@
+//! The revision that a Job runs on.
+
+use crate::caches::Guarded;
+use crate::job::fetch::Fetched;
+use crate::job::plan::{End, Unmet, Wait};
+use crate::status::unmet;
+use bloomery_crds::conditions::{self, ConditionType, Reason};
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::run::{self, Revision};
+use bloomery_crds::v1alpha1::{RevisionRef, Skill};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::jiff::SignedDuration;
+
+/// How soon to look for a revision again that is gone: reads of it are not watched.
+const REVISION_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
+
+/// The conditions that a Skill must meet before the first pod of a Job of it starts, in this order. Waiting costs nothing; a
+/// pod that waits for an MCP server spends the Job's time.
+const BEFORE_THE_FIRST_POD: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
+
+/// Resolves the revision that a Job runs on: the recorded one, or else the current one of its Skill.
+pub(super) fn revision(fetched: &Fetched, stored: Option<&ConfigMap>) -> Result<(RevisionRef, Revision), Unmet> {
+    let Fetched { job, status, skill, .. } = fetched;
+    let current = || current_revision(&job.spec.skill, skill.as_deref());
+    let reference = match &status.skill_revision {
+        Some(recorded) => recorded.clone(),
+        None => current()?,
+    };
+    match compiled(&reference, stored) {
+        Ok(compiled) => Ok((reference, compiled)),
+        Err(wait) if stored.is_some() => Err(wait.into()),
+        Err(wait) => Err(without_revision(&reference, current().ok(), wait)),
+    }
+}
+
+/// Decides how to continue a Job whose revision no longer exists: the Skill controller makes the revision again, if the Skill is
+/// still the same.
+fn without_revision(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Unmet {
+    match current {
+        Some(current) if current.digest != lost.digest => {
+            let message =
+                format!("{}: the Skill was deleted and made again, or the ConfigMap was deleted", wait.message);
+            Unmet::Never(End::decided(Outcome::new(OutcomeCode::SkillDeleted, message)))
+        }
+        Some(_) | None => Unmet::Wait(wait.retry_after(REVISION_RETRY_INTERVAL)),
+    }
+}
+
+/// Returns the revision that a new Job of a Skill runs on.
+pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Result<RevisionRef, Wait> {
+    let not_ready = |message: String| Wait::new(Reason::SkillNotReady, message);
+    let skill = match skill.map(|skill| &skill.0) {
+        None => {
+            let message = format!("the Skill {name} does not exist: make it, and the Job starts by itself");
+            return Err(Wait::new(Reason::SkillNotFound, message));
+        }
+        Some(Err(error)) => {
+            return Err(not_ready(format!(
+                "the Skill {name} cannot be read by this version of the operator: {}",
+                error.error
+            )));
+        }
+        Some(Ok(skill)) => skill,
+    };
+    if skill.metadata.deletion_timestamp.is_some() {
+        let message = format!("the Skill {name} is being deleted: make it again, and the Job starts by itself");
+        return Err(Wait::new(Reason::SkillNotFound, message));
+    }
+    let status = skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation);
+    let Some(status) = status else {
+        return Err(not_ready(format!("the Skill {name} was changed a moment ago, and is being looked at")));
+    };
+    for needed in BEFORE_THE_FIRST_POD {
+        if let Some(unmet) = unmet(&status.conditions, needed) {
+            return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
+        }
+    }
+    // A claim that is not bound yet may be bound for the pod; one that is lost cannot.
+    if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
+        && memory.status == "False"
+    {
+        return Err(not_ready(format!(
+            "the memory of the Skill {name} is not ready ({}): {}",
+            memory.reason, memory.message
+        )));
+    }
+    let revision = status.revision.clone();
+    revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
+}
+
+/// Opens a revision, and checks its seal.
+pub(super) fn compiled(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
+    let text = stored.and_then(|map| map.data.as_ref()?.get(run::REVISION_KEY));
+    let Some(text) = text else {
+        let message = format!("the revision {} (a ConfigMap) that the Job runs on does not exist", expected.name);
+        return Err(Wait::new(Reason::SkillNotReady, message));
+    };
+    run::open_revision(text, &expected.digest).map_err(|error| {
+        let message = format!(
+            "the revision {} cannot be used: {error}. Delete that ConfigMap, and it is made anew of the Skill",
+            expected.name
+        );
+        Wait::new(Reason::SkillNotReady, message)
+    })
+}
