@@ -1,4 +1,7 @@
-//! Kubernetes quantities, as far as two of them have to be compared.
+//! Kubernetes quantities, as far as two of them have to be compared, exactly.
+//!
+//! The crate `kube_quantity` 0.9 reads them through `f64`, compares `1Gi` with `1G` through `f32`, takes `Gi` for zero, and may
+//! panic on overflow.
 
 /// The value of a quantity in thousandths; none for text that is no quantity.
 ///
