@@ -2,9 +2,9 @@
 
 use crate::check::located;
 use crate::look::Looked;
-use bloomery_crds::dialect::{Finding, Severity};
 use bloomery_crds::resources;
 use bloomery_crds::v1alpha1::Binding;
+use bloomery_skills::{Finding, Severity};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

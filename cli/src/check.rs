@@ -1,8 +1,8 @@
 //! What is found in a document beyond its schema: the rules of the API server, and those of the engine.
 
 use crate::rules;
-use bloomery_crds::dialect::{Draft, Finding, Node, Severity, locate};
 use bloomery_engine::lint;
+use bloomery_skills::{Draft, Finding, Node, Severity, locate};
 use serde_json::Value;
 use std::collections::HashSet;
 

@@ -4,8 +4,8 @@ use crate::args::ImportArgs;
 use crate::exit::Exit;
 use crate::report::{self, Tally};
 use crate::{look, source};
-use bloomery_crds::dialect::{Document, Finding, Form, Options, documents, form, import};
 use bloomery_crds::v1alpha1::Skill;
+use bloomery_skills::{Document, Finding, Form, Options, documents, form, import};
 use std::io::{self, Write};
 
 /// Reads a file of the dialect and writes the manifest, or says why there is none.

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::look::{Looked, look};
 use crate::report::{self, Tally};
 use crate::{bindings, source};
-use bloomery_crds::dialect::{Document, Finding, Form, documents, form};
+use bloomery_skills::{Document, Finding, Form, documents, form};
 use std::io;
 use std::path::Path;
 

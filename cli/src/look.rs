@@ -1,10 +1,8 @@
 //! A document of ours, and what is wrong with it by itself.
 
 use crate::check;
-use bloomery_crds::dialect::{
-    Checked, Document, Draft, Finding, Form, Imported, Node, Options, form, import, manifest,
-};
 use bloomery_crds::v1alpha1::Skill;
+use bloomery_skills::{Checked, Document, Draft, Finding, Form, Imported, Node, Options, form, import, manifest};
 use serde_json::Value;
 
 /// A document that was looked at.

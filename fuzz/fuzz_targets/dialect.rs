@@ -1,7 +1,7 @@
 //! Files that people write: manifests and the dialect of the seeds, as `bloomery import` and `bloomery lint` read them.
 #![no_main]
 
-use bloomery_crds::dialect::{Form, Options, documents, form, import, manifest};
+use bloomery_skills::{Form, Options, documents, form, import, manifest};
 use bloomery_engine::lint;
 use bloomery_fuzz::panics_may_be_caught;
 use libfuzzer_sys::fuzz_target;

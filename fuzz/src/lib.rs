@@ -5,7 +5,7 @@ mod drive;
 pub use drive::Driven;
 
 use bloomery_crds::Digest;
-use bloomery_crds::dialect::{Options, documents, import};
+use bloomery_skills::{Options, documents, import};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_engine::run::Run;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::LazyLock;
 
 static SKILL: LazyLock<SkillSpec> = LazyLock::new(|| {
-    let read = documents(include_bytes!("../../crds/tests/seeds/002-complete.yaml"));
+    let read = documents(include_bytes!("../../skills/tests/seeds/002-complete.yaml"));
     let options = Options { name: Some("cs-tier-1".to_owned()), ..Options::default() };
     let skill = read.documents.first().and_then(|document| import(document, &options).skill);
     skill.expect("the seed's Skill is one").spec

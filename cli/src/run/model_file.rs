@@ -5,10 +5,10 @@ use crate::exit::{Faults, Trouble};
 use crate::look::look;
 use crate::report::{self, Tally};
 use crate::source;
-use bloomery_crds::dialect::{Form, documents, form};
 use bloomery_crds::fallback::chain;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
+use bloomery_skills::{Form, documents, form};
 use std::path::Path;
 
 /// The endpoint of each name, or of every Model where no names are known; a file with one Model has that for all names.

@@ -7,8 +7,8 @@ use crate::report::{self, Tally};
 use crate::run::memory::Slag;
 use crate::run::templates;
 use crate::source::{self, Source};
-use bloomery_crds::dialect::{Document, Finding, Form, Options, documents, form, import, name_fault};
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
+use bloomery_skills::{Document, Finding, Form, Options, documents, form, import, name_fault};
 use std::fs;
 use std::path::Path;
 

@@ -29,8 +29,8 @@ fn minimal(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::look::look;
-    use bloomery_crds::dialect::{Options, documents, import};
     use bloomery_crds::v1alpha1::SkillSpec;
+    use bloomery_skills::{Options, documents, import};
 
     fn skill(text: &str) -> (String, SkillSpec) {
         let looked = look(&documents(text.as_bytes()).documents[0]);
@@ -56,8 +56,8 @@ mod tests {
     #[test]
     fn the_templates_of_the_seeds_ask_for_what_the_seeds_ask_for() {
         let seeds = [
-            ("sw-dev-agent", include_str!("../../../crds/tests/seeds/000-sw-dev-agent.yaml")),
-            ("sw-dev-senior", include_str!("../../../crds/tests/seeds/000-sw-dev-senior.yaml")),
+            ("sw-dev-agent", include_str!("../../../skills/tests/seeds/000-sw-dev-agent.yaml")),
+            ("sw-dev-senior", include_str!("../../../skills/tests/seeds/000-sw-dev-senior.yaml")),
         ];
         for (name, seed) in seeds {
             let options = Options { local: true, ..Options::default() };

@@ -1,9 +1,9 @@
 //! The Skill of seed 002, section 3.1, from the seed's own YAML.
 
-use bloomery_crds::dialect::{Options, documents, import};
 use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_skills::{Options, documents, import};
 
-const YAML: &str = include_str!("../../../../../crds/tests/seeds/002-complete.yaml");
+const YAML: &str = include_str!("../../../../../skills/tests/seeds/002-complete.yaml");
 
 /// As it is written.
 pub(super) fn skill() -> SkillSpec {

@@ -1,0 +1,36 @@
+//! Unquoted words that kubectl reads otherwise than YAML 1.2 has it.
+
+use super::scalar::has_leading_zero;
+
+/// What kubectl takes an unquoted word for, where YAML 1.2 calls it text.
+pub(crate) fn otherwise(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "on" => return Some("true"),
+        "n" | "no" | "off" => return Some("false"),
+        _ => {}
+    }
+    let unsigned = word.strip_prefix(['-', '+']).unwrap_or(word);
+    let digits = |c: char| c.is_ascii_digit() || c == '_';
+    let number = unsigned.starts_with(|c: char| c.is_ascii_digit())
+        && unsigned.chars().all(digits)
+        && (unsigned.contains('_') || has_leading_zero(unsigned));
+    number.then_some("a number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::otherwise;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("yes", Some("true"))]
+    #[case("Off", Some("false"))]
+    #[case("010", Some("a number"))]
+    #[case("1_000", Some("a number"))]
+    #[case("_1", None)]
+    #[case("always", None)]
+    #[case("1,000", None)]
+    fn words_of_yaml_1_1(#[case] word: &str, #[case] expected: Option<&str>) {
+        assert_eq!(otherwise(word), expected);
+    }
+}
