@@ -24,7 +24,7 @@ pub struct Draft {
 impl Draft {
     /// Reads a Skill's spec. `refused` are the paths of what the reader could not take, `findings` what is known to be
     /// wrong.
-    pub(crate) fn of(spec: &Node, refused: &[String], findings: &[Finding]) -> Option<Self> {
+    pub(crate) fn read(spec: &Node, refused: &[String], findings: &[Finding]) -> Option<Self> {
         let own = spec.place.to_string();
         if refused.iter().any(|path| path.is_empty() || *path == own) {
             return None;

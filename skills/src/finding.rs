@@ -1,24 +1,26 @@
-//! What was found in a document, and where.
+//! Findings: what is wrong with a document, and where.
 
-use crate::tree::{Path, Place};
+use crate::tree::{Entry, Node, Path, Place, locate};
+use bloomery_crds::nearest::nearest;
+use bloomery_crds::text::bounded;
 use serde::Serialize;
 use std::fmt;
 
-/// How much a finding weighs.
+/// The weight of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Severity {
-    /// It can be used, but probably does not say what was meant.
+    /// The document can be used, but probably does not say what was meant.
     Warning,
-    /// It cannot be used.
+    /// The document cannot be used.
     Error,
 }
 
-/// How every finding of an unknown field begins.
-pub(crate) const NO_SUCH_FIELD: &str = "there is no such field";
+/// The beginning of every finding of an unknown field.
+const NO_SUCH_FIELD: &str = "there is no such field";
 
-/// Something that a person should know of a document.
+/// A fault or a doubt about a document, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
@@ -26,13 +28,13 @@ pub struct Finding {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// How much it weighs.
+    /// The weight.
     pub severity: Severity,
-    /// The field, as the document writes it; empty for a document as a whole.
+    /// The path of the field, as the document writes it; empty for a document as a whole.
     pub path: String,
-    /// What is wrong, for people.
+    /// What is wrong.
     pub message: String,
-    /// What to do.
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -65,12 +67,37 @@ impl Finding {
         Self::error(&Place { line: 1, column: 1, path: Path::default() }, message)
     }
 
-    /// Whether it is a field that nobody knows: then another field may seem to be missing that was only misspelt.
+    /// An error for a field that the schema does not have, with the nearest of those that it has.
+    pub(crate) fn unknown_field<'a>(entry: &Entry, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let near = did_you_mean(&entry.name, known.iter().copied());
+        let finding = Self::error(&entry.place, format!("{NO_SUCH_FIELD}{near}"));
+        match known.as_slice() {
+            _ if entry.name == "<<" => {
+                finding.hint("merges (<<) are not read: write the fields out where they are meant")
+            }
+            [] => finding,
+            [_, ..] => finding.hint(format!("known here: {}", known.join(", "))),
+        }
+    }
+
+    /// A finding of the field at a path of the API, with the place that the field has in `root`.
+    pub fn located(root: &Node, path: &str, severity: Severity, message: String) -> Self {
+        let (line, column, path) = locate(root, path);
+        Self { line, column, severity, path, message, hint: None }
+    }
+
+    /// Returns the line and the column, by which findings are sorted.
+    pub fn position(&self) -> (usize, usize) {
+        (self.line, self.column)
+    }
+
+    /// Whether the finding is an unknown field. A field that seems to be missing then may only have been misspelt.
     pub fn is_unknown_field(&self) -> bool {
         self.message.starts_with(NO_SUCH_FIELD)
     }
 
-    /// Says what to do.
+    /// Adds what to do about the finding.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -89,12 +116,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Whether one of the findings is an error.
-pub(crate) fn any_error(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.severity == Severity::Error)
+/// Quotes a part of a document.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("{:?}", bounded(text, 64))
 }
 
-/// Brings findings into the order in which a person reads the file.
-pub(crate) fn in_order(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| (finding.line, finding.column));
+/// Returns ` (did you mean "x"?)` where a candidate is near, else nothing.
+pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, candidates).map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
 }

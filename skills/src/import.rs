@@ -1,4 +1,4 @@
-//! From the dialect of the seeds to a `Skill`.
+//! Converts the older dialect, that of the seeds, to a `Skill`.
 
 mod guardrails;
 mod mcp_server;
@@ -7,96 +7,91 @@ mod problem;
 mod rename;
 mod seeds;
 
+use crate::checked::Checked;
+use crate::document::Document;
 use crate::draft::Draft;
-use crate::finding::{Finding, any_error, in_order};
-use crate::manifest::typed;
+use crate::finding::Finding;
 use crate::naming::Naming;
 use crate::schema;
 use crate::tree::{Entry, Node, Value};
-use crate::yaml::Document;
 use bloomery_crds::names::GROUP;
-use bloomery_crds::v1alpha1::{Skill, spec_schema_of};
+use bloomery_crds::v1alpha1::spec_schema_of;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use rename::renamed;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
-/// What an import is told beside the document.
+/// The settings of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The name of the Skill, instead of the document's `id`.
+    /// The name of the Skill, instead of the document's `id`. The caller has checked it.
     pub name: Option<String>,
     /// The namespace to write into the manifest.
     pub namespace: Option<String>,
     /// The name of a Model, instead of the document's `engine.model`.
     pub model: Option<String>,
-    /// What the Skill is for, instead of the document's `problem.statement`.
+    /// The purpose of the Skill, instead of the document's `problem.statement`.
     pub problem: Option<String>,
-    /// Whether a document without an `id` is only looked at: then that is no error.
+    /// Whether a document without an `id` is no error, because it is only looked at.
     pub nameless: bool,
-    /// Whether the Skill runs without a cluster: then the address of its MCP server is kept beside it, whatever it is,
-    /// and a Skill that does not say what it is for does the work of its name (those of seed 000 say nothing).
+    /// Whether the Skill runs without a cluster. The address of its MCP server is then kept beside it, whatever it is,
+    /// and a Skill that does not state its problem does the work of its name (those of seed 000 state none).
     pub local: bool,
 }
 
-/// What came of an import.
-#[derive(Debug)]
-pub struct Imported {
-    /// The Skill, where there was no error.
-    pub skill: Option<Skill>,
-    /// What can be read of the Skill, for findings only.
-    pub draft: Option<Draft>,
-    /// The address of the MCP server as the document has it; only of a Skill that runs without a cluster.
-    pub mcp_address: Option<String>,
-    /// The object as the API has it; its places are those of the dialect. A path of the API is looked up in it.
-    pub root: Node,
-    /// The same object in JSON, without what was refused.
-    pub object: serde_json::Value,
-    /// What was found, in the order of the file.
-    pub findings: Vec<Finding>,
-}
-
-/// Reads a document of the dialect as a `Skill`: all faults at once.
-pub fn import(document: &Document, options: &Options) -> Imported {
-    let mut findings = Vec::new();
+/// Reads a document of the dialect as a `Skill`, and finds all faults at once.
+pub fn import(document: &Document, options: &Options) -> Checked {
+    let kind = Some("Skill".to_owned());
     let source = &document.root;
+    let mut findings = Vec::new();
     let Value::Map(entries) = &source.value else {
         findings.push(Finding::error(&source.place, format!("a skill is an object, and this is {}", source.kind())));
         let (root, object) = (source.clone(), json!({}));
-        return Imported { skill: None, draft: None, mcp_address: None, root, object, findings };
+        return Checked { kind, root, object, skill: None, draft: None, mcp_address: None, findings };
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
     let (mcp_address, fields) = if options.local { mcp_server::taken(fields) } else { (None, fields) };
     let nothing = JSONSchemaProps::default();
     let spec_schema = spec_schema_of("Skill").unwrap_or(&nothing);
-    let dialect = Node { place: source.place.clone(), value: Value::Map(fields) };
-    let mut spec = renamed(&dialect, spec_schema, options.namespace.as_deref(), &mut findings);
-    seeds::models(&mut spec, options.model.as_deref(), &mut findings);
-    if let Some(problem) = &options.problem {
-        seeds::set_text(&mut spec, "problem", "statement", problem);
-    } else if options.local && source.get("problem").is_none_or(|problem| problem.value == Value::Null) {
-        seeds::set_text(&mut spec, "problem", "statement", &problem::example(source));
-    }
-    seeds::what_is_missing(source, &mut findings);
+    let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
+    let mut spec = renamed(&fields, spec_schema, options.namespace.as_deref(), &mut findings);
+    complete(&mut spec, source, options, &mut findings);
     let checked = schema::check(&spec, spec_schema, Naming::Seeds, &mut findings);
     problem::hint(source, &mut findings);
-    let draft = Draft::of(&spec, &document.refused, &findings);
-    // The name is no part of the spec: its faults come after what they cannot hide, and are told first.
+    let draft = Draft::read(&spec, &document.refused, &findings);
+    // The name is no part of the spec. Its faults are found last, because they hide none of the others, and come first.
     let mut of_name = Vec::new();
-    let name = name::of_skill(source, ids.first(), options, &mut of_name);
+    let name = match &options.name {
+        Some(name) => Some(name.clone()),
+        None => name::from_id(source, ids.first(), options.nameless, &mut of_name),
+    };
     findings.splice(0..0, of_name);
+    let object = object(name, options.namespace.as_deref(), &checked);
+    let place = source.place.clone();
+    let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
+    let root = Node { place, value: Value::Map(vec![spec]) };
+    Checked { kind, root, object, skill: None, draft, mcp_address, findings }.concluded(document)
+}
+
+/// Writes into a spec what the options give, and reports what a Skill should have and its document does not.
+fn complete(spec: &mut Node, source: &Node, options: &Options, findings: &mut Vec<Finding>) {
+    seeds::models(spec, options.model.as_deref(), findings);
+    if let Some(problem) = &options.problem {
+        seeds::set_text(spec, "problem", "statement", problem);
+    } else if options.local && source.get("problem").is_none_or(|problem| problem.value == Value::Null) {
+        seeds::set_text(spec, "problem", "statement", &problem::example(source));
+    }
+    seeds::what_is_missing(source, findings);
+}
+
+fn object(name: Option<String>, namespace: Option<&str>, spec: &Json) -> Json {
     let mut object = json!({
         "apiVersion": format!("{GROUP}/v1alpha1"),
         "kind": "Skill",
         "metadata": { "name": name.unwrap_or_default() },
-        "spec": checked,
+        "spec": spec,
     });
-    if let (Some(namespace), Some(metadata)) = (&options.namespace, object.get_mut("metadata")) {
+    if let (Some(namespace), Some(metadata)) = (namespace, object.get_mut("metadata")) {
         metadata["namespace"] = json!(namespace);
     }
-    in_order(&mut findings);
-    let usable = !document.is_faulty() && !any_error(&findings);
-    let skill = if usable { typed(&object, &source.place, &mut findings) } else { None };
-    let place = source.place.clone();
-    let root = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
-    Imported { skill, draft, mcp_address, root: Node { place, value: Value::Map(vec![root]) }, object, findings }
+    object
 }

@@ -1,14 +1,15 @@
 //! A manifest of one of our kinds, against what the API server would refuse.
 
+use crate::checked::Checked;
+use crate::document::Document;
 use crate::draft::Draft;
-use crate::finding::{Finding, Severity, any_error, in_order};
+use crate::finding::{Finding, Severity, did_you_mean, quoted};
+use crate::names::name_fault;
 use crate::naming::Naming;
-use crate::schema::patterns::{self, APPROVER};
-use crate::schema::{self, did_you_mean, no_such_field, quoted};
-use crate::tree::{Entry, Node, Place, Value};
-use crate::yaml::Document;
-use bloomery_crds::names::{GROUP, MAX_NAME};
-use bloomery_crds::v1alpha1::{Skill, definitions, schema_of};
+use crate::schema;
+use crate::tree::{Entry, Node, Value};
+use bloomery_crds::names::GROUP;
+use bloomery_crds::v1alpha1::{definitions, schema_of};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use serde_json::{Value as Json, json};
 
@@ -31,47 +32,6 @@ const OF_METADATA: [&str; 15] = [
     "uid",
 ];
 
-/// What a document is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// A manifest of one of our kinds.
-    Manifest,
-    /// The dialect of the seeds.
-    Dialect,
-    /// An object of somebody else.
-    Foreign,
-}
-
-/// What a document is: a manifest says its `apiVersion` or `kind`, the dialect says neither.
-pub fn form(document: &Document) -> Form {
-    let root = &document.root;
-    let Some(version) = root.get("apiVersion") else {
-        return if root.get("kind").is_some() { Form::Manifest } else { Form::Dialect };
-    };
-    match version.text().and_then(|version| version.split_once('/')) {
-        Some((group, _)) if group != GROUP => Form::Foreign,
-        None if version.text() == Some("v1") => Form::Foreign,
-        _ => Form::Manifest,
-    }
-}
-
-/// What came of checking a document.
-#[derive(Debug)]
-pub struct Checked {
-    /// Its kind, as far as it is one of ours.
-    pub kind: Option<String>,
-    /// The tree in which a path of the API is to be looked up.
-    pub root: Node,
-    /// The object, without what was refused.
-    pub object: Json,
-    /// The Skill, where it is one without errors.
-    pub skill: Option<Skill>,
-    /// What can be read of the Skill, for findings only.
-    pub draft: Option<Draft>,
-    /// What was found, in the order of the file.
-    pub findings: Vec<Finding>,
-}
-
 /// Checks a manifest of one of our kinds: all faults at once.
 pub fn manifest(document: &Document) -> Checked {
     let root = &document.root;
@@ -83,23 +43,10 @@ pub fn manifest(document: &Document) -> Checked {
         top(root, entries, schema, &mut object, &mut findings);
     }
     let skill_spec = kind.as_ref().filter(|(kind, _)| kind == "Skill").and_then(|_| root.get("spec"));
-    let draft = skill_spec.and_then(|spec| Draft::of(spec, &document.refused, &findings));
-    in_order(&mut findings);
+    let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
     let kind = kind.map(|(kind, _)| kind);
-    let usable = !document.is_faulty() && !any_error(&findings) && kind.as_deref() == Some("Skill");
-    let skill = if usable { typed(&object, &root.place, &mut findings) } else { None };
-    Checked { kind, root: root.clone(), object, skill, draft, findings }
-}
-
-/// The Skill that a checked object is.
-pub(crate) fn typed(object: &Json, place: &Place, findings: &mut Vec<Finding>) -> Option<Skill> {
-    match serde_json::from_value(object.clone()) {
-        Ok(skill) => Some(skill),
-        Err(error) => {
-            findings.push(Finding::error(place, format!("cannot be read as a Skill: {error}")));
-            None
-        }
-    }
+    let checked = Checked { kind, root: root.clone(), object, skill: None, draft, mcp_address: None, findings };
+    checked.concluded(document)
 }
 
 fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JSONSchemaProps)> {
@@ -153,7 +100,7 @@ fn top(root: &Node, entries: &[Entry], schema: &JSONSchemaProps, object: &mut Js
                 }
             }
             _ => {
-                findings.push(no_such_field(entry, ["apiVersion", "kind", "metadata", "spec", "status"]));
+                findings.push(Finding::unknown_field(entry, ["apiVersion", "kind", "metadata", "spec", "status"]));
             }
         }
     }
@@ -171,7 +118,7 @@ fn put(object: &mut Json, name: &str, value: Json) {
 fn metadata(node: &Node, findings: &mut Vec<Finding>) {
     if let Value::Map(entries) = &node.value {
         let unknown = entries.iter().filter(|entry| !OF_METADATA.contains(&entry.name.as_str()));
-        findings.extend(unknown.map(|entry| no_such_field(entry, OF_METADATA)));
+        findings.extend(unknown.map(|entry| Finding::unknown_field(entry, OF_METADATA)));
     }
     let Some(name) = node.get("name") else {
         findings.push(Finding::error(&node.place.of_missing("name"), "is required, and is missing"));
@@ -182,25 +129,4 @@ fn metadata(node: &Node, findings: &mut Vec<Finding>) {
         None => Some(format!("must be text, and is {}", name.kind())),
     };
     findings.extend(fault.map(|fault| Finding::at(&name.place, Severity::Error, fault)));
-}
-
-/// The longest name of an approver, in bytes.
-const MAX_APPROVER: usize = 64;
-
-/// Why a text is no name of an object of ours, as the end of a sentence (`it ...`); nothing where it is one.
-pub fn name_fault(name: &str) -> Option<String> {
-    fault(name, r"^[a-z]([-a-z0-9]*[a-z0-9])?$", MAX_NAME)
-}
-
-/// Why a text is no name of an approver, as the end of a sentence; nothing where it is one.
-pub fn approver_fault(name: &str) -> Option<String> {
-    fault(name, APPROVER, MAX_APPROVER)
-}
-
-fn fault(name: &str, pattern: &str, most: usize) -> Option<String> {
-    if name.len() > most {
-        return Some(format!("has {} characters, and at most {most} are taken", name.chars().count()));
-    }
-    let taken = patterns::takes(pattern, name) == Some(true);
-    (!taken).then(|| format!("must be {}, and is {}", patterns::words(pattern), quoted(name)))
 }

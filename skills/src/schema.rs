@@ -6,12 +6,10 @@
 pub(crate) mod bounds;
 pub(crate) mod patterns;
 
-use crate::finding::{Finding, NO_SUCH_FIELD};
+use crate::finding::{Finding, quoted};
 use crate::naming::Naming;
 use crate::tree::{Entry, Node, Place, Value};
 use crate::yaml::ambiguous::otherwise;
-use bloomery_crds::nearest::nearest;
-use bloomery_crds::text::bounded;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -26,28 +24,6 @@ pub(crate) fn check(
     findings: &mut Vec<Finding>,
 ) -> serde_json::Value {
     Checker { naming, findings }.value(node, schema)
-}
-
-/// A quotation of what a document says.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("{:?}", bounded(text, 64))
-}
-
-/// ` (did you mean "x"?)` where something is near.
-pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(name, candidates).map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
-}
-
-/// What is said of a field that nobody knows.
-pub(crate) fn no_such_field<'a>(entry: &Entry, known: impl IntoIterator<Item = &'a str>) -> Finding {
-    let known: Vec<&str> = known.into_iter().collect();
-    let near = did_you_mean(&entry.name, known.iter().copied());
-    let finding = Finding::error(&entry.place, format!("{NO_SUCH_FIELD}{near}"));
-    match known.as_slice() {
-        _ if entry.name == "<<" => finding.hint("merges (<<) are not read: write the fields out where they are meant"),
-        [] => finding,
-        [_, ..] => finding.hint(format!("known here: {}", known.join(", "))),
-    }
 }
 
 /// The schema of a field.
@@ -139,7 +115,7 @@ impl Checker<'_> {
 
     fn unknown(&mut self, entry: &Entry, schema: &JSONSchemaProps) {
         let known = schema.properties.iter().flatten().map(|(name, _)| name.as_str());
-        self.findings.push(no_such_field(entry, known));
+        self.findings.push(Finding::unknown_field(entry, known));
     }
 
     fn missing(&mut self, place: &Place, entries: &[Entry], required: &str) {

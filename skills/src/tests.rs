@@ -1,11 +1,9 @@
-use super::{
-    Checked, Finding, Form, MAX_BYTES, MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES, Options, Severity, documents, form, import,
-    locate, manifest,
-};
+use super::{Checked, Finding, Form, Options, Severity, import, locate, manifest, yaml};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rstest::rstest;
 use std::fmt::Write;
+use yaml::{MAX_BYTES, MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES};
 
 fn shown(findings: &[Finding]) -> String {
     findings.iter().fold(String::new(), |mut shown, finding| {
@@ -19,10 +17,10 @@ fn shown(findings: &[Finding]) -> String {
 
 /// All that is said of an input, whatever it is.
 fn findings(bytes: &[u8]) -> Vec<Finding> {
-    let read = documents(bytes);
+    let read = yaml::read(bytes);
     let mut findings = read.findings;
     for document in &read.documents {
-        findings.extend(match form(document) {
+        findings.extend(match document.form() {
             Form::Dialect => import(document, &Options::default()).findings,
             Form::Manifest | Form::Foreign => manifest(document).findings,
         });
@@ -36,7 +34,7 @@ fn errors(text: &str) -> Vec<String> {
 }
 
 fn checked(text: &str) -> Checked {
-    manifest(&documents(text.as_bytes()).documents[0])
+    manifest(&yaml::read(text.as_bytes()).documents[0])
 }
 
 #[test]
@@ -165,14 +163,14 @@ spec: {problem: {statement: a, xyzzy: 1, statements: b}}
 #[case::key_of_a_list("[a, b]: 1\n", "1:1: error: a key must be text, and this is a list")]
 #[case::infinity("a: [.inf]\n", "1:5: error: a[0]: infinity and not-a-number cannot be said in JSON")]
 fn what_yaml_can_say_and_is_refused(#[case] text: &str, #[case] expected: &str) {
-    let found: Vec<String> = documents(text.as_bytes()).findings.iter().map(ToString::to_string).collect();
+    let found: Vec<String> = yaml::read(text.as_bytes()).findings.iter().map(ToString::to_string).collect();
     assert_eq!(found, [expected]);
 }
 
 #[test]
 fn what_was_refused_is_checked_on_and_never_used() {
     let text = "id: x\nproblem: {statement: a}\nproblem: {statement: b}\nengines: {}\n";
-    let read = documents(text.as_bytes());
+    let read = yaml::read(text.as_bytes());
     assert_eq!(read.findings.len(), 1);
     let imported = import(&read.documents[0], &Options::default());
     assert!(imported.skill.is_none());
@@ -186,7 +184,7 @@ fn a_bomb_of_aliases_is_refused() {
         writeln!(bomb, "a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}]", level - 1)
             .unwrap();
     }
-    assert_eq!(documents(bomb.as_bytes()).findings.len(), 29 * 8);
+    assert_eq!(yaml::read(bomb.as_bytes()).findings.len(), 29 * 8);
 }
 
 #[rstest]
@@ -196,7 +194,7 @@ fn a_bomb_of_aliases_is_refused() {
 #[case::lists("- ".repeat(100_000))]
 #[case::just_too_deep(format!("{}{}", "[".repeat(MAX_DEPTH + 1), "]".repeat(MAX_DEPTH + 1)))]
 fn deep_nesting_is_refused(#[case] text: String) {
-    let read = documents(text.as_bytes());
+    let read = yaml::read(text.as_bytes());
     assert_eq!(read.documents.len(), 0);
     assert_eq!(read.findings.len(), 1, "{}", shown(&read.findings));
 }
@@ -204,18 +202,18 @@ fn deep_nesting_is_refused(#[case] text: String) {
 #[test]
 fn as_deep_as_is_read() {
     let text = format!("{}a{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
-    assert_eq!(documents(text.as_bytes()).findings, []);
+    assert_eq!(yaml::read(text.as_bytes()).findings, []);
 }
 
 #[test]
 fn too_large_inputs_are_refused() {
     let large = "a".repeat(MAX_BYTES + 1);
-    assert_eq!(documents(large.as_bytes()).findings[0].message, "the input has more than 1 MiB, and no more is read");
+    assert_eq!(yaml::read(large.as_bytes()).findings[0].message, "the input has more than 1 MiB, and no more is read");
     let many = "- 1\n".repeat(MAX_NODES + 1);
-    let read = documents(many.as_bytes());
+    let read = yaml::read(many.as_bytes());
     assert_eq!((read.documents.len(), read.findings.len()), (0, 1));
     let documents_of_it = "--- {}\n".repeat(MAX_DOCUMENTS + 1);
-    let read = documents(documents_of_it.as_bytes());
+    let read = yaml::read(documents_of_it.as_bytes());
     assert_eq!((read.documents.len(), read.findings.len()), (MAX_DOCUMENTS, 1));
 }
 
@@ -223,18 +221,18 @@ fn too_large_inputs_are_refused() {
 #[case::utf8(b"id: x\nname: caf\xe9\n".as_slice(), "2:10: error: the byte 0xE9 is not UTF-8")]
 #[case::utf16(b"\xff\xfei\0d\0".as_slice(), "1:1: error: the input is UTF-16")]
 fn what_is_no_utf8(#[case] bytes: &[u8], #[case] expected: &str) {
-    assert_eq!(shown(&documents(bytes).findings).lines().next(), Some(expected));
+    assert_eq!(shown(&yaml::read(bytes).findings).lines().next(), Some(expected));
 }
 
 #[test]
 fn tabs_are_named_with_their_place() {
-    let read = documents(b"problem:\n\tstatement: x\n");
+    let read = yaml::read(b"problem:\n\tstatement: x\n");
     assert_snapshot!(shown(&read.findings));
 }
 
 #[test]
 fn a_broken_document_does_not_hide_the_others() {
-    let read = documents(b"id: [1\n---\nid: x\n---\n---\nb: \"open\n---\nid: z\n");
+    let read = yaml::read(b"id: [1\n---\nid: x\n---\n---\nb: \"open\n---\nid: z\n");
     assert_snapshot!(format!("{} documents\n{}", read.documents.len(), shown(&read.findings)));
 }
 
@@ -246,7 +244,7 @@ fn a_broken_document_does_not_hide_the_others() {
 #[case("apiVersion: apps/v1\nkind: Deployment\n", Form::Foreign)]
 #[case("- 1\n", Form::Dialect)]
 fn what_a_document_is(#[case] text: &str, #[case] expected: Form) {
-    assert_eq!(form(&documents(text.as_bytes()).documents[0]), expected);
+    assert_eq!(yaml::read(text.as_bytes()).documents[0].form(), expected);
 }
 
 #[test]
@@ -282,7 +280,7 @@ fn a_uri_is_kept_only_where_it_is_a_service_of_the_namespace(
 ) {
     let text = format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n");
     let options = Options { namespace: Some("acme".to_owned()), ..Options::default() };
-    let imported = import(&documents(text.as_bytes()).documents[0], &options);
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &options);
     let found = imported.findings.iter().filter(|finding| finding.path == "mcp_server").count();
     assert_eq!(found, 1, "it is said what became of it");
     let server = imported.skill.unwrap().spec.mcp_server.and_then(|server| server.service);
@@ -332,7 +330,7 @@ fn only_values_that_will_be_taken_are_offered() {
 #[test]
 fn an_mcp_server_can_be_written_as_the_api_has_it() {
     let text = "id: x\nproblem: {statement: y}\nmcp_server:\n  container:\n    image: orders:1\n    env:\n      - name: KEY\n        valueFrom: {secretKeyRef: {name: s, key: k}}\n";
-    let imported = import(&documents(text.as_bytes()).documents[0], &Options::default());
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
     let container = imported.skill.unwrap().spec.mcp_server.unwrap().container.unwrap();
     assert_eq!((container.image.as_str(), container.port), ("orders:1", 8080));
     assert_eq!(container.env[0].value_from.as_ref().unwrap().secret_key_ref.as_ref().unwrap().name, "s");
@@ -346,7 +344,7 @@ fn an_mcp_server_can_be_written_as_the_api_has_it() {
 #[case("a-name-that-is-far-too-long-to-be-a-name-of-an-object-of-ours", Err("2:5: error: id: cannot become"))]
 fn an_id_becomes_a_name_or_is_refused(#[case] id: &str, #[case] expected: Result<&str, &str>) {
     let text = format!("problem: {{statement: y}}\nid: {id:?}\n");
-    let imported = import(&documents(text.as_bytes()).documents[0], &Options::default());
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
     match expected {
         Ok(name) => assert_eq!(imported.skill.unwrap().metadata.name.as_deref(), Some(name)),
         Err(message) => assert!(shown(&imported.findings).contains(message), "{}", shown(&imported.findings)),
@@ -365,7 +363,7 @@ fn the_options_win_over_the_document() {
     };
     for engine in ["", "engine:\n", "engine: {model: gpt-4.1, temperature: 0.7}\n"] {
         let text = format!("id: x\nproblem: {{statement: y}}\n{engine}");
-        let skill = import(&documents(text.as_bytes()).documents[0], &options).skill.unwrap();
+        let skill = import(&yaml::read(text.as_bytes()).documents[0], &options).skill.unwrap();
         assert_eq!(skill.metadata.name.as_deref(), Some("mine"));
         assert_eq!(skill.metadata.namespace.as_deref(), Some("acme"));
         assert_eq!(skill.spec.engine.unwrap().model.as_deref(), Some("fast"), "{engine:?}");
@@ -376,7 +374,7 @@ fn the_options_win_over_the_document() {
 #[test]
 fn without_a_cluster_an_address_stands_beside_the_skill_and_a_name_says_what_it_is_for() {
     let local =
-        |text: &str| import(&documents(text.as_bytes()).documents[0], &Options { local: true, ..Options::default() });
+        |text: &str| import(&yaml::read(text.as_bytes()).documents[0], &Options { local: true, ..Options::default() });
     let imported = local("id: x\nname: 'X: One'\nmcp_server: http://localhost:4310/x\n");
     assert_eq!(imported.mcp_address.as_deref(), Some("http://localhost:4310/x"));
     let spec = imported.skill.unwrap().spec;
@@ -392,7 +390,7 @@ fn without_a_cluster_an_address_stands_beside_the_skill_and_a_name_says_what_it_
 #[test]
 fn a_path_of_the_api_is_found_in_the_dialect() {
     let text = "id: x\nproblem: {statement: y}\npolicy:\n  approvals:\n    - tool_id: refund\n      when: amount >\n";
-    let imported = import(&documents(text.as_bytes()).documents[0], &Options::default());
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
     let found = locate(&imported.root, "spec.policy.approvals[0].when");
     assert_eq!(found, (6, 13, "policy.approvals[0].when".to_owned()));
     let nearest = locate(&imported.root, "spec.policy.approvals[0].approver");
@@ -401,7 +399,7 @@ fn a_path_of_the_api_is_found_in_the_dialect() {
 
 /// What is written by an import is a manifest without faults.
 fn is_stable(text: &str) {
-    for document in &documents(text.as_bytes()).documents {
+    for document in &yaml::read(text.as_bytes()).documents {
         if let Some(skill) = import(document, &Options::default()).skill {
             let written = serde_yaml::to_string(&skill).unwrap();
             let again = checked(&written);

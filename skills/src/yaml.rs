@@ -4,6 +4,7 @@ pub(crate) mod ambiguous;
 mod open;
 mod scalar;
 
+use crate::document::{Document, Documents};
 use crate::finding::{Finding, Severity};
 use crate::tree::{Entry, Node, Path, Place, Value};
 use bloomery_crds::text::bounded;
@@ -23,42 +24,11 @@ pub const MAX_DOCUMENTS: usize = 100;
 /// How many values and keys an input may hold.
 pub const MAX_NODES: usize = 50_000;
 
-/// One document of an input.
-#[derive(Debug, Clone)]
-pub struct Document {
-    /// What it says.
-    pub(crate) root: Node,
-    /// The paths of what could not be taken as written, a duplicate key, an alias, a tag: what stands there is not known.
-    pub(crate) refused: Vec<String>,
-}
-
-impl Document {
-    /// Whether some of it could not be taken as written. It is checked all the same, to find all faults at once, and
-    /// never used.
-    pub(crate) fn is_faulty(&self) -> bool {
-        !self.refused.is_empty()
-    }
-
-    /// An error of the document as a whole.
-    pub fn error(&self, message: impl Into<String>) -> Finding {
-        Finding::error(&self.root.place, message)
-    }
-}
-
 /// How many faults of its YAML are told of an input: the path of each may be long.
 const MAX_FAULTS: usize = 500;
 
-/// What an input holds.
-#[derive(Debug, Default)]
-pub struct Documents {
-    /// The documents that could be read, empty ones left out.
-    pub documents: Vec<Document>,
-    /// What could not be read, or must not.
-    pub findings: Vec<Finding>,
-}
-
 /// Reads all documents of an input. One that is broken is named and left out; the others are read.
-pub fn documents(bytes: &[u8]) -> Documents {
+pub fn read(bytes: &[u8]) -> Documents {
     let whole = |message: String, hint: &str| Documents {
         documents: Vec::new(),
         findings: vec![Finding::of_file(message).hint(hint)],

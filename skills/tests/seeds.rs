@@ -2,13 +2,13 @@
 
 #[cfg(test)]
 mod tests {
-    use bloomery_skills::{Finding, Imported, Options, Severity, documents, import};
+    use bloomery_skills::{Checked, Finding, Options, Severity, import, yaml};
     use insta::assert_snapshot;
     use rstest::rstest;
     use std::fmt::Write;
 
-    fn read(text: &str, options: &Options) -> (Imported, Vec<Finding>) {
-        let read = documents(text.as_bytes());
+    fn read(text: &str, options: &Options) -> (Checked, Vec<Finding>) {
+        let read = yaml::read(text.as_bytes());
         assert_eq!(read.findings, []);
         assert_eq!(read.documents.len(), 1);
         let imported = import(&read.documents[0], options);

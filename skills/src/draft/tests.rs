@@ -1,12 +1,12 @@
 use super::Draft;
-use crate::{Options, documents, import, manifest};
+use crate::{Options, import, manifest, yaml};
 use bloomery_crds::v1alpha1::ResourceType;
 use rstest::rstest;
 
 const HEAD: &str = "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n";
 
 fn draft(spec: &str) -> Draft {
-    manifest(&documents(format!("{HEAD}{spec}").as_bytes()).documents[0]).draft.unwrap()
+    manifest(&yaml::read(format!("{HEAD}{spec}").as_bytes()).documents[0]).draft.unwrap()
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn of_a_skill_without_faults_it_is_the_skill() {
         [include_str!("../../tests/seeds/002-complete.yaml"), include_str!("../../tests/seeds/000-sw-dev-senior.yaml")];
     let options = Options { problem: Some("Help".to_owned()), ..Options::default() };
     for seed in seeds {
-        let document = &documents(seed.replace("intents:", "id: x\nintents:").as_bytes()).documents[0];
+        let document = &yaml::read(seed.replace("intents:", "id: x\nintents:").as_bytes()).documents[0];
         let imported = import(document, &options);
         let draft = imported.draft.unwrap();
         assert_eq!(draft.spec, imported.skill.unwrap().spec);

@@ -1,7 +1,6 @@
 //! Guardrails as a list of sentences (seed 000), sorted by their first word.
 
-use crate::finding::Finding;
-use crate::schema::quoted;
+use crate::finding::{Finding, quoted};
 use crate::tree::{Entry, Node, Value};
 
 /// The map of rules that a list of sentences means. A sentence that begins otherwise is named, not guessed.

@@ -1,9 +1,8 @@
 //! The MCP server as a URI (seed 000). A Skill reaches a Service of its namespace, or a container that the operator
 //! runs; no other address.
 
-use crate::finding::Finding;
+use crate::finding::{Finding, quoted};
 use crate::schema::patterns::takes;
-use crate::schema::quoted;
 use crate::tree::{Entry, Node, Value};
 use url::Url;
 

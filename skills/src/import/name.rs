@@ -1,25 +1,19 @@
 //! The name of an imported object.
 
-use super::Options;
-use crate::finding::Finding;
-use crate::manifest::name_fault;
-use crate::schema::quoted;
+use crate::finding::{Finding, quoted};
+use crate::names::name_fault;
 use crate::tree::{Entry, Node};
 
-/// The Skill's name: the one that was asked for, else the document's `id`, as an object can bear it.
-pub(super) fn of_skill(
+/// Makes the name of an object from the document's `id`. A `nameless` document is only looked at and needs none.
+pub(super) fn from_id(
     source: &Node,
     id: Option<&Entry>,
-    options: &Options,
+    nameless: bool,
     findings: &mut Vec<Finding>,
 ) -> Option<String> {
-    // A name from the command line is checked by whoever took it from there.
-    if let Some(name) = &options.name {
-        return Some(name.clone());
-    }
     let Some(id) = id else {
         let place = source.place.of_missing("id");
-        if options.nameless {
+        if nameless {
             findings.push(
                 Finding::warning(&place, "is missing: the Skill has no name")
                     .hint("`bloomery import` needs one: add an id, or give --name"),

@@ -1,7 +1,6 @@
 //! What to do where a document does not say what its Skill is for: the Skills of seed 000 do not.
 
-use crate::finding::Finding;
-use crate::schema::quoted;
+use crate::finding::{Finding, quoted};
 use crate::tree::Node;
 
 /// Adds to the finding of a missing problem what to write, in the document's own words where it has some.

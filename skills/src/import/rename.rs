@@ -4,7 +4,6 @@
 use super::{guardrails, mcp_server};
 use crate::finding::Finding;
 use crate::naming::snake;
-use crate::schema::no_such_field;
 use crate::tree::{Entry, Node, Value};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -96,7 +95,7 @@ impl Renamer<'_> {
 
     fn unknown(&mut self, entry: &Entry, properties: &[&String]) {
         let known: Vec<String> = properties.iter().map(|name| snake(name)).collect();
-        self.findings.push(no_such_field(entry, known.iter().map(String::as_str)));
+        self.findings.push(Finding::unknown_field(entry, known.iter().map(String::as_str)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::name::label;
 use crate::finding::Finding;
-use crate::manifest::name_fault;
+use crate::names::name_fault;
 use crate::tree::{Entry, Node, Value};
 
 /// Names Models: in the seeds `engine.model` is a provider's model, in a cluster the name of a Model.

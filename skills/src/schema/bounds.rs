@@ -1,7 +1,7 @@
 //! What a schema says of a value's size and content.
 
-use super::{did_you_mean, patterns, quoted};
-use crate::finding::Finding;
+use super::patterns;
+use crate::finding::{Finding, did_you_mean, quoted};
 use crate::naming::Naming;
 use crate::tree::Node;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;

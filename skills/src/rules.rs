@@ -1,22 +1,37 @@
-//! The rules in CEL that the CRDs carry (`x-kubernetes-validations`), as far as they can be known without a cluster.
+//! The rules in CEL of the CRDs (`x-kubernetes-validations`), as far as they can be evaluated without a cluster.
 //!
-//! A rule of a change (`oldSelf`) is none of a file. A rule that calls what only the API server knows is left to it.
+//! Rules of a change (`oldSelf`) do not concern a file. A rule that calls a function of the API server is left to it.
 
+use crate::checked::Checked;
+use crate::finding::{Finding, Severity};
 use bloomery_crds::v1alpha1::spec_schema_of;
 use cel::{Context, Program};
 use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Returns an error for each rule that a checked object breaks. The rules of an object with an unknown field are left out:
+/// they may ask for the very field that was misspelt.
+pub(crate) fn findings(checked: &Checked) -> Vec<Finding> {
+    let Some(kind) = &checked.kind else { return Vec::new() };
+    let misspelt = checked.findings.iter().filter(|finding| finding.is_unknown_field());
+    let holders: BTreeSet<&str> =
+        misspelt.map(|finding| finding.path.rsplit_once('.').map_or("", |(holder, _)| holder)).collect();
+    let located = |broken: Broken| Finding::located(&checked.root, &broken.path, Severity::Error, broken.message);
+    let broken = broken(kind, &checked.object).into_iter().map(located);
+    broken.filter(|finding| !holders.contains(finding.path.as_str())).collect()
+}
 
 /// A rule that an object breaks.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Broken {
-    /// The field.
-    pub path: String,
-    /// What the rule says.
-    pub message: String,
+struct Broken {
+    /// The path of the field.
+    path: String,
+    /// The rule, in words.
+    message: String,
 }
 
 /// The rules that an object breaks in its spec.
-pub fn broken(kind: &str, object: &Value) -> Vec<Broken> {
+fn broken(kind: &str, object: &Value) -> Vec<Broken> {
     let mut broken = Vec::new();
     let schema = spec_schema_of(kind).and_then(|schema| serde_json::to_value(schema).ok());
     if let (Some(schema), Some(spec)) = (schema, object.get("spec")) {

@@ -1,17 +1,16 @@
-//! What a Job binds, against what its Skill declares, where both stand in one file.
+//! The bindings of a Job, against the resources of its Skill, where both are in one input.
 
-use crate::check::located;
-use crate::look::Looked;
+use crate::checked::Checked;
+use crate::finding::{Finding, Severity};
 use bloomery_crds::resources;
 use bloomery_crds::v1alpha1::Binding;
-use bloomery_skills::{Finding, Severity};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The faults of a document's bindings, where it is a Job and one of the others its Skill.
-pub fn faults(job: &Looked, all: &[Looked]) -> Vec<Finding> {
+/// Returns the faults of a document's bindings if it is a Job, and one of the others is its Skill.
+pub fn findings(job: &Checked, all: &[Checked]) -> Vec<Finding> {
     let is_job = job.kind.as_deref() == Some("Job");
-    // A field that nobody knows may be the bindings, misspelt.
+    // An unknown field may be the bindings, misspelt.
     if !is_job || job.findings.iter().any(Finding::is_unknown_field) {
         return Vec::new();
     }
@@ -30,16 +29,16 @@ pub fn faults(job: &Looked, all: &[Looked]) -> Vec<Finding> {
         .iter()
         .filter_map(|fault| {
             let (path, message) = fault.split_once(": ")?;
-            // What cannot be read was told; what it is to be bound to is not known.
+            // A binding that cannot be read has a finding of its own, and its target is not known.
             let is_unread = unread.iter().any(|name| path.strip_prefix("spec.resources.") == Some(name));
             let message = message.trim_end_matches('.').to_owned();
-            (!is_unread).then(|| located(&job.root, path, Severity::Error, message, None))
+            (!is_unread).then(|| Finding::located(&job.root, path, Severity::Error, message))
         })
         .collect()
 }
 
-fn is_skill_of(skill: &Looked, job: &Looked) -> bool {
-    let of_metadata = |looked: &Looked, field: &str| looked.object.pointer(&format!("/metadata/{field}")).cloned();
+fn is_skill_of(skill: &Checked, job: &Checked) -> bool {
+    let of_metadata = |checked: &Checked, field: &str| checked.object.pointer(&format!("/metadata/{field}")).cloned();
     let name = job.object.pointer("/spec/skill");
     skill.kind.as_deref() == Some("Skill")
         && name.is_some()
