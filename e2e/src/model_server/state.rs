@@ -1,4 +1,4 @@
-//! What the server remembers: who asked what, what was broken, who is held.
+//! The state that all requests share: the records for tests, and the place of each conversation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,23 +11,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
 use super::cache::{Cache, Cached};
-use super::check::{self, Broken, Earlier, Rule, Violation};
-use super::control::{Held, Requests, UserRequests, Violations};
+use super::check::{self, Earlier};
 use super::error::ApiError;
-use super::request::Request;
+use super::place::Place;
+use super::records::{Held, Requests};
+use super::request::{ANONYMOUS, Protocol, Request};
 use super::script::Times;
-use super::stage;
-use super::wire::Wire;
+use super::violation::{Broken, Rule, Violation, Violations};
+use super::{stage, wire};
 
 /// The most violations that are kept; later ones are only counted.
 const KEPT_VIOLATIONS: usize = 1_000;
 
-/// Who a request without a `user` belongs to. Such requests have no conversation to be held against.
-const ANONYMOUS: &str = "anonymous";
-
-/// The server's memory, shared by all requests.
+/// The server's memory; clones share it.
 #[derive(Clone)]
-pub(super) struct Desk {
+pub(super) struct ServerState {
     notes: Arc<Mutex<Notes>>,
     /// Rung at every release.
     released: Arc<Notify>,
@@ -39,7 +37,7 @@ struct Notes {
     violations: Violations,
     requests: Requests,
     /// The last request of each user to each provider: a model of another gets the conversation in another form.
-    earlier: BTreeMap<(String, Wire), Earlier>,
+    earlier: BTreeMap<(String, Protocol), Earlier>,
     /// The different requests of each stage but the main loop.
     asked: BTreeMap<(String, Stage), Vec<Digest>>,
     /// Which conversation of the script a user is in.
@@ -51,31 +49,17 @@ struct Notes {
     next_held: u64,
 }
 
-/// Where a request stands in its conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    /// The stage that asks.
-    pub(super) stage: Stage,
-    /// The answer that it asks for, of that stage.
-    pub(super) turn: usize,
-}
-
-/// The place of one fault: it is counted for each conversation of its own.
+/// The place of one fault. It is counted for each conversation of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FaultPlace {
     pub(super) user: String,
     pub(super) conversation: String,
-    pub(super) stage: Stage,
-    pub(super) turn: usize,
+    pub(super) place: Place,
+    /// Which of the faults of its turn it is.
     pub(super) index: usize,
 }
 
-/// Whose request it is.
-pub(super) fn user(request: &Request) -> &str {
-    request.user.as_deref().unwrap_or(ANONYMOUS)
-}
-
-impl Desk {
+impl ServerState {
     pub(super) fn new(stop: CancellationToken) -> Self {
         Self { notes: Arc::default(), released: Arc::default(), stop }
     }
@@ -92,17 +76,17 @@ impl Desk {
     pub(super) fn receive(&self, request: &Request) -> Result<Place, ApiError> {
         let mut notes = self.notes();
         let place = notes.place(request);
-        notes.requests.of(user(request)).ask(place);
+        notes.requests.by_user(request.user_name()).count(place);
         notes.requests.total += 1;
         // Only the main loop has a history that grows: the other stages ask anew each time.
-        let history = (user(request).to_owned(), request.wire);
+        let history = (request.user_name().to_owned(), request.protocol);
         let earlier = notes.earlier.get(&history).filter(|_| place.stage == Stage::Plan);
         let broken = check::check(request, earlier);
         if !broken.is_empty() {
-            return Err(notes.refuse(user(request), place, broken));
+            return Err(notes.refuse(request.user_name(), place, broken));
         }
         if place.stage == Stage::Plan && request.user.is_some() {
-            notes.earlier.insert(history, Earlier::of(request));
+            notes.earlier.insert(history, Earlier::new(request));
         }
         Ok(place)
     }
@@ -128,12 +112,12 @@ impl Desk {
 
     /// Records a request that the script has no answer for.
     pub(super) fn refuse(&self, request: &Request, place: Place, (rule, why): Broken) -> ApiError {
-        self.notes().refuse(user(request), place, vec![(rule, why)])
+        self.notes().refuse(request.user_name(), place, vec![(rule, why)])
     }
 
     /// Counts what the cache has of a prompt, and keeps there what the prompt marks.
     pub(super) fn cached(&self, request: &Request) -> Cached {
-        self.notes().cache.count(&request.model, &request.wire.parts(request))
+        self.notes().cache.count(&request.model, &wire::parts(request))
     }
 
     /// Notes that a request gets its scripted answer, and what of it has to come back.
@@ -142,9 +126,9 @@ impl Desk {
             return;
         }
         let mut notes = self.notes();
-        notes.requests.of(user(request)).answered += 1;
-        if let Some(earlier) = notes.earlier.get_mut(&(user(request).to_owned(), request.wire)) {
-            earlier.thoughts = request.wire.thoughts(request, answer);
+        notes.requests.by_user(request.user_name()).answered += 1;
+        if let Some(earlier) = notes.earlier.get_mut(&(request.user_name().to_owned(), request.protocol)) {
+            earlier.thoughts = wire::thoughts(request, answer);
         }
     }
 
@@ -168,7 +152,7 @@ impl Desk {
     /// Waits until the hold of this name is released; false when the server stops first.
     pub(super) async fn hold(&self, name: &str, request: &Request, place: Place) -> bool {
         let Place { stage, turn } = place;
-        let held = Held { name: name.to_owned(), user: user(request).to_owned(), stage, turn };
+        let held = Held { name: name.to_owned(), user: request.user_name().to_owned(), stage, turn };
         let _waiting = Waiting::enter(self, held);
         loop {
             // Listening begins before the look, so that a release between the two is not missed.
@@ -211,12 +195,12 @@ impl Notes {
     /// The main loop's place is the number of answers in its request. The other stages ask anew each time, so
     /// theirs is the number of different requests before it: one that is repeated is where it was.
     fn place(&mut self, request: &Request) -> Place {
-        let stage = stage::of(request);
+        let stage = stage::detect(request);
         if stage == Stage::Plan {
             return Place { stage, turn: request.turn() };
         }
         let messages = Digest::of_value(&request.items.iter().map(|item| item.raw.clone()).collect::<Value>());
-        let asked = self.asked.entry((user(request).to_owned(), stage)).or_default();
+        let asked = self.asked.entry((request.user_name().to_owned(), stage)).or_default();
         let turn = asked.iter().position(|earlier| *earlier == messages).unwrap_or_else(|| {
             asked.push(messages);
             asked.len() - 1
@@ -237,42 +221,24 @@ impl Notes {
     }
 }
 
-impl Requests {
-    fn of(&mut self, user: &str) -> &mut UserRequests {
-        self.users.entry(user.to_owned()).or_default()
-    }
-}
-
-impl UserRequests {
-    fn ask(&mut self, Place { stage, turn }: Place) {
-        if stage != Stage::Plan {
-            *self.by_stage.entry(stage).or_default() += 1;
-            return;
-        }
-        self.requests += 1;
-        *self.by_position.entry(turn).or_default() += 1;
-        self.positions = self.by_position.len();
-    }
-}
-
 /// A request that waits; it is off the list as soon as its client is gone.
 struct Waiting<'a> {
-    desk: &'a Desk,
+    state: &'a ServerState,
     number: u64,
 }
 
 impl<'a> Waiting<'a> {
-    fn enter(desk: &'a Desk, held: Held) -> Self {
-        let mut notes = desk.notes();
+    fn enter(state: &'a ServerState, held: Held) -> Self {
+        let mut notes = state.notes();
         let number = notes.next_held;
         notes.next_held += 1;
         notes.held.insert(number, held);
-        Self { desk, number }
+        Self { state, number }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.desk.notes().held.remove(&self.number);
+        self.state.notes().held.remove(&self.number);
     }
 }
