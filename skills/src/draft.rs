@@ -1,5 +1,5 @@
-//! What can be read of a Skill, faults or not, so that whoever looks further than the schema finds the other faults in
-//! the same run.
+//! Drafts: as much of a Skill as can be read, whatever its faults. Checks beyond the schema can so report their findings
+//! in the same run.
 
 mod gaps;
 mod salvage;
@@ -10,20 +10,19 @@ use bloomery_crds::v1alpha1::{ResourceDeclaration, SkillSpec, spec_schema_of};
 use gaps::Gaps;
 use salvage::Salvage;
 
-/// A Skill for findings only: it is never written. Where its document has faults, values are left out of it, and
-/// others are filled in.
+/// A Skill that is only checked, never written. Values with faults are left out or filled in.
 #[derive(Debug)]
 pub struct Draft {
-    /// What can be read, and the least that stands in for what cannot.
+    /// The readable part of the spec. A required value that cannot be read is the least that the schema allows.
     pub spec: SkillSpec,
-    /// The tree in which a path of the API is to be looked up.
+    /// The tree in which a path of the API is looked up.
     pub root: Node,
     gaps: Gaps,
 }
 
 impl Draft {
-    /// Reads a Skill's spec. `refused` are the paths of what the reader could not take, `findings` what is known to be
-    /// wrong.
+    /// Reads a Skill's spec. `refused` are the paths of values that could not be read as written, `findings` the faults that
+    /// are already reported.
     pub(crate) fn read(spec: &Node, refused: &[String], findings: &[Finding]) -> Option<Self> {
         let own = spec.place.to_string();
         if refused.iter().any(|path| path.is_empty() || *path == own) {
@@ -34,22 +33,22 @@ impl Draft {
         let kept = salvage.value(spec, schema, "spec")?;
         let gaps = Gaps::new(&kept, schema, salvage.unknown, refused, findings);
         let mut read: SkillSpec = serde_json::from_value(kept.json()).ok()?;
-        gaps.close(&mut read, &kept);
+        gaps.fill(&mut read, &kept);
         let place = kept.place.clone();
         let value = Value::Map(vec![Entry { name: "spec".to_owned(), place: place.clone(), node: kept }]);
         Some(Self { spec: read, root: Node { place, value }, gaps })
     }
 
-    /// Whether what is found at a path of the API may only follow from what could not be read, or says again what was
-    /// said of it.
+    /// Whether a finding at a path of the API may only follow from a value that could not be read, or repeats what is
+    /// already reported there.
     pub fn is_doubtful(&self, path: &str) -> bool {
         let (.., written) = locate(&self.root, path);
-        self.gaps.are_told(&written) || self.gaps.concern(path)
+        self.gaps.are_reported_at(&written) || self.gaps.concern(path)
     }
 
-    /// The resources that the Skill declares, where all of them could be read.
+    /// Returns the resources that the Skill declares, if all of them could be read.
     pub fn resources(&self) -> Option<&[ResourceDeclaration]> {
-        self.gaps.spare_resources().then_some(&self.spec.resources)
+        self.gaps.know_all_resources().then_some(&self.spec.resources)
     }
 }
 

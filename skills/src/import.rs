@@ -49,7 +49,7 @@ pub fn import(document: &Document, options: &Options) -> Checked {
         return Checked { kind, root, object, skill: None, draft: None, mcp_address: None, findings };
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
-    let (mcp_address, fields) = if options.local { mcp_server::taken(fields) } else { (None, fields) };
+    let (mcp_address, fields) = if options.local { mcp_server::take_address(fields) } else { (None, fields) };
     let nothing = JSONSchemaProps::default();
     let spec_schema = spec_schema_of("Skill").unwrap_or(&nothing);
     let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
@@ -80,7 +80,7 @@ fn complete(spec: &mut Node, source: &Node, options: &Options, findings: &mut Ve
     } else if options.local && source.get("problem").is_none_or(|problem| problem.value == Value::Null) {
         seeds::set_text(spec, "problem", "statement", &problem::example(source));
     }
-    seeds::what_is_missing(source, findings);
+    seeds::report_missing(source, findings);
 }
 
 fn object(name: Option<String>, namespace: Option<&str>, spec: &Json) -> Json {

@@ -1,4 +1,4 @@
-//! A manifest of one of our kinds, against what the API server would refuse.
+//! Checks manifests of our kinds for what the API server would refuse.
 
 use crate::checked::Checked;
 use crate::document::Document;
@@ -13,8 +13,8 @@ use bloomery_crds::v1alpha1::{definitions, schema_of};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use serde_json::{Value as Json, json};
 
-/// The fields that every object of the API may have in its `metadata`.
-const OF_METADATA: [&str; 15] = [
+/// The fields of `metadata`.
+const METADATA_FIELDS: [&str; 15] = [
     "annotations",
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -32,7 +32,7 @@ const OF_METADATA: [&str; 15] = [
     "uid",
 ];
 
-/// Checks a manifest of one of our kinds: all faults at once.
+/// Checks a manifest of one of our kinds, and finds all faults at once.
 pub fn manifest(document: &Document) -> Checked {
     let root = &document.root;
     let mut findings = Vec::new();
@@ -57,7 +57,7 @@ fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JS
     let wanted = format!("{GROUP}/v1alpha1");
     match root.get("apiVersion") {
         None => findings.push(
-            Finding::error(&root.place.of_missing("apiVersion"), "is required, and is missing")
+            Finding::error(&root.place.of_field("apiVersion"), "is required, and is missing")
                 .hint(format!("write apiVersion: {wanted}")),
         ),
         Some(version) if version.text() != Some(&wanted) => {
@@ -69,7 +69,7 @@ fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JS
     let kinds: Vec<String> = definitions().iter().map(|definition| definition.spec.names.kind.clone()).collect();
     let known = kinds.join(", ");
     let Some(kind) = root.get("kind") else {
-        let missing = Finding::error(&root.place.of_missing("kind"), "is required, and is missing");
+        let missing = Finding::error(&root.place.of_field("kind"), "is required, and is missing");
         findings.push(missing.hint(format!("it is one of {known}")));
         return None;
     };
@@ -105,7 +105,7 @@ fn top(root: &Node, entries: &[Entry], schema: &JSONSchemaProps, object: &mut Js
         }
     }
     for required in ["metadata", "spec"].into_iter().filter(|required| root.get(required).is_none()) {
-        findings.push(Finding::error(&root.place.of_missing(required), "is required, and is missing"));
+        findings.push(Finding::error(&root.place.of_field(required), "is required, and is missing"));
     }
 }
 
@@ -117,11 +117,11 @@ fn put(object: &mut Json, name: &str, value: Json) {
 
 fn metadata(node: &Node, findings: &mut Vec<Finding>) {
     if let Value::Map(entries) = &node.value {
-        let unknown = entries.iter().filter(|entry| !OF_METADATA.contains(&entry.name.as_str()));
-        findings.extend(unknown.map(|entry| Finding::unknown_field(entry, OF_METADATA)));
+        let unknown = entries.iter().filter(|entry| !METADATA_FIELDS.contains(&entry.name.as_str()));
+        findings.extend(unknown.map(|entry| Finding::unknown_field(entry, METADATA_FIELDS)));
     }
     let Some(name) = node.get("name") else {
-        findings.push(Finding::error(&node.place.of_missing("name"), "is required, and is missing"));
+        findings.push(Finding::error(&node.place.of_field("name"), "is required, and is missing"));
         return;
     };
     let fault = match name.text() {

@@ -21,6 +21,6 @@ fn fault(name: &str, pattern: &str, max_bytes: usize) -> Option<String> {
     if name.len() > max_bytes {
         return Some(format!("has {} characters, and at most {max_bytes} are taken", name.chars().count()));
     }
-    let matches = patterns::takes(pattern, name) == Some(true);
+    let matches = patterns::matches(pattern, name) == Some(true);
     (!matches).then(|| format!("must be {}, and is {}", patterns::words(pattern), quoted(name)))
 }

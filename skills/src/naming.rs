@@ -1,16 +1,16 @@
-//! The two ways to write a field's name.
+//! The two spellings of field names.
 
-/// How a document writes the names of fields.
+/// The spelling of field names in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// As the API has it: `outOfDomain`.
+    /// That of the API: `outOfDomain`.
     Api,
-    /// As the seeds have it: `out_of_domain`.
+    /// That of the seeds: `out_of_domain`.
     Seeds,
 }
 
 impl Naming {
-    /// The name of a field of the API, as the document would write it.
+    /// Returns the name of a field of the API in this spelling.
     pub(crate) fn written(self, field: &str) -> String {
         match self {
             Self::Api => field.to_owned(),
@@ -19,7 +19,7 @@ impl Naming {
     }
 }
 
-/// `outOfDomain` as `out_of_domain`.
+/// Turns `outOfDomain` into `out_of_domain`.
 pub(crate) fn snake(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len() + 4);
     for c in camel.chars() {

@@ -1,7 +1,6 @@
-//! What the schema of a kind refuses, all at once, each with its place.
+//! Checks a document against the structural schema of its CRD, and finds all faults at once, each with its place.
 //!
-//! This reads the structural schemas of our own CRDs (`crds/yaml`), with the keywords that they use. The rules in
-//! CEL are not among them: who evaluates CEL checks those.
+//! Only the keywords that our own CRDs (`crds/yaml`) use are known. The rules in CEL are checked by `rules`.
 
 pub(crate) mod bounds;
 pub(crate) mod patterns;
@@ -9,14 +8,14 @@ pub(crate) mod patterns;
 use crate::finding::{Finding, quoted};
 use crate::naming::Naming;
 use crate::tree::{Entry, Node, Place, Value};
-use crate::yaml::ambiguous::otherwise;
+use crate::yaml::ambiguous::kubectl_reading;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use patterns::{DURATION, words};
 use serde_json::Map;
 
-/// Checks a value against a schema, and tells the JSON that the API server would be given: without what was refused.
+/// Checks a value against a schema. Returns the JSON that the API server would get, without refused values.
 pub(crate) fn check(
     node: &Node,
     schema: &JSONSchemaProps,
@@ -26,7 +25,7 @@ pub(crate) fn check(
     Checker { naming, findings }.value(node, schema)
 }
 
-/// The schema of a field.
+/// Returns the schema of a field.
 pub(crate) fn property<'s>(schema: &'s JSONSchemaProps, name: &str) -> Option<&'s JSONSchemaProps> {
     let named = schema.properties.as_ref().and_then(|properties| properties.get(name));
     named.or(match &schema.additional_properties {
@@ -59,15 +58,15 @@ impl Checker<'_> {
                 if *plain {
                     self.plain(node, text);
                 }
-                self.add(&node.place, bounds::of_text(text, schema));
+                self.add(&node.place, bounds::text_faults(text, schema));
                 node.json()
             }
             (Value::Number(number), "integer") if number.is_i64() || number.is_u64() => {
-                self.add(&node.place, bounds::of_number(number, schema));
+                self.add(&node.place, bounds::number_faults(number, schema));
                 node.json()
             }
             (Value::Number(number), "number") => {
-                self.add(&node.place, bounds::of_number(number, schema));
+                self.add(&node.place, bounds::number_faults(number, schema));
                 node.json()
             }
             (Value::Bool(_), "boolean") => node.json(),
@@ -88,7 +87,7 @@ impl Checker<'_> {
     fn int_or_string(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
         match &node.value {
             Value::Number(number) if number.is_i64() => {}
-            Value::Text { text, .. } => self.add(&node.place, bounds::of_text(text, schema)),
+            Value::Text { text, .. } => self.add(&node.place, bounds::text_faults(text, schema)),
             _ => self.wrong_type(node, "string"),
         }
         node.json()
@@ -98,7 +97,7 @@ impl Checker<'_> {
         let mut object = Map::new();
         for entry in entries {
             match property(schema, &entry.name) {
-                // The API server takes an empty field as one that is absent.
+                // The API server treats an empty field as an absent one.
                 Some(_) if entry.node.value == Value::Null => {}
                 Some(property) => {
                     object.insert(entry.name.clone(), self.value(&entry.node, property));
@@ -109,7 +108,7 @@ impl Checker<'_> {
         for required in schema.required.iter().flatten().filter(|required| !object.contains_key(*required)) {
             self.missing(place, entries, required);
         }
-        self.add(place, bounds::of_object(object.len(), schema));
+        self.add(place, bounds::object_faults(object.len(), schema));
         object.into()
     }
 
@@ -121,15 +120,15 @@ impl Checker<'_> {
     fn missing(&mut self, place: &Place, entries: &[Entry], required: &str) {
         let finding = match entries.iter().find(|entry| entry.name == required) {
             Some(empty) => Finding::error(&empty.place, "is required, and is empty"),
-            None => Finding::error(&place.of_missing(&self.naming.written(required)), "is required, and is missing"),
+            None => Finding::error(&place.of_field(&self.naming.written(required)), "is required, and is missing"),
         };
         self.findings.push(finding);
     }
 
     fn list(&mut self, node: &Node, nodes: &[Node], schema: &JSONSchemaProps) -> serde_json::Value {
-        self.add(&node.place, bounds::of_list(nodes.len(), schema));
-        let doubles = bounds::doubles(nodes, schema, self.naming);
-        self.findings.extend(doubles);
+        self.add(&node.place, bounds::list_faults(nodes.len(), schema));
+        let duplicates = bounds::duplicates(nodes, schema, self.naming);
+        self.findings.extend(duplicates);
         match &schema.items {
             Some(JSONSchemaPropsOrArray::Schema(items)) => nodes.iter().map(|node| self.value(node, items)).collect(),
             _ => node.json(),
@@ -154,7 +153,7 @@ impl Checker<'_> {
         let mut finding = Finding::error(&node.place, format!("must be {must}, and is {shown}"));
         match (&node.value, expected) {
             (Value::Number(_) | Value::Bool(_), "string") => finding = finding.hint("put it in quotes"),
-            (Value::Text { plain: true, text }, "boolean") if otherwise(text).is_some() => {
+            (Value::Text { plain: true, text }, "boolean") if kubectl_reading(text).is_some() => {
                 finding = finding.hint("write true or false");
             }
             (Value::Text { plain: false, text }, "integer" | "number") if text.parse::<f64>().is_ok() => {
@@ -166,9 +165,9 @@ impl Checker<'_> {
         self.findings.push(finding);
     }
 
-    /// A word that kubectl would not hand on as text. The dialect is written anew, so there it does no harm.
+    /// Reports a word that kubectl would not read as text. In the dialect it does no harm: its import writes it in quotes.
     fn plain(&mut self, node: &Node, text: &str) {
-        if let (Naming::Api, Some(taken)) = (self.naming, otherwise(text)) {
+        if let (Naming::Api, Some(taken)) = (self.naming, kubectl_reading(text)) {
             let message = format!("must be text, and kubectl takes the word {} for {taken}", quoted(text));
             self.findings.push(Finding::error(&node.place, message).hint("put it in quotes"));
         }

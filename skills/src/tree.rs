@@ -1,27 +1,27 @@
-//! A document as a tree whose every value knows its place.
+//! Trees of values, each of which knows its place in the document.
 
 use bloomery_crds::text::bounded;
 use serde_json::Number;
 use std::fmt;
 use std::rc::Rc;
 
-/// The longest name that a path shows whole.
+/// The longest name in a path, in bytes; longer ones are cut.
 const SHOWN_NAME: usize = 64;
 
-/// A value, and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     pub(crate) place: Place,
     pub(crate) value: Value,
 }
 
-/// What a document can say.
+/// A value of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
     Bool(bool),
     Number(Number),
-    /// Text; `plain` without quotes.
+    /// Text, `plain` if it is written without quotes.
     Text {
         text: String,
         plain: bool,
@@ -34,22 +34,22 @@ pub(crate) enum Value {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) name: String,
-    /// Where the key stands; its path is the value's.
+    /// The line and column of the key, with the path of the value.
     pub(crate) place: Place,
     pub(crate) node: Node,
 }
 
-/// Where something stands in its document.
+/// A place in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// From 1.
+    /// The line, from 1.
     pub(crate) line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub(crate) column: usize,
     pub(crate) path: Path,
 }
 
-/// The way from the root of a document to a value. Values share the beginnings of their paths.
+/// The path from the root of a document to a value. Values share the beginnings of their paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Path(Option<Rc<Step>>);
 
@@ -80,7 +80,7 @@ impl Path {
 }
 
 impl fmt::Display for Path {
-    /// `policy.approvals[0].when`; a name with other signs stands in quotes.
+    /// Writes the path as `policy.approvals[0].when`; a name with unusual characters is in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut segments = Vec::new();
         let mut path = self;
@@ -115,14 +115,14 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// The place of a field that is not there: its path, at the position of what should hold it.
-    pub(crate) fn of_missing(&self, name: &str) -> Self {
+    /// Returns the place of a missing field: its path, at the line and column of the object that should hold it.
+    pub(crate) fn of_field(&self, name: &str) -> Self {
         Self { line: self.line, column: self.column, path: self.path.name(name) }
     }
 }
 
 impl Node {
-    /// The value of a map's key.
+    /// Returns the value of a key, if the node is a map that has it.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|entry| entry.name == name).map(|entry| &entry.node),
@@ -130,7 +130,7 @@ impl Node {
         }
     }
 
-    /// The text that the node is.
+    /// Returns the text, if the node is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text { text, .. } => Some(text),
@@ -138,7 +138,7 @@ impl Node {
         }
     }
 
-    /// What the node is, in words.
+    /// Returns the kind of the value, in words.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "nothing",
@@ -150,7 +150,7 @@ impl Node {
         }
     }
 
-    /// The whole value, as JSON has it.
+    /// Returns the whole value as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,
@@ -163,8 +163,8 @@ impl Node {
     }
 }
 
-/// Where the field at `path` (`spec.policy.approvals[0].when`) stands in `root`: line, column, and its path as the
-/// document writes it. Of a field that is not there: the nearest that holds it.
+/// Finds the field at `path` (`spec.policy.approvals[0].when`) in `root`, or the nearest ancestor of a missing field.
+/// Returns its line, its column, and its path as the document writes it.
 pub fn locate(root: &Node, path: &str) -> (usize, usize, String) {
     let mut node = root;
     let mut place = &root.place;

@@ -1,4 +1,4 @@
-//! From bytes to trees: YAML with bounds, by the events of the parser that serde-saphyr stands on.
+//! Reads YAML into documents, within bounds, from the events of granit-parser (which serde-saphyr is built on).
 
 pub(crate) mod ambiguous;
 mod open;
@@ -24,17 +24,17 @@ pub const MAX_DOCUMENTS: usize = 100;
 /// How many values and keys an input may hold.
 pub const MAX_NODES: usize = 50_000;
 
-/// How many faults of its YAML are told of an input: the path of each may be long.
+/// How many faults of its YAML are reported of an input: the path of each may be long.
 const MAX_FAULTS: usize = 500;
 
-/// Reads all documents of an input. One that is broken is named and left out; the others are read.
+/// Reads all documents of an input. A broken document is reported and left out; the others are read.
 pub fn read(bytes: &[u8]) -> Documents {
     let whole = |message: String, hint: &str| Documents {
         documents: Vec::new(),
         findings: vec![Finding::of_file(message).hint(hint)],
     };
     if bytes.len() > MAX_BYTES {
-        // Whoever hands it over may have stopped reading there.
+        // The caller may have stopped reading there.
         let message = format!("the input has more than {} MiB, and no more is read", MAX_BYTES >> 20);
         return whole(message, "an object of a cluster is smaller: put large texts where the MCP server can read them");
     }
@@ -84,12 +84,12 @@ impl<'t> Reader<'t> {
     }
 
     fn read(mut self) -> Documents {
-        let mut begun = 0;
+        let mut documents = 0;
         while let Some(next) = self.parser.next_event() {
             match next {
                 Ok((Event::DocumentStart(..), span)) => {
-                    begun += 1;
-                    if begun > MAX_DOCUMENTS {
+                    documents += 1;
+                    if documents > MAX_DOCUMENTS {
                         self.error(
                             &span,
                             format!("there are more than {MAX_DOCUMENTS} documents: the rest is not read"),
@@ -115,7 +115,7 @@ impl<'t> Reader<'t> {
         self.found
     }
 
-    /// Takes one event; false where the input is too large to go on.
+    /// Takes one event. Returns false if the input is too large to go on.
     fn take(&mut self, event: Event<'t>, span: &Span) -> bool {
         let begins = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
         self.nodes += usize::from(begins || matches!(event, Event::Scalar(..)));
@@ -153,7 +153,7 @@ impl<'t> Reader<'t> {
         let value = if style != ScalarStyle::Plain || self.is_text(tag, &place) {
             Value::Text { text: text.to_owned(), plain: false }
         } else if self.expects_key() {
-            // A key is a name, whatever it looks like: `on:` is one.
+            // A key is always a name, `on:` too.
             Value::Text { text: text.to_owned(), plain: true }
         } else {
             scalar::plain(text).unwrap_or_else(|fault| {
@@ -164,7 +164,7 @@ impl<'t> Reader<'t> {
         self.put(Node { place, value });
     }
 
-    /// Whether a tag makes text of an unquoted word. Every other tag is a fault.
+    /// Whether a tag makes an unquoted word a text. Any other tag is a fault.
     fn is_text(&mut self, tag: Option<&Tag>, place: &Place) -> bool {
         if tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str")) {
             return true;
@@ -180,13 +180,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Names a fault in what can be read; beyond [`MAX_FAULTS`] they only count.
+    /// Reports a fault; beyond [`MAX_FAULTS`], only that there are more.
     fn fault(&mut self, finding: Finding) {
         if self.found.findings.len() < MAX_FAULTS {
             self.refused.push(finding.path.clone());
             self.found.findings.push(finding);
         } else if !self.refused.last().is_some_and(String::is_empty) {
-            // Where not all is told, nothing of the document is known.
+            // The empty path stands for the whole document: not all of its faults are reported.
             self.refused.push(String::new());
         }
     }
@@ -210,7 +210,7 @@ impl<'t> Reader<'t> {
         matches!(self.open.last(), Some(Open { content: Content::Map { key: None, .. }, .. }))
     }
 
-    /// Puts a value where the open list or map expects it.
+    /// Adds a value to the open list or map.
     fn put(&mut self, node: Node) {
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
@@ -232,7 +232,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The place of the value that comes next.
+    /// Returns the place of the next value.
     fn place(&self, span: &Span) -> Place {
         let path = match self.open.last() {
             None => Path::default(),

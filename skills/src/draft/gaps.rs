@@ -1,4 +1,4 @@
-//! Where a draft says less than its document, or something else: what is found there may not be true.
+//! The gaps of a draft: where it differs from its document, so that a finding there may be wrong.
 
 use crate::finding::{Finding, Severity};
 use crate::tree::{Node, Value};
@@ -11,16 +11,16 @@ const TOOLS: &str = "spec.tools";
 const RESOURCES: &str = "spec.resources";
 const INTENTS: &str = "spec.intents.supported";
 
-/// What is not known of a Skill.
+/// The unknown parts of a Skill.
 #[derive(Debug)]
 pub(super) struct Gaps {
-    /// Paths of the API at which a value was left out or filled in; one that ends in `[]` is a list's that lost items.
+    /// Paths of the API at which a value was left out or filled in. The path of a list that lost items ends in `[]`.
     unknown: BTreeSet<String>,
-    /// Paths of the document at which an error was found.
-    told: BTreeSet<String>,
-    /// Whether a tool may have an input that the draft has not.
+    /// Paths of the document at which an error is reported.
+    reported: BTreeSet<String>,
+    /// Whether a tool may have an input that the draft lacks.
     inputs: bool,
-    /// Whether a resource may be otherwise than the draft has it.
+    /// Whether a resource may differ from the one in the draft.
     resources: bool,
 }
 
@@ -44,26 +44,26 @@ impl Gaps {
             unknown.extend(meant.filter(|list| kept.get(list).is_none()).map(|list| format!("spec.{list}")));
         }
         let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
-        let told: BTreeSet<String> = errors.map(|finding| &finding.path).chain(refused).cloned().collect();
+        let reported: BTreeSet<String> = errors.map(|finding| &finding.path).chain(refused).cloned().collect();
         let written = |list: &str| kept.get(list).map(|node| node.place.to_string());
         let inputs = written("tools").is_some_and(|tools| misspelt.iter().any(|path| is_within(path, &tools)))
             || unknown.iter().any(|path| is_within(path, TOOLS) && path.contains(".inputs"));
-        let resources = written("resources").is_some_and(|list| told.iter().any(|path| is_within(path, &list)))
+        let resources = written("resources").is_some_and(|list| reported.iter().any(|path| is_within(path, &list)))
             || unknown.iter().any(|path| is_within(path, RESOURCES));
-        Self { unknown, told, inputs, resources }
+        Self { unknown, reported, inputs, resources }
     }
 
-    /// Whether an error was told at a path of the document.
-    pub(super) fn are_told(&self, written: &str) -> bool {
-        self.told.contains(written)
+    /// Whether an error is already reported at a path of the document.
+    pub(super) fn are_reported_at(&self, written: &str) -> bool {
+        self.reported.contains(written)
     }
 
-    /// Whether the resources are as the document has them.
-    pub(super) fn spare_resources(&self) -> bool {
+    /// Whether all resources of the draft are those of the document.
+    pub(super) fn know_all_resources(&self) -> bool {
         !self.resources
     }
 
-    /// Whether what is found at a path of the API may come from what is not known.
+    /// Whether a finding at a path of the API may come from an unknown part.
     pub(super) fn concern(&self, path: &str) -> bool {
         let is_filled = self.unknown.iter().any(|unknown| is_within(path, unknown));
         let names_a_tool = path.starts_with("spec.policy.tools.")
@@ -77,12 +77,12 @@ impl Gaps {
             || names_an_intent && self.lack_names(INTENTS, "id")
     }
 
-    /// Puts into the draft what keeps the silence where nothing is known: of a tool whose inputs are not known none is,
-    /// and a resource that may be declared is.
-    pub(super) fn close(&self, spec: &mut SkillSpec, kept: &Node) {
+    /// Changes the draft so that unknown parts cause no findings: a tool with an unknown input has none, and a resource that
+    /// may be declared is.
+    pub(super) fn fill(&self, spec: &mut SkillSpec, kept: &Node) {
         for (at, tool) in spec.tools.iter_mut().enumerate() {
             let nameless = self.unknown.contains(&format!("{TOOLS}[{at}].name"));
-            // Conditions are held against the types of inputs too.
+            // Conditions are checked against the types of inputs too.
             let inputs = format!("{TOOLS}[{at}].inputs");
             if nameless || self.unknown.iter().any(|path| is_within(path, &inputs)) {
                 tool.inputs.clear();
@@ -91,8 +91,8 @@ impl Gaps {
         if let Some(Node { value: Value::List(nodes), .. }) = kept.get("resources") {
             for (resource, node) in spec.resources.iter_mut().zip(nodes) {
                 let own = node.place.to_string();
-                if self.told.iter().any(|path| is_within(path, &own)) {
-                    // That it must be bound may be what could not be read.
+                if self.reported.iter().any(|path| is_within(path, &own)) {
+                    // The field that could not be read may be `required`.
                     resource.required = Some(true);
                 }
             }
@@ -107,7 +107,7 @@ impl Gaps {
         }
     }
 
-    /// Whether a list may hold more names than the draft knows.
+    /// Whether a list may hold more names than the draft has.
     fn lack_names(&self, list: &str, key: &str) -> bool {
         self.unknown.iter().any(|path| {
             let of_item = || path.strip_prefix(list)?.strip_prefix('[')?.split_once(']');
@@ -117,18 +117,18 @@ impl Gaps {
     }
 }
 
-/// The field of the object at `own` that a path of the document is.
+/// Returns the field that a path of the document names in the object at `own`, if it names one.
 fn field_of<'p>(own: &str, path: &'p str) -> Option<&'p str> {
     let field = if own.is_empty() { path } else { path.strip_prefix(own)?.strip_prefix('.')? };
     (field == "\"<<\"").then_some("<<").or((!field.contains(['.', '['])).then_some(field))
 }
 
-/// Whether a path is another one, or leads on from it.
+/// Whether a path is `outer` or below it.
 fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// The names of resources that a template may speak of.
+/// The names of resources that a template may mention.
 fn mentioned(template: &str) -> impl Iterator<Item = &str> {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || c == '_';
     template.split("resources.").skip(1).map(move |rest| {
@@ -137,7 +137,7 @@ fn mentioned(template: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A resource of which a persona may say everything.
+/// A resource that a persona may use in every way.
 fn bindable(name: &str) -> ResourceDeclaration {
     ResourceDeclaration {
         name: name.to_owned(),

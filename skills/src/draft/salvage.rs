@@ -1,17 +1,17 @@
-//! The parts of a value that a schema takes. What is required and cannot be read is filled in with the least that the
-//! schema asks for.
+//! Keeps the parts of a value that a schema allows. A required value that cannot be read becomes the least that the schema
+//! allows.
 
 use crate::schema::{bounds, property};
 use crate::tree::{Entry, Node, Place, Value};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSONSchemaProps, JSONSchemaPropsOrArray};
 use std::collections::BTreeSet;
 
-/// Collects what is not known while it reads.
+/// Reads a value, and collects the paths that it cannot keep.
 pub(super) struct Salvage<'r> {
-    /// The paths of the document at which its reader could not take what stands there.
+    /// The paths of the document whose values could not be read as written.
     refused: BTreeSet<&'r str>,
-    /// The paths of the API, in what is kept, at which a value was left out or filled in. A list that lost an item is
-    /// marked by its path and `[]`.
+    /// The paths of the API, in the kept value, at which a value was left out or filled in. The path of a list that lost an
+    /// item ends in `[]`.
     pub(super) unknown: BTreeSet<String>,
 }
 
@@ -20,7 +20,7 @@ impl<'r> Salvage<'r> {
         Self { refused: refused.iter().map(String::as_str).collect(), unknown: BTreeSet::new() }
     }
 
-    /// What can be kept of a value, if it can be kept at all.
+    /// Returns the part of a value that can be kept.
     pub(super) fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Option<Node> {
         if self.is_refused(&node.place) {
             return None;
@@ -31,9 +31,9 @@ impl<'r> Salvage<'r> {
             (Value::Map(_), "object") if is_free => node.value.clone(),
             (Value::Map(entries), "object") => Value::Map(self.fields(&node.place, entries, schema, at)),
             (Value::List(nodes), "array") => Value::List(self.items(nodes, schema, at)),
-            (Value::Text { text, .. }, "string") if bounds::of_text(text, schema).is_empty() => node.value.clone(),
+            (Value::Text { text, .. }, "string") if bounds::text_faults(text, schema).is_empty() => node.value.clone(),
             (Value::Number(number), "integer" | "number")
-                if (expected == "number" || !number.is_f64()) && bounds::of_number(number, schema).is_empty() =>
+                if (expected == "number" || !number.is_f64()) && bounds::number_faults(number, schema).is_empty() =>
             {
                 node.value.clone()
             }
@@ -66,7 +66,7 @@ impl<'r> Salvage<'r> {
             let schema = property(schema, required);
             if let Some(schema) = schema.filter(|_| !kept.iter().any(|entry| entry.name == *required)) {
                 self.unknown.insert(format!("{at}.{required}"));
-                let place = place.of_missing(required);
+                let place = place.of_field(required);
                 kept.push(Entry { name: required.clone(), place: place.clone(), node: least(schema, place) });
             }
         }
@@ -75,7 +75,7 @@ impl<'r> Salvage<'r> {
 
     fn items(&mut self, nodes: &[Node], schema: &JSONSchemaProps, at: &str) -> Vec<Node> {
         let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items else { return nodes.to_vec() };
-        // What looks further compares items with each other.
+        // Later checks compare items with each other, so their number is bounded.
         let most = schema.max_items.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let mut kept = Vec::new();
         for node in nodes.iter().take(most) {
@@ -87,7 +87,7 @@ impl<'r> Salvage<'r> {
         kept
     }
 
-    /// A name that is too long, or has other signs than it may have, is a name still: others refer to it.
+    /// Keeps a name that is too long or has characters that it must not have: other fields refer to it.
     fn as_a_name(&self, node: &Node, schema: &JSONSchemaProps) -> Option<Node> {
         let is_name = schema.enum_.is_none() && node.text().is_some() && !self.is_refused(&node.place);
         is_name.then(|| node.clone())
@@ -98,21 +98,21 @@ impl<'r> Salvage<'r> {
     }
 }
 
-/// The least value that a schema takes, as far as the type in Rust is concerned.
+/// Returns the least value that the Rust type of a schema allows.
 fn least(schema: &JSONSchemaProps, place: Place) -> Node {
     let value = match schema.type_.as_deref() {
         Some("string") => {
             let first = schema.enum_.iter().flatten().find_map(|value| value.0.as_str());
             Value::Text { text: first.unwrap_or_default().to_owned(), plain: false }
         }
-        // Every number that is required may be 1.
+        // Every required number may be 1.
         Some("integer" | "number") => Value::Number(1.into()),
         Some("boolean") => Value::Bool(false),
         Some("array") => Value::List(Vec::new()),
         _ => {
             let required = schema.required.iter().flatten();
             let fields = required.filter_map(|name| {
-                let place = place.of_missing(name);
+                let place = place.of_field(name);
                 let node = least(property(schema, name)?, place.clone());
                 Some(Entry { name: name.clone(), place, node })
             });

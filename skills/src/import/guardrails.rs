@@ -1,9 +1,9 @@
-//! Guardrails as a list of sentences (seed 000), sorted by their first word.
+//! Guardrails as a list of sentences (seed 000), which their first word sorts.
 
 use crate::finding::{Finding, quoted};
 use crate::tree::{Entry, Node, Value};
 
-/// The map of rules that a list of sentences means. A sentence that begins otherwise is named, not guessed.
+/// Turns a list of sentences into the map of rules. A sentence that begins with neither word is reported, not guessed.
 pub(super) fn sorted(list: &Node, rules: &[Node], findings: &mut Vec<Finding>) -> Value {
     let (mut never, mut always) = (Vec::new(), Vec::new());
     for rule in rules {

@@ -1,13 +1,13 @@
-//! The MCP server as a URI (seed 000). A Skill reaches a Service of its namespace, or a container that the operator
-//! runs; no other address.
+//! The MCP server as a URI (seed 000). A Skill reaches a Service of its namespace or a container that the operator runs,
+//! and no other address.
 
 use crate::finding::{Finding, quoted};
-use crate::schema::patterns::takes;
+use crate::schema::patterns::matches;
 use crate::tree::{Entry, Node, Value};
 use url::Url;
 
-/// The `mcpServer` that a URI means: a Service of the namespace, where its host is one's name. Any other URI is
-/// named and left out.
+/// Converts a URI to an `mcpServer`: a Service of the namespace, if the host is the name of one. Any other URI is reported
+/// and left out.
 pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings: &mut Vec<Finding>) -> Value {
     let Ok(url) = Url::parse(uri) else {
         let finding = Finding::error(&node.place, format!("is no URI: {}", quoted(uri)));
@@ -34,15 +34,15 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
     }
 }
 
-/// The address of the MCP server, taken out of a document's fields. What is no address stays.
-pub(super) fn taken(fields: Vec<Entry>) -> (Option<String>, Vec<Entry>) {
+/// Takes the address of the MCP server out of a document's fields. A value that is no address stays.
+pub(super) fn take_address(fields: Vec<Entry>) -> (Option<String>, Vec<Entry>) {
     let is_server = |entry: &Entry| matches!(entry.name.as_str(), "mcp_server" | "mcpServer");
     let (addresses, fields): (Vec<Entry>, Vec<Entry>) =
         fields.into_iter().partition(|entry| is_server(entry) && entry.node.text().is_some());
     (addresses.first().and_then(|entry| entry.node.text()).map(str::to_owned), fields)
 }
 
-/// Why an address is not kept, and what to write instead.
+/// The reason why an address is not kept, and what to write instead.
 struct Unkept {
     why: String,
     instead: String,
@@ -79,9 +79,9 @@ fn service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), 
     }
 }
 
-/// The Service that a host is within a cluster, and its namespace where it says one.
+/// Returns the Service that a host names within a cluster, and its namespace if the host has one.
 fn in_cluster(host: &str) -> Option<(&str, Option<&str>)> {
-    let is_label = |text: &str| text.len() <= 63 && takes("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", text) == Some(true);
+    let is_label = |text: &str| text.len() <= 63 && matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", text) == Some(true);
     let host = host.strip_suffix(".cluster.local").unwrap_or(host);
     let (name, namespace) = match host.split('.').collect::<Vec<_>>().as_slice() {
         [name] => (*name, None),
@@ -92,7 +92,7 @@ fn in_cluster(host: &str) -> Option<(&str, Option<&str>)> {
     (is_service && namespace.is_none_or(is_label)).then_some((name, namespace))
 }
 
-/// What to write instead of an address: the field as it has to stand in the document.
+/// Returns what to write instead of an address: the field as the document should have it.
 fn instead(name: &str, port: u16, path: &str) -> String {
     format!(
         "write mcp_server: {{service: {{name: {name}, port: {port}, path: {path}}}}} for a Service of the Skill's \

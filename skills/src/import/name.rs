@@ -12,7 +12,7 @@ pub(super) fn from_id(
     findings: &mut Vec<Finding>,
 ) -> Option<String> {
     let Some(id) = id else {
-        let place = source.place.of_missing("id");
+        let place = source.place.of_field("id");
         if nameless {
             findings.push(
                 Finding::warning(&place, "is missing: the Skill has no name")
@@ -43,7 +43,8 @@ pub(super) fn from_id(
     Some(label)
 }
 
-/// A text with what no label has turned into dashes. It may still not be one: nothing is added or cut off.
+/// Turns the characters of a text that no label has into dashes. The result may still be no label: nothing is added or cut
+/// off.
 pub(super) fn label(text: &str) -> String {
     let mut label = String::new();
     for c in text.trim().chars() {

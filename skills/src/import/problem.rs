@@ -1,9 +1,9 @@
-//! What to do where a document does not say what its Skill is for: the Skills of seed 000 do not.
+//! Hints for documents that do not state the problem of their Skill; those of seed 000 state none.
 
 use crate::finding::{Finding, quoted};
 use crate::tree::Node;
 
-/// Adds to the finding of a missing problem what to write, in the document's own words where it has some.
+/// Adds a hint to the finding of a missing problem, in the document's own words where it has some.
 pub(super) fn hint(source: &Node, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| finding.message.starts_with("is required")) {
         let statement = format!("statement: {}", quoted(&example(source)));
@@ -19,7 +19,7 @@ pub(super) fn hint(source: &Node, findings: &mut [Finding]) {
     }
 }
 
-/// What a Skill is for, as far as it can be told from what its document says else.
+/// Makes a problem statement of the other fields of a document.
 pub(super) fn example(source: &Node) -> String {
     let said = |name: &str| source.get(name)?.text().map(str::trim).filter(|text| !text.is_empty());
     match (said("description"), said("name").or(said("id"))) {

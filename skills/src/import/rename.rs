@@ -1,5 +1,4 @@
-//! From the dialect's names to those of the API: the fields of a `Skill`'s schema in `snake_case`, and what the seeds
-//! say otherwise.
+//! Renames the fields of the dialect to those of the API: from `snake_case`, and where the seeds have another name.
 
 use super::{guardrails, mcp_server};
 use crate::finding::Finding;
@@ -13,11 +12,11 @@ use std::collections::HashMap;
 /// Fields of the seeds with another name in the API, by their path.
 const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
 
-/// Fields of the seeds that a `Skill` cannot say, by their path: why, and what to do.
+/// Fields of the seeds that a `Skill` has no place for, by their path: the reason, and what to do.
 const NOT_KEPT: [(&str, &str, &str); 1] =
     [("id", "is the object's name, and not a field of its spec", "leave it at the top of the document")];
 
-/// Writes a value of the dialect as the API has it. The places stay those of the dialect.
+/// Renames the fields of a value. The places stay those of the dialect.
 pub(super) fn renamed(
     node: &Node,
     schema: &JSONSchemaProps,
@@ -28,13 +27,13 @@ pub(super) fn renamed(
 }
 
 struct Renamer<'f> {
-    /// The Skill's namespace, where it is known.
+    /// The Skill's namespace, if it is known.
     namespace: Option<&'f str>,
     findings: &'f mut Vec<Finding>,
 }
 
 impl Renamer<'_> {
-    /// `at` is the path in the API's names, without the indices of lists.
+    /// Renames the value at a path, which has the names of the API and no indices of lists.
     fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Node {
         let value = match (&node.value, at) {
             (Value::List(rules), "policy.guardrails") => guardrails::sorted(node, rules, self.findings),

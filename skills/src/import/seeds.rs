@@ -1,11 +1,11 @@
-//! What the seeds say of a Skill beyond the schema of the API.
+//! Rules of the seeds beyond the schema of the API.
 
 use super::name::label;
 use crate::finding::Finding;
 use crate::names::name_fault;
 use crate::tree::{Entry, Node, Value};
 
-/// Names Models: in the seeds `engine.model` is a provider's model, in a cluster the name of a Model.
+/// Turns models into names of Models: in the seeds, `engine.model` is a model of a provider; in a cluster, it names a Model.
 pub(super) fn models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) {
     if let Some(model) = model {
         set_text(spec, "engine", "model", model);
@@ -25,7 +25,7 @@ fn named(holder: &mut Node, findings: &mut Vec<Finding>) {
     let Some(node) = field(holder, "model") else { return };
     let Value::Text { text, .. } = &mut node.value else { return };
     let name = label(text);
-    // What cannot become a name is named by the schema.
+    // A text that cannot become a name is reported by the schema check.
     if name_fault(&name).is_none() {
         let message = format!("is taken for the Model {name:?} of the Skill's namespace");
         let hint = format!("make a Model of that name whose spec.model is {text:?}, or name another: --model NAME");
@@ -34,7 +34,7 @@ fn named(holder: &mut Node, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Writes a text into a field of the spec's object `holder`, whatever the document says there.
+/// Sets a text in the spec's object `holder`, whatever the document has there.
 pub(super) fn set_text(spec: &mut Node, holder: &str, name: &str, text: &str) {
     let place = spec.place.clone();
     let entry = |name: &str, value| Entry {
@@ -61,23 +61,23 @@ fn field<'n>(node: &'n mut Node, name: &str) -> Option<&'n mut Node> {
     }
 }
 
-/// Names what seed 002 (section 3.2) has every author define and a `Skill` can do without.
-pub(super) fn what_is_missing(source: &Node, findings: &mut Vec<Finding>) {
+/// Reports the fields that seed 002 (section 3.2) asks of every author, and that a `Skill` can do without.
+pub(super) fn report_missing(source: &Node, findings: &mut Vec<Finding>) {
     let says = |name: &str| source.get(name).is_some_and(|node| node.value != Value::Null);
     if !says("intents") {
         findings.push(
             Finding::warning(
-                &source.place.of_missing("intents").of_missing("supported"),
+                &source.place.of_field("intents").of_field("supported"),
                 "is missing: every goal is taken as it is",
             )
             .hint("declare the intents that the Skill serves, so that others are refused"),
         );
     }
-    // Seed 000: where there is an MCP server, the tools are its to say.
+    // Seed 000: an MCP server lists its own tools.
     if !says("tools") && !says("mcp_server") {
         findings.push(
             Finding::warning(
-                &source.place.of_missing("tools"),
+                &source.place.of_field("tools"),
                 "is missing, and so is mcp_server: the agent can only talk",
             )
             .hint("declare mcp_server, and the tools that policies speak of"),

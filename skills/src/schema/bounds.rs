@@ -1,4 +1,4 @@
-//! What a schema says of a value's size and content.
+//! The keywords of a schema that bound the size and the content of a value.
 
 use super::patterns;
 use crate::finding::{Finding, did_you_mean, quoted};
@@ -8,14 +8,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use serde_json::Number;
 use std::collections::HashMap;
 
-/// The faults of a text.
-pub(crate) fn of_text(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
+/// Returns the faults of a text.
+pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
     if let Some(values) = &schema.enum_ {
         let values: Vec<&str> = values.iter().filter_map(|value| value.0.as_str()).collect();
         if values.contains(&text) {
             return Vec::new();
         }
-        let values = left(values, schema);
+        let values = allowed(values, schema);
         let near = did_you_mean(text, values.iter().copied());
         return vec![format!("must be {}, and is {}{near}", either(&values), quoted(text))];
     }
@@ -33,15 +33,15 @@ pub(crate) fn of_text(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
         return faults;
     }
     if let Some(pattern) = schema.pattern.as_deref()
-        && patterns::takes(pattern, text) != Some(true)
+        && patterns::matches(pattern, text) != Some(true)
     {
         faults.push(format!("must be {}, and is {}", patterns::words(pattern), quoted(text)));
     }
     faults
 }
 
-/// The values of an enumeration that a rule in CEL does not take away again: `!(self in ['array', 'object'])`.
-fn left<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
+/// Returns the values of an enumeration that no rule in CEL excludes: `!(self in ['array', 'object'])`.
+fn allowed<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
     let rules = || schema.x_kubernetes_validations.iter().flatten().map(|rule| rule.rule.as_str());
     let taken: Vec<&str> = rules()
         .filter_map(|rule| rule.strip_prefix("!(self in [")?.strip_suffix("])"))
@@ -51,8 +51,8 @@ fn left<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
     values.into_iter().filter(|value| !taken.contains(value)).collect()
 }
 
-/// The faults of a number.
-pub(crate) fn of_number(number: &Number, schema: &JSONSchemaProps) -> Vec<String> {
+/// Returns the faults of a number.
+pub(crate) fn number_faults(number: &Number, schema: &JSONSchemaProps) -> Vec<String> {
     let value = number.as_f64().unwrap_or(f64::INFINITY);
     let too_small = schema.minimum.is_some_and(|min| value < min);
     let too_large = schema.maximum.is_some_and(|max| value > max);
@@ -67,13 +67,13 @@ pub(crate) fn of_number(number: &Number, schema: &JSONSchemaProps) -> Vec<String
     vec![format!("must be {range}, and is {number}")]
 }
 
-/// The faults of a list's length.
-pub(crate) fn of_list(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
+/// Returns the faults of a list's length.
+pub(crate) fn list_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
     sized(count(length), schema.min_items, schema.max_items, "items")
 }
 
-/// The faults of an object's size.
-pub(crate) fn of_object(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
+/// Returns the faults of an object's size.
+pub(crate) fn object_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
     sized(count(length), schema.min_properties, schema.max_properties, "fields")
 }
 
@@ -88,8 +88,8 @@ fn sized(length: i64, min: Option<i64>, max: Option<i64>, what: &str) -> Vec<Str
     }
 }
 
-/// The items of a list that stand twice, where the schema takes each only once.
-pub(crate) fn doubles(nodes: &[Node], schema: &JSONSchemaProps, naming: Naming) -> Vec<Finding> {
+/// Finds the items that occur twice in a list whose schema allows each only once.
+pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Naming) -> Vec<Finding> {
     let keys = schema.x_kubernetes_list_map_keys.as_deref().unwrap_or_default();
     let is_set = schema.x_kubernetes_list_type.as_deref() == Some("set");
     if keys.is_empty() && !is_set {
@@ -100,7 +100,7 @@ pub(crate) fn doubles(nodes: &[Node], schema: &JSONSchemaProps, naming: Naming) 
     for node in nodes {
         let identity = match keys {
             [] => Some(node.json().to_string()),
-            // An item without its key is named as such elsewhere.
+            // An item without its key has a finding of its own.
             keys => keys.iter().map(|key| node.get(key).map(|value| value.json().to_string())).collect(),
         };
         let Some(identity) = identity else { continue };

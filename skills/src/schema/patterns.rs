@@ -1,14 +1,14 @@
-//! The patterns of the CRDs, in words.
+//! The patterns of the CRDs, and what they ask for in words.
 
 use regex_lite::Regex;
 
-/// That of durations.
+/// The pattern of durations.
 pub(crate) const DURATION: &str = r"^([1-9][0-9]{0,5}(h|m|s))+$";
 
-/// That of approvers.
+/// The pattern of approvers' names.
 pub(crate) const APPROVER: &str = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
 
-/// What a text must be that a pattern does not take. Of a pattern that has no words here, the pattern itself.
+/// Returns what a pattern asks for, in words; for a pattern without words, the pattern itself.
 pub(crate) fn words(pattern: &str) -> String {
     let words = match pattern {
         r"^[a-z]([-a-z0-9]*[a-z0-9])?$" => {
@@ -33,14 +33,14 @@ pub(crate) fn words(pattern: &str) -> String {
     words.to_owned()
 }
 
-/// Whether a text is one that the pattern takes; none where the pattern cannot be read.
-pub(crate) fn takes(pattern: &str, text: &str) -> Option<bool> {
+/// Whether a text matches a pattern; nothing if the pattern cannot be read.
+pub(crate) fn matches(pattern: &str, text: &str) -> Option<bool> {
     Some(Regex::new(pattern).ok()?.is_match(text))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{takes, words};
+    use super::{matches, words};
     use bloomery_crds::v1alpha1::definitions;
 
     /// Every pattern of our own fields has words: people are not shown expressions.
@@ -62,7 +62,7 @@ mod tests {
         visit(&serde_json::to_value(definitions()).unwrap(), &mut patterns);
         assert!(patterns.len() > 5);
         for pattern in patterns {
-            assert!(takes(&pattern, "").is_some(), "{pattern} cannot be read");
+            assert!(matches(&pattern, "").is_some(), "{pattern} cannot be read");
             let quantity_or_digest = pattern.contains("KMGTPE") || pattern.contains("sha256");
             assert!(quantity_or_digest || !words(&pattern).contains(&pattern), "{pattern} has no words");
         }

@@ -1,9 +1,9 @@
-//! Unquoted words that kubectl reads otherwise than YAML 1.2 has it.
+//! Unquoted words that kubectl does not read as YAML 1.2 defines them.
 
 use super::scalar::has_leading_zero;
 
-/// What kubectl takes an unquoted word for, where YAML 1.2 calls it text.
-pub(crate) fn otherwise(word: &str) -> Option<&'static str> {
+/// Returns what kubectl reads an unquoted word as, if it is text in YAML 1.2.
+pub(crate) fn kubectl_reading(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "y" | "yes" | "on" => return Some("true"),
         "n" | "no" | "off" => return Some("false"),
@@ -19,7 +19,7 @@ pub(crate) fn otherwise(word: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::otherwise;
+    use super::kubectl_reading;
     use rstest::rstest;
 
     #[rstest]
@@ -31,6 +31,6 @@ mod tests {
     #[case("always", None)]
     #[case("1,000", None)]
     fn words_of_yaml_1_1(#[case] word: &str, #[case] expected: Option<&str>) {
-        assert_eq!(otherwise(word), expected);
+        assert_eq!(kubectl_reading(word), expected);
     }
 }

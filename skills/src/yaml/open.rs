@@ -15,13 +15,13 @@ pub(super) enum Content {
     Map { entries: Vec<Entry>, seen: HashMap<String, usize>, key: Option<Key> },
 }
 
-/// What a map's value will be put under; a key that cannot be used has no name.
+/// The key of the next value of a map; a key that cannot be used has no name.
 pub(super) struct Key {
     pub(super) name: Option<String>,
     pub(super) place: Place,
 }
 
-/// The key that a node is, and why it is none that can be used.
+/// Makes a key of a node, and reports why it cannot be used.
 pub(super) fn usable_key(node: Node, map: &Place, seen: &mut HashMap<String, usize>) -> (Key, Option<Finding>) {
     let Value::Text { text, .. } = &node.value else {
         let fault = Finding::error(&node.place, format!("a key must be text, and this is {}", node.kind()));

@@ -1,9 +1,9 @@
-//! What an unquoted word of YAML means: the core schema of YAML 1.2, of which JSON can hold the result.
+//! The values of unquoted words: those of the core schema of YAML 1.2 that JSON can express.
 
 use crate::tree::Value;
 use serde_json::Number;
 
-/// The value of an unquoted word, or why it has none.
+/// Returns the value of an unquoted word, or the reason why it has none.
 pub(super) fn plain(word: &str) -> Result<Value, &'static str> {
     match word {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
@@ -37,14 +37,14 @@ fn number(word: &str, unsigned: &str) -> Option<Number> {
     if let Ok(whole) = positive.parse::<u64>() {
         return Some(whole.into());
     }
-    // Digits beyond 64 bits would lose their last ones: they stay text, and whoever wants a number says so.
+    // A number beyond 64 bits would lose its last digits: it stays text, which a schema that wants a number refuses.
     if unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     positive.parse::<f64>().ok().and_then(Number::from_f64)
 }
 
-/// `010` is eight to some readers and ten to others.
+/// Whether a number begins with a superfluous zero: some readers take `010` for eight, others for ten.
 pub(super) fn has_leading_zero(unsigned: &str) -> bool {
     let mut bytes = unsigned.bytes();
     bytes.next() == Some(b'0') && bytes.next().is_some_and(|byte| byte.is_ascii_digit())
