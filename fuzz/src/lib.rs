@@ -38,6 +38,7 @@ pub fn run() -> Run {
         context_window: 16_000,
         people: true,
         has_notes: true,
+        continues: None,
         max_output: 4_096,
     }
 }
