@@ -45,7 +45,7 @@ bench-cluster: cluster-up images ## What waiting costs on the cluster, and going
 	@BLOOMERY_STORIES_AT_ONCE=1 $(STEP) "bench on the cluster" hack/e2e numbers:: --ignored
 
 .PHONY: lint
-lint: lint-code lint-chart ## Formatting, clippy, licences, generated files, scripts, spelling, chart
+lint: lint-code lint-chart ## Formatting, clippy, import cycles, licences, generated files, scripts, spelling, chart
 
 .PHONY: lint-code
 lint-code:
@@ -54,6 +54,7 @@ lint-code:
 	@$(STEP) "typos" hack/typos
 	@$(STEP) "cargo-deny" hack/deny
 	@$(STEP) "the engine is pure" hack/check-pure
+	@$(STEP) "no import cycles" hack/check-cycles
 	@$(STEP) "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
 	@$(STEP) "each library alone" hack/check-alone
 	@$(STEP) "CRDs as committed" hack/crds --check

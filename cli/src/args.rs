@@ -150,7 +150,7 @@ pub struct LintArgs {
 }
 
 fn name(text: &str) -> Result<String, String> {
-    match bloomery_crds::dialect::name_fault(text) {
+    match bloomery_skills::names::name_fault(text) {
         None => Ok(text.to_owned()),
         Some(fault) => Err(fault),
     }

@@ -2,17 +2,18 @@
 
 use crate::args::ImportArgs;
 use crate::exit::Exit;
+use crate::look::look;
 use crate::report::{self, Tally};
-use crate::{look, source};
-use bloomery_crds::dialect::{Document, Finding, Form, Options, documents, form, import};
+use crate::source;
 use bloomery_crds::v1alpha1::Skill;
+use bloomery_skills::{Document, Finding, Form, Options, yaml};
 use std::io::{self, Write};
 
 /// Reads a file of the dialect and writes the manifest, or says why there is none.
 pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     let source = source::read(&args.file)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(&args.file))))?;
-    let read = documents(&source.bytes);
+    let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
     let skill = match one(&read.documents, findings.is_empty()) {
         Ok(document) => taken(document, args, &mut findings),
@@ -21,7 +22,7 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
             None
         }
     };
-    findings.sort_by_key(|finding| (finding.line, finding.column));
+    findings.sort_by_key(Finding::position);
     let tally = Tally::of(&findings);
     report::text(&mut anstream::stderr().lock(), &report::of_file(&source.name, findings))?;
     if let Some(skill) = skill.filter(|_| tally.errors == 0) {
@@ -36,7 +37,7 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
 /// The one document that can be imported. Where reading failed, that has been said.
 fn one(documents: &[Document], is_whole: bool) -> Result<&Document, Option<Finding>> {
     match documents {
-        [document] => match form(document) {
+        [document] => match document.form() {
             Form::Dialect => Ok(document),
             Form::Manifest | Form::Foreign => {
                 Err(Some(document.error("is a manifest already: apply it, or look at it with `bloomery lint`")))
@@ -56,9 +57,9 @@ fn taken(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) ->
         nameless: false,
         local: false,
     };
-    let looked = look::imported(import(document, &options));
-    findings.extend(looked.findings);
-    looked.skill
+    let checked = look(document, &options);
+    findings.extend(checked.findings);
+    checked.skill
 }
 
 fn write(skill: &Skill, args: &ImportArgs) -> io::Result<()> {

@@ -2,10 +2,10 @@
 
 use crate::args::LintArgs;
 use crate::exit::Exit;
-use crate::look::{Looked, look};
+use crate::look::look;
 use crate::report::{self, Tally};
-use crate::{bindings, source};
-use bloomery_crds::dialect::{Document, Finding, Form, documents, form};
+use crate::source;
+use bloomery_skills::{Checked, Document, Finding, Form, Options, bindings, yaml};
 use std::io;
 use std::path::Path;
 
@@ -37,15 +37,16 @@ fn of_file(file: &Path) -> (Vec<Finding>, usize) {
         Ok(source) => source,
         Err(error) => return (vec![Finding::of_file(format!("cannot be read: {error}"))], 0),
     };
-    let read = documents(&source.bytes);
+    let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
-    let ours: Vec<&Document> = read.documents.iter().filter(|document| form(document) != Form::Foreign).collect();
+    let ours: Vec<&Document> = read.documents.iter().filter(|document| document.form() != Form::Foreign).collect();
     if ours.is_empty() && findings.is_empty() {
         findings.push(Finding::of_file("there is no Skill, Job or Model in it"));
     }
-    let all: Vec<Looked> = ours.iter().map(|document| look(document)).collect();
-    findings.extend(all.iter().flat_map(|looked| bindings::faults(looked, &all)));
-    findings.extend(all.into_iter().flat_map(|looked| looked.findings));
-    findings.sort_by_key(|finding| (finding.line, finding.column));
+    let options = Options { nameless: true, ..Options::default() };
+    let all: Vec<Checked> = ours.iter().map(|document| look(document, &options)).collect();
+    findings.extend(all.iter().flat_map(|checked| bindings::findings(checked, &all)));
+    findings.extend(all.into_iter().flat_map(|checked| checked.findings));
+    findings.sort_by_key(Finding::position);
     (findings, ours.len())
 }

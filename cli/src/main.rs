@@ -2,8 +2,6 @@
 
 mod approvals;
 mod args;
-mod bindings;
-mod check;
 mod choice;
 mod cluster;
 mod complete;
@@ -19,7 +17,6 @@ mod output;
 mod page;
 mod plain;
 mod report;
-mod rules;
 mod run;
 mod source;
 mod table;

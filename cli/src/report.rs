@@ -2,7 +2,7 @@
 
 use crate::plain::shown;
 use anstyle::{AnsiColor, Style};
-use bloomery_crds::dialect::{Finding, Severity};
+use bloomery_skills::{Finding, Severity};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -99,7 +99,7 @@ pub fn json(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{Located, MAX_SHOWN, Tally, of_file, text};
-    use bloomery_crds::dialect::Finding;
+    use bloomery_skills::Finding;
 
     #[test]
     fn a_message_stays_on_its_line_and_colours_nothing() {

@@ -1,6 +1,6 @@
 //! Where documents come from.
 
-use bloomery_crds::dialect::MAX_BYTES;
+use bloomery_skills::yaml::MAX_BYTES;
 use bloomery_worker::plain_file;
 use std::fs::File;
 use std::io::{self, Read};

@@ -30,7 +30,7 @@ mod tests {
         )
     }
 
-    const SEED: &str = "../crds/tests/seeds/002-complete.yaml";
+    const SEED: &str = "../skills/tests/seeds/002-complete.yaml";
 
     #[test]
     fn the_seeds_skill_is_imported() {
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_skills_of_seed_000_are_imported_with_a_problem() {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds/tests/seeds");
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
         let mut imported = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
             let file = entry.unwrap().path();

@@ -14,20 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
-
-/// Why a JSON text has no canonical form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The text is not JSON, or is nested deeper than 128 levels.
-    #[error("not valid JSON: {0}")]
-    Syntax(String),
-    /// An object names one key twice; readers disagree which value counts.
-    #[error("the key {0:?} appears twice in one object")]
-    DuplicateKey(String),
-    /// A number would change its value if it were read and written again.
-    #[error("the number {0} cannot be represented exactly")]
-    InexactNumber(String),
-}
+pub use strict::Error;
 
 /// A SHA-256 over canonical JSON or bytes, written `sha256:<64 hex digits>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]

@@ -6,7 +6,6 @@
 pub mod canonical;
 pub mod condition;
 pub mod conditions;
-pub mod dialect;
 pub mod fallback;
 pub mod limits;
 pub mod names;

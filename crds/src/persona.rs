@@ -13,20 +13,15 @@ use crate::run::{BoundResource, ResourceSource};
 use crate::text::line_fault;
 use crate::v1alpha1::ResourceDeclaration;
 use handlebars::Handlebars;
+pub use scope::MAX_NESTING;
 use std::collections::BTreeMap;
-use tags::{Fault, Placed};
-
-/// The field that holds the template.
-const FIELD: &str = "spec.role.persona";
+use tags::{FIELD, Fault, Placed};
 
 /// The largest template, in bytes.
 pub const MAX_TEMPLATE: usize = 32 * 1024;
 
 /// How many tags a template may have: together with [`MAX_VALUE`] it bounds what is rendered.
 pub const MAX_TAGS: usize = 128;
-
-/// How deep blocks may be nested; each `{{else if}}` of a block is one level more.
-pub const MAX_NESTING: usize = 16;
 
 /// The longest value that is rendered, in bytes.
 pub const MAX_VALUE: usize = 512;

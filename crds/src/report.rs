@@ -109,10 +109,10 @@ pub struct Hold {
 pub const MAX_REMARKS: usize = 8;
 
 /// How many names of tools a projection holds.
-pub const MAX_TOOL_NAMES: usize = 16;
+pub const MAX_TOOL_NAMES: usize = ToolName::MAX_NAMES;
 
 /// The longest name of a tool, in bytes.
-pub const MAX_TOOL_NAME: usize = 128;
+pub const MAX_TOOL_NAME: usize = ToolName::MAX_TOOL;
 
 /// The longest remark, in bytes.
 pub const MAX_REMARK: usize = 256;

@@ -2,10 +2,18 @@
 //! piece and as a stream, and a strict reader of what it is sent.
 //!
 //! One script drives both protocols: a turn says what the model thinks, says and calls, and what goes wrong before or
-//! on the way. `wire` knows how each provider reads a request, refuses it and writes an answer; all else sees a
-//! `Request` and an `Answer`. `delivery` sends: a stream in pieces that end within characters,
-//! escapes and events, and answers that are slow, cut off, stand still or are far too long. What the providers' own
-//! SDKs make of it is tested by `hack/sdk-test`.
+//! on the way. The modules are layers, and each imports only from those above it in this list:
+//!
+//! - values: `script` (with its faults), `place`, `request`, `violation`, `records`, `key`, `event`, `error`, `cache`, `answer`
+//! - `stage`, `lookup`: the answer that the script has for a request
+//! - `wire`: translates between these values and the protocol of a provider, and checks requests as the provider does
+//! - `check`: the rules that are the same for every provider
+//! - `delivery`: sends an answer, as a stream in pieces that end within characters, escapes and events; slowly, cut off,
+//!   standing still or far too long
+//! - `state`: what all requests share
+//! - `endpoint`, `control`: the HTTP routes for clients, and those for tests
+//!
+//! The providers' own SDKs are tested against it by `hack/sdk-test`.
 //!
 //! A turn is found by what the request itself holds (its conversation by its texts, its place by
 //! the answers already in it), so a worker that was killed and started again is answered as the one
@@ -17,27 +25,33 @@ mod cache;
 mod check;
 mod control;
 mod delivery;
-mod desk;
 mod endpoint;
 mod error;
 mod event;
+mod key;
 mod lookup;
+mod place;
+mod records;
 mod request;
 pub mod script;
 mod stage;
+mod state;
 #[cfg(test)]
 mod tests;
+mod violation;
 mod wire;
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-pub use self::check::Violation;
-pub use self::control::{Held, Requests, UserRequests, Violations};
+pub use self::key::Key;
+pub use self::records::{Held, Requests, UserRequests};
 use self::script::{Script, Source};
+use self::state::ServerState;
+pub use self::violation::{Violation, Violations};
 use crate::serving::Running;
 
 /// A scripted model that has not been started.
@@ -45,15 +59,6 @@ use crate::serving::Running;
 pub struct ModelServer {
     script: Source,
     key: Option<Key>,
-}
-
-/// Where the key that clients must send comes from.
-#[derive(Clone, Debug)]
-pub enum Key {
-    /// The key itself.
-    Value(String),
-    /// A file, read at each request, so that a changed Secret counts at once.
-    File(PathBuf),
 }
 
 impl ModelServer {
@@ -86,20 +91,8 @@ impl ModelServer {
             key.read()?;
         }
         let stop = CancellationToken::new();
-        let desk = desk::Desk::new(stop.clone());
-        let router = endpoint::router(self.script, self.key, desk.clone()).merge(control::router(desk));
+        let state = ServerState::new(stop.clone());
+        let router = endpoint::router(self.script, self.key, state.clone()).merge(control::router(state));
         Running::start(addr, router, stop).await
-    }
-}
-
-impl Key {
-    /// Returns the key as it is now, without the white space that files end with.
-    fn read(&self) -> io::Result<String> {
-        match self {
-            Self::Value(value) => Ok(value.clone()),
-            Self::File(path) => std::fs::read_to_string(path)
-                .map(|key| key.trim().to_owned())
-                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
-        }
     }
 }

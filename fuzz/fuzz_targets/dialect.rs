@@ -1,14 +1,14 @@
 //! Files that people write: manifests and the dialect of the seeds, as `bloomery import` and `bloomery lint` read them.
 #![no_main]
 
-use bloomery_crds::dialect::{Form, Options, documents, form, import, manifest};
 use bloomery_engine::lint;
 use bloomery_fuzz::panics_may_be_caught;
+use bloomery_skills::{Form, Options, import, manifest, yaml};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(init: panics_may_be_caught(), |data: &[u8]| {
-    for document in &documents(data).documents {
-        match form(document) {
+    for document in &yaml::read(data).documents {
+        match document.form() {
             Form::Manifest | Form::Foreign => {
                 if let Some(skill) = manifest(document).skill {
                     let _ = lint::skill(&skill.spec);
@@ -19,7 +19,7 @@ fuzz_target!(init: panics_may_be_caught(), |data: &[u8]| {
                 let Some(skill) = import(document, &options).skill else { continue };
                 let _ = lint::skill(&skill.spec);
                 let written = serde_yaml::to_string(&skill).expect("a Skill can be written");
-                let again = documents(written.as_bytes());
+                let again = yaml::read(written.as_bytes());
                 let [document] = again.documents.as_slice() else { panic!("{:?}: {written}", again.findings) };
                 let again = manifest(document);
                 assert!(again.findings.is_empty(), "{:?}: {written}", again.findings);

@@ -5,16 +5,16 @@ mod drive;
 pub use drive::Driven;
 
 use bloomery_crds::Digest;
-use bloomery_crds::dialect::{Options, documents, import};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_engine::run::Run;
 use bloomery_engine::tool::ListedTool;
+use bloomery_skills::{Options, import, yaml};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
 static SKILL: LazyLock<SkillSpec> = LazyLock::new(|| {
-    let read = documents(include_bytes!("../../crds/tests/seeds/002-complete.yaml"));
+    let read = yaml::read(include_bytes!("../../skills/tests/seeds/002-complete.yaml"));
     let options = Options { name: Some("cs-tier-1".to_owned()), ..Options::default() };
     let skill = read.documents.first().and_then(|document| import(document, &options).skill);
     skill.expect("the seed's Skill is one").spec
@@ -38,6 +38,7 @@ pub fn run() -> Run {
         context_window: 16_000,
         people: true,
         has_notes: true,
+        continues: None,
         max_output: 4_096,
     }
 }

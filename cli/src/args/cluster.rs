@@ -1,7 +1,7 @@
 //! What the commands take that speak with a cluster.
 
 use super::Started;
-use bloomery_crds::dialect::approver_fault;
+use bloomery_skills::names::approver_fault;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// Prints the events of a Job.
 pub(super) async fn run(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    if let Some(fault) = bloomery_crds::dialect::name_fault(&args.log) {
+    if let Some(fault) = bloomery_skills::names::name_fault(&args.log) {
         return Err(Trouble::usage(format!(
             "the name of a Job {fault}. The log in a directory is read with --memory ."
         )));

@@ -1,6 +1,6 @@
 //! Which file of an older memory goes where.
 
-use bloomery_crds::dialect::name_fault;
+use bloomery_skills::names::name_fault;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

@@ -3,8 +3,8 @@
 use crate::exit::{Faults, Trouble};
 use crate::run::key::is_one_line;
 use crate::run::resources::secret_file;
-use bloomery_crds::dialect::name_fault;
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
+use bloomery_skills::names::name_fault;
 use bloomery_worker::http;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -5,10 +5,10 @@ use crate::exit::{Faults, Trouble};
 use crate::look::look;
 use crate::report::{self, Tally};
 use crate::source;
-use bloomery_crds::dialect::{Form, documents, form};
 use bloomery_crds::fallback::chain;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
+use bloomery_skills::{Form, Options, yaml};
 use std::path::Path;
 
 /// The endpoint of each name, or of every Model where no names are known; a file with one Model has that for all names.
@@ -97,11 +97,11 @@ fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
 fn read(file: &Path) -> Result<Vec<(String, Model)>, Trouble> {
     let shown = file.display();
     let source = source::read(file).map_err(|error| Trouble::usage(format!("{shown} cannot be read: {error}")))?;
-    let read = documents(&source.bytes);
+    let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
     let mut models = Vec::new();
-    for document in read.documents.iter().filter(|document| form(document) == Form::Manifest) {
-        let looked = look(document);
+    for document in read.documents.iter().filter(|document| document.form() == Form::Manifest) {
+        let looked = look(document, &Options::default());
         if looked.kind.as_deref() == Some("Model") {
             findings.extend(looked.findings);
             models.push(looked.object);

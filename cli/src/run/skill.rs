@@ -1,14 +1,15 @@
 //! The Skill of a run: out of a file, out of its slag, or out of a template on first use (seed 000).
 
 use crate::exit::Trouble;
-use crate::look::{self, Looked};
+use crate::look::look;
 use crate::plain;
 use crate::report::{self, Tally};
 use crate::run::memory::Slag;
 use crate::run::templates;
 use crate::source::{self, Source};
-use bloomery_crds::dialect::{Document, Finding, Form, Options, documents, form, import, name_fault};
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
+use bloomery_skills::names::name_fault;
+use bloomery_skills::{Checked, Document, Finding, Form, Options, yaml};
 use std::fs;
 use std::path::Path;
 
@@ -170,8 +171,8 @@ impl Wanted<'_> {
     ///
     /// # Errors
     /// Why it cannot be told.
-    fn of(&self, mut skills: Vec<Looked>) -> Result<Looked, String> {
-        let name_of = |looked: &Looked| looked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
+    fn of(&self, mut skills: Vec<Checked>) -> Result<Checked, String> {
+        let name_of = |checked: &Checked| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
         if skills.len() > 1 || (self.name.is_some() && !skills.is_empty()) {
             let Some(wanted) = self.name.or(self.slag) else {
@@ -194,10 +195,10 @@ impl Wanted<'_> {
 }
 
 fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Trouble> {
-    let read = documents(&source.bytes);
+    let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
     let looked = read.documents.iter().filter_map(|document| looked(document, wanted.slag));
-    let skills: Vec<Looked> =
+    let skills: Vec<Checked> =
         looked.filter(|looked| looked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // Where there is none, what is broken may have been the one.
     let skill = if skills.is_empty() && !findings.is_empty() {
@@ -214,7 +215,7 @@ fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Trouble> {
             }
         }
     };
-    findings.sort_by_key(|finding| (finding.line, finding.column));
+    findings.sort_by_key(Finding::position);
     let tally = Tally::of(&findings);
     let name = source.name.clone();
     if tally.errors > 0 {
@@ -230,13 +231,7 @@ fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Trouble> {
     Ok(Loaded { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
 }
 
-fn looked(document: &Document, slag: Option<&str>) -> Option<Looked> {
-    match form(document) {
-        Form::Foreign => None,
-        Form::Manifest => Some(look::look(document)),
-        Form::Dialect => {
-            let options = Options { name: slag.map(str::to_owned), local: true, ..Options::default() };
-            Some(look::imported(import(document, &options)))
-        }
-    }
+fn looked(document: &Document, slag: Option<&str>) -> Option<Checked> {
+    let options = Options { name: slag.map(str::to_owned), local: true, ..Options::default() };
+    (document.form() != Form::Foreign).then(|| look(document, &options))
 }

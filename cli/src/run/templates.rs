@@ -29,11 +29,11 @@ fn minimal(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::look::look;
-    use bloomery_crds::dialect::{Options, documents, import};
     use bloomery_crds::v1alpha1::SkillSpec;
+    use bloomery_skills::{Options, import, yaml};
 
     fn skill(text: &str) -> (String, SkillSpec) {
-        let looked = look(&documents(text.as_bytes()).documents[0]);
+        let looked = look(&yaml::read(text.as_bytes()).documents[0], &Options::default());
         assert!(looked.findings.is_empty(), "{:?}", looked.findings);
         let skill = looked.skill.unwrap();
         (skill.metadata.name.unwrap(), skill.spec)
@@ -56,12 +56,12 @@ mod tests {
     #[test]
     fn the_templates_of_the_seeds_ask_for_what_the_seeds_ask_for() {
         let seeds = [
-            ("sw-dev-agent", include_str!("../../../crds/tests/seeds/000-sw-dev-agent.yaml")),
-            ("sw-dev-senior", include_str!("../../../crds/tests/seeds/000-sw-dev-senior.yaml")),
+            ("sw-dev-agent", include_str!("../../../skills/tests/seeds/000-sw-dev-agent.yaml")),
+            ("sw-dev-senior", include_str!("../../../skills/tests/seeds/000-sw-dev-senior.yaml")),
         ];
         for (name, seed) in seeds {
             let options = Options { local: true, ..Options::default() };
-            let seed = import(&documents(seed.as_bytes()).documents[0], &options).skill.unwrap().spec;
+            let seed = import(&yaml::read(seed.as_bytes()).documents[0], &options).skill.unwrap().spec;
             let (_, ours) = skill(&of(name, false).unwrap());
             let resources = |spec: &SkillSpec| {
                 let named = spec.resources.iter().map(|it| (it.name.clone(), it.kind, it.required == Some(true)));

@@ -13,7 +13,7 @@ async fn every_skill_of_the_seed_runs_as_it_is() {
     let orders = orders::start("127.0.0.1:0".parse().unwrap(), orders::Options::default()).await.unwrap();
     let url = format!("{}/mcp", orders.url());
     fs::create_dir(stand.path("project")).unwrap();
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds/tests/seeds");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
     let mut run = 0;
     for entry in fs::read_dir(directory).unwrap() {
         let file = entry.unwrap().path();
@@ -133,7 +133,7 @@ async fn a_skill_that_somebody_put_into_the_memory_runs() {
 
 /// `context` of "SW Dev: Senior Engineer", as the seed has it and as the template has.
 #[rstest]
-#[case::as_the_seed_has_it(concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/tests/seeds/000-sw-dev-senior.yaml"))]
+#[case::as_the_seed_has_it(concat!(env!("CARGO_MANIFEST_DIR"), "/../skills/tests/seeds/000-sw-dev-senior.yaml"))]
 #[case::of_the_template("sw-dev-senior")]
 #[case::without_a_name("sw-dev-agent")]
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn what_is_bound_is_in_the_prompt_and_what_is_not_is_left_out(#[case] more
     let stand = Stand::new(SAYS_HELLO).await;
     stand.write("myproject/docs/index.md", "# Docs\n");
     stand.write("database", "postgres://me:hunter2hunter2@localhost/db\n");
-    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds/tests/seeds");
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
     let seed = |name: &str| fs::read_to_string(seeds.join(name)).unwrap();
     let skill = seed("000-sw-dev-tier-1.yaml");
     let skill =

@@ -1,6 +1,6 @@
 //! The check that every number of a JSON text survives reading and writing.
 
-use super::Error;
+use super::strict::Error;
 use serde_json::Number;
 
 /// Checks each number token of a text that is known to be valid JSON.

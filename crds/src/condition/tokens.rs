@@ -1,6 +1,6 @@
 //! The tokens of a condition, as far as depth and nesting need them.
 
-use super::Fault;
+use super::fault::Fault;
 
 /// What a piece of a condition is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

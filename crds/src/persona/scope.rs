@@ -1,9 +1,11 @@
 //! What is known at each tag: which blocks are open, and which resources are bound there.
 
 use super::tags::{Block, Fault, Place, Placed, Tag};
-use super::{FIELD, MAX_NESTING};
 use crate::nearest::did_you_mean;
 use crate::v1alpha1::ResourceDeclaration;
+
+/// How deep blocks may be nested; each `{{else if}}` of a block is one level more.
+pub const MAX_NESTING: usize = 16;
 
 /// The faults of a template's tags, in their order. Without declarations only the blocks are looked at.
 pub(super) fn faults(tags: &[Placed<'_>], declared: Option<&[ResourceDeclaration]>) -> Vec<Fault> {
@@ -138,9 +140,4 @@ impl<'a> Scope<'a> {
         }
         found
     }
-}
-
-/// A sentence for a template that Handlebars reads otherwise than we do.
-pub(super) fn disagreement(why: &str) -> String {
-    format!("{FIELD}: the template cannot be read: {why}.")
 }

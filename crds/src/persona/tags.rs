@@ -1,8 +1,10 @@
 //! The tags of a template, one after the other: in linear time and without recursion.
 
-use super::FIELD;
 use crate::text::bounded;
 use std::fmt;
+
+/// The field that holds the template.
+pub(super) const FIELD: &str = "spec.role.persona";
 
 /// The white space of Handlebars; any other is part of a name there.
 const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];

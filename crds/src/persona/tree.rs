@@ -1,7 +1,6 @@
 //! What Handlebars itself read of a template must be what we read: nothing else may run.
 
-use super::scope::disagreement;
-use super::tags::{Block, Tag, Tags};
+use super::tags::{Block, FIELD, Tag, Tags};
 use handlebars::template::{HelperTemplate, Parameter, TemplateElement};
 use handlebars::{Path, PathSeg, Template};
 
@@ -93,4 +92,9 @@ fn resource(path: &Parameter) -> Option<String> {
         [PathSeg::Named(root), PathSeg::Named(name)] if root == "resources" => Some(name.clone()),
         _ => None,
     }
+}
+
+/// A sentence for a template that Handlebars reads otherwise than we do.
+fn disagreement(why: &str) -> String {
+    format!("{FIELD}: the template cannot be read: {why}.")
 }

@@ -18,6 +18,7 @@ pub use status::{
 };
 
 use super::shared::Limits;
+use crate::run::GivenReply;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,4 +125,40 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 31_536_000))]
     pub ttl_seconds_after_finished: Option<i64>,
+}
+
+impl JobSpec {
+    /// Returns the replies after the first `heard` ones, each with its place.
+    pub fn replies_after(&self, heard: u32) -> impl Iterator<Item = GivenReply> {
+        (1..).zip(&self.replies).filter(move |(nth, _)| *nth > heard).map(|(nth, reply)| GivenReply {
+            nth,
+            question: reply.question.clone(),
+            text: reply.text.clone(),
+        })
+    }
+
+    /// Returns the replies that the conversation has not heard, as far as its status knows.
+    pub fn unheard(&self, status: &JobStatus) -> impl Iterator<Item = GivenReply> {
+        self.replies_after(status.replies_heard.unwrap_or_default())
+    }
+
+    /// Whether an unheard reply may answer an open question. A message is no answer, nor is a reply to another question.
+    pub fn is_answered(&self, status: &JobStatus) -> bool {
+        self.unheard(status).any(|reply| reply.question.is_some_and(|question| status.may_be_open(&question)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_keep_their_place_among_all_of_them() {
+        let reply = |question: Option<&str>| Reply { question: question.map(str::to_owned), text: "A-17".into() };
+        let spec = JobSpec { replies: vec![reply(Some("q-1")), reply(None), reply(Some("q-2"))], ..JobSpec::default() };
+        let after = |heard| spec.replies_after(heard).map(|given| (given.nth, given.question)).collect::<Vec<_>>();
+        assert_eq!(after(0), [(1, Some("q-1".into())), (2, None), (3, Some("q-2".into()))]);
+        assert_eq!(after(2), [(3, Some("q-2".into()))]);
+        assert_eq!((after(3), after(u32::MAX)), (vec![], vec![]));
+    }
 }

@@ -8,7 +8,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::job::JobHandle;
-use super::pods::typed;
+use super::objects::{typed, write};
 use super::tenant::Tenant;
 use super::wait::{eventually, until};
 
@@ -128,7 +128,7 @@ impl Person {
     /// # Errors
     /// The sentence of the API server that refuses it.
     pub async fn makes(&self, approval: &Approval) -> Result<(), String> {
-        said(self.api.create(&super::pods::write(), approval).await)
+        said(self.api.create(&write(), approval).await)
     }
 }
 

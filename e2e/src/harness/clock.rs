@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::command;
+use super::objects::{typed, write};
 use super::operator::{NAMESPACE, PROGRAM, RELEASE, until_rolled_out};
-use super::pods::{typed, write};
 
 /// What the library is called, and the ConfigMap that brings it.
 const LIBRARY: &str = "clock.so";

@@ -44,7 +44,7 @@ impl Cluster {
 }
 
 async fn config() -> Config {
-    let config = Kubeconfig::read_from(kubeconfig()).expect("the kubeconfig can be read");
+    let config = Kubeconfig::read_from(command::kubeconfig()).expect("the kubeconfig can be read");
     let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
     config.expect("the kubeconfig names a cluster")
 }
@@ -61,13 +61,6 @@ pub fn is_local_or_says(what: &str) -> bool {
         eprintln!("skipped: {what} needs the local cluster (BLOOMERY_KUBECONFIG names another)");
     }
     local
-}
-
-/// The kubeconfig in use. Never the user's current context.
-pub(super) fn kubeconfig() -> PathBuf {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    let find = || PathBuf::from(command::run(&mut command::script("e2e/cluster/cluster", &["kubeconfig"])));
-    PATH.get_or_init(find).clone()
 }
 
 /// The reference of an image that `hack/images` built, by its directory under `images/`.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 /// Returns a path in this checkout.
 pub fn checkout(path: &str) -> PathBuf {
@@ -30,6 +31,13 @@ pub fn script(path: &str, arguments: &[&str]) -> Command {
     command
 }
 
+/// The kubeconfig in use. Never the user's current context.
+pub(super) fn kubeconfig() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let find = || PathBuf::from(run(&mut script("e2e/cluster/cluster", &["kubeconfig"])));
+    PATH.get_or_init(find).clone()
+}
+
 /// kubectl on the cluster in use.
 pub fn kubectl(arguments: &[&str]) -> Command {
     client("kubectl", arguments)
@@ -42,7 +50,7 @@ pub fn helm(arguments: &[&str]) -> Command {
 
 fn client(verb: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(run(&mut script("e2e/cluster/cluster", &[verb])));
-    command.arg("--kubeconfig").arg(super::cluster::kubeconfig()).args(arguments);
+    command.arg("--kubeconfig").arg(kubeconfig()).args(arguments);
     command
 }
 
@@ -51,6 +59,6 @@ pub fn bloomery(arguments: &[&str]) -> Command {
     let here = std::env::current_exe().expect("a test is a program");
     let beside = here.parent().and_then(std::path::Path::parent).expect("tests are in deps, below the programs");
     let mut command = Command::new(beside.join("bloomery"));
-    command.args(arguments).arg("--kubeconfig").arg(super::cluster::kubeconfig());
+    command.args(arguments).arg("--kubeconfig").arg(kubeconfig());
     command
 }

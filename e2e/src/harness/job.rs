@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use serde_json::json;
 
-use super::pods::{typed, write};
+use super::objects::{typed, write};
 use super::tenant::Tenant;
 use super::wait::{eventually, gone, says, until};
 

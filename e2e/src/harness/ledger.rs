@@ -3,7 +3,8 @@
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use serde_json::{Value, json};
 
-use super::pods::{PORT, Server, typed};
+use super::objects::{PORT, typed};
+use super::pods::Server;
 use super::proxy::Service;
 use super::tenant::Tenant;
 use super::wait::eventually;

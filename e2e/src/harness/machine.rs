@@ -11,7 +11,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::command;
-use super::pods::{typed, write};
+use super::objects::{typed, write};
 use super::tenant::Tenant;
 use super::wait::eventually;
 

@@ -8,7 +8,8 @@ use kube::api::{Patch, PatchParams};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::pods::{PORT, Server, typed};
+use super::objects::{PORT, typed};
+use super::pods::Server;
 use super::proxy::Service;
 use super::script::{Conversation, script_text};
 use super::tenant::Tenant;

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::cluster::Cluster;
-use super::pods::{PORT, is_ready};
+use super::objects::{PORT, is_ready};
 use super::proxy;
 use super::wait::{eventually, until};
 

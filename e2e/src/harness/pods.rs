@@ -2,15 +2,13 @@
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, SecurityContext, Service, Volume, VolumeMount};
 use kube::ResourceExt;
-use kube::api::{ObjectMeta, PostParams};
-use serde_json::{Value, json};
+use kube::api::ObjectMeta;
+use serde_json::json;
 
 use super::cluster::image;
+use super::objects::{PORT, is_ready, typed};
 use super::tenant::Tenant;
 use super::wait::{gone, until};
-
-/// The port that every server of ours listens on.
-pub(super) const PORT: u16 = 8080;
 
 /// A server as a story needs it: one pod, and a Service of the same name.
 pub(super) struct Server {
@@ -98,20 +96,4 @@ fn restricted() -> SecurityContext {
     typed(json!({
         "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}
     }))
-}
-
-/// Whether a pod's containers are ready.
-pub(super) fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
-}
-
-/// An object out of JSON that the story's author wrote.
-pub fn typed<T: serde::de::DeserializeOwned>(json: Value) -> T {
-    serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json:#}"))
-}
-
-/// A write that is nothing special.
-pub(super) fn write() -> PostParams {
-    PostParams { field_manager: Some("bloomery-e2e".to_owned()), ..PostParams::default() }
 }

@@ -9,8 +9,8 @@ use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
+use super::objects::typed;
 use super::operator::{self, NAMESPACE, RELEASE};
-use super::pods::typed;
 use super::tenant::Tenant;
 
 const PORT: u16 = 8443;

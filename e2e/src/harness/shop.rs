@@ -2,7 +2,8 @@
 
 use super::ledger::Ledger;
 use super::model::ModelServer;
-use super::pods::{PORT, Server};
+use super::objects::PORT;
+use super::pods::Server;
 use super::script::Conversation;
 use super::tenant::Tenant;
 

@@ -14,7 +14,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::cluster::image;
-use super::pods::{PORT, typed};
+use super::objects::{PORT, typed};
 use super::tenant::Tenant;
 use super::wait::{gone, says, until};
 

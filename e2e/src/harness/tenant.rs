@@ -1,10 +1,8 @@
 //! A tenant of a story: a namespace of its own, as strict as a careful administrator makes it.
 
 use std::fmt::Debug;
-use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use bloomery_crds::names;
-use futures::FutureExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
@@ -12,11 +10,10 @@ use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use tokio::sync::RwLock;
 
 use super::cluster::Cluster;
-use super::pods::{typed, write};
-use super::{dump, wait};
+use super::objects::{typed, write};
+use super::wait;
 
 /// A namespace of a story.
 pub struct Tenant {
@@ -25,35 +22,6 @@ pub struct Tenant {
     /// The namespace's name.
     pub namespace: String,
     uid: String,
-}
-
-/// The stories that are being told: side by side, or one alone.
-static TOLD: RwLock<()> = RwLock::const_new(());
-
-/// Runs a story in a tenant of its own.
-///
-/// The tenant goes when the story has ended well, and is not waited for. If it failed, what is in the
-/// tenant is printed, and it stays.
-pub async fn story(tell: impl AsyncFnOnce(&Tenant)) {
-    let _beside_others = TOLD.read().await;
-    tell_in_a_tenant(tell).await;
-}
-
-/// Runs a story while there is no other: for what would befall all of them.
-pub async fn story_alone(tell: impl AsyncFnOnce(&Tenant)) {
-    let _alone = TOLD.write().await;
-    tell_in_a_tenant(tell).await;
-}
-
-async fn tell_in_a_tenant(tell: impl AsyncFnOnce(&Tenant)) {
-    let tenant = Tenant::open(Cluster::connect().await).await;
-    match AssertUnwindSafe(tell(&tenant)).catch_unwind().await {
-        Ok(()) => tenant.delete().await,
-        Err(failure) => {
-            dump::print(&tenant).await;
-            resume_unwind(failure)
-        }
-    }
 }
 
 impl Tenant {

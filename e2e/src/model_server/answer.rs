@@ -1,9 +1,7 @@
 //! The answer of a turn, before a protocol gives it its shape.
 
-use serde_json::Value;
-
-use super::cache::Cached;
-use super::desk::{Place, user};
+use super::cache::{Cached, tokens};
+use super::place::Place;
 use super::request::Request;
 use super::script::{Stop, Turn, Usage};
 use bloomery_crds::v1alpha1::Stage;
@@ -44,6 +42,9 @@ pub(super) struct Call {
 /// How many bytes of filler are sent at once, each time the same.
 pub(super) const FILLER: usize = 64 * 1024;
 
+/// The field that an unusual answer has in each of its objects.
+pub(super) const UNKNOWN_FIELD: &str = "x_unknown";
+
 /// Stands for filler in a text that is not sent yet, and for the arguments of calls: no script holds it.
 pub(super) const MARK: char = '\u{E000}';
 
@@ -52,7 +53,7 @@ impl Answer {
     ///
     /// The same request always gets the same answer: a retry after a lost one must not look like
     /// another.
-    pub(super) fn of(request: &Request, place: Place, turn: &Turn, cached: Cached) -> Self {
+    pub(super) fn new(request: &Request, place: Place, turn: &Turn, cached: Cached) -> Self {
         let position = place.turn;
         let calls = turn.calls.iter().enumerate().map(|(index, call)| Call {
             id: call.id.clone().unwrap_or_else(|| format!("call_{position}_{index}")),
@@ -76,7 +77,7 @@ impl Answer {
 
     /// Builds an answer of so many bytes.
     pub(super) fn huge(request: &Request, place: Place, bytes: usize) -> Self {
-        let mut answer = Self::of(request, place, &Turn::default(), Cached::default());
+        let mut answer = Self::new(request, place, &Turn::default(), Cached::default());
         answer.text = Some(Text::Filler(bytes));
         answer.usage.completion_tokens = (bytes / 4) as u64;
         answer
@@ -112,14 +113,14 @@ impl Answer {
     }
 }
 
-/// Estimates the tokens of JSON.
-pub(super) fn tokens<'a>(values: impl Iterator<Item = &'a Value>) -> u64 {
-    (values.map(|value| value.to_string().len()).sum::<usize>() / 4) as u64
+/// Text that means nothing, as much as is sent at once.
+pub(super) fn filler() -> String {
+    "x".repeat(FILLER)
 }
 
 fn name(request: &Request, Place { stage, turn }: Place) -> String {
     match stage {
-        Stage::Plan => format!("{}-{turn}", user(request)),
-        other => format!("{}-{other}-{turn}", user(request)),
+        Stage::Plan => format!("{}-{turn}", request.user_name()),
+        other => format!("{}-{other}-{turn}", request.user_name()),
     }
 }

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use bloomery_crds::Digest;
 use serde_json::Value;
 
-use super::answer::tokens;
-
 /// How many parts before a mark are looked at for an entry that is kept, as Anthropic documents it.
 const LOOK_BACK: usize = 20;
 
@@ -57,4 +55,9 @@ impl Cache {
         self.kept.extend(marks.iter().filter_map(|at| prefixes.get(*at).cloned()));
         Cached { read, written: tokens_to(last + 1).saturating_sub(read) }
     }
+}
+
+/// Estimates the tokens of JSON.
+pub(super) fn tokens<'a>(values: impl Iterator<Item = &'a Value>) -> u64 {
+    (values.map(|value| value.to_string().len()).sum::<usize>() / 4) as u64
 }

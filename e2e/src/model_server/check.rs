@@ -1,75 +1,13 @@
 //! The protocol check: what a provider would refuse, and what would break its prompt cache.
 //!
-//! Pure: a request, the request before it, and what is wrong. What is the same for every provider is here, the rest
-//! with its protocol.
+//! Pure: a request, the request before it, and what is wrong. The rules that are the same for every provider are here,
+//! the others with their protocol in `wire`.
 
-use bloomery_crds::v1alpha1::Stage;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::request::{Item, Kind, Request};
-
-/// One request that broke the protocol.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Violation {
-    /// Whose request it was: its `user` field, or `anonymous`.
-    pub user: String,
-    /// The stage that asked.
-    #[serde(default)]
-    pub stage: Stage,
-    /// The turn that it asked for.
-    pub turn: usize,
-    /// What was broken.
-    pub rule: Rule,
-    /// What is wrong with the request, for people.
-    pub message: String,
-}
-
-/// The rules that every request is checked by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Rule {
-    /// The body is a request of its protocol.
-    Readable,
-    /// What the provider asks for is there, in the body and in the headers.
-    RequiredFields,
-    /// There is no field that the provider does not know.
-    KnownFields,
-    /// The prompt begins with the system prompt.
-    SystemFirst,
-    /// The user speaks first and last.
-    Roles,
-    /// Each message has a known role and the content that goes with it.
-    MessageShape,
-    /// Each tool call has one result before the next assistant or user message.
-    OneResultPerCall,
-    /// Each result has its call.
-    ResultHasCall,
-    /// No call id occurs twice.
-    UniqueCallIds,
-    /// The arguments of calls are text, where the protocol has text there.
-    ArgumentsAreText,
-    /// Names of tools and calls are what providers take.
-    ToolNames,
-    /// What the model thought comes back as it was.
-    ThinkingKept,
-    /// No more marks for the cache than there may be.
-    CacheMarks,
-    /// The schema of the answer is one that the provider can hold to.
-    OutputSchema,
-    /// The messages begin with those of the request before.
-    SamePrefix,
-    /// The tools are those of the request before.
-    SameTools,
-    /// The script has an answer for the request.
-    Scripted,
-    /// The request holds what the script expects.
-    Expected,
-}
-
-/// What is wrong with one request: the rule and the sentence.
-pub(super) type Broken = (Rule, String);
+use super::violation::{Broken, Rule};
+use super::wire;
 
 /// The part of a request that later ones are held against.
 #[derive(Clone, Debug)]
@@ -81,7 +19,7 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    pub(super) fn of(request: &Request) -> Self {
+    pub(super) fn new(request: &Request) -> Self {
         Self { items: request.items.clone(), tools: request.tools.clone(), thoughts: Vec::new() }
     }
 }
@@ -92,7 +30,7 @@ pub(super) fn check(request: &Request, earlier: Option<&Earlier>) -> Vec<Broken>
     if request.items.first().is_none_or(|item| item.kind != Kind::System) {
         broken.push((Rule::SystemFirst, "it does not begin with a system prompt".to_owned()));
     }
-    broken.extend(request.wire.check(request));
+    broken.extend(wire::check(request));
     if let Some(earlier) = earlier {
         check_prefix(request, earlier, &mut broken);
     }

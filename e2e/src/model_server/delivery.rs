@@ -10,16 +10,13 @@ use futures::stream;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, FILLER, MARK, Text};
+use super::answer::{Answer, FILLER, MARK, Text, UNKNOWN_FIELD, filler};
 use super::event::{Data, Event};
-use super::request::Request;
-use super::wire::Wire;
+use super::request::{Protocol, Request};
+use super::wire;
 
 /// The lengths of the pieces that a stream is sent in, by turns: none has to do with where an event ends.
 const LENGTHS: [usize; 8] = [1, 2, 3, 29, 61, 127, 5, 211];
-
-/// The field that an unusual answer has in each of its objects.
-pub(super) const UNKNOWN: &str = "x_unknown";
 
 /// An answer on its way.
 #[derive(Debug)]
@@ -55,7 +52,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(event: &Event) -> Self {
+    fn new(event: &Event) -> Self {
         Self { bytes: event.to_text().into(), times: event.times }
     }
 }
@@ -70,12 +67,12 @@ enum Step {
 
 impl Delivery {
     /// Prepares an answer in the form that the request asks for.
-    pub(super) fn of(request: &Request, answer: &Answer) -> Self {
+    pub(super) fn new(request: &Request, answer: &Answer) -> Self {
         let frames = if request.stream {
-            let events = request.wire.events(request, answer);
-            if answer.unusual { unusual(request.wire, events) } else { events.iter().map(Frame::of).collect() }
+            let events = wire::events(request, answer);
+            if answer.unusual { unusual(request.protocol, events) } else { events.iter().map(Frame::new).collect() }
         } else {
-            let mut value = request.wire.whole(request, answer);
+            let mut value = wire::whole(request, answer);
             if answer.unusual {
                 add_fields(&mut value);
             }
@@ -147,7 +144,7 @@ impl Delivery {
             }
             Ending::Error(event) => {
                 frames.truncate(frames.len().div_ceil(2));
-                frames.push(Frame::of(&event));
+                frames.push(Frame::new(&event));
                 None
             }
         };
@@ -236,20 +233,15 @@ fn frames_of_whole(value: &Value, answer: &Answer) -> Vec<Frame> {
     }
 }
 
-/// Text that means nothing.
-pub(super) fn filler() -> String {
-    "x".repeat(FILLER)
-}
-
 /// Writes a stream as few servers do.
-fn unusual(wire: Wire, mut events: Vec<Event>) -> Vec<Frame> {
+fn unusual(protocol: Protocol, mut events: Vec<Event>) -> Vec<Frame> {
     for event in &mut events {
         if let Data::Json(value) = &mut event.data {
             add_fields(value);
         }
     }
     // Only a protocol that names its events can have new ones.
-    if wire == Wire::Anthropic {
+    if protocol == Protocol::Anthropic {
         events.insert(1.min(events.len()), Event::named("x_news", json!({"type": "x_news"})));
     }
     events.iter().map(|event| Frame { bytes: event.to_unusual_text().into(), times: event.times }).collect()
@@ -260,7 +252,7 @@ fn add_fields(value: &mut Value) {
     match value {
         Value::Object(object) => {
             object.iter_mut().filter(|(key, _)| *key != "input").for_each(|(_, value)| add_fields(value));
-            object.insert(UNKNOWN.to_owned(), json!({"of": ["a", "later", "version"], "at": null}));
+            object.insert(UNKNOWN_FIELD.to_owned(), json!({"of": ["a", "later", "version"], "at": null}));
         }
         Value::Array(values) => values.iter_mut().for_each(add_fields),
         _ => {}

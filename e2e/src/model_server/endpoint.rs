@@ -1,6 +1,6 @@
-//! The providers' endpoints, and the way of a request through them.
+//! The HTTP routes for clients: the providers' endpoints, and the steps that a request takes.
 
-mod faults;
+mod response;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,17 +12,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 
-use super::Key;
-use super::answer::Answer;
-use super::check::Rule;
-use super::delivery::Delivery;
-use super::desk::{Desk, FaultPlace, Place, user};
+use self::response::Asked;
 use super::error::ApiError;
+use super::key::Key;
 use super::lookup::{self, Found};
-use super::request::Request;
-use super::script::{Script, Source, Turn};
-use super::stage;
-use super::wire::Wire;
+use super::request::Protocol;
+use super::script::{Script, Source};
+use super::state::ServerState;
+use super::violation::Rule;
+use super::wire;
 
 /// Conversations grow; a worker's history of many large results must fit.
 const BODY_LIMIT: usize = 32 << 20;
@@ -31,105 +29,71 @@ const BODY_LIMIT: usize = 32 << 20;
 struct Model {
     script: Arc<Source>,
     key: Option<Key>,
-    desk: Desk,
+    state: ServerState,
 }
 
-pub(super) fn router(script: Source, key: Option<Key>, desk: Desk) -> Router {
+pub(super) fn router(script: Source, key: Option<Key>, state: ServerState) -> Router {
     Router::new()
         .route("/v1/models", get(models))
         .route("/v1/chat/completions", post(chat_completions))
         .route("/v1/messages", post(messages))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
-        .with_state(Model { script: Arc::new(script), key, desk })
+        .with_state(Model { script: Arc::new(script), key, state })
 }
 
 async fn models(State(model): State<Model>, headers: HeaderMap) -> Response {
-    let wire = Wire::of(&headers);
-    model.respond(wire, model.list(wire, &headers))
+    let protocol = wire::protocol_of(&headers);
+    model.respond(protocol, model.list(protocol, &headers))
 }
 
 async fn chat_completions(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
-    model.respond(Wire::Openai, model.complete(Wire::Openai, &headers, &body).await)
+    model.respond(Protocol::Openai, model.complete(Protocol::Openai, &headers, &body).await)
 }
 
 async fn messages(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
-    model.respond(Wire::Anthropic, model.complete(Wire::Anthropic, &headers, &body).await)
+    model.respond(Protocol::Anthropic, model.complete(Protocol::Anthropic, &headers, &body).await)
 }
 
 impl Model {
-    fn list(&self, wire: Wire, headers: &HeaderMap) -> Result<Response, ApiError> {
-        self.authenticate(wire, headers)?;
+    fn list(&self, protocol: Protocol, headers: &HeaderMap) -> Result<Response, ApiError> {
+        self.authenticate(protocol, headers)?;
         let script = self.script()?;
         let listed = script.models.iter();
         let matched = script.conversations.iter().filter_map(|conversation| conversation.matches.model.as_ref());
         let names: BTreeSet<&String> = listed.chain(matched).collect();
-        Ok(Json(wire.models(names.into_iter())).into_response())
+        Ok(Json(wire::models(protocol, names.into_iter())).into_response())
     }
 
-    async fn complete(&self, wire: Wire, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
-        self.authenticate(wire, headers)?;
-        let request = wire.read(headers, body).map_err(|why| self.desk.refuse_unreadable(why))?;
-        let place = self.desk.receive(&request)?;
+    async fn complete(&self, protocol: Protocol, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
+        self.authenticate(protocol, headers)?;
+        let request = wire::read(protocol, headers, body).map_err(|why| self.state.refuse_unreadable(why))?;
+        let place = self.state.receive(&request)?;
         let script = self.script()?;
         if !script.models.is_empty() && !script.models.contains(&request.model) {
             return Err(ApiError::unknown_model(&request.model));
         }
-        let known = self.desk.conversation_of(&request);
+        let known = self.state.conversation_of(&request);
         let found = lookup::find(&script, &request, place, known.as_deref())
-            .map_err(|why| self.desk.refuse(&request, place, (Rule::Scripted, why)))?;
+            .map_err(|why| self.state.refuse(&request, place, (Rule::Scripted, why)))?;
         let Found { conversation, unknown_fields, turn } = found;
         if !conversation.is_empty() {
-            self.desk.is_in(&request, conversation);
+            self.state.is_in(&request, conversation);
         }
         if let Some(field) = unknown_fields.iter().find(|field| request.has(field)) {
-            return Err(ApiError::bad_request(wire.unknown_field(field)));
+            return Err(ApiError::bad_request(wire::unknown_field(protocol, field)));
         }
-        let named = stage::named(place.stage, place.turn);
         lookup::expect(&turn.expect, &request).map_err(|why| {
-            let why = format!("conversation `{conversation}`, {named}: {why}");
-            self.desk.refuse(&request, place, (Rule::Expected, why))
+            let why = format!("conversation `{conversation}`, {place}: {why}");
+            self.state.refuse(&request, place, (Rule::Expected, why))
         })?;
-        tracing::info!(user = user(&request), conversation, place = named, "asked");
-        if let Some(served) = self.faults(&request, place, conversation, &turn).await? {
-            return Ok(served);
-        }
-        Ok(self.answer(&request, place, &turn).into_response(self.desk.stop.clone()))
+        tracing::info!(user = request.user_name(), conversation, place = place.to_string(), "asked");
+        Asked { state: &self.state, request: &request, place, conversation, turn: &turn }.respond().await
     }
 
-    /// Serves the fault of a turn that is next; none: they are spent.
-    async fn faults(
-        &self,
-        request: &Request,
-        place: Place,
-        conversation: &str,
-        turn: &Turn,
-    ) -> Result<Option<Response>, ApiError> {
-        for (index, fault) in turn.faults.iter().enumerate() {
-            let at = FaultPlace {
-                user: user(request).to_owned(),
-                conversation: conversation.to_owned(),
-                stage: place.stage,
-                turn: place.turn,
-                index,
-            };
-            if let Some(served) = self.fault(fault, at, request, turn).await? {
-                return Ok(Some(served));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Prepares the scripted answer.
-    fn answer(&self, request: &Request, place: Place, turn: &Turn) -> Delivery {
-        let answer = Answer::of(request, place, turn, self.desk.cached(request));
-        self.desk.answered(request, place, &answer);
-        Delivery::of(request, &answer)
-    }
-
-    fn authenticate(&self, wire: Wire, headers: &HeaderMap) -> Result<(), ApiError> {
+    fn authenticate(&self, protocol: Protocol, headers: &HeaderMap) -> Result<(), ApiError> {
         let Some(key) = &self.key else { return Ok(()) };
         let expected = key.read().map_err(|error| internal(&error))?;
-        if wire.key(headers) == Some(expected.as_str()) { Ok(()) } else { Err(ApiError::wrong_key()) }
+        if wire::key(protocol, headers) == Some(expected.as_str()) { Ok(()) } else { Err(ApiError::wrong_key()) }
     }
 
     fn script(&self) -> Result<Arc<Script>, ApiError> {
@@ -137,16 +101,16 @@ impl Model {
     }
 
     /// Gives an answer its headers, and an error the shape of its protocol.
-    fn respond(&self, wire: Wire, outcome: Result<Response, ApiError>) -> Response {
+    fn respond(&self, protocol: Protocol, outcome: Result<Response, ApiError>) -> Response {
         let mut response = outcome.unwrap_or_else(|error| {
-            let mut response = (error.status, Json(wire.error(&error))).into_response();
+            let mut response = (error.status, Json(wire::error(protocol, &error))).into_response();
             if let Some(value) = error.retry_after().and_then(|when| HeaderValue::try_from(when).ok()) {
                 response.headers_mut().insert(header::RETRY_AFTER, value);
             }
             response
         });
-        if let Ok(id) = HeaderValue::try_from(format!("req_{}", self.desk.total())) {
-            response.headers_mut().insert(HeaderName::from_static(wire.request_id()), id);
+        if let Ok(id) = HeaderValue::try_from(format!("req_{}", self.state.total())) {
+            response.headers_mut().insert(HeaderName::from_static(wire::request_id(protocol)), id);
         }
         response
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use bloomery_crds::v1alpha1::Stage;
 
-use super::desk::Place;
+use super::place::Place;
 use super::request::{Kind, Request};
 use super::script::{Conversation, Expect, Script, Turn};
 use super::stage;
@@ -85,7 +85,7 @@ pub(super) fn expect(expect: &Expect, request: &Request) -> Result<(), String> {
         structured,
         streaming,
     } = expect;
-    let last = |kind: Kind| request.of(kind).next_back().map(|item| item.text.as_str());
+    let last = |kind: Kind| request.items_of(kind).next_back().map(|item| item.text.as_str());
     let texts = [
         ("the last tool result", last_tool_result_contains, last(Kind::Result)),
         ("the last user message", last_user_message_contains, last(Kind::User)),

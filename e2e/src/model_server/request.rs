@@ -2,13 +2,23 @@
 
 use serde_json::Value;
 
-use super::wire::Wire;
+/// The user of requests that have none. They have no conversation to be held against.
+pub(super) const ANONYMOUS: &str = "anonymous";
+
+/// A provider's protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Protocol {
+    /// Chat completions.
+    Openai,
+    /// Messages.
+    Anthropic,
+}
 
 /// What was asked. The parts that are compared with the request before stay as they came.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     /// The protocol that it came in.
-    pub(super) wire: Wire,
+    pub(super) protocol: Protocol,
     /// The whole of it, for the checks of its protocol.
     pub(super) body: Value,
     /// The version of the API that is meant, where the protocol has some.
@@ -54,23 +64,29 @@ pub(super) enum Kind {
 }
 
 impl Request {
-    /// Returns the turn that is asked for: the number of answers that the request already holds.
-    pub(super) fn turn(&self) -> usize {
-        self.of(Kind::Assistant).count()
+    /// Returns the name of the user, for records.
+    pub(super) fn user_name(&self) -> &str {
+        self.user.as_deref().unwrap_or(ANONYMOUS)
     }
 
-    pub(super) fn of(&self, kind: Kind) -> impl DoubleEndedIterator<Item = &Item> {
+    /// Returns the turn that is asked for: the number of answers that the request already holds.
+    pub(super) fn turn(&self) -> usize {
+        self.items_of(Kind::Assistant).count()
+    }
+
+    /// Returns the items of a kind.
+    pub(super) fn items_of(&self, kind: Kind) -> impl DoubleEndedIterator<Item = &Item> {
         self.items.iter().filter(move |item| item.kind == kind)
     }
 
     /// Returns the system prompt.
     pub(super) fn system_text(&self) -> Option<&str> {
-        self.of(Kind::System).next().map(|item| item.text.as_str())
+        self.items_of(Kind::System).next().map(|item| item.text.as_str())
     }
 
     /// Returns the first words of the user: in the main loop, the Job's goal.
     pub(super) fn first_text(&self) -> &str {
-        self.of(Kind::User).next().map_or("", |item| item.text.as_str())
+        self.items_of(Kind::User).next().map_or("", |item| item.text.as_str())
     }
 
     /// Returns the names of the tools on offer.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 pub use self::fault::{Cut, Fault, FaultKind, RetryAfter, Times};
 pub(super) use self::source::Source;
-use super::stage;
+use super::place::{Place, STAGES};
 
 /// A whole script, as written in YAML.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -179,10 +179,10 @@ impl Script {
 
     fn check(&self) -> Result<(), String> {
         for conversation in &self.conversations {
-            for stage in stage::ALL {
-                for (position, turn) in conversation.answers(stage).iter().enumerate() {
-                    let place = stage::named(stage, position);
-                    turn.check().map_err(|why| format!("conversation `{}`, {place}: {why}", conversation.name))?;
+            for stage in STAGES {
+                for (turn, answer) in conversation.answers(stage).iter().enumerate() {
+                    let place = Place { stage, turn };
+                    answer.check().map_err(|why| format!("conversation `{}`, {place}: {why}", conversation.name))?;
                 }
             }
         }

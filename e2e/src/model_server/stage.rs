@@ -9,9 +9,6 @@ use serde_json::{Value, json};
 use super::request::Request;
 use super::script::Turn;
 
-/// Every stage, in the order of a conversation.
-pub(super) const ALL: [Stage; 5] = [Stage::Intent, Stage::Selection, Stage::Plan, Stage::Finalization, Stage::Polish];
-
 /// How the system prompts of the stages begin.
 const BEGINNINGS: [(&str, Stage); 4] = [
     ("You find out what a person wants of an agent.", Stage::Intent),
@@ -20,22 +17,11 @@ const BEGINNINGS: [(&str, Stage); 4] = [
     ("You are a reply formatter.", Stage::Polish),
 ];
 
-/// Returns the stage that a request is of.
-pub(super) fn of(request: &Request) -> Stage {
+/// Returns the stage that asks.
+pub(super) fn detect(request: &Request) -> Stage {
     let system = request.system_text().unwrap_or_default();
     let found = BEGINNINGS.iter().find(|(beginning, _)| system.starts_with(beginning));
     found.map_or(Stage::Plan, |(_, stage)| *stage)
-}
-
-/// Names a place in a script, for people.
-pub(super) fn named(stage: Stage, turn: usize) -> String {
-    match stage {
-        Stage::Intent => format!("intent {turn}"),
-        Stage::Selection => format!("selection {turn}"),
-        Stage::Plan => format!("turn {turn}"),
-        Stage::Finalization => format!("finalization {turn}"),
-        Stage::Polish => format!("polish {turn}"),
-    }
 }
 
 /// Answers a stage of which the script says nothing, as a willing model would; the main loop has no such answer.

@@ -1,4 +1,4 @@
-//! The protocols of the providers: how each reads a request, and writes an answer or an error.
+//! The protocols of the providers: how each reads and checks a request, and writes an answer or an error.
 
 mod anthropic;
 mod openai;
@@ -8,133 +8,116 @@ use serde_json::Value;
 
 use super::answer::Answer;
 use super::cache::Part;
-use super::check::Broken;
 use super::error::ApiError;
 use super::event::Event;
-use super::request::Request;
+use super::request::{Protocol, Request};
+use super::violation::Broken;
 
-/// A provider's protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wire {
-    /// Chat completions.
-    Openai,
-    /// Messages.
-    Anthropic,
+/// Returns the protocol of a request for something that both have: only Anthropic's clients send a version.
+pub(super) fn protocol_of(headers: &HeaderMap) -> Protocol {
+    if headers.contains_key(anthropic::VERSION) { Protocol::Anthropic } else { Protocol::Openai }
 }
 
-impl Wire {
-    /// Which protocol a request for something that both have is of: only one sends a version.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        if headers.contains_key(anthropic::VERSION) { Self::Anthropic } else { Self::Openai }
+/// Returns the key that a client sent.
+pub(super) fn key(protocol: Protocol, headers: &HeaderMap) -> Option<&str> {
+    match protocol {
+        Protocol::Openai => bearer(headers),
+        Protocol::Anthropic => anthropic::key(headers).or_else(|| bearer(headers)),
     }
+}
 
-    /// Returns the key that a client sent.
-    pub(super) fn key(self, headers: &HeaderMap) -> Option<&str> {
-        match self {
-            Self::Openai => bearer(headers),
-            Self::Anthropic => anthropic::key(headers).or_else(|| bearer(headers)),
-        }
+/// Reads a request. Its content is checked by [`check`].
+///
+/// # Errors
+/// It is no request at all; the sentence says why.
+pub(super) fn read(protocol: Protocol, headers: &HeaderMap, body: &[u8]) -> Result<Request, String> {
+    match protocol {
+        Protocol::Openai => openai::read(body),
+        Protocol::Anthropic => anthropic::read(headers, body),
     }
+}
 
-    /// Reads a request; what it holds is checked by [`Wire::check`].
-    ///
-    /// # Errors
-    /// It is no request at all; the sentence says why.
-    pub(super) fn read(self, headers: &HeaderMap, body: &[u8]) -> Result<Request, String> {
-        match self {
-            Self::Openai => openai::read(body),
-            Self::Anthropic => anthropic::read(headers, body),
-        }
+/// Finds what the provider would refuse.
+pub(super) fn check(request: &Request) -> Vec<Broken> {
+    match request.protocol {
+        Protocol::Openai => openai::check(request),
+        Protocol::Anthropic => anthropic::check(request),
     }
+}
 
-    /// Finds what the provider would refuse.
-    pub(super) fn check(self, request: &Request) -> Vec<Broken> {
-        match self {
-            Self::Openai => openai::check(request),
-            Self::Anthropic => anthropic::check(request),
-        }
+/// Returns the provider's sentence for a field that it does not know.
+pub(super) fn unknown_field(protocol: Protocol, path: &str) -> String {
+    match protocol {
+        Protocol::Openai => openai::unknown_field(path),
+        Protocol::Anthropic => anthropic::unknown_field(path),
     }
+}
 
-    /// Says what the provider says of a field that it does not know.
-    pub(super) fn unknown_field(self, path: &str) -> String {
-        match self {
-            Self::Openai => openai::unknown_field(path),
-            Self::Anthropic => anthropic::unknown_field(path),
-        }
+/// Writes an answer in one piece.
+pub(super) fn whole(request: &Request, answer: &Answer) -> Value {
+    match request.protocol {
+        Protocol::Openai => openai::whole(answer),
+        Protocol::Anthropic => anthropic::whole(request, answer),
     }
+}
 
-    /// Writes an answer in one piece.
-    pub(super) fn whole(self, request: &Request, answer: &Answer) -> Value {
-        match self {
-            Self::Openai => openai::whole(answer),
-            Self::Anthropic => anthropic::whole(request, answer),
-        }
+/// Writes an answer as the events of a stream, the one that marks its end last.
+pub(super) fn events(request: &Request, answer: &Answer) -> Vec<Event> {
+    match request.protocol {
+        Protocol::Openai => openai::events(request, answer),
+        Protocol::Anthropic => anthropic::events(request, answer),
     }
+}
 
-    /// Writes an answer as the events of a stream, the one that marks its end last.
-    pub(super) fn events(self, request: &Request, answer: &Answer) -> Vec<Event> {
-        match self {
-            Self::Openai => openai::events(request, answer),
-            Self::Anthropic => anthropic::events(request, answer),
-        }
+/// Returns the parts of an answer that the next request has to hold unchanged.
+pub(super) fn thoughts(request: &Request, answer: &Answer) -> Vec<Value> {
+    match request.protocol {
+        Protocol::Openai => Vec::new(),
+        Protocol::Anthropic => anthropic::thoughts(request, answer),
     }
+}
 
-    /// Returns what of an answer the next request has to hold as it was.
-    pub(super) fn thoughts(self, request: &Request, answer: &Answer) -> Vec<Value> {
-        match self {
-            Self::Openai => Vec::new(),
-            Self::Anthropic => anthropic::thoughts(request, answer),
-        }
+/// Returns the parts of a prompt that a client marks for the cache.
+pub(super) fn parts(request: &Request) -> Vec<Part> {
+    match request.protocol {
+        // It takes no marks.
+        Protocol::Openai => Vec::new(),
+        Protocol::Anthropic => anthropic::parts(request),
     }
+}
 
-    /// Returns the parts of a prompt that a cache is told to keep.
-    pub(super) fn parts(self, request: &Request) -> Vec<Part> {
-        match self {
-            // It keeps what it likes.
-            Self::Openai => Vec::new(),
-            Self::Anthropic => anthropic::parts(request),
-        }
+/// Writes an error.
+pub(super) fn error(protocol: Protocol, error: &ApiError) -> Value {
+    match protocol {
+        Protocol::Openai => openai::error(error),
+        Protocol::Anthropic => anthropic::error(error),
     }
+}
 
-    /// Writes an error.
-    pub(super) fn error(self, error: &ApiError) -> Value {
-        match self {
-            Self::Openai => openai::error(error),
-            Self::Anthropic => anthropic::error(error),
-        }
+/// Writes an error that comes after a stream has begun.
+pub(super) fn error_event(protocol: Protocol, error: &ApiError) -> Event {
+    match protocol {
+        Protocol::Openai => Event::unnamed(openai::error(error)),
+        Protocol::Anthropic => Event::named("error", anthropic::error(error)),
     }
+}
 
-    /// Writes an error that comes after a stream has begun.
-    pub(super) fn error_event(self, error: &ApiError) -> Event {
-        match self {
-            Self::Openai => Event::unnamed(self.error(error)),
-            Self::Anthropic => Event::named("error", self.error(error)),
-        }
+/// Returns the header in which a provider names the request that it answers.
+pub(super) const fn request_id(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Openai => "x-request-id",
+        Protocol::Anthropic => "request-id",
     }
+}
 
-    /// Returns the header in which a provider says which request it answers.
-    pub(super) const fn request_id(self) -> &'static str {
-        match self {
-            Self::Openai => "x-request-id",
-            Self::Anthropic => "request-id",
-        }
-    }
-
-    /// Lists models.
-    pub(super) fn models<'a>(self, names: impl Iterator<Item = &'a String>) -> Value {
-        match self {
-            Self::Openai => openai::models(names),
-            Self::Anthropic => anthropic::models(names),
-        }
+/// Lists models.
+pub(super) fn models<'a>(protocol: Protocol, names: impl Iterator<Item = &'a String>) -> Value {
+    match protocol {
+        Protocol::Openai => openai::models(names),
+        Protocol::Anthropic => anthropic::models(names),
     }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     headers.get(axum::http::header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
-}
-
-/// Whether a name is one that both providers take for a tool: OpenAI's rule, the narrower of the two.
-fn is_tool_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }

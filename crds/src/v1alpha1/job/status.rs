@@ -5,7 +5,6 @@ use super::super::skill::RevisionRef;
 use super::gates::Gates;
 use crate::Digest;
 use crate::outcome::{Outcome, Phase};
-use crate::report::{MAX_TOOL_NAME, MAX_TOOL_NAMES};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +42,7 @@ pub struct JobStatus {
     /// Tools whose names the providers of models do not take, with the names that stand for them in prompts, in the log and
     /// in `gates`; the first of them where there are many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = MAX_TOOL_NAMES))]
+    #[schemars(length(max = ToolName::MAX_NAMES))]
     pub tool_names: Vec<ToolName>,
     /// The UID of the Job that this one continues, from the first pod on.
     #[serde(rename = "continuedUID", default, skip_serializing_if = "Option::is_none")]
@@ -212,7 +211,7 @@ pub struct WorkflowProgress {
 #[serde(rename_all = "camelCase")]
 pub struct ToolName {
     /// Its name, as its server has it; cut at 128 bytes.
-    #[schemars(length(max = MAX_TOOL_NAME))]
+    #[schemars(length(max = ToolName::MAX_TOOL))]
     pub tool: String,
     /// The name that stands for it.
     #[schemars(length(max = 64))]
@@ -274,6 +273,14 @@ impl AskedQuestion {
 
     /// The longest reason of a refusal, in bytes.
     pub const MAX_REFUSED: usize = 256;
+}
+
+impl ToolName {
+    /// How many names a status holds.
+    pub const MAX_NAMES: usize = 16;
+
+    /// The longest name of a tool, in bytes.
+    pub const MAX_TOOL: usize = 128;
 }
 
 impl WaitingFor {

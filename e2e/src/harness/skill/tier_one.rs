@@ -3,7 +3,7 @@
 use bloomery_crds::v1alpha1::SkillSpec;
 use serde_json::{Value, json};
 
-use crate::harness::pods::typed;
+use crate::harness::objects::typed;
 
 /// Puts all of them into a Skill that refunds orders.
 pub(super) fn applied(spec: &mut SkillSpec) {

@@ -1,7 +1,7 @@
 //! Keys, models, and the rules that every request is held to.
 
 use super::*;
-use crate::model_server::check::Rule;
+use crate::model_server::violation::Rule;
 
 const ANY: &str = "conversations: [{name: any, turns: [{say: a}, {say: b}, {say: c}]}]";
 

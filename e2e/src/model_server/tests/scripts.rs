@@ -131,7 +131,7 @@ async fn an_expectation_that_fails_is_a_violation(#[case] expect: &str, #[case] 
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("conversation `c`, turn 1: ") && message.contains(why), "{message}");
     let violations: Violations = control(&model, "violations").await;
-    assert_eq!(violations.violations[0].rule, check::Rule::Expected);
+    assert_eq!(violations.violations[0].rule, violation::Rule::Expected);
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn a_request_without_an_answer_in_the_script_is_a_violation(#[case] script
     assert_eq!(status, 400);
     assert!(answer["error"]["message"].as_str().unwrap().contains(why), "{answer}");
     let violations: Violations = control(&model, "violations").await;
-    assert_eq!(violations.violations[0].rule, check::Rule::Scripted);
+    assert_eq!(violations.violations[0].rule, violation::Rule::Scripted);
 }
 
 #[tokio::test]

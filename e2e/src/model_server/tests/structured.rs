@@ -1,7 +1,7 @@
 //! Answers that are JSON of a schema, and servers that know nothing of them.
 
 use super::*;
-use crate::model_server::check::Rule;
+use crate::model_server::violation::Rule;
 
 const ANY: &str = "conversations: [{name: any, turns: [{json: {order_id: A-17}, expect: {structured: true}}]}]";
 

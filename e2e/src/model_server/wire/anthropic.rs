@@ -14,19 +14,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(super) use self::answer::{thoughts, whole};
+pub(super) use self::fields::{VERSION, unknown_field};
 pub(super) use self::prompt::parts;
 pub(super) use self::stream::events;
-use super::Wire;
-use crate::model_server::check::{Broken, Rule};
-use crate::model_server::delivery::UNKNOWN;
+use crate::model_server::answer::UNKNOWN_FIELD;
 use crate::model_server::error::{ApiError, OVERLOADED, Reason};
-use crate::model_server::request::Request;
-
-/// The header that says which version of the API is meant.
-pub(super) const VERSION: &str = "anthropic-version";
-
-/// The versions that there are, the oldest first. The last one took `temperature`, `top_p` and `top_k` away.
-const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
+use crate::model_server::request::{Protocol, Request};
+use crate::model_server::violation::{Broken, Rule};
 
 /// What is read of a request; the rest is only checked.
 #[derive(Deserialize)]
@@ -60,7 +54,7 @@ pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, String> 
     let Body { model, messages, system, tools, metadata, stream } =
         Body::deserialize(&body).map_err(|error| error.to_string())?;
     Ok(Request {
-        wire: Wire::Anthropic,
+        protocol: Protocol::Anthropic,
         structured: body.pointer("/output_config/format/schema").is_some(),
         version: headers.get(VERSION).and_then(|version| version.to_str().ok()).map(str::to_owned),
         model,
@@ -79,7 +73,7 @@ fn take_back(body: &mut Value) {
     let said = messages.filter(|message| message.get("role").is_some_and(|role| role == "assistant"));
     let contents = said.filter_map(|message| message.get_mut("content")?.as_array_mut());
     for block in contents.flatten().filter_map(Value::as_object_mut) {
-        block.remove(UNKNOWN);
+        block.remove(UNKNOWN_FIELD);
     }
 }
 
@@ -94,20 +88,6 @@ pub(super) fn check(request: &Request) -> Vec<Broken> {
         broken.push((Rule::CacheMarks, why));
     }
     broken
-}
-
-pub(super) fn unknown_field(path: &str) -> String {
-    format!("{path}: Extra inputs are not permitted")
-}
-
-/// Reports the fields of `value`, which stands at `at`, that are none of `known`.
-fn check_known(value: &Value, at: &str, known: &[&str], broken: &mut Vec<Broken>) {
-    let fields = value.as_object().into_iter().flatten();
-    let unknown = fields.map(|(name, _)| name).filter(|name| !known.contains(&name.as_str()));
-    broken.extend(unknown.map(|name| {
-        let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
-        (Rule::KnownFields, unknown_field(&path))
-    }));
 }
 
 pub(super) fn error(error: &ApiError) -> Value {

@@ -4,6 +4,7 @@ mod answer;
 mod fields;
 mod messages;
 mod stream;
+mod tools;
 
 use axum::http::StatusCode;
 use serde::Deserialize;
@@ -12,10 +13,9 @@ use serde_json::{Value, json};
 pub(super) use self::answer::whole;
 pub(super) use self::fields::unknown_field;
 pub(super) use self::stream::events;
-use super::Wire;
-use crate::model_server::check::{Broken, Rule};
 use crate::model_server::error::{ApiError, Reason};
-use crate::model_server::request::{Item, Kind, Request, text};
+use crate::model_server::request::{Item, Kind, Protocol, Request, text};
+use crate::model_server::violation::Broken;
 
 /// What is read of a request; the rest is only checked.
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, String> {
     let Body { model, messages, tools, user, stream } = Body::deserialize(&body).map_err(|error| error.to_string())?;
     let format = body.pointer("/response_format/type").and_then(Value::as_str);
     Ok(Request {
-        wire: Wire::Openai,
+        protocol: Protocol::Openai,
         structured: matches!(format, Some("json_schema" | "json_object")),
         version: None,
         model,
@@ -68,27 +68,8 @@ pub(super) fn check(request: &Request) -> Vec<Broken> {
     let mut broken = Vec::new();
     fields::check(request, &mut broken);
     messages::check(&request.items, &mut broken);
-    check_tools(request, &mut broken);
+    tools::check(request, &mut broken);
     broken
-}
-
-fn check_tools(request: &Request, broken: &mut Vec<Broken>) {
-    let mut names = std::collections::BTreeSet::new();
-    for (index, tool) in request.tools.iter().enumerate() {
-        let Some(name) = tool.pointer(request.tool_name).and_then(Value::as_str) else {
-            broken.push((Rule::ToolNames, format!("tools[{index}]: it has no `function.name`")));
-            continue;
-        };
-        if tool.get("type").and_then(Value::as_str) != Some("function") {
-            broken.push((Rule::ToolNames, format!("tools[{index}]: `type` is not `function`")));
-        }
-        if !super::is_tool_name(name) {
-            broken.push((Rule::ToolNames, format!("tools[{index}]: `{name}` does not match ^[A-Za-z0-9_-]{{1,64}}$")));
-        }
-        if !names.insert(name) {
-            broken.push((Rule::ToolNames, format!("tools[{index}]: `{name}` is offered twice")));
-        }
-    }
 }
 
 pub(super) fn error(error: &ApiError) -> Value {

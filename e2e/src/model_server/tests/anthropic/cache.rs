@@ -1,7 +1,7 @@
 //! Marks for the prompt cache: taken, counted, and no part of the prompt.
 
 use super::*;
-use crate::model_server::check::Rule;
+use crate::model_server::violation::Rule;
 
 const ANY: &str = "conversations: [{name: any, turns: [{say: a}, {say: b}, {say: c}]}]";
 

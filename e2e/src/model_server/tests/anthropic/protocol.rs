@@ -1,7 +1,7 @@
 //! Keys, versions, errors, and what the API refuses.
 
 use super::*;
-use crate::model_server::check::Rule;
+use crate::model_server::violation::Rule;
 
 const ANY: &str = "conversations: [{name: any, turns: [{say: a}, {say: b}, {say: c}]}]";
 

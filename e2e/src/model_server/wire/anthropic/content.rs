@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use super::{check_known, thinking, tools};
-use crate::model_server::check::{Broken, Rule};
+use super::fields::check_known;
+use super::prompt::type_of;
+use super::{thinking, tools};
+use crate::model_server::violation::{Broken, Rule};
 
 /// One block, and where it stands.
 struct Block<'a> {
@@ -42,7 +44,7 @@ pub(super) fn check(index: usize, message: &Value, broken: &mut Vec<Broken>) {
 
 impl Block<'_> {
     fn check(&self, broken: &mut Vec<Broken>) {
-        let kind = super::prompt::type_of(self.value);
+        let kind = type_of(self.value);
         let known: &[&str] = match kind {
             "text" => &["type", "text", "cache_control", "citations"],
             "tool_use" => &["type", "id", "name", "input", "cache_control", "caller", "toolset_name"],
@@ -75,7 +77,7 @@ impl Block<'_> {
     /// A block that only one side may say.
     fn is_of(&self, user: bool, broken: &mut Vec<Broken>) {
         if self.is_user != user {
-            let (kind, role) = (super::prompt::type_of(self.value), if user { "user" } else { "assistant" });
+            let (kind, role) = (type_of(self.value), if user { "user" } else { "assistant" });
             let why = format!("`{kind}` blocks can only be in `{role}` messages");
             self.report(Rule::MessageShape, &why, broken);
         }

@@ -2,9 +2,15 @@
 
 use serde_json::Value;
 
-use super::{VERSION, VERSIONS, check_known, thinking};
-use crate::model_server::check::{Broken, Rule};
+use super::thinking;
 use crate::model_server::request::Request;
+use crate::model_server::violation::{Broken, Rule};
+
+/// The header that says which version of the API is meant.
+pub(in crate::model_server::wire) const VERSION: &str = "anthropic-version";
+
+/// The versions that there are, the oldest first. The last one took `temperature`, `top_p` and `top_k` away.
+const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
 
 /// What `POST /v1/messages` takes in every version, as Anthropic documents it.
 const KNOWN: [&str; 17] = [
@@ -57,6 +63,21 @@ pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
     if let Some(config) = body.get("output_config").filter(|config| !config.is_null()) {
         check_output(config, broken);
     }
+}
+
+/// Returns the sentence for a field that there is not.
+pub(in crate::model_server::wire) fn unknown_field(path: &str) -> String {
+    format!("{path}: Extra inputs are not permitted")
+}
+
+/// Reports the fields of `value`, which stands at `at`, that are none of `known`.
+pub(super) fn check_known(value: &Value, at: &str, known: &[&str], broken: &mut Vec<Broken>) {
+    let fields = value.as_object().into_iter().flatten();
+    let unknown = fields.map(|(name, _)| name).filter(|name| !known.contains(&name.as_str()));
+    broken.extend(unknown.map(|name| {
+        let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+        (Rule::KnownFields, unknown_field(&path))
+    }));
 }
 
 fn check_metadata(body: &Value, broken: &mut Vec<Broken>) {

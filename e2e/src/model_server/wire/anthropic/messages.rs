@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::content;
 use super::prompt::{blocks, type_of};
-use crate::model_server::check::{Broken, Rule};
 use crate::model_server::request::Request;
+use crate::model_server::violation::{Broken, Rule};
 
 /// What one side says until the other does: messages of one role are taken together.
 struct Turn {

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer::{blocks, head, stop_details, stop_reason, usage};
 use super::prompt::type_of;
-use crate::model_server::answer::{Answer, FILLER, Text};
-use crate::model_server::delivery::filler;
+use crate::model_server::answer::{Answer, FILLER, Text, filler};
 use crate::model_server::event::{Event, parts};
 use crate::model_server::request::Request;
 

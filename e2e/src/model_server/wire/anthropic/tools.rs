@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::check_known;
-use crate::model_server::check::{Broken, Rule};
+use super::fields::check_known;
 use crate::model_server::request::Request;
+use crate::model_server::violation::{Broken, Rule};
 
 /// What a tool of the client's own has.
 const KNOWN: [&str; 9] = [

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::model_server::check::{Broken, Rule};
+use super::tools::is_name;
 use crate::model_server::request::Request;
-use crate::model_server::wire::is_tool_name;
+use crate::model_server::violation::{Broken, Rule};
 
 /// What `POST /v1/chat/completions` takes, as OpenAI documents it.
 const KNOWN: [&str; 37] = [
@@ -79,7 +79,7 @@ fn check_format(request: &Request, format: &Value, broken: &mut Vec<Broken>) {
         }
         Some("json_schema") => {
             let name = format.pointer("/json_schema/name").and_then(Value::as_str).unwrap_or_default();
-            if !is_tool_name(name) {
+            if !is_name(name) {
                 report(format!("Invalid 'response_format.json_schema.name': `{name}`"));
             }
             // Leave it out, and every answer is of it.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::model_server::check::{Broken, Rule};
+use super::tools::is_name;
 use crate::model_server::request::{Item, Kind};
-use crate::model_server::wire::is_tool_name;
+use crate::model_server::violation::{Broken, Rule};
 
 pub(super) fn check(items: &[Item], broken: &mut Vec<Broken>) {
     let mut history = History { broken, seen: BTreeSet::new(), open: BTreeMap::new() };
@@ -79,7 +79,7 @@ impl<'a> History<'a> {
 
     fn call(&mut self, index: usize, call: &'a Value) {
         let name = call.pointer("/function/name").and_then(Value::as_str).unwrap_or_default();
-        if !is_tool_name(name) {
+        if !is_name(name) {
             self.report(Rule::ToolNames, index, &format!("call of `{name}`: does not match ^[A-Za-z0-9_-]{{1,64}}$"));
         }
         if call.get("type").and_then(Value::as_str) != Some("function") {

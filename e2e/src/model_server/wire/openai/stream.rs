@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::{content, finish_reason, usage};
-use crate::model_server::answer::{Answer, FILLER, Text};
-use crate::model_server::delivery::filler;
+use crate::model_server::answer::{Answer, FILLER, Text, filler};
 use crate::model_server::event::{Event, parts};
 use crate::model_server::request::Request;
 

@@ -1,0 +1,51 @@
+//! The bindings of a Job, against the resources of its Skill, where both are in one input.
+
+use crate::checked::Checked;
+use crate::finding::{Finding, Severity};
+use bloomery_crds::resources;
+use bloomery_crds::v1alpha1::Binding;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Returns the faults of a document's bindings if it is a Job, and one of the others is its Skill.
+pub fn findings(job: &Checked, all: &[Checked]) -> Vec<Finding> {
+    let is_job = job.kind.as_deref() == Some("Job");
+    // An unknown field may be the bindings, misspelt.
+    if !is_job || job.findings.iter().any(Finding::is_unknown_field) {
+        return Vec::new();
+    }
+    let skill = all.iter().find(|skill| is_skill_of(skill, job));
+    let Some(declared) = skill.and_then(|skill| skill.draft.as_ref()?.resources()) else { return Vec::new() };
+    let spec = job.object.get("spec");
+    let bound = match spec.and_then(|spec| spec.get("resources")) {
+        None => BTreeMap::new(),
+        Some(Value::Object(bound)) => bound.iter().map(|(name, binding)| (name.clone(), read(binding))).collect(),
+        Some(_) => return Vec::new(),
+    };
+    let unread: Vec<&String> = bound.iter().filter(|(_, binding)| binding.is_none()).map(|(name, _)| name).collect();
+    let readable = bound.iter().map(|(name, binding)| (name.clone(), binding.clone().unwrap_or_default())).collect();
+    let faults = resources::faults(declared, &readable);
+    faults
+        .iter()
+        .filter_map(|fault| {
+            let (path, message) = fault.split_once(": ")?;
+            // A binding that cannot be read has a finding of its own, and its target is not known.
+            let is_unread = unread.iter().any(|name| path.strip_prefix("spec.resources.") == Some(name));
+            let message = message.trim_end_matches('.').to_owned();
+            (!is_unread).then(|| Finding::located(&job.root, path, Severity::Error, message))
+        })
+        .collect()
+}
+
+fn is_skill_of(skill: &Checked, job: &Checked) -> bool {
+    let of_metadata = |checked: &Checked, field: &str| checked.object.pointer(&format!("/metadata/{field}")).cloned();
+    let name = job.object.pointer("/spec/skill");
+    skill.kind.as_deref() == Some("Skill")
+        && name.is_some()
+        && of_metadata(skill, "name").as_ref() == name
+        && of_metadata(skill, "namespace") == of_metadata(job, "namespace")
+}
+
+fn read(binding: &Value) -> Option<Binding> {
+    serde_json::from_value(binding.clone()).ok()
+}

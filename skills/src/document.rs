@@ -1,0 +1,59 @@
+//! Documents, as any source is read into them.
+
+use crate::finding::Finding;
+use crate::tree::Node;
+use bloomery_crds::names::GROUP;
+
+/// One document of an input.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The content.
+    pub(crate) root: Node,
+    /// The paths of values that could not be read as written: a duplicate key, an alias, a tag. Their content is unknown.
+    pub(crate) refused: Vec<String>,
+}
+
+/// The documents of an input.
+#[derive(Debug, Default)]
+pub struct Documents {
+    /// The documents that could be read, without empty ones.
+    pub documents: Vec<Document>,
+    /// The faults of the input itself.
+    pub findings: Vec<Finding>,
+}
+
+/// The kind of content that a document has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A manifest of one of our kinds.
+    Manifest,
+    /// A Skill in the older dialect.
+    Dialect,
+    /// An object of another API.
+    Foreign,
+}
+
+impl Document {
+    /// Returns the form of the document. A manifest has an `apiVersion` or a `kind`, the dialect has neither.
+    pub fn form(&self) -> Form {
+        let Some(version) = self.root.get("apiVersion") else {
+            return if self.root.get("kind").is_some() { Form::Manifest } else { Form::Dialect };
+        };
+        match version.text().and_then(|version| version.split_once('/')) {
+            Some((group, _)) if group != GROUP => Form::Foreign,
+            None if version.text() == Some("v1") => Form::Foreign,
+            _ => Form::Manifest,
+        }
+    }
+
+    /// An error of the document as a whole.
+    pub fn error(&self, message: impl Into<String>) -> Finding {
+        Finding::error(&self.root.place, message)
+    }
+
+    /// Whether a part of the document could not be read as written. Such a document is checked, to find all faults at
+    /// once, but never used.
+    pub(crate) fn is_faulty(&self) -> bool {
+        !self.refused.is_empty()
+    }
+}

@@ -1,0 +1,150 @@
+//! The gaps of a draft: where it differs from its document, so that a finding there may be wrong.
+
+use crate::finding::{Finding, Severity};
+use crate::tree::{Node, Value};
+use bloomery_crds::nearest::nearest;
+use bloomery_crds::v1alpha1::{ResourceDeclaration, ResourceType, SkillSpec};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use std::collections::BTreeSet;
+
+const TOOLS: &str = "spec.tools";
+const RESOURCES: &str = "spec.resources";
+const INTENTS: &str = "spec.intents.supported";
+
+/// The unknown parts of a Skill.
+#[derive(Debug)]
+pub(super) struct Gaps {
+    /// Paths of the API at which a value was left out or filled in. The path of a list that lost items ends in `[]`.
+    unknown: BTreeSet<String>,
+    /// Paths of the document at which an error is reported.
+    reported: BTreeSet<String>,
+    /// Whether a tool may have an input that the draft lacks.
+    inputs: bool,
+    /// Whether a resource may differ from the one in the draft.
+    resources: bool,
+}
+
+impl Gaps {
+    pub(super) fn new(
+        kept: &Node,
+        schema: &JSONSchemaProps,
+        mut unknown: BTreeSet<String>,
+        refused: &[String],
+        findings: &[Finding],
+    ) -> Self {
+        let misspelt: BTreeSet<&str> =
+            findings.iter().filter(|finding| finding.is_unknown_field()).map(|finding| finding.path.as_str()).collect();
+        let own = kept.place.to_string();
+        let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
+        for name in misspelt.iter().filter_map(|path| field_of(&own, path)) {
+            let near = nearest(name, known.iter().copied());
+            // A merge may bring any field.
+            let meant =
+                ["tools", "resources", "intents"].into_iter().filter(|list| name == "<<" || near == Some(*list));
+            unknown.extend(meant.filter(|list| kept.get(list).is_none()).map(|list| format!("spec.{list}")));
+        }
+        let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let reported: BTreeSet<String> = errors.map(|finding| &finding.path).chain(refused).cloned().collect();
+        let written = |list: &str| kept.get(list).map(|node| node.place.to_string());
+        let inputs = written("tools").is_some_and(|tools| misspelt.iter().any(|path| is_within(path, &tools)))
+            || unknown.iter().any(|path| is_within(path, TOOLS) && path.contains(".inputs"));
+        let resources = written("resources").is_some_and(|list| reported.iter().any(|path| is_within(path, &list)))
+            || unknown.iter().any(|path| is_within(path, RESOURCES));
+        Self { unknown, reported, inputs, resources }
+    }
+
+    /// Whether an error is already reported at a path of the document.
+    pub(super) fn are_reported_at(&self, written: &str) -> bool {
+        self.reported.contains(written)
+    }
+
+    /// Whether all resources of the draft are those of the document.
+    pub(super) fn know_all_resources(&self) -> bool {
+        !self.resources
+    }
+
+    /// Whether a finding at a path of the API may come from an unknown part.
+    pub(super) fn concern(&self, path: &str) -> bool {
+        let is_filled = self.unknown.iter().any(|unknown| is_within(path, unknown));
+        let names_a_tool = path.starts_with("spec.policy.tools.")
+            || path.starts_with("spec.policy.workflows[") && path.contains(".steps[")
+            || path.starts_with("spec.policy.approvals[") && path.ends_with(".toolId");
+        let names_an_intent = path.starts_with("spec.policy.workflows[") && path.contains(".intents[");
+        let is_guardrail = path.starts_with("spec.policy.guardrails");
+        is_filled
+            || (names_a_tool || is_guardrail) && self.lack_names(TOOLS, "name")
+            || is_guardrail && self.inputs
+            || names_an_intent && self.lack_names(INTENTS, "id")
+    }
+
+    /// Changes the draft so that unknown parts cause no findings: a tool with an unknown input has none, and a resource that
+    /// may be declared is.
+    pub(super) fn fill(&self, spec: &mut SkillSpec, kept: &Node) {
+        for (at, tool) in spec.tools.iter_mut().enumerate() {
+            let nameless = self.unknown.contains(&format!("{TOOLS}[{at}].name"));
+            // Conditions are checked against the types of inputs too.
+            let inputs = format!("{TOOLS}[{at}].inputs");
+            if nameless || self.unknown.iter().any(|path| is_within(path, &inputs)) {
+                tool.inputs.clear();
+            }
+        }
+        if let Some(Node { value: Value::List(nodes), .. }) = kept.get("resources") {
+            for (resource, node) in spec.resources.iter_mut().zip(nodes) {
+                let own = node.place.to_string();
+                if self.reported.iter().any(|path| is_within(path, &own)) {
+                    // The field that could not be read may be `required`.
+                    resource.required = Some(true);
+                }
+            }
+        }
+        let persona = spec.role.as_ref().and_then(|role| role.persona.as_deref());
+        if self.lack_names(RESOURCES, "name") {
+            let missing: BTreeSet<&str> = mentioned(persona.unwrap_or_default())
+                .filter(|name| !spec.resources.iter().any(|resource| resource.name == *name))
+                .collect();
+            let declared: Vec<ResourceDeclaration> = missing.into_iter().map(bindable).collect();
+            spec.resources.extend(declared);
+        }
+    }
+
+    /// Whether a list may hold more names than the draft has.
+    fn lack_names(&self, list: &str, key: &str) -> bool {
+        self.unknown.iter().any(|path| {
+            let of_item = || path.strip_prefix(list)?.strip_prefix('[')?.split_once(']');
+            is_within(list, path)
+                || of_item().is_some_and(|(_, rest)| rest.is_empty() || rest.strip_prefix('.') == Some(key))
+        })
+    }
+}
+
+/// Returns the field that a path of the document names in the object at `own`, if it names one.
+fn field_of<'p>(own: &str, path: &'p str) -> Option<&'p str> {
+    let field = if own.is_empty() { path } else { path.strip_prefix(own)?.strip_prefix('.')? };
+    (field == "\"<<\"").then_some("<<").or((!field.contains(['.', '['])).then_some(field))
+}
+
+/// Whether a path is `outer` or below it.
+fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// The names of resources that a template may mention.
+fn mentioned(template: &str) -> impl Iterator<Item = &str> {
+    let is_sign = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    template.split("resources.").skip(1).map(move |rest| {
+        let end = rest.find(|c| !is_sign(c)).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
+    })
+}
+
+/// A resource that a persona may use in every way.
+fn bindable(name: &str) -> ResourceDeclaration {
+    ResourceDeclaration {
+        name: name.to_owned(),
+        kind: ResourceType::Filesystem,
+        required: Some(true),
+        description: None,
+        auth: None,
+        rules: None,
+    }
+}

@@ -1,0 +1,123 @@
+//! Keeps the parts of a value that a schema allows. A required value that cannot be read becomes the least that the schema
+//! allows.
+
+use crate::schema::{bounds, property};
+use crate::tree::{Entry, Node, Place, Value};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSONSchemaProps, JSONSchemaPropsOrArray};
+use std::collections::BTreeSet;
+
+/// Reads a value, and collects the paths that it cannot keep.
+pub(super) struct Salvage<'r> {
+    /// The paths of the document whose values could not be read as written.
+    refused: BTreeSet<&'r str>,
+    /// The paths of the API, in the kept value, at which a value was left out or filled in. The path of a list that lost an
+    /// item ends in `[]`.
+    pub(super) unknown: BTreeSet<String>,
+}
+
+impl<'r> Salvage<'r> {
+    pub(super) fn new(refused: &'r [String]) -> Self {
+        Self { refused: refused.iter().map(String::as_str).collect(), unknown: BTreeSet::new() }
+    }
+
+    /// Returns the part of a value that can be kept.
+    pub(super) fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Option<Node> {
+        if self.is_refused(&node.place) {
+            return None;
+        }
+        let is_free = schema.x_kubernetes_preserve_unknown_fields == Some(true) && schema.properties.is_none();
+        let expected = schema.type_.as_deref().unwrap_or_default();
+        let value = match (&node.value, expected) {
+            (Value::Map(_), "object") if is_free => node.value.clone(),
+            (Value::Map(entries), "object") => Value::Map(self.fields(&node.place, entries, schema, at)),
+            (Value::List(nodes), "array") => Value::List(self.items(nodes, schema, at)),
+            (Value::Text { text, .. }, "string") if bounds::text_faults(text, schema).is_empty() => node.value.clone(),
+            (Value::Number(number), "integer" | "number")
+                if (expected == "number" || !number.is_f64()) && bounds::number_faults(number, schema).is_empty() =>
+            {
+                node.value.clone()
+            }
+            (Value::Bool(_), "boolean") => node.value.clone(),
+            (Value::Number(_) | Value::Text { .. }, _) if schema.x_kubernetes_int_or_string == Some(true) => {
+                node.value.clone()
+            }
+            _ => return None,
+        };
+        Some(Node { place: node.place.clone(), value })
+    }
+
+    fn fields(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps, at: &str) -> Vec<Entry> {
+        let mut kept = Vec::new();
+        for entry in entries {
+            let Some(known) = property(schema, &entry.name) else { continue };
+            let is_empty = entry.node.value == Value::Null && !self.is_refused(&entry.node.place);
+            if is_empty {
+                continue;
+            }
+            let path = format!("{at}.{}", entry.name);
+            let is_required = schema.required.iter().flatten().any(|required| *required == entry.name);
+            let value = self.value(&entry.node, known, &path);
+            match value.or_else(|| self.as_a_name(&entry.node, known).filter(|_| is_required)) {
+                Some(node) => kept.push(Entry { node, ..entry.clone() }),
+                None => _ = self.unknown.insert(path),
+            }
+        }
+        for required in schema.required.iter().flatten() {
+            let schema = property(schema, required);
+            if let Some(schema) = schema.filter(|_| !kept.iter().any(|entry| entry.name == *required)) {
+                self.unknown.insert(format!("{at}.{required}"));
+                let place = place.of_field(required);
+                kept.push(Entry { name: required.clone(), place: place.clone(), node: least(schema, place) });
+            }
+        }
+        kept
+    }
+
+    fn items(&mut self, nodes: &[Node], schema: &JSONSchemaProps, at: &str) -> Vec<Node> {
+        let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items else { return nodes.to_vec() };
+        // Later checks compare items with each other, so their number is bounded.
+        let most = schema.max_items.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        let mut kept = Vec::new();
+        for node in nodes.iter().take(most) {
+            kept.extend(self.value(node, items, &format!("{at}[{}]", kept.len())));
+        }
+        if kept.len() < nodes.len() {
+            self.unknown.insert(format!("{at}[]"));
+        }
+        kept
+    }
+
+    /// Keeps a name that is too long or has characters that it must not have: other fields refer to it.
+    fn as_a_name(&self, node: &Node, schema: &JSONSchemaProps) -> Option<Node> {
+        let is_name = schema.enum_.is_none() && node.text().is_some() && !self.is_refused(&node.place);
+        is_name.then(|| node.clone())
+    }
+
+    fn is_refused(&self, place: &Place) -> bool {
+        !self.refused.is_empty() && self.refused.contains(place.to_string().as_str())
+    }
+}
+
+/// Returns the least value that the Rust type of a schema allows.
+fn least(schema: &JSONSchemaProps, place: Place) -> Node {
+    let value = match schema.type_.as_deref() {
+        Some("string") => {
+            let first = schema.enum_.iter().flatten().find_map(|value| value.0.as_str());
+            Value::Text { text: first.unwrap_or_default().to_owned(), plain: false }
+        }
+        // Every required number may be 1.
+        Some("integer" | "number") => Value::Number(1.into()),
+        Some("boolean") => Value::Bool(false),
+        Some("array") => Value::List(Vec::new()),
+        _ => {
+            let required = schema.required.iter().flatten();
+            let fields = required.filter_map(|name| {
+                let place = place.of_field(name);
+                let node = least(property(schema, name)?, place.clone());
+                Some(Entry { name: name.clone(), place, node })
+            });
+            Value::Map(fields.collect())
+        }
+    };
+    Node { place, value }
+}

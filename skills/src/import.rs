@@ -1,0 +1,97 @@
+//! Converts the older dialect, that of the seeds, to a `Skill`.
+
+mod guardrails;
+mod mcp_server;
+mod name;
+mod problem;
+mod rename;
+mod seeds;
+
+use crate::checked::Checked;
+use crate::document::Document;
+use crate::draft::Draft;
+use crate::finding::Finding;
+use crate::naming::Naming;
+use crate::schema;
+use crate::tree::{Entry, Node, Value};
+use bloomery_crds::names::GROUP;
+use bloomery_crds::v1alpha1::spec_schema_of;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use rename::renamed;
+use serde_json::{Value as Json, json};
+
+/// The settings of an import.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The name of the Skill, instead of the document's `id`. The caller has checked it.
+    pub name: Option<String>,
+    /// The namespace to write into the manifest.
+    pub namespace: Option<String>,
+    /// The name of a Model, instead of the document's `engine.model`.
+    pub model: Option<String>,
+    /// The purpose of the Skill, instead of the document's `problem.statement`.
+    pub problem: Option<String>,
+    /// Whether a document without an `id` is no error, because it is only looked at.
+    pub nameless: bool,
+    /// Whether the Skill runs without a cluster. The address of its MCP server is then kept beside it, whatever it is,
+    /// and a Skill that does not state its problem does the work of its name (those of seed 000 state none).
+    pub local: bool,
+}
+
+/// Reads a document of the dialect as a `Skill`, and finds all faults at once.
+pub fn import(document: &Document, options: &Options) -> Checked {
+    let kind = Some("Skill".to_owned());
+    let source = &document.root;
+    let mut findings = Vec::new();
+    let Value::Map(entries) = &source.value else {
+        findings.push(Finding::error(&source.place, format!("a skill is an object, and this is {}", source.kind())));
+        let (root, object) = (source.clone(), json!({}));
+        return Checked { kind, root, object, skill: None, draft: None, mcp_address: None, findings };
+    };
+    let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
+    let (mcp_address, fields) = if options.local { mcp_server::take_address(fields) } else { (None, fields) };
+    let nothing = JSONSchemaProps::default();
+    let spec_schema = spec_schema_of("Skill").unwrap_or(&nothing);
+    let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
+    let mut spec = renamed(&fields, spec_schema, options.namespace.as_deref(), &mut findings);
+    complete(&mut spec, source, options, &mut findings);
+    let checked = schema::check(&spec, spec_schema, Naming::Seeds, &mut findings);
+    problem::hint(source, &mut findings);
+    let draft = Draft::read(&spec, &document.refused, &findings);
+    // The name is no part of the spec. Its faults are found last, because they hide none of the others, and come first.
+    let mut of_name = Vec::new();
+    let name = match &options.name {
+        Some(name) => Some(name.clone()),
+        None => name::from_id(source, ids.first(), options.nameless, &mut of_name),
+    };
+    findings.splice(0..0, of_name);
+    let object = object(name, options.namespace.as_deref(), &checked);
+    let place = source.place.clone();
+    let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
+    let root = Node { place, value: Value::Map(vec![spec]) };
+    Checked { kind, root, object, skill: None, draft, mcp_address, findings }.concluded(document)
+}
+
+/// Writes into a spec what the options give, and reports what a Skill should have and its document does not.
+fn complete(spec: &mut Node, source: &Node, options: &Options, findings: &mut Vec<Finding>) {
+    seeds::models(spec, options.model.as_deref(), findings);
+    if let Some(problem) = &options.problem {
+        seeds::set_text(spec, "problem", "statement", problem);
+    } else if options.local && source.get("problem").is_none_or(|problem| problem.value == Value::Null) {
+        seeds::set_text(spec, "problem", "statement", &problem::example(source));
+    }
+    seeds::report_missing(source, findings);
+}
+
+fn object(name: Option<String>, namespace: Option<&str>, spec: &Json) -> Json {
+    let mut object = json!({
+        "apiVersion": format!("{GROUP}/v1alpha1"),
+        "kind": "Skill",
+        "metadata": { "name": name.unwrap_or_default() },
+        "spec": spec,
+    });
+    if let (Some(namespace), Some(metadata)) = (namespace, object.get_mut("metadata")) {
+        metadata["namespace"] = json!(namespace);
+    }
+    object
+}

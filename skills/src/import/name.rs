@@ -1,0 +1,75 @@
+//! The name of an imported object.
+
+use crate::finding::{Finding, quoted};
+use crate::names::name_fault;
+use crate::tree::{Entry, Node};
+
+/// Makes the name of an object from the document's `id`. A `nameless` document is only looked at and needs none.
+pub(super) fn from_id(
+    source: &Node,
+    id: Option<&Entry>,
+    nameless: bool,
+    findings: &mut Vec<Finding>,
+) -> Option<String> {
+    let Some(id) = id else {
+        let place = source.place.of_field("id");
+        if nameless {
+            findings.push(
+                Finding::warning(&place, "is missing: the Skill has no name")
+                    .hint("`bloomery import` needs one: add an id, or give --name"),
+            );
+        } else {
+            findings
+                .push(Finding::error(&place, "is missing: the Skill needs a name").hint("add an id, or give --name"));
+        }
+        return None;
+    };
+    let Some(text) = id.node.text() else {
+        findings.push(Finding::error(&id.node.place, format!("must be text, and is {}", id.node.kind())));
+        return None;
+    };
+    let label = label(text);
+    if let Some(fault) = name_fault(&label) {
+        let message = format!("cannot become the name of an object: {} {fault}", quoted(text));
+        findings.push(Finding::error(&id.node.place, message).hint("give --name"));
+        return None;
+    }
+    if label != text {
+        findings.push(Finding::warning(
+            &id.node.place,
+            format!("is written as {label:?}: {} is no name of an object", quoted(text)),
+        ));
+    }
+    Some(label)
+}
+
+/// Turns the characters of a text that no label has into dashes. The result may still be no label: nothing is added or cut
+/// off.
+pub(super) fn label(text: &str) -> String {
+    let mut label = String::new();
+    for c in text.trim().chars() {
+        if c.is_ascii_alphanumeric() {
+            label.push(c.to_ascii_lowercase());
+        } else if !label.ends_with('-') {
+            label.push('-');
+        }
+    }
+    label.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("cs-tier-1", "cs-tier-1")]
+    #[case("CS:Tier-1", "cs-tier-1")]
+    #[case(" SW Dev: Senior ", "sw-dev-senior")]
+    #[case("sw_dev__agent", "sw-dev-agent")]
+    #[case("1st", "1st")]
+    #[case("客服", "")]
+    fn labels(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(label(text), expected);
+    }
+}

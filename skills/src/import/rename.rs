@@ -1,0 +1,103 @@
+//! Renames the fields of the dialect to those of the API: from `snake_case`, and where the seeds have another name.
+
+use super::{guardrails, mcp_server};
+use crate::finding::Finding;
+use crate::naming::snake;
+use crate::tree::{Entry, Node, Value};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use std::collections::HashMap;
+
+/// Fields of the seeds with another name in the API, by their path.
+const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
+
+/// Fields of the seeds that a `Skill` has no place for, by their path: the reason, and what to do.
+const NOT_KEPT: [(&str, &str, &str); 1] =
+    [("id", "is the object's name, and not a field of its spec", "leave it at the top of the document")];
+
+/// Renames the fields of a value. The places stay those of the dialect.
+pub(super) fn renamed(
+    node: &Node,
+    schema: &JSONSchemaProps,
+    namespace: Option<&str>,
+    findings: &mut Vec<Finding>,
+) -> Node {
+    Renamer { namespace, findings }.value(node, schema, "")
+}
+
+struct Renamer<'f> {
+    /// The Skill's namespace, if it is known.
+    namespace: Option<&'f str>,
+    findings: &'f mut Vec<Finding>,
+}
+
+impl Renamer<'_> {
+    /// Renames the value at a path, which has the names of the API and no indices of lists.
+    fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Node {
+        let value = match (&node.value, at) {
+            (Value::List(rules), "policy.guardrails") => guardrails::sorted(node, rules, self.findings),
+            (Value::Text { text, .. }, "mcpServer") => mcp_server::from_uri(node, text, self.namespace, self.findings),
+            (Value::Map(entries), _) => match (&schema.properties, &schema.additional_properties) {
+                (Some(_), _) => Value::Map(self.fields(entries, schema, at)),
+                (None, Some(JSONSchemaPropsOrBool::Schema(values))) => Value::Map(
+                    entries
+                        .iter()
+                        .map(|entry| Entry { node: self.value(&entry.node, values, at), ..entry.clone() })
+                        .collect(),
+                ),
+                _ => node.value.clone(),
+            },
+            (Value::List(nodes), _) => match &schema.items {
+                Some(JSONSchemaPropsOrArray::Schema(items)) => {
+                    Value::List(nodes.iter().map(|node| self.value(node, items, at)).collect())
+                }
+                _ => node.value.clone(),
+            },
+            _ => node.value.clone(),
+        };
+        Node { place: node.place.clone(), value }
+    }
+
+    fn fields(&mut self, entries: &[Entry], schema: &JSONSchemaProps, at: &str) -> Vec<Entry> {
+        let properties: Vec<&String> = schema.properties.iter().flatten().map(|(name, _)| name).collect();
+        let mut lines: HashMap<&str, usize> = HashMap::new();
+        let mut fields = Vec::new();
+        for entry in entries {
+            let path = joined(at, &entry.name);
+            if let Some((_, why, what)) = NOT_KEPT.iter().find(|(field, ..)| *field == path) {
+                self.findings.push(Finding::warning(&entry.place, *why).hint(*what));
+                continue;
+            }
+            let other = OTHER_NAMES.iter().find(|(field, _)| *field == path).map(|(_, name)| *name);
+            let named = |name: &&String| match other {
+                Some(other) => *name == other,
+                None => *name == &entry.name || snake(name) == entry.name,
+            };
+            let Some(name) = properties.iter().find(|name| named(name)) else {
+                self.unknown(entry, &properties);
+                continue;
+            };
+            if let Some(line) = lines.insert(name.as_str(), entry.place.line) {
+                let message = format!("says the same as line {line} in another spelling: keep one of them");
+                self.findings.push(Finding::error(&entry.place, message));
+                continue;
+            }
+            let Some(property) = schema.properties.as_ref().and_then(|properties| properties.get(*name)) else {
+                continue;
+            };
+            let node = self.value(&entry.node, property, &joined(at, name));
+            fields.push(Entry { name: (*name).clone(), place: entry.place.clone(), node });
+        }
+        fields
+    }
+
+    fn unknown(&mut self, entry: &Entry, properties: &[&String]) {
+        let known: Vec<String> = properties.iter().map(|name| snake(name)).collect();
+        self.findings.push(Finding::unknown_field(entry, known.iter().map(String::as_str)));
+    }
+}
+
+fn joined(at: &str, name: &str) -> String {
+    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}

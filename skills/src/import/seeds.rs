@@ -1,0 +1,86 @@
+//! Rules of the seeds beyond the schema of the API.
+
+use super::name::label;
+use crate::finding::Finding;
+use crate::names::name_fault;
+use crate::tree::{Entry, Node, Value};
+
+/// Turns models into names of Models: in the seeds, `engine.model` is a model of a provider; in a cluster, it names a Model.
+pub(super) fn models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) {
+    if let Some(model) = model {
+        set_text(spec, "engine", "model", model);
+    }
+    let Some(engine) = field(spec, "engine") else { return };
+    if model.is_none() {
+        named(engine, findings);
+    }
+    for stage in ["intentDetection", "finalizationGate", "replyPolisher"] {
+        if let Some(stage) = field(engine, stage) {
+            named(stage, findings);
+        }
+    }
+}
+
+fn named(holder: &mut Node, findings: &mut Vec<Finding>) {
+    let Some(node) = field(holder, "model") else { return };
+    let Value::Text { text, .. } = &mut node.value else { return };
+    let name = label(text);
+    // A text that cannot become a name is reported by the schema check.
+    if name_fault(&name).is_none() {
+        let message = format!("is taken for the Model {name:?} of the Skill's namespace");
+        let hint = format!("make a Model of that name whose spec.model is {text:?}, or name another: --model NAME");
+        findings.push(Finding::warning(&node.place, message).hint(hint));
+        *text = name;
+    }
+}
+
+/// Sets a text in the spec's object `holder`, whatever the document has there.
+pub(super) fn set_text(spec: &mut Node, holder: &str, name: &str, text: &str) {
+    let place = spec.place.clone();
+    let entry = |name: &str, value| Entry {
+        name: name.to_owned(),
+        place: place.clone(),
+        node: Node { place: place.clone(), value },
+    };
+    if field(spec, holder).is_none_or(|holder| holder.value == Value::Null)
+        && let Value::Map(fields) = &mut spec.value
+    {
+        fields.retain(|field| field.name != holder);
+        fields.push(entry(holder, Value::Map(Vec::new())));
+    }
+    if let Some(Node { value: Value::Map(fields), .. }) = field(spec, holder) {
+        fields.retain(|field| field.name != name);
+        fields.push(entry(name, Value::Text { text: text.to_owned(), plain: false }));
+    }
+}
+
+fn field<'n>(node: &'n mut Node, name: &str) -> Option<&'n mut Node> {
+    match &mut node.value {
+        Value::Map(fields) => fields.iter_mut().find(|field| field.name == name).map(|field| &mut field.node),
+        _ => None,
+    }
+}
+
+/// Reports the fields that seed 002 (section 3.2) asks of every author, and that a `Skill` can do without.
+pub(super) fn report_missing(source: &Node, findings: &mut Vec<Finding>) {
+    let says = |name: &str| source.get(name).is_some_and(|node| node.value != Value::Null);
+    if !says("intents") {
+        findings.push(
+            Finding::warning(
+                &source.place.of_field("intents").of_field("supported"),
+                "is missing: every goal is taken as it is",
+            )
+            .hint("declare the intents that the Skill serves, so that others are refused"),
+        );
+    }
+    // Seed 000: an MCP server lists its own tools.
+    if !says("tools") && !says("mcp_server") {
+        findings.push(
+            Finding::warning(
+                &source.place.of_field("tools"),
+                "is missing, and so is mcp_server: the agent can only talk",
+            )
+            .hint("declare mcp_server, and the tools that policies speak of"),
+        );
+    }
+}

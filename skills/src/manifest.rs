@@ -1,0 +1,132 @@
+//! Checks manifests of our kinds for what the API server would refuse.
+
+use crate::checked::Checked;
+use crate::document::Document;
+use crate::draft::Draft;
+use crate::finding::{Finding, Severity, did_you_mean, quoted};
+use crate::names::name_fault;
+use crate::naming::Naming;
+use crate::schema;
+use crate::tree::{Entry, Node, Value};
+use bloomery_crds::names::GROUP;
+use bloomery_crds::v1alpha1::{definitions, schema_of};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use serde_json::{Value as Json, json};
+
+/// The fields of `metadata`.
+const METADATA_FIELDS: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// Checks a manifest of one of our kinds, and finds all faults at once.
+pub fn manifest(document: &Document) -> Checked {
+    let root = &document.root;
+    let mut findings = Vec::new();
+    let kind = kind(root, &mut findings);
+    let mut object = json!({});
+    if let (Some((kind, schema)), Value::Map(entries)) = (&kind, &root.value) {
+        object = json!({ "apiVersion": format!("{GROUP}/v1alpha1"), "kind": kind });
+        top(root, entries, schema, &mut object, &mut findings);
+    }
+    let skill_spec = kind.as_ref().filter(|(kind, _)| kind == "Skill").and_then(|_| root.get("spec"));
+    let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
+    let kind = kind.map(|(kind, _)| kind);
+    let checked = Checked { kind, root: root.clone(), object, skill: None, draft, mcp_address: None, findings };
+    checked.concluded(document)
+}
+
+fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JSONSchemaProps)> {
+    if !matches!(root.value, Value::Map(_)) {
+        findings.push(Finding::error(&root.place, format!("a manifest is an object, and this is {}", root.kind())));
+        return None;
+    }
+    let wanted = format!("{GROUP}/v1alpha1");
+    match root.get("apiVersion") {
+        None => findings.push(
+            Finding::error(&root.place.of_field("apiVersion"), "is required, and is missing")
+                .hint(format!("write apiVersion: {wanted}")),
+        ),
+        Some(version) if version.text() != Some(&wanted) => {
+            let shown = version.text().map_or_else(|| version.kind().to_owned(), quoted);
+            findings.push(Finding::error(&version.place, format!("must be {wanted}, and is {shown}")));
+        }
+        Some(_) => {}
+    }
+    let kinds: Vec<String> = definitions().iter().map(|definition| definition.spec.names.kind.clone()).collect();
+    let known = kinds.join(", ");
+    let Some(kind) = root.get("kind") else {
+        let missing = Finding::error(&root.place.of_field("kind"), "is required, and is missing");
+        findings.push(missing.hint(format!("it is one of {known}")));
+        return None;
+    };
+    let name = kind.text().unwrap_or_default();
+    let schema = schema_of(name);
+    if schema.is_none() {
+        let near = did_you_mean(name, kinds.iter().map(String::as_str));
+        findings.push(Finding::error(&kind.place, format!("must be one of {known}, and is {}{near}", quoted(name))));
+    }
+    Some((name.to_owned(), schema?))
+}
+
+fn top(root: &Node, entries: &[Entry], schema: &JSONSchemaProps, object: &mut Json, findings: &mut Vec<Finding>) {
+    for entry in entries {
+        match entry.name.as_str() {
+            "apiVersion" | "kind" => {}
+            "metadata" => {
+                metadata(&entry.node, findings);
+                put(object, "metadata", entry.node.json());
+            }
+            "status" => findings.push(
+                Finding::warning(&entry.place, "is written by the operator, and not read from a manifest")
+                    .hint("leave it out"),
+            ),
+            "spec" => {
+                if let Some(spec) = schema.properties.as_ref().and_then(|properties| properties.get("spec")) {
+                    put(object, "spec", schema::check(&entry.node, spec, Naming::Api, findings));
+                }
+            }
+            _ => {
+                findings.push(Finding::unknown_field(entry, ["apiVersion", "kind", "metadata", "spec", "status"]));
+            }
+        }
+    }
+    for required in ["metadata", "spec"].into_iter().filter(|required| root.get(required).is_none()) {
+        findings.push(Finding::error(&root.place.of_field(required), "is required, and is missing"));
+    }
+}
+
+fn put(object: &mut Json, name: &str, value: Json) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(name.to_owned(), value);
+    }
+}
+
+fn metadata(node: &Node, findings: &mut Vec<Finding>) {
+    if let Value::Map(entries) = &node.value {
+        let unknown = entries.iter().filter(|entry| !METADATA_FIELDS.contains(&entry.name.as_str()));
+        findings.extend(unknown.map(|entry| Finding::unknown_field(entry, METADATA_FIELDS)));
+    }
+    let Some(name) = node.get("name") else {
+        findings.push(Finding::error(&node.place.of_field("name"), "is required, and is missing"));
+        return;
+    };
+    let fault = match name.text() {
+        Some(text) => name_fault(text),
+        None => Some(format!("must be text, and is {}", name.kind())),
+    };
+    findings.extend(fault.map(|fault| Finding::at(&name.place, Severity::Error, fault)));
+}

@@ -1,0 +1,44 @@
+//! The two spellings of field names.
+
+/// The spelling of field names in a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// That of the API: `outOfDomain`.
+    Api,
+    /// That of the seeds: `out_of_domain`.
+    Seeds,
+}
+
+impl Naming {
+    /// Returns the name of a field of the API in this spelling.
+    pub(crate) fn written(self, field: &str) -> String {
+        match self {
+            Self::Api => field.to_owned(),
+            Self::Seeds => snake(field),
+        }
+    }
+}
+
+/// Turns `outOfDomain` into `out_of_domain`.
+pub(crate) fn snake(camel: &str) -> String {
+    let mut snake = String::with_capacity(camel.len() + 4);
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snake;
+
+    #[test]
+    fn fields_of_the_api_in_the_dialect() {
+        for (camel, expected) in [("outOfDomain", "out_of_domain"), ("toolId", "tool_id"), ("name", "name")] {
+            assert_eq!(snake(camel), expected);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Checks a document against the structural schema of its CRD, and finds all faults at once, each with its place.
+//!
+//! Only the keywords that our own CRDs (`crds/yaml`) use are known. The rules in CEL are checked by `rules`.
+
+pub(crate) mod bounds;
+pub(crate) mod patterns;
+
+use crate::finding::{Finding, quoted};
+use crate::naming::Naming;
+use crate::tree::{Entry, Node, Place, Value};
+use crate::yaml::ambiguous::kubectl_reading;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use patterns::{DURATION, words};
+use serde_json::Map;
+
+/// Checks a value against a schema. Returns the JSON that the API server would get, without refused values.
+pub(crate) fn check(
+    node: &Node,
+    schema: &JSONSchemaProps,
+    naming: Naming,
+    findings: &mut Vec<Finding>,
+) -> serde_json::Value {
+    Checker { naming, findings }.value(node, schema)
+}
+
+/// Returns the schema of a field.
+pub(crate) fn property<'s>(schema: &'s JSONSchemaProps, name: &str) -> Option<&'s JSONSchemaProps> {
+    let named = schema.properties.as_ref().and_then(|properties| properties.get(name));
+    named.or(match &schema.additional_properties {
+        Some(JSONSchemaPropsOrBool::Schema(values)) => Some(values),
+        _ => None,
+    })
+}
+
+struct Checker<'f> {
+    naming: Naming,
+    findings: &'f mut Vec<Finding>,
+}
+
+impl Checker<'_> {
+    fn value(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
+        if schema.x_kubernetes_preserve_unknown_fields == Some(true) && schema.properties.is_none() {
+            if schema.type_.as_deref() == Some("object") && !matches!(node.value, Value::Map(_)) {
+                self.wrong_type(node, "object");
+            }
+            return node.json();
+        }
+        if schema.x_kubernetes_int_or_string == Some(true) {
+            return self.int_or_string(node, schema);
+        }
+        let expected = schema.type_.as_deref().unwrap_or_default();
+        match (&node.value, expected) {
+            (Value::Map(entries), "object") => self.object(&node.place, entries, schema),
+            (Value::List(nodes), "array") => self.list(node, nodes, schema),
+            (Value::Text { text, plain }, "string") => {
+                if *plain {
+                    self.plain(node, text);
+                }
+                self.add(&node.place, bounds::text_faults(text, schema));
+                node.json()
+            }
+            (Value::Number(number), "integer") if number.is_i64() || number.is_u64() => {
+                self.add(&node.place, bounds::number_faults(number, schema));
+                node.json()
+            }
+            (Value::Number(number), "number") => {
+                self.add(&node.place, bounds::number_faults(number, schema));
+                node.json()
+            }
+            (Value::Bool(_), "boolean") => node.json(),
+            _ => {
+                match &node.value {
+                    Value::Number(number) if schema.pattern.as_deref() == Some(DURATION) => {
+                        let message = format!("must be {}, and is the number {number}", words(DURATION));
+                        let finding = Finding::error(&node.place, message);
+                        self.findings.push(finding.hint(format!("write {number}s if seconds are meant")));
+                    }
+                    _ => self.wrong_type(node, expected),
+                }
+                serde_json::Value::Null
+            }
+        }
+    }
+
+    fn int_or_string(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
+        match &node.value {
+            Value::Number(number) if number.is_i64() => {}
+            Value::Text { text, .. } => self.add(&node.place, bounds::text_faults(text, schema)),
+            _ => self.wrong_type(node, "string"),
+        }
+        node.json()
+    }
+
+    fn object(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps) -> serde_json::Value {
+        let mut object = Map::new();
+        for entry in entries {
+            match property(schema, &entry.name) {
+                // The API server treats an empty field as an absent one.
+                Some(_) if entry.node.value == Value::Null => {}
+                Some(property) => {
+                    object.insert(entry.name.clone(), self.value(&entry.node, property));
+                }
+                None => self.unknown(entry, schema),
+            }
+        }
+        for required in schema.required.iter().flatten().filter(|required| !object.contains_key(*required)) {
+            self.missing(place, entries, required);
+        }
+        self.add(place, bounds::object_faults(object.len(), schema));
+        object.into()
+    }
+
+    fn unknown(&mut self, entry: &Entry, schema: &JSONSchemaProps) {
+        let known = schema.properties.iter().flatten().map(|(name, _)| name.as_str());
+        self.findings.push(Finding::unknown_field(entry, known));
+    }
+
+    fn missing(&mut self, place: &Place, entries: &[Entry], required: &str) {
+        let finding = match entries.iter().find(|entry| entry.name == required) {
+            Some(empty) => Finding::error(&empty.place, "is required, and is empty"),
+            None => Finding::error(&place.of_field(&self.naming.written(required)), "is required, and is missing"),
+        };
+        self.findings.push(finding);
+    }
+
+    fn list(&mut self, node: &Node, nodes: &[Node], schema: &JSONSchemaProps) -> serde_json::Value {
+        self.add(&node.place, bounds::list_faults(nodes.len(), schema));
+        let duplicates = bounds::duplicates(nodes, schema, self.naming);
+        self.findings.extend(duplicates);
+        match &schema.items {
+            Some(JSONSchemaPropsOrArray::Schema(items)) => nodes.iter().map(|node| self.value(node, items)).collect(),
+            _ => node.json(),
+        }
+    }
+
+    fn wrong_type(&mut self, node: &Node, expected: &str) {
+        let must = match expected {
+            "string" => "text",
+            "integer" => "a whole number",
+            "number" => "a number",
+            "boolean" => "true or false",
+            "array" => "a list",
+            _ => "an object",
+        };
+        let shown = match &node.value {
+            Value::Text { text, .. } => format!("the text {}", quoted(text)),
+            Value::Number(number) => format!("the number {number}"),
+            Value::Bool(value) => value.to_string(),
+            _ => node.kind().to_owned(),
+        };
+        let mut finding = Finding::error(&node.place, format!("must be {must}, and is {shown}"));
+        match (&node.value, expected) {
+            (Value::Number(_) | Value::Bool(_), "string") => finding = finding.hint("put it in quotes"),
+            (Value::Text { plain: true, text }, "boolean") if kubectl_reading(text).is_some() => {
+                finding = finding.hint("write true or false");
+            }
+            (Value::Text { plain: false, text }, "integer" | "number") if text.parse::<f64>().is_ok() => {
+                finding = finding.hint("leave the quotes out");
+            }
+            (Value::Text { .. }, "array") => finding = finding.hint("begin each item with '- ', or write [a, b]"),
+            _ => {}
+        }
+        self.findings.push(finding);
+    }
+
+    /// Reports a word that kubectl would not read as text. In the dialect it does no harm: its import writes it in quotes.
+    fn plain(&mut self, node: &Node, text: &str) {
+        if let (Naming::Api, Some(taken)) = (self.naming, kubectl_reading(text)) {
+            let message = format!("must be text, and kubectl takes the word {} for {taken}", quoted(text));
+            self.findings.push(Finding::error(&node.place, message).hint("put it in quotes"));
+        }
+    }
+
+    fn add(&mut self, place: &Place, faults: Vec<String>) {
+        self.findings.extend(faults.into_iter().map(|fault| Finding::error(place, fault)));
+    }
+}

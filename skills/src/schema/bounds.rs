@@ -1,0 +1,131 @@
+//! The keywords of a schema that bound the size and the content of a value.
+
+use super::patterns;
+use crate::finding::{Finding, did_you_mean, quoted};
+use crate::naming::Naming;
+use crate::tree::Node;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use serde_json::Number;
+use std::collections::HashMap;
+
+/// Returns the faults of a text.
+pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
+    if let Some(values) = &schema.enum_ {
+        let values: Vec<&str> = values.iter().filter_map(|value| value.0.as_str()).collect();
+        if values.contains(&text) {
+            return Vec::new();
+        }
+        let values = allowed(values, schema);
+        let near = did_you_mean(text, values.iter().copied());
+        return vec![format!("must be {}, and is {}{near}", either(&values), quoted(text))];
+    }
+    let length = count(text.chars().count());
+    let mut faults = Vec::new();
+    if let Some(max) = schema.max_length.filter(|max| length > *max) {
+        faults.push(format!("has {length} characters, and at most {max} are taken"));
+    }
+    if schema.min_length.is_some_and(|min| length < min) {
+        faults.push(if length == 0 {
+            "must not be empty".to_owned()
+        } else {
+            format!("is too short: {}", quoted(text))
+        });
+        return faults;
+    }
+    if let Some(pattern) = schema.pattern.as_deref()
+        && patterns::matches(pattern, text) != Some(true)
+    {
+        faults.push(format!("must be {}, and is {}", patterns::words(pattern), quoted(text)));
+    }
+    faults
+}
+
+/// Returns the values of an enumeration that no rule in CEL excludes: `!(self in ['array', 'object'])`.
+fn allowed<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
+    let rules = || schema.x_kubernetes_validations.iter().flatten().map(|rule| rule.rule.as_str());
+    let taken: Vec<&str> = rules()
+        .filter_map(|rule| rule.strip_prefix("!(self in [")?.strip_suffix("])"))
+        .flat_map(|list| list.split(','))
+        .map(|value| value.trim().trim_matches('\''))
+        .collect();
+    values.into_iter().filter(|value| !taken.contains(value)).collect()
+}
+
+/// Returns the faults of a number.
+pub(crate) fn number_faults(number: &Number, schema: &JSONSchemaProps) -> Vec<String> {
+    let value = number.as_f64().unwrap_or(f64::INFINITY);
+    let too_small = schema.minimum.is_some_and(|min| value < min);
+    let too_large = schema.maximum.is_some_and(|max| value > max);
+    if !too_small && !too_large {
+        return Vec::new();
+    }
+    let range = match (schema.minimum, schema.maximum) {
+        (Some(min), Some(max)) => format!("between {min} and {max}"),
+        (Some(min), None) => format!("at least {min}"),
+        (_, max) => format!("at most {}", max.unwrap_or_default()),
+    };
+    vec![format!("must be {range}, and is {number}")]
+}
+
+/// Returns the faults of a list's length.
+pub(crate) fn list_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
+    sized(count(length), schema.min_items, schema.max_items, "items")
+}
+
+/// Returns the faults of an object's size.
+pub(crate) fn object_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
+    sized(count(length), schema.min_properties, schema.max_properties, "fields")
+}
+
+fn sized(length: i64, min: Option<i64>, max: Option<i64>, what: &str) -> Vec<String> {
+    if let Some(max) = max.filter(|max| length > *max) {
+        return vec![format!("has {length} {what}, and at most {max} are taken")];
+    }
+    match min.filter(|min| length < *min) {
+        Some(1) => vec!["must not be empty".to_owned()],
+        Some(min) => vec![format!("has {length} {what}, and needs at least {min}")],
+        None => Vec::new(),
+    }
+}
+
+/// Finds the items that occur twice in a list whose schema allows each only once.
+pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Naming) -> Vec<Finding> {
+    let keys = schema.x_kubernetes_list_map_keys.as_deref().unwrap_or_default();
+    let is_set = schema.x_kubernetes_list_type.as_deref() == Some("set");
+    if keys.is_empty() && !is_set {
+        return Vec::new();
+    }
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut found = Vec::new();
+    for node in nodes {
+        let identity = match keys {
+            [] => Some(node.json().to_string()),
+            // An item without its key has a finding of its own.
+            keys => keys.iter().map(|key| node.get(key).map(|value| value.json().to_string())).collect(),
+        };
+        let Some(identity) = identity else { continue };
+        let place = keys.first().and_then(|key| node.get(key)).map_or(&node.place, |value| &value.place);
+        if let Some(line) = seen.get(&identity) {
+            let message = match keys.first() {
+                None => format!("stands in the list twice, first on line {line}"),
+                Some(key) => format!("the {} stands in the list twice, first on line {line}", naming.written(key)),
+            };
+            found.push(Finding::error(place, message));
+        } else {
+            seen.insert(identity, place.line);
+        }
+    }
+    found
+}
+
+fn either(values: &[&str]) -> String {
+    match values {
+        [] => "nothing".to_owned(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+fn count(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,70 @@
+//! The patterns of the CRDs, and what they ask for in words.
+
+use regex_lite::Regex;
+
+/// The pattern of durations.
+pub(crate) const DURATION: &str = r"^([1-9][0-9]{0,5}(h|m|s))+$";
+
+/// The pattern of approvers' names.
+pub(crate) const APPROVER: &str = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
+
+/// Returns what a pattern asks for, in words; for a pattern without words, the pattern itself.
+pub(crate) fn words(pattern: &str) -> String {
+    let words = match pattern {
+        r"^[a-z]([-a-z0-9]*[a-z0-9])?$" => {
+            "lower-case letters, digits and '-', beginning with a letter and not ending with '-'"
+        }
+        APPROVER => "lower-case letters, digits, '-' and '.', beginning and ending with a letter or a digit",
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" => {
+            "a name of Kubernetes: lower-case letters, digits, '-' and '.'"
+        }
+        r"^[a-z][a-z0-9_]*$" => "lower-case letters, digits and '_', beginning with a letter",
+        r"^[A-Za-z][-A-Za-z0-9_]*$" => "letters, digits, '-' and '_', beginning with a letter",
+        r"^[^*]*\*?$" => "a name, or the beginning of names with one '*' at its end",
+        r"^/[^?#\s]*$" => "a path that begins with '/', without '?', '#' and blanks",
+        DURATION => "a duration such as 30s, 10m or 1h30m",
+        r"^[-._a-zA-Z0-9]+$" => "letters, digits, '-', '_' and '.'",
+        r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" => "the name of a header: letters, digits and !#$%&'*+.^_`|~-",
+        r"^(/(\*\*|(\*?[^*/?#%\\\s])*\*?))+$" => {
+            "a path that begins with '/', without '?', '#', '%', '\\' and blanks, and with '**' as a whole segment only"
+        }
+        other => return format!("something that matches {other}"),
+    };
+    words.to_owned()
+}
+
+/// Whether a text matches a pattern; nothing if the pattern cannot be read.
+pub(crate) fn matches(pattern: &str, text: &str) -> Option<bool> {
+    Some(Regex::new(pattern).ok()?.is_match(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{matches, words};
+    use bloomery_crds::v1alpha1::definitions;
+
+    /// Every pattern of our own fields has words: people are not shown expressions.
+    #[test]
+    fn every_pattern_of_the_crds_is_read_and_has_words() {
+        fn visit(value: &serde_json::Value, found: &mut Vec<String>) {
+            match value {
+                serde_json::Value::Object(map) => {
+                    if let Some(pattern) = map.get("pattern").and_then(|pattern| pattern.as_str()) {
+                        found.push(pattern.to_owned());
+                    }
+                    map.values().for_each(|value| visit(value, found));
+                }
+                serde_json::Value::Array(values) => values.iter().for_each(|value| visit(value, found)),
+                _ => {}
+            }
+        }
+        let mut patterns = Vec::new();
+        visit(&serde_json::to_value(definitions()).unwrap(), &mut patterns);
+        assert!(patterns.len() > 5);
+        for pattern in patterns {
+            assert!(matches(&pattern, "").is_some(), "{pattern} cannot be read");
+            let quantity_or_digest = pattern.contains("KMGTPE") || pattern.contains("sha256");
+            assert!(quantity_or_digest || !words(&pattern).contains(&pattern), "{pattern} has no words");
+        }
+    }
+}

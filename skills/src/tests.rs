@@ -1,0 +1,440 @@
+use super::{Checked, Finding, Form, Options, Severity, import, locate, manifest, yaml};
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use rstest::rstest;
+use std::fmt::Write;
+use yaml::{MAX_BYTES, MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES};
+
+fn shown(findings: &[Finding]) -> String {
+    findings.iter().fold(String::new(), |mut shown, finding| {
+        writeln!(shown, "{finding}").unwrap();
+        if let Some(hint) = &finding.hint {
+            writeln!(shown, "    help: {hint}").unwrap();
+        }
+        shown
+    })
+}
+
+/// All that is said of an input, whatever it is.
+fn findings(bytes: &[u8]) -> Vec<Finding> {
+    let read = yaml::read(bytes);
+    let mut findings = read.findings;
+    for document in &read.documents {
+        findings.extend(match document.form() {
+            Form::Dialect => import(document, &Options::default()).findings,
+            Form::Manifest | Form::Foreign => manifest(document).findings,
+        });
+    }
+    findings
+}
+
+fn errors(text: &str) -> Vec<String> {
+    let errors = findings(text.as_bytes()).into_iter().filter(|finding| finding.severity == Severity::Error);
+    errors.map(|finding| finding.to_string()).collect()
+}
+
+fn checked(text: &str) -> Checked {
+    manifest(&yaml::read(text.as_bytes()).documents[0])
+}
+
+#[test]
+fn every_fault_of_a_dialect_file_at_once() {
+    assert_snapshot!(shown(&findings(
+        br#"id: 1st skill
+name: 42
+problem:
+  statements: Help customers
+  goals: Reduce response time
+mcp_server: "ftp://host/x"
+intents:
+  supported:
+    - id: refund
+      entities:
+        - name: order_id
+          type: str
+          required: "yes"
+    - id: refund
+  out_of_domain:
+    action: reject
+    messages: No
+tools:
+  - name: process_refund
+    output: {type: object}
+    policy:
+      allowed: sometimes
+      requires_approvals: always
+  - process_refund
+policy:
+  guardrail: []
+  guardrails:
+    - Never use deleteFile
+    - Do not shout
+    - 7
+  approvals:
+    - when: amount > 500
+      approver: The Supervisor
+context: {project_structure: true}
+engine:
+  model: "!!"
+  temperature: 3
+  limits: {steps: 0, duration: 10 minutes}
+  finalization_gate: {max_retries: "2", maxRetries: 1}
+"#
+    )));
+}
+
+#[test]
+fn a_duration_without_its_unit_is_told_so() {
+    let skill = b"id: a\nproblem: {statement: x}\nengine: {limits: {duration: 10}}\n";
+    let shown = shown(&findings(skill));
+    for says in ["must be a duration such as 30s, 10m or 1h30m, and is the number 10", "write 10s if seconds are meant"]
+    {
+        assert!(shown.contains(says), "{shown}");
+    }
+}
+
+#[test]
+fn every_fault_of_a_manifest_at_once() {
+    assert_snapshot!(shown(&findings(
+        br#"apiVersion: bloomery.dev/v1
+kind: Skill
+metadata: {name: CS-Tier-1, namespace: acme}
+specs: {}
+spec:
+  displayName: yes
+  version: 1.5
+  problem: {}
+  mcp_server: {}
+  mcpServer:
+    container: {image: x, port: 99999, path: mcp, resources: {limits: {memory: lots}}}
+  tools:
+    - {name: a, readOnly: yes}
+    - {name: a}
+  policy:
+    tools: {allowed: ["a*b", "a*b"]}
+  outputContract: {schema: [1]}
+status: {}
+"#
+    )));
+}
+
+#[test]
+fn a_field_of_an_object_that_nobody_knows_is_refused_with_the_nearest() {
+    let found = findings(
+        b"apiVersion: bloomery.dev/v1alpha1
+kind: Skill
+metadata: {name: z, nmae: q, labls: {a: b}, labels: {a: b}, annotations: {c: d}, generation: 2, uid: u}
+spec: {problem: {statement: a}}
+statsu: {}
+",
+    );
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "3:21: error: metadata.nmae: there is no such field (did you mean \"name\"?)",
+            "3:30: error: metadata.labls: there is no such field (did you mean \"labels\"?)",
+            "5:1: error: statsu: there is no such field (did you mean \"status\"?)",
+        ]
+    );
+}
+
+#[test]
+fn the_fields_that_there_are_are_told_whether_one_is_near_or_not() {
+    let found = findings(
+        b"apiVersion: bloomery.dev/v1alpha1
+kind: Skill
+metadata: {name: z}
+spec: {problem: {statement: a, xyzzy: 1, statements: b}}
+",
+    );
+    let told: Vec<_> = found.iter().map(|finding| (finding.message.as_str(), finding.hint.as_deref())).collect();
+    let known = Some("known here: goals, statement");
+    let near = "there is no such field (did you mean \"statement\"?)";
+    assert_eq!(told, [("there is no such field", known), (near, known)]);
+}
+
+#[rstest]
+#[case::alias("a: &x [1]\nb: *x\n", "2:4: error: b: aliases are not read: a few of them can stand for gigabytes")]
+#[case::unknown_alias("b: *x\n", "1:4: error: b: aliases are not read: a few of them can stand for gigabytes")]
+#[case::tag("a: !!binary aGk=\n", "1:13: error: a: the tag \"!!binary\" is not read")]
+#[case::own_tag("a: !Ref {b: 1}\n", "1:9: error: a: the tag \"!Ref\" is not read")]
+#[case::double("a: 1\nb: 2\na: 3\n", "3:1: error: a: the key stands twice, first on line 1")]
+#[case::key_of_a_list("[a, b]: 1\n", "1:1: error: a key must be text, and this is a list")]
+#[case::infinity("a: [.inf]\n", "1:5: error: a[0]: infinity and not-a-number cannot be said in JSON")]
+fn what_yaml_can_say_and_is_refused(#[case] text: &str, #[case] expected: &str) {
+    let found: Vec<String> = yaml::read(text.as_bytes()).findings.iter().map(ToString::to_string).collect();
+    assert_eq!(found, [expected]);
+}
+
+#[test]
+fn what_was_refused_is_checked_on_and_never_used() {
+    let text = "id: x\nproblem: {statement: a}\nproblem: {statement: b}\nengines: {}\n";
+    let read = yaml::read(text.as_bytes());
+    assert_eq!(read.findings.len(), 1);
+    let imported = import(&read.documents[0], &Options::default());
+    assert!(imported.skill.is_none());
+    assert!(shown(&imported.findings).contains("there is no such field (did you mean \"engine\"?)"));
+}
+
+#[test]
+fn a_bomb_of_aliases_is_refused() {
+    let mut bomb = "a0: &a0 [lol, lol]\n".to_owned();
+    for level in 1..30 {
+        writeln!(bomb, "a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}]", level - 1)
+            .unwrap();
+    }
+    assert_eq!(yaml::read(bomb.as_bytes()).findings.len(), 29 * 8);
+}
+
+#[rstest]
+#[case::flow("[".repeat(100_000))]
+#[case::flow_maps("{a: ".repeat(50_000))]
+#[case::block((0..2_000).map(|depth| " ".repeat(depth) + "a:\n").collect())]
+#[case::lists("- ".repeat(100_000))]
+#[case::just_too_deep(format!("{}{}", "[".repeat(MAX_DEPTH + 1), "]".repeat(MAX_DEPTH + 1)))]
+fn deep_nesting_is_refused(#[case] text: String) {
+    let read = yaml::read(text.as_bytes());
+    assert_eq!(read.documents.len(), 0);
+    assert_eq!(read.findings.len(), 1, "{}", shown(&read.findings));
+}
+
+#[test]
+fn as_deep_as_is_read() {
+    let text = format!("{}a{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
+    assert_eq!(yaml::read(text.as_bytes()).findings, []);
+}
+
+#[test]
+fn too_large_inputs_are_refused() {
+    let large = "a".repeat(MAX_BYTES + 1);
+    assert_eq!(yaml::read(large.as_bytes()).findings[0].message, "the input has more than 1 MiB, and no more is read");
+    let many = "- 1\n".repeat(MAX_NODES + 1);
+    let read = yaml::read(many.as_bytes());
+    assert_eq!((read.documents.len(), read.findings.len()), (0, 1));
+    let documents_of_it = "--- {}\n".repeat(MAX_DOCUMENTS + 1);
+    let read = yaml::read(documents_of_it.as_bytes());
+    assert_eq!((read.documents.len(), read.findings.len()), (MAX_DOCUMENTS, 1));
+}
+
+#[rstest]
+#[case::utf8(b"id: x\nname: caf\xe9\n".as_slice(), "2:10: error: the byte 0xE9 is not UTF-8")]
+#[case::utf16(b"\xff\xfei\0d\0".as_slice(), "1:1: error: the input is UTF-16")]
+fn what_is_no_utf8(#[case] bytes: &[u8], #[case] expected: &str) {
+    assert_eq!(shown(&yaml::read(bytes).findings).lines().next(), Some(expected));
+}
+
+#[test]
+fn tabs_are_named_with_their_place() {
+    let read = yaml::read(b"problem:\n\tstatement: x\n");
+    assert_snapshot!(shown(&read.findings));
+}
+
+#[test]
+fn a_broken_document_does_not_hide_the_others() {
+    let read = yaml::read(b"id: [1\n---\nid: x\n---\n---\nb: \"open\n---\nid: z\n");
+    assert_snapshot!(format!("{} documents\n{}", read.documents.len(), shown(&read.findings)));
+}
+
+#[rstest]
+#[case("id: x\n", Form::Dialect)]
+#[case("apiVersion: bloomery.dev/v1alpha1\n", Form::Manifest)]
+#[case("kind: Skill\n", Form::Manifest)]
+#[case("apiVersion: v1\nkind: ConfigMap\n", Form::Foreign)]
+#[case("apiVersion: apps/v1\nkind: Deployment\n", Form::Foreign)]
+#[case("- 1\n", Form::Dialect)]
+fn what_a_document_is(#[case] text: &str, #[case] expected: Form) {
+    assert_eq!(yaml::read(text.as_bytes()).documents[0].form(), expected);
+}
+
+#[test]
+fn empty_fields_are_absent_fields() {
+    let whole =
+        "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n  problem: {statement: help}\n";
+    let checked = checked(&format!("{whole}  role:\n  tools: ~\n"));
+    assert_eq!(checked.findings, []);
+    assert_eq!(checked.skill.unwrap().spec.role, None);
+    assert_eq!(
+        errors(&whole.replace(" {statement: help}", "")),
+        ["5:3: error: spec.problem: is required, and is empty"]
+    );
+}
+
+#[rstest]
+#[case::service("http://mcp-host:4310/cs-tier-1", Some(("mcp-host", 4310, "/cs-tier-1")))]
+#[case::default_port("http://orders", Some(("orders", 80, "/")))]
+#[case::its_own_namespace("http://orders.acme.svc:81/mcp", Some(("orders", 81, "/mcp")))]
+#[case::the_whole_name("http://orders.acme.svc.cluster.local/mcp", Some(("orders", 80, "/mcp")))]
+#[case::no_service("http://orders.acme.pod/mcp", None)]
+#[case::localhost("http://localhost:4310", None)]
+#[case::loopback("http://127.0.0.1:4310", None)]
+#[case::ipv6("http://[::1]:4310", None)]
+#[case::outside("https://mcp.example.com/x", None)]
+#[case::other_namespace("http://orders.other.svc:80/mcp", None)]
+#[case::password("http://user:pw@orders/mcp", None)]
+#[case::query("http://orders/mcp?key=1", None)]
+#[case::scheme("stdio://orders", None)]
+fn a_uri_is_kept_only_where_it_is_a_service_of_the_namespace(
+    #[case] uri: &str,
+    #[case] expected: Option<(&str, u16, &str)>,
+) {
+    let text = format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n");
+    let options = Options { namespace: Some("acme".to_owned()), ..Options::default() };
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &options);
+    let found = imported.findings.iter().filter(|finding| finding.path == "mcp_server").count();
+    assert_eq!(found, 1, "it is said what became of it");
+    let server = imported.skill.unwrap().spec.mcp_server.and_then(|server| server.service);
+    assert_eq!(server.as_ref().map(|service| (service.name.as_str(), service.port, service.path.as_str())), expected);
+}
+
+/// What is left out is said so that it can be written instead, as it stands.
+#[rstest]
+#[case::localhost("http://localhost:4310/x", "write mcp_server: {service: {name: NAME, port: 4310, path: /x}} for")]
+#[case::a_namespace(
+    "http://orders.acme.svc/mcp",
+    "give --namespace acme to `bloomery import`, or write mcp_server: {service: {name: orders, port: 80, path: /mcp}} for"
+)]
+fn a_uri_that_is_not_kept_says_what_to_write(#[case] uri: &str, #[case] hint: &str) {
+    let found = findings(format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n").as_bytes());
+    let found = found.iter().find(|finding| finding.path == "mcp_server").unwrap();
+    assert!(found.hint.as_ref().unwrap().starts_with(hint), "{found:?}");
+}
+
+#[rstest]
+#[case::its_display_name("id: x\nname: SW Dev\n", "problem: {statement: \"Do the work of SW Dev\"}, or give it to")]
+#[case::its_description("description: Track orders\nname: x\n", "problem: {statement: \"Track orders\"}")]
+#[case::its_id("id: sw-dev\nproblem: {goals: [a]}\n", "such as statement: \"Do the work of sw-dev\"")]
+#[case::nothing("version: 1\n", "problem: {statement: \"Help customers track orders and process refunds\"}")]
+fn where_the_problem_is_missing_an_example_of_it_is_given(#[case] text: &str, #[case] hint: &str) {
+    let found = findings(text.as_bytes());
+    let found = found.iter().find(|finding| finding.path.starts_with("problem")).unwrap();
+    assert!(found.hint.as_ref().unwrap().contains(hint), "{found:?}");
+}
+
+#[test]
+fn a_merge_is_named_as_one() {
+    let both = format!("base: {{}}\n<<: {{a: 1}}\n---\n{}", "kind: Skill\nspec: {<<: {a: 1}}\n");
+    let found = findings(both.as_bytes());
+    let hints: Vec<&str> = found.iter().filter_map(|finding| finding.hint.as_deref()).collect();
+    assert_eq!(hints.iter().filter(|hint| hint.starts_with("merges (<<) are not read")).count(), 2, "{found:?}");
+}
+
+/// A rule in CEL takes `array` and `object` away again: they are not offered.
+#[test]
+fn only_values_that_will_be_taken_are_offered() {
+    let text = "problem: {statement: y}\nintents: {supported: [{id: a, entities: [{name: b, type: strin}]}]}\n";
+    let found = errors(text);
+    assert!(found.contains(&"2:58: error: intents.supported[0].entities[0].type: must be string, number, integer or boolean, and is \"strin\" (did you mean \"string\"?)".to_owned()), "{found:?}");
+}
+
+#[test]
+fn an_mcp_server_can_be_written_as_the_api_has_it() {
+    let text = "id: x\nproblem: {statement: y}\nmcp_server:\n  container:\n    image: orders:1\n    env:\n      - name: KEY\n        valueFrom: {secretKeyRef: {name: s, key: k}}\n";
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+    let container = imported.skill.unwrap().spec.mcp_server.unwrap().container.unwrap();
+    assert_eq!((container.image.as_str(), container.port), ("orders:1", 8080));
+    assert_eq!(container.env[0].value_from.as_ref().unwrap().secret_key_ref.as_ref().unwrap().name, "s");
+}
+
+#[rstest]
+#[case("cs-tier-1", Ok("cs-tier-1"))]
+#[case("CS:Tier-1", Ok("cs-tier-1"))]
+#[case("1st", Err("2:5: error: id: cannot become the name of an object"))]
+#[case("客服", Err("2:5: error: id: cannot become the name of an object"))]
+#[case("a-name-that-is-far-too-long-to-be-a-name-of-an-object-of-ours", Err("2:5: error: id: cannot become"))]
+fn an_id_becomes_a_name_or_is_refused(#[case] id: &str, #[case] expected: Result<&str, &str>) {
+    let text = format!("problem: {{statement: y}}\nid: {id:?}\n");
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+    match expected {
+        Ok(name) => assert_eq!(imported.skill.unwrap().metadata.name.as_deref(), Some(name)),
+        Err(message) => assert!(shown(&imported.findings).contains(message), "{}", shown(&imported.findings)),
+    }
+}
+
+#[test]
+fn the_options_win_over_the_document() {
+    let options = Options {
+        name: Some("mine".to_owned()),
+        namespace: Some("acme".to_owned()),
+        model: Some("fast".to_owned()),
+        problem: Some("Mine".to_owned()),
+        nameless: false,
+        local: false,
+    };
+    for engine in ["", "engine:\n", "engine: {model: gpt-4.1, temperature: 0.7}\n"] {
+        let text = format!("id: x\nproblem: {{statement: y}}\n{engine}");
+        let skill = import(&yaml::read(text.as_bytes()).documents[0], &options).skill.unwrap();
+        assert_eq!(skill.metadata.name.as_deref(), Some("mine"));
+        assert_eq!(skill.metadata.namespace.as_deref(), Some("acme"));
+        assert_eq!(skill.spec.engine.unwrap().model.as_deref(), Some("fast"), "{engine:?}");
+        assert_eq!(skill.spec.problem.statement, "Mine");
+    }
+}
+
+#[test]
+fn without_a_cluster_an_address_stands_beside_the_skill_and_a_name_says_what_it_is_for() {
+    let local =
+        |text: &str| import(&yaml::read(text.as_bytes()).documents[0], &Options { local: true, ..Options::default() });
+    let imported = local("id: x\nname: 'X: One'\nmcp_server: http://localhost:4310/x\n");
+    assert_eq!(imported.mcp_address.as_deref(), Some("http://localhost:4310/x"));
+    let spec = imported.skill.unwrap().spec;
+    assert_eq!((spec.mcp_server, spec.problem.statement.as_str()), (None, "Do the work of X: One"));
+    let own = local("id: x\nproblem: {statement: y}\nmcp_server: {service: {name: orders, port: 80, path: /mcp}}\n");
+    assert_eq!(own.mcp_address, None);
+    let spec = own.skill.unwrap().spec;
+    assert_eq!((spec.mcp_server.is_some(), spec.problem.statement.as_str()), (true, "y"));
+    let half = local("id: x\nproblem: {goals: [a]}\n");
+    assert!(shown(&half.findings).contains("problem.statement: is required"), "{}", shown(&half.findings));
+}
+
+#[test]
+fn a_path_of_the_api_is_found_in_the_dialect() {
+    let text = "id: x\nproblem: {statement: y}\npolicy:\n  approvals:\n    - tool_id: refund\n      when: amount >\n";
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+    let found = locate(&imported.root, "spec.policy.approvals[0].when");
+    assert_eq!(found, (6, 13, "policy.approvals[0].when".to_owned()));
+    let nearest = locate(&imported.root, "spec.policy.approvals[0].approver");
+    assert_eq!(nearest, (5, 7, "policy.approvals[0]".to_owned()));
+}
+
+/// What is written by an import is a manifest without faults.
+fn is_stable(text: &str) {
+    for document in &yaml::read(text.as_bytes()).documents {
+        if let Some(skill) = import(document, &Options::default()).skill {
+            let written = serde_yaml::to_string(&skill).unwrap();
+            let again = checked(&written);
+            assert_eq!(again.findings, [], "{written}");
+            assert_eq!(again.skill, Some(skill));
+        }
+    }
+}
+
+fn word() -> impl Strategy<Value = String> {
+    // Compiled once: a pattern that is itself the strategy is compiled for each value, and this one is large.
+    let of_any_script = proptest::string::string_regex("\\PC{0,12}").unwrap();
+    prop_oneof!["[a-z]{1,8}", "yes|on|010|1_0|0x1F|1e3|null|~|true", of_any_script, "[ -~]{0,20}", "[a-z .\n]{100,300}"]
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        findings(&bytes);
+    }
+
+    #[test]
+    fn nothing_panics_on_anything_like_yaml(text in "([-a-z:{}\\[\\],&*!|>%@#'\"\\n\\t ]|problem:|id:|policy:\\n|  |- ){0,80}") {
+        findings(text.as_bytes());
+    }
+
+    #[test]
+    fn what_is_imported_is_a_manifest_without_faults(
+        statement in word(), display in word(), goals in proptest::collection::vec(word(), 0..4), steps in 0_u32..20_000,
+    ) {
+        let quoted = |text: &str| serde_json::to_string(text).unwrap();
+        let goals: Vec<String> = goals.iter().map(|goal| quoted(goal)).collect();
+        is_stable(&format!(
+            "id: x\nname: {}\nproblem: {{statement: {}, goals: [{}]}}\nengine: {{limits: {{steps: {steps}}}}}\n",
+            quoted(&display), quoted(&statement), goals.join(", "),
+        ));
+    }
+}

@@ -1,0 +1,184 @@
+//! Trees of values, each of which knows its place in the document.
+
+use bloomery_crds::text::bounded;
+use serde_json::Number;
+use std::fmt;
+use std::rc::Rc;
+
+/// The longest name in a path, in bytes; longer ones are cut.
+const SHOWN_NAME: usize = 64;
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    pub(crate) place: Place,
+    pub(crate) value: Value,
+}
+
+/// A value of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    /// Text, `plain` if it is written without quotes.
+    Text {
+        text: String,
+        plain: bool,
+    },
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// A key of a map and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    /// The line and column of the key, with the path of the value.
+    pub(crate) place: Place,
+    pub(crate) node: Node,
+}
+
+/// A place in a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// The column in characters, from 1.
+    pub(crate) column: usize,
+    pub(crate) path: Path,
+}
+
+/// The path from the root of a document to a value. Values share the beginnings of their paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Path(Option<Rc<Step>>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Step {
+    before: Path,
+    last: Segment,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Segment {
+    Name(String),
+    Index(usize),
+}
+
+impl Path {
+    pub(crate) fn name(&self, name: &str) -> Self {
+        self.with(Segment::Name(bounded(name, SHOWN_NAME)))
+    }
+
+    pub(crate) fn index(&self, index: usize) -> Self {
+        self.with(Segment::Index(index))
+    }
+
+    fn with(&self, last: Segment) -> Self {
+        Self(Some(Rc::new(Step { before: self.clone(), last })))
+    }
+}
+
+impl fmt::Display for Path {
+    /// Writes the path as `policy.approvals[0].when`; a name with unusual characters is in quotes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut segments = Vec::new();
+        let mut path = self;
+        while let Some(step) = &path.0 {
+            segments.push(&step.last);
+            path = &step.before;
+        }
+        for (nth, segment) in segments.into_iter().rev().enumerate() {
+            match segment {
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Name(name) => {
+                    if nth > 0 {
+                        f.write_str(".")?;
+                    }
+                    let usual = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
+                    if !name.is_empty() && name.chars().all(usual) {
+                        f.write_str(name)?;
+                    } else {
+                        write!(f, "{name:?}")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.fmt(f)
+    }
+}
+
+impl Place {
+    /// Returns the place of a missing field: its path, at the line and column of the object that should hold it.
+    pub(crate) fn of_field(&self, name: &str) -> Self {
+        Self { line: self.line, column: self.column, path: self.path.name(name) }
+    }
+}
+
+impl Node {
+    /// Returns the value of a key, if the node is a map that has it.
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|entry| entry.name == name).map(|entry| &entry.node),
+            _ => None,
+        }
+    }
+
+    /// Returns the text, if the node is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the kind of the value, in words.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Null => "nothing",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::Text { .. } => "text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "an object",
+        }
+    }
+
+    /// Returns the whole value as JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(number) => number.clone().into(),
+            Value::Text { text, .. } => text.clone().into(),
+            Value::List(nodes) => nodes.iter().map(Node::json).collect(),
+            Value::Map(entries) => entries.iter().map(|entry| (entry.name.clone(), entry.node.json())).collect(),
+        }
+    }
+}
+
+/// Finds the field at `path` (`spec.policy.approvals[0].when`) in `root`, or the nearest ancestor of a missing field.
+/// Returns its line, its column, and its path as the document writes it.
+pub fn locate(root: &Node, path: &str) -> (usize, usize, String) {
+    let mut node = root;
+    let mut place = &root.place;
+    for segment in path.split(['.', '[']) {
+        let next = match segment.strip_suffix(']') {
+            Some(index) => match &node.value {
+                Value::List(nodes) => index.parse().ok().and_then(|index: usize| nodes.get(index)),
+                _ => None,
+            },
+            None => node.get(segment),
+        };
+        let Some(next) = next else { break };
+        node = next;
+        place = &node.place;
+    }
+    (place.line, place.column, place.to_string())
+}

@@ -1,0 +1,277 @@
+//! Reads YAML into documents, within bounds, from the events of granit-parser (which serde-saphyr is built on).
+
+pub(crate) mod ambiguous;
+mod open;
+mod scalar;
+
+use crate::document::{Document, Documents};
+use crate::finding::{Finding, Severity};
+use crate::tree::{Entry, Node, Path, Place, Value};
+use bloomery_crds::text::bounded;
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use open::{Content, Key, Open, usable_key};
+use std::collections::HashMap;
+
+/// The largest input, in bytes. An object in a cluster is smaller by far.
+pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// How deep lists and maps may be nested.
+pub const MAX_DEPTH: usize = 64;
+
+/// How many documents an input may hold.
+pub const MAX_DOCUMENTS: usize = 100;
+
+/// How many values and keys an input may hold.
+pub const MAX_NODES: usize = 50_000;
+
+/// How many faults of its YAML are reported of an input: the path of each may be long.
+const MAX_FAULTS: usize = 500;
+
+/// Reads all documents of an input. A broken document is reported and left out; the others are read.
+pub fn read(bytes: &[u8]) -> Documents {
+    let whole = |message: String, hint: &str| Documents {
+        documents: Vec::new(),
+        findings: vec![Finding::of_file(message).hint(hint)],
+    };
+    if bytes.len() > MAX_BYTES {
+        // The caller may have stopped reading there.
+        let message = format!("the input has more than {} MiB, and no more is read", MAX_BYTES >> 20);
+        return whole(message, "an object of a cluster is smaller: put large texts where the MCP server can read them");
+    }
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+        return whole("the input is UTF-16".to_owned(), "save it as UTF-8");
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Reader::new(text).read(),
+        Err(error) => Documents { documents: Vec::new(), findings: vec![not_utf8(bytes, error.valid_up_to())] },
+    }
+}
+
+fn not_utf8(bytes: &[u8], at: usize) -> Finding {
+    let before = String::from_utf8_lossy(bytes.get(..at).unwrap_or_default());
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    let place = Place { line, column, path: Path::default() };
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    Finding::error(&place, format!("the byte 0x{byte:02X} is not UTF-8")).hint("save the file as UTF-8")
+}
+
+struct Reader<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    open: Vec<Open>,
+    root: Option<Node>,
+    refused: Vec<String>,
+    nodes: usize,
+    found: Documents,
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t str) -> Self {
+        let mut options = granit_parser::options! {
+            flow_nesting_limit: MAX_DEPTH,
+            block_nesting_limit: MAX_DEPTH,
+            emit_unresolved_aliases: true,
+        };
+        options.set_emit_comments(false);
+        Self {
+            parser: Parser::new_from_str_with_options(text, options),
+            open: Vec::new(),
+            root: None,
+            refused: Vec::new(),
+            nodes: 0,
+            found: Documents::default(),
+        }
+    }
+
+    fn read(mut self) -> Documents {
+        let mut documents = 0;
+        while let Some(next) = self.parser.next_event() {
+            match next {
+                Ok((Event::DocumentStart(..), span)) => {
+                    documents += 1;
+                    if documents > MAX_DOCUMENTS {
+                        self.error(
+                            &span,
+                            format!("there are more than {MAX_DOCUMENTS} documents: the rest is not read"),
+                        );
+                        break;
+                    }
+                }
+                Ok((Event::DocumentEnd, _)) => self.finish(),
+                Ok((event, span)) => {
+                    if !self.take(event, &span) {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    self.scan_error(&error);
+                    self.forget();
+                    if !matches!(self.parser.proceed_next_document(), Ok(true)) {
+                        break;
+                    }
+                }
+            }
+        }
+        self.found
+    }
+
+    /// Takes one event. Returns false if the input is too large to go on.
+    fn take(&mut self, event: Event<'t>, span: &Span) -> bool {
+        let begins = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
+        self.nodes += usize::from(begins || matches!(event, Event::Scalar(..)));
+        if self.nodes > MAX_NODES {
+            self.error(span, format!("there are more than {MAX_NODES} values: the rest is not read"));
+            return false;
+        }
+        if begins && self.open.len() >= MAX_DEPTH {
+            self.error(span, format!("lists and objects are nested deeper than {MAX_DEPTH}: the rest is not read"));
+            return false;
+        }
+        match event {
+            Event::Scalar(text, style, _, tag) => self.scalar(&text, style, tag.as_deref(), span),
+            Event::SequenceStart(_, _, tag) => self.begin(Content::List(Vec::new()), tag.as_deref(), span),
+            Event::MappingStart(_, _, tag) => {
+                let content = Content::Map { entries: Vec::new(), seen: HashMap::new(), key: None };
+                self.begin(content, tag.as_deref(), span);
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(),
+            Event::Alias(_) | Event::UnresolvedAlias(_) => {
+                let place = self.place(span);
+                self.fault(
+                    Finding::error(&place, "aliases are not read: a few of them can stand for gigabytes")
+                        .hint("write the value out where it is meant"),
+                );
+                self.put(Node { place, value: Value::Null });
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) {
+        let place = self.place(span);
+        let value = if style != ScalarStyle::Plain || self.is_text(tag, &place) {
+            Value::Text { text: text.to_owned(), plain: false }
+        } else if self.expects_key() {
+            // A key is always a name, `on:` too.
+            Value::Text { text: text.to_owned(), plain: true }
+        } else {
+            scalar::plain(text).unwrap_or_else(|fault| {
+                self.fault(Finding::error(&place, fault).hint("put it in quotes if text is meant"));
+                Value::Null
+            })
+        };
+        self.put(Node { place, value });
+    }
+
+    /// Whether a tag makes an unquoted word a text. Any other tag is a fault.
+    fn is_text(&mut self, tag: Option<&Tag>, place: &Place) -> bool {
+        if tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str")) {
+            return true;
+        }
+        self.refuse(tag, place);
+        false
+    }
+
+    fn refuse(&mut self, tag: Option<&Tag>, place: &Place) {
+        if let Some(tag) = tag {
+            let message = format!("the tag {:?} is not read", bounded(&tag.original(), 64));
+            self.fault(Finding::error(place, message).hint("leave it out: only !!str is, and quotes say the same"));
+        }
+    }
+
+    /// Reports a fault; beyond [`MAX_FAULTS`], only that there are more.
+    fn fault(&mut self, finding: Finding) {
+        if self.found.findings.len() < MAX_FAULTS {
+            self.refused.push(finding.path.clone());
+            self.found.findings.push(finding);
+        } else if !self.refused.last().is_some_and(String::is_empty) {
+            // The empty path stands for the whole document: not all of its faults are reported.
+            self.refused.push(String::new());
+        }
+    }
+
+    fn begin(&mut self, content: Content, tag: Option<&Tag>, span: &Span) {
+        let place = self.place(span);
+        self.refuse(tag, &place);
+        self.open.push(Open { place, content });
+    }
+
+    fn end(&mut self) {
+        let Some(Open { place, content }) = self.open.pop() else { return };
+        let value = match content {
+            Content::List(nodes) => Value::List(nodes),
+            Content::Map { entries, .. } => Value::Map(entries),
+        };
+        self.put(Node { place, value });
+    }
+
+    fn expects_key(&self) -> bool {
+        matches!(self.open.last(), Some(Open { content: Content::Map { key: None, .. }, .. }))
+    }
+
+    /// Adds a value to the open list or map.
+    fn put(&mut self, node: Node) {
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return;
+        };
+        match &mut open.content {
+            Content::List(nodes) => nodes.push(node),
+            Content::Map { entries, seen, key } => match key.take() {
+                None => {
+                    let (next, fault) = usable_key(node, &open.place, seen);
+                    *key = Some(next);
+                    if let Some(fault) = fault {
+                        self.fault(fault);
+                    }
+                }
+                Some(Key { name: Some(name), place }) => entries.push(Entry { name, place, node }),
+                Some(Key { name: None, .. }) => {}
+            },
+        }
+    }
+
+    /// Returns the place of the next value.
+    fn place(&self, span: &Span) -> Place {
+        let path = match self.open.last() {
+            None => Path::default(),
+            Some(Open { place, content: Content::List(nodes) }) => place.path.index(nodes.len()),
+            Some(Open { content: Content::Map { key: Some(key), .. }, .. }) => key.place.path.clone(),
+            Some(Open { place, content: Content::Map { key: None, .. } }) => place.path.clone(),
+        };
+        Place { line: span.start.line(), column: span.start.col() + 1, path }
+    }
+
+    fn finish(&mut self) {
+        let root = self.root.take().filter(|node| node.value != Value::Null);
+        let refused = std::mem::take(&mut self.refused);
+        self.found.documents.extend(root.map(|root| Document { root, refused }));
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.open.clear();
+        self.root = None;
+        self.refused.clear();
+    }
+
+    fn error(&mut self, span: &Span, message: String) {
+        let place = self.place(span);
+        self.found.findings.push(Finding::error(&place, message));
+    }
+
+    fn scan_error(&mut self, error: &ScanError) {
+        let marker = error.marker();
+        let place = Place { line: marker.line(), column: marker.col() + 1, path: Path::default() };
+        let message = format!("this is no YAML: {}", bounded(&error.info(), 256));
+        let mut finding = Finding::at(&place, Severity::Error, message);
+        if matches!(
+            error.kind(),
+            ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation
+        ) {
+            finding = finding.hint("indent with spaces: YAML takes no tabs");
+        }
+        self.found.findings.push(finding);
+    }
+}

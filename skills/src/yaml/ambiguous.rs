@@ -1,0 +1,36 @@
+//! Unquoted words that kubectl does not read as YAML 1.2 defines them.
+
+use super::scalar::has_leading_zero;
+
+/// Returns what kubectl reads an unquoted word as, if it is text in YAML 1.2.
+pub(crate) fn kubectl_reading(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "on" => return Some("true"),
+        "n" | "no" | "off" => return Some("false"),
+        _ => {}
+    }
+    let unsigned = word.strip_prefix(['-', '+']).unwrap_or(word);
+    let digits = |c: char| c.is_ascii_digit() || c == '_';
+    let number = unsigned.starts_with(|c: char| c.is_ascii_digit())
+        && unsigned.chars().all(digits)
+        && (unsigned.contains('_') || has_leading_zero(unsigned));
+    number.then_some("a number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kubectl_reading;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("yes", Some("true"))]
+    #[case("Off", Some("false"))]
+    #[case("010", Some("a number"))]
+    #[case("1_000", Some("a number"))]
+    #[case("_1", None)]
+    #[case("always", None)]
+    #[case("1,000", None)]
+    fn words_of_yaml_1_1(#[case] word: &str, #[case] expected: Option<&str>) {
+        assert_eq!(kubectl_reading(word), expected);
+    }
+}

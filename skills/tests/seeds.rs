@@ -1,0 +1,243 @@
+//! The seeds' YAML, verbatim, through the reader of their dialect.
+
+#[cfg(test)]
+mod tests {
+    use bloomery_skills::{Checked, Finding, Options, Severity, import, yaml};
+    use insta::assert_snapshot;
+    use rstest::rstest;
+    use std::fmt::Write;
+
+    fn read(text: &str, options: &Options) -> (Checked, Vec<Finding>) {
+        let read = yaml::read(text.as_bytes());
+        assert_eq!(read.findings, []);
+        assert_eq!(read.documents.len(), 1);
+        let imported = import(&read.documents[0], options);
+        let findings = imported.findings.clone();
+        (imported, findings)
+    }
+
+    fn named(name: &str) -> Options {
+        Options { name: Some(name.to_owned()), ..Options::default() }
+    }
+
+    /// What a person reads, and what is written.
+    fn told(text: &str, options: &Options) -> String {
+        let (imported, findings) = read(text, options);
+        let mut told = String::new();
+        for finding in findings {
+            writeln!(told, "{finding}").unwrap();
+            if let Some(hint) = finding.hint {
+                writeln!(told, "  help: {hint}").unwrap();
+            }
+        }
+        match imported.skill {
+            Some(skill) => told + "---\n" + &serde_yaml::to_string(&skill).unwrap(),
+            None => told + "(no Skill)\n",
+        }
+    }
+
+    fn errors(text: &str) -> Vec<String> {
+        let (imported, findings) = read(text, &named("x"));
+        let errors: Vec<String> =
+            findings.iter().filter(|finding| finding.severity == Severity::Error).map(ToString::to_string).collect();
+        assert_eq!(imported.skill.is_none(), !errors.is_empty());
+        errors
+    }
+
+    #[test]
+    fn seed_002_section_3_1_complete_relevant_fields() {
+        assert_snapshot!(told(include_str!("seeds/002-complete.yaml"), &named("cs-tier-1")));
+    }
+
+    #[test]
+    fn seed_002_section_5_3_skill_yaml_schema_additions() {
+        assert_snapshot!(told(include_str!("seeds/002-additions.yaml"), &named("cs-tier-1")));
+    }
+
+    /// Seed 000 came before 002, which made `problem.statement` required: its Skills lack that, and nothing else.
+    #[rstest]
+    #[case::mcp_server(include_str!("seeds/000-mcp-server.yaml"))]
+    #[case::cs_tier_1_tools(include_str!("seeds/000-cs-tier-1-tools.yaml"))]
+    #[case::sw_dev_tier_1(include_str!("seeds/000-sw-dev-tier-1.yaml"))]
+    #[case::persona_template(include_str!("seeds/000-persona-template.yaml"))]
+    #[case::cs_tier_1(include_str!("seeds/000-cs-tier-1.yaml"))]
+    #[case::sw_dev_agent(include_str!("seeds/000-sw-dev-agent.yaml"))]
+    #[case::sw_dev_senior(include_str!("seeds/000-sw-dev-senior.yaml"))]
+    fn the_skills_of_seed_000_lack_a_problem_and_nothing_else(#[case] text: &str) {
+        assert_eq!(errors(text), ["1:1: error: problem: is required, and is missing".replace("1:1", &first(text))]);
+    }
+
+    /// Where the first field stands: a field that is missing is missing there.
+    fn first(text: &str) -> String {
+        let line = text.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count() + 1;
+        format!("{line}:1")
+    }
+
+    fn with_a_problem() -> Options {
+        Options { problem: Some("What it is for".to_owned()), ..Options::default() }
+    }
+
+    #[rstest]
+    #[case::mcp_server("mcp_server", include_str!("seeds/000-mcp-server.yaml"))]
+    #[case::cs_tier_1_tools("cs_tier_1_tools", include_str!("seeds/000-cs-tier-1-tools.yaml"))]
+    #[case::sw_dev_tier_1("sw_dev_tier_1", include_str!("seeds/000-sw-dev-tier-1.yaml"))]
+    #[case::cs_tier_1("cs_tier_1", include_str!("seeds/000-cs-tier-1.yaml"))]
+    #[case::sw_dev_agent("sw_dev_agent", include_str!("seeds/000-sw-dev-agent.yaml"))]
+    #[case::sw_dev_senior("sw_dev_senior", include_str!("seeds/000-sw-dev-senior.yaml"))]
+    fn the_skills_of_seed_000_with_a_problem(#[case] name: &str, #[case] text: &str) {
+        assert_snapshot!(format!("seed_000_{name}"), told(text, &with_a_problem()));
+    }
+
+    /// The block that shows a template has no id, and declares nothing.
+    #[test]
+    fn the_persona_of_seed_000_with_a_problem_and_a_name() {
+        let options = Options { name: Some("sw-dev".to_owned()), ..with_a_problem() };
+        let (imported, _) = read(include_str!("seeds/000-persona-template.yaml"), &options);
+        assert!(imported.skill.unwrap().spec.role.unwrap().persona.unwrap().contains("{{#if resources.docs}}"));
+    }
+
+    /// Each row of 002, section 3.2, "What Skill Author Must Define".
+    mod what_the_author_must_define {
+        use super::{errors, named, read};
+        use bloomery_crds::v1alpha1::{Skill, When};
+
+        const WHOLE: &str = include_str!("seeds/002-complete.yaml");
+
+        fn whole() -> Skill {
+            read(WHOLE, &named("x")).0.skill.unwrap()
+        }
+
+        /// The Skill without the lines from one that begins so to the next that is indented as little.
+        fn without(begin: &str) -> String {
+            let indent = begin.len() - begin.trim_start().len();
+            let mut kept = String::new();
+            let mut inside = false;
+            for line in WHOLE.lines() {
+                let depth = line.len() - line.trim_start().len();
+                if line.starts_with(begin) {
+                    inside = true;
+                } else if inside && !line.trim().is_empty() && depth <= indent {
+                    inside = false;
+                }
+                if !inside {
+                    kept.push_str(line);
+                    kept.push('\n');
+                }
+            }
+            assert!(kept.len() < WHOLE.len(), "{begin:?} is not in the seed");
+            kept
+        }
+
+        fn skill_without(begin: &str) -> Skill {
+            read(&without(begin), &named("x")).0.skill.unwrap()
+        }
+
+        #[test]
+        fn problem_statement_is_required() {
+            assert_eq!(whole().spec.problem.statement, "Help customers track orders and process refunds");
+            assert_eq!(
+                errors(&without("  statement:")),
+                ["5:3: error: problem.statement: is required, and is missing"]
+            );
+            assert_eq!(errors(&without("problem:")), ["4:1: error: problem: is required, and is missing"]);
+        }
+
+        #[test]
+        fn problem_goals_may_be_left_out() {
+            assert_eq!(whole().spec.problem.goals, ["Reduce response time", "Increase satisfaction"]);
+            assert!(skill_without("  goals:").spec.problem.goals.is_empty());
+        }
+
+        #[test]
+        fn role_persona_may_be_left_out() {
+            let persona = whole().spec.role.unwrap().persona.unwrap();
+            assert_eq!(persona, "Friendly and empathetic customer support specialist");
+            assert_eq!(skill_without("  persona:").spec.role.unwrap().persona, None);
+        }
+
+        #[test]
+        fn intents_supported_is_required_where_there_are_intents() {
+            assert_eq!(whole().spec.intents.unwrap().supported[0].id, "intent_refund");
+            assert_eq!(
+                errors(&without("  supported:")),
+                ["18:3: error: intents.supported: is required, and is missing"]
+            );
+            assert_eq!(
+                errors(&without("  supported:").replace("intents:", "intents:\n  supported: []")),
+                ["18:14: error: intents.supported: must not be empty"]
+            );
+        }
+
+        /// A Skill without intents is one that the contract takes (000 has none): it is said, and not refused.
+        #[test]
+        fn intents_that_are_missing_altogether_are_named() {
+            let (imported, findings) = read(&without("intents:"), &named("x"));
+            assert!(imported.skill.unwrap().spec.intents.is_none());
+            let found = findings.iter().find(|finding| finding.path == "intents.supported").unwrap();
+            assert_eq!(found.to_string(), "4:1: warning: intents.supported: is missing: every goal is taken as it is");
+        }
+
+        #[test]
+        fn tools_that_are_missing_altogether_are_named() {
+            let (imported, findings) = read(&without("tools:"), &named("x"));
+            assert!(imported.skill.unwrap().spec.tools.is_empty());
+            assert!(findings.iter().any(|finding| finding.path == "tools"));
+        }
+
+        #[test]
+        fn tools_need_a_name_and_their_inputs_a_type() {
+            assert_eq!(whole().spec.tools[0].inputs[1].name, "amount");
+            let nameless = WHOLE.replace("  - name: process_refund\n    description", "  - description");
+            assert_eq!(errors(&nameless), ["36:5: error: tools[0].name: is required, and is missing"]);
+            let typeless = WHOLE.replace("      - name: amount\n        type: number\n", "      - name: amount\n");
+            assert_eq!(errors(&typeless), ["42:9: error: tools[0].inputs[1].type: is required, and is missing"]);
+        }
+
+        #[test]
+        fn tools_policy_may_be_left_out() {
+            let policy = whole().spec.tools[0].policy.clone().unwrap();
+            assert_eq!((policy.allowed, policy.requires_approval), (Some(When::Always), Some(When::Conditional)));
+            assert_eq!(policy.condition.as_deref(), Some("amount > 500"));
+            assert_eq!(skill_without("    policy:").spec.tools[0].policy, None);
+        }
+
+        #[test]
+        fn policy_guardrails_may_be_left_out() {
+            let guardrails = whole().spec.policy.unwrap().guardrails.unwrap();
+            assert_eq!((guardrails.never.len(), guardrails.always.len()), (3, 2));
+            assert_eq!(skill_without("  guardrails:").spec.policy.unwrap().guardrails, None);
+        }
+
+        #[test]
+        fn policy_workflows_may_be_left_out() {
+            let workflow = whole().spec.policy.unwrap().workflows.remove(0);
+            assert_eq!(workflow.steps, ["verify_identity", "check_eligibility", "process_refund"]);
+            assert_eq!(workflow.required, Some(true));
+            assert!(skill_without("  workflows:").spec.policy.unwrap().workflows.is_empty());
+        }
+
+        #[test]
+        fn policy_approvals_may_be_left_out() {
+            let approval = whole().spec.policy.unwrap().approvals.remove(0);
+            assert_eq!(
+                (approval.tool_id.as_str(), approval.approver.as_deref()),
+                ("process_refund", Some("supervisor"))
+            );
+            assert!(skill_without("  approvals:").spec.policy.unwrap().approvals.is_empty());
+        }
+
+        #[test]
+        fn output_contract_may_be_left_out() {
+            let contract = whole().spec.output_contract.unwrap();
+            assert_eq!(contract.required_fields, ["order_id", "status", "next_steps"]);
+            assert_eq!(skill_without("output_contract:").spec.output_contract, None);
+        }
+
+        #[test]
+        fn engine_finalization_gate_may_be_left_out() {
+            let gate = whole().spec.engine.unwrap().finalization_gate.unwrap();
+            assert_eq!((gate.enabled, gate.max_retries), (Some(true), Some(2)));
+            assert_eq!(skill_without("  finalization_gate:").spec.engine.unwrap().finalization_gate, None);
+        }
+    }
+}
