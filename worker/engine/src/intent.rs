@@ -17,7 +17,7 @@ pub fn prompt(skill: &SkillSpec, wanted: &str) -> Prompt {
     let supported = skill.intents.as_ref().map_or(&[][..], |intents| &intents.supported);
     let intents: Vec<String> = supported.iter().map(described).collect();
     let system = format!(
-        "You find out what a person wants of an agent. The agent serves this: {}\n\n# Intents\n{}\n\n{ANSWER}\n\n{DATA}",
+        "You find out what a person wants of an agent. The agent's purpose: {}\n\n# Intents\n{}\n\n{ANSWER}\n\n{DATA}",
         skill.problem.statement.trim(),
         intents.join("\n"),
     );
@@ -41,7 +41,7 @@ fn form(supported: &[Intent]) -> Form {
 const ANSWER: &str = "# Answer\n\
     Answer with one JSON object and nothing else:\n\
     {\"intent\": \"<id of an intent>\", \"entities\": {\"<name>\": <value>}}\n\
-    - Where the goal is none of these intents: {\"intent\": null}. Do not stretch one to fit.\n\
+    - If the goal is none of these intents: {\"intent\": null}. Do not stretch one to fit.\n\
     - Name only entities of that intent, each as the goal gives it and of its type. Leave out what the goal does not \
     say: never make one up.";
 
@@ -52,7 +52,7 @@ fn described(intent: &Intent) -> String {
     }];
     if !intent.examples.is_empty() {
         let examples: Vec<String> = intent.examples.iter().map(|example| format!("{:?}", example.trim())).collect();
-        lines.push(format!("  Said as: {}", examples.join(", ")));
+        lines.push(format!("  Examples: {}", examples.join(", ")));
     }
     if !intent.entities.is_empty() {
         let entities: Vec<String> =

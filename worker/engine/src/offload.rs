@@ -39,7 +39,7 @@ pub fn reminder(text: &str, handle: &Digest) -> String {
 
 fn beginning(text: &str, bytes: usize, handle: &Digest) -> String {
     format!(
-        "{}\n[An excerpt: the whole has {} bytes. Read more of it with focus_read, handle {handle}.]",
+        "{}\n[Excerpt of a result of {} bytes. Read more with focus_read, handle {handle}.]",
         bounded(text, bytes),
         text.len()
     )

@@ -25,13 +25,12 @@ pub fn prompt(persona: &str, prose: &str) -> Prompt {
     }
 }
 
-const ROLE: &str = "You are a reply formatter. You bring an answer that was checked into the persona's voice, so that a \
-    person likes to read it. You neither check nor change what it says.";
+const ROLE: &str = "You are a reply formatter. You rewrite a checked answer in the persona's voice, so that it is \
+    pleasant to read. You neither check nor change its content.";
 
 const RULES: &str = "# Rules\n\
     - Keep every fact, condition and \"not\".\n\
-    - Keep every number, URL, e-mail address, code span and name as it is written, and as often. Add none, spell out no \
-    number.\n\
+    - Keep every number, URL, e-mail address, code span and name as written, and as often. Add none, and do not spell out numbers.\n\
     - Answer with the formatted text only: no introduction, no tags.";
 
 /// Whether a polished text says the same as the text before, as far as numbers, URLs, e-mail addresses, code spans

@@ -57,15 +57,15 @@ impl Choice<'_> {
             description => format!("{}: {}", tool.alias, one_line(description)),
         });
         let system = format!(
-            "You choose the tools that an agent needs. The agent serves this: {}\n\n{ANSWER}\n\n{DATA}",
+            "You choose the tools that an agent needs. The agent's purpose: {}\n\n{ANSWER}\n\n{DATA}",
             run.skill.problem.statement.trim()
         );
         let meant = match conversation.intention().intent().and_then(|intent| intent.id.as_deref()) {
-            Some(intent) => format!("\n\nIt was understood as the intent {intent:?}."),
+            Some(intent) => format!("\n\nThe detected intent is {intent:?}."),
             None => String::new(),
         };
         let user = format!(
-            "Which of these tools does the goal need, {} of them at most?\n\n{}{meant}\n\n{}",
+            "Which of these tools does the goal need? Name at most {}.\n\n{}{meant}\n\n{}",
             self.room,
             wanted(conversation),
             data("tools", &list(described))

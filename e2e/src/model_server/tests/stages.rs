@@ -3,8 +3,7 @@
 use super::*;
 use bloomery_crds::v1alpha1::Stage;
 
-const INTENT: &str = "You find out what a person wants of an agent. It helps.\n\n# Intents\n- \"track\": where it is\n  \
-     Said as: \"where is it\"\n  Entities: \"order_id\" (string), \"amount\" (number)\n- \"refund\"\n\n# Answer\nJSON";
+const INTENT: &str = "You find out what a person wants of an agent. It helps.\n\n# Intents\n- \"track\": where it is\n  Examples: \"where is it\"\n  Entities: \"order_id\" (string), \"amount\" (number)\n- \"refund\"\n\n# Answer\nJSON";
 
 /// A request of a stage, of the Job `job-1`.
 fn of(system: &str, user: &str) -> Value {

@@ -37,7 +37,7 @@ pub fn a_call_that_is_approved_is_made() -> Case {
 
 /// The call is not made; why not is told to the model.
 pub fn a_call_that_a_person_denies_is_told_and_the_model_goes_on() -> Case {
-    let told = "decided so for supervisor: it arrived whole";
+    let told = "denied it for supervisor: it arrived whole";
     Case::of(supervised(), "Refund order A-443", dear(told)).decided(ApprovalVerdict::Deny, "it arrived whole")
 }
 

@@ -154,7 +154,7 @@ pub(super) fn denial(decision: &Decision) -> String {
     if by == Decision::NOBODY {
         return format!("no decision for {approver} was seen in time{why}");
     }
-    format!("{by} decided so for {approver}{why}")
+    format!("{by} denied it for {approver}{why}")
 }
 
 pub(super) fn denied_by_person(decision: &Decision, denial: &str) -> String {
@@ -168,7 +168,7 @@ pub(super) fn with_evidence(text: &str, seq: u64) -> String {
 }
 
 pub(super) fn skipped_text(because: &CallId) -> String {
-    format!("Skipped: call {because} of the same answer did not come about. This call was not made.")
+    format!("Skipped: call {because} of the same answer was not completed. This call was not made.")
 }
 
 pub(super) fn failed_text(text: &str, times: u32) -> String {
@@ -176,6 +176,6 @@ pub(super) fn failed_text(text: &str, times: u32) -> String {
         return format!("Failed: {text}");
     }
     format!(
-        "Failed: {text}\nThis same call has failed {times} times now. Another failure of it ends the Job: do something else."
+        "Failed: {text}\nThis call has failed {times} times. One more failure ends the Job: do something else."
     )
 }

@@ -64,8 +64,8 @@ fn form() -> Form {
 }
 
 const ROLE: &str = "You are a finalization gate. You check the answer of an agent before it goes to the person. You see \
-    the draft only, not what the agent did: a guardrail on how it works is broken only where the draft shows it. Be \
-    strict but fair: fail the draft only for a real problem.";
+    only the draft, not what the agent did: a guardrail about its work is broken only if the draft shows it. Be strict \
+    but fair: fail the draft only for a real problem.";
 
 const ANSWER: &str = "Answer with one JSON object and nothing else:\n\
     {\"passed\": true or false, \"score\": 0.0 to 1.0, \"reasons\": [{\"code\": \"<code>\", \"detail\": \"<what is \
@@ -75,9 +75,9 @@ const ANSWER: &str = "Answer with one JSON object and nothing else:\n\
     - GOAL_NOT_MET: the draft does not reach the person's goal, or an acceptance criterion\n\
     - GUARDRAIL_VIOLATED: the draft breaks a guardrail\n\
     - MISSING_REQUIRED_FIELD: a required field is missing or has no real value\n\
-    - OUTPUT_INCOMPLETE: the draft breaks off, or promises what it does not hold\n\
-    - TONE_MISMATCH: the draft does not sound as the agent should\n\
-    Actions: TOOL_CALL (find out what is missing), CLARIFY_USER (ask the person), REWRITE (say it otherwise), ESCALATE (a \
+    - OUTPUT_INCOMPLETE: the draft is cut off, or announces content that it does not contain\n\
+    - TONE_MISMATCH: the tone of the draft is not the agent's\n\
+    Actions: TOOL_CALL (find out what is missing), CLARIFY_USER (ask the person), REWRITE (rephrase it), ESCALATE (a \
     person has to take over). A draft that passes has no reasons, no missing fields, and null as its action.";
 
 fn guardrails(skill: &SkillSpec) -> String {

@@ -45,13 +45,13 @@ impl Finding {
 /// What the model reads of a call that happened.
 pub(crate) fn happened(by: &str) -> String {
     format!(
-        "The call was sent, and its answer was lost. It happened, as {by} found out. What it answered is not known."
+        "The call was sent and its answer was lost. {by} confirmed that it happened. Its answer is not known."
     )
 }
 
 /// What the model reads of a call that did not happen.
 pub(crate) fn did_not(by: &str) -> String {
-    format!("The call was sent, and its answer was lost. It did not happen, as {by} found out.")
+    format!("The call was sent and its answer was lost. {by} confirmed that it did not happen.")
 }
 
 /// The next step where nobody knows what a call did: it comes before everything else, ends included.

@@ -79,7 +79,7 @@ async fn an_approved_call_is_made_once_in_the_next_attempt_and_no_model_is_asked
 }
 
 #[rstest]
-#[case::denied(ApprovalVerdict::Deny, "Denied by a person: jane@acme.io decided so for supervisor: it arrived whole")]
+#[case::denied(ApprovalVerdict::Deny, "Denied by a person: jane@acme.io denied it for supervisor: it arrived whole")]
 #[case::expired(ApprovalVerdict::Expired, "Denied: no decision for supervisor was seen in time")]
 #[tokio::test]
 async fn what_is_not_approved_is_told_to_the_model(#[case] verdict: ApprovalVerdict, #[case] told: &str) {

@@ -108,7 +108,7 @@ fn a_denial_is_told_with_its_reason_and_later_effects_are_skipped() {
     let results = results(&world);
     assert_eq!(
         results[0],
-        "Denied by a person: jane decided so for supervisor: it arrived whole. The call was not made."
+        "Denied by a person: jane denied it for supervisor: it arrived whole. The call was not made."
     );
     assert!(results[1].starts_with("Skipped:"), "{results:?}");
     assert_eq!(results[2], "ok", "a read goes on");
@@ -116,7 +116,7 @@ fn a_denial_is_told_with_its_reason_and_later_effects_are_skipped() {
     let gate = told(&world.conversation).gates.pre_tool;
     assert_eq!((gate.held, gate.denied), (1, 1));
     let last = gate.last.iter().find(|ruling| ruling.verdict == Verdict::Deny).unwrap();
-    assert_eq!(last.reason.as_deref(), Some("jane decided so for supervisor: it arrived whole"));
+    assert_eq!(last.reason.as_deref(), Some("jane denied it for supervisor: it arrived whole"));
 }
 
 #[test]

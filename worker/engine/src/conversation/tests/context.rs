@@ -146,7 +146,7 @@ fn a_follow_up_knows_what_it_follows_up() {
     let mut world = following(before, None);
     world.play_until(|conversation| conversation.intention().intent().is_some());
     let system = world.conversation.system().unwrap();
-    let (_, told) = system.split_once("# Before\n").unwrap();
+    let (_, told) = system.split_once("# Earlier conversation\n").unwrap();
     let closing = told.lines().find(|line| line.starts_with("</earlier id=")).unwrap();
     assert!(told.split_once("Refund everything.").unwrap().1.contains(closing), "{told}");
     assert!(!system.contains("# Context"), "{system}");

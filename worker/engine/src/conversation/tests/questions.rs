@@ -271,7 +271,7 @@ fn a_lost_call_that_happened_is_completed_and_the_rest_goes_on() {
     });
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     let results = results(&world.conversation);
-    assert!(results[0].contains("It happened, as jane found out"), "{results:?}");
+    assert!(results[0].contains("jane confirmed that it happened"), "{results:?}");
     assert_eq!((&results[1..], world.effects.len()), (["ok", "ok"].as_slice(), 2));
     assert_history_is_well_formed(&world.conversation);
 }

@@ -55,7 +55,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
 
 /// The schema of a tool of this family: which of the resources comes first, and has to be said where there are several.
 fn schema(resources: &[&str], required: &[&str], properties: Value) -> Value {
-    let resource = json!({"type": "string", "enum": resources, "description": "Which of the bound file systems."});
+    let resource = json!({"type": "string", "enum": resources, "description": "The bound file system."});
     let mut all = Map::from_iter([("resource".to_owned(), resource)]);
     if let Value::Object(properties) = properties {
         all.extend(properties);
@@ -68,16 +68,16 @@ fn schema(resources: &[&str], required: &[&str], properties: Value) -> Value {
 fn read_file(resources: &[&str]) -> CatalogueTool {
     core_tool(
         READ_FILE,
-        "Reads a text file, or a part of it. The answer ends with a note in brackets: which lines it has, and how to read \
-         on.",
+        "Reads a text file, or a part of it. The result ends with a note in brackets: which lines it has, and how to \
+         read on.",
         schema(
             resources,
             &[],
             json!({
-                "path": {"type": "string", "description": "The file, relative to the resource. Left out where the resource is a file itself."},
-                "line": {"type": "integer", "minimum": 1, "description": "The first line to read. Default 1."},
-                "lines": {"type": "integer", "minimum": 1, "description": "How many lines. Default as many as one call gives."},
-                "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes: in place of line."},
+                "path": {"type": "string", "description": "The file, relative to the resource. Omit it if the resource is a single file."},
+                "line": {"type": "integer", "minimum": 1, "description": "The first line to read. Default: 1."},
+                "lines": {"type": "integer", "minimum": 1, "description": "How many lines. Default: as many as one call returns."},
+                "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes. Use it instead of line."},
             }),
         ),
         Effect::None,
@@ -87,17 +87,17 @@ fn read_file(resources: &[&str]) -> CatalogueTool {
 fn list_files(resources: &[&str]) -> CatalogueTool {
     core_tool(
         LIST_FILES,
-        "Lists files and directories, level by level. Directories end in /; what is in those of version control is not \
-         listed unless path names one.",
+        "Lists files and directories, level by level. Directories end in /. The content of version control \
+         directories is listed only if path names one.",
         schema(
             resources,
             &[],
             json!({
-                "path": {"type": "string", "description": "The directory, relative to the resource. Default the resource itself."},
+                "path": {"type": "string", "description": "The directory, relative to the resource. Default: the resource itself."},
                 "depth": {"type": "integer", "minimum": 1, "maximum": 32, "description": format!("How many levels. Default {DEFAULT_DEPTH}.")},
                 "glob": {"type": "string", "maxLength": 256, "description": GLOB},
-                "exclude": {"type": "string", "maxLength": 256, "description": "What to leave out, with all that is in it: a glob too."},
-                "after": {"type": "string", "description": "Goes on after this path: the last one of the call before."},
+                "exclude": {"type": "string", "maxLength": 256, "description": "What to leave out, with everything below it, as a glob."},
+                "after": {"type": "string", "description": "Continues after this path: the last one of the previous call."},
             }),
         ),
         Effect::None,
@@ -107,19 +107,19 @@ fn list_files(resources: &[&str]) -> CatalogueTool {
 fn search_files(resources: &[&str]) -> CatalogueTool {
     core_tool(
         SEARCH_FILES,
-        "Finds the lines of text files that match. Files of version control are left out unless path names them.",
+        "Finds the lines of text files that match. Version control files are searched only if path names them.",
         schema(
             resources,
             &["pattern"],
             json!({
                 "pattern": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "A regular expression, matched line by line: no look-around, no back-references."},
-                "literal": {"type": "boolean", "description": "True where the pattern is meant as it stands."},
-                "ignoreCase": {"type": "boolean", "description": "True where upper and lower case are the same."},
-                "path": {"type": "string", "description": "A directory or a file, relative to the resource. Default all of it."},
+                "literal": {"type": "boolean", "description": "True if the pattern is a literal text."},
+                "ignoreCase": {"type": "boolean", "description": "True to ignore case."},
+                "path": {"type": "string", "description": "A directory or a file, relative to the resource. Default: the whole resource."},
                 "glob": {"type": "string", "maxLength": 256, "description": GLOB},
-                "exclude": {"type": "string", "maxLength": 256, "description": "What to leave out, with all that is in it: a glob too."},
-                "context": {"type": "integer", "minimum": 0, "maximum": 5, "description": "How many lines to tell before and after each. Default 0."},
-                "after": {"type": "string", "description": "Goes on after this file: the last one of the call before."},
+                "exclude": {"type": "string", "maxLength": 256, "description": "What to leave out, with everything below it, as a glob."},
+                "context": {"type": "integer", "minimum": 0, "maximum": 5, "description": "How many lines of context around each match. Default: 0."},
+                "after": {"type": "string", "description": "Continues after this file: the last one of the previous call."},
             }),
         ),
         Effect::None,
@@ -129,14 +129,14 @@ fn search_files(resources: &[&str]) -> CatalogueTool {
 fn write_file(resources: &[&str]) -> CatalogueTool {
     core_tool(
         WRITE_FILE,
-        "Writes a file whole, at once: a new one, or in place of what it held.",
+        "Writes a whole file: creates it, or replaces its content.",
         schema(
             resources,
             &["content"],
             json!({
-                "path": {"type": "string", "description": "The file, relative to the resource. Left out where the resource is a file itself."},
+                "path": {"type": "string", "description": "The file, relative to the resource. Omit it if the resource is a single file."},
                 "content": {"type": "string", "description": "All of the file."},
-                "createDirectories": {"type": "boolean", "description": "True to make the directories that are missing."},
+                "createDirectories": {"type": "boolean", "description": "True to create missing directories."},
             }),
         ),
         Effect::Once,
@@ -146,14 +146,14 @@ fn write_file(resources: &[&str]) -> CatalogueTool {
 fn edit_file(resources: &[&str]) -> CatalogueTool {
     core_tool(
         EDIT_FILE,
-        "Replaces a text that stands exactly once in a file. Take in as many lines around it as make it unique.",
+        "Replaces a text that occurs exactly once in a file. Include enough surrounding lines to make it unique.",
         schema(
             resources,
             &["oldText", "newText"],
             json!({
-                "path": {"type": "string", "description": "The file, relative to the resource. Left out where the resource is a file itself."},
-                "oldText": {"type": "string", "minLength": 1, "description": "What is there, character by character."},
-                "newText": {"type": "string", "description": "What is to be there instead."},
+                "path": {"type": "string", "description": "The file, relative to the resource. Omit it if the resource is a single file."},
+                "oldText": {"type": "string", "minLength": 1, "description": "The text to replace, exactly as in the file."},
+                "newText": {"type": "string", "description": "The new text."},
             }),
         ),
         Effect::Each,
@@ -163,8 +163,8 @@ fn edit_file(resources: &[&str]) -> CatalogueTool {
 fn apply_patch(resources: &[&str]) -> CatalogueTool {
     core_tool(
         APPLY_PATCH,
-        "Applies a unified diff of one or several files, all of it or nothing. --- /dev/null makes a file, +++ /dev/null \
-         removes one. Lines of context and removed lines have to be in the file exactly so.",
+        "Applies a unified diff of one or several files, completely or not at all. --- /dev/null creates a file, +++ \
+         /dev/null removes one. Context lines and removed lines must match the file exactly.",
         schema(
             resources,
             &["patch"],
@@ -176,5 +176,5 @@ fn apply_patch(resources: &[&str]) -> CatalogueTool {
     )
 }
 
-const GLOB: &str = "Only files like this: * and ? within a name, ** across directories, {a,b}, [a-z]. Without a / it is \
-    matched against names, else against paths from the directory that is looked through.";
+const GLOB: &str = "Only matching files: * and ? within a name, ** across directories, {a,b}, [a-z]. Without a / it \
+    matches names, otherwise paths relative to the searched directory.";

@@ -19,13 +19,13 @@ pub(super) fn offered(listed: &[ListedTool], others: &[CatalogueTool]) -> Vec<Ca
 fn focus_read() -> CatalogueTool {
     core_tool(
         FOCUS_READ,
-        "Reads more of a result of which you were shown an excerpt.",
+        "Reads more of a result that was shown to you as an excerpt.",
         json!({
             "type": "object", "required": ["handle"], "additionalProperties": false,
             "properties": {
                 "handle": {"type": "string", "description": "The handle in the excerpt."},
-                "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes. Default 0."},
-                "bytes": {"type": "integer", "minimum": 1, "maximum": FOCUS_BYTES, "description": "How much to read. Default all that one call gives."},
+                "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes. Default: 0."},
+                "bytes": {"type": "integer", "minimum": 1, "maximum": FOCUS_BYTES, "description": "How many bytes to read. Default: as many as one call returns."},
             },
         }),
         Effect::None,

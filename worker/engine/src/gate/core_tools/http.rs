@@ -43,13 +43,13 @@ pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> O
 }
 
 fn http_get(endpoints: &[&Endpoint]) -> CatalogueTool {
-    let description = "Reads from an API by GET, or by HEAD for its headers only. Redirects are not followed.";
+    let description = "Reads from an API with GET, or with HEAD for the headers only. Redirects are not followed.";
     core_tool(HTTP_GET, &described(description, endpoints), schema(endpoints, true), Effect::None)
 }
 
 fn http_request(endpoints: &[&Endpoint]) -> CatalogueTool {
-    let description = "Calls an API by a method that may change something there. Redirects are not followed. The call has an \
-                       Idempotency-Key of its own where you give none.";
+    let description = "Calls an API with a method that may change something. Redirects are not followed. The call \
+        gets an Idempotency-Key if you pass none.";
     core_tool(HTTP_REQUEST, &described(description, endpoints), schema(endpoints, false), Effect::Each)
 }
 
@@ -70,10 +70,10 @@ fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
     methods.retain(|method| method.is_read() == reads_only);
     let text = |description: &str| json!({"type": "string", "description": description});
     let mut properties = Map::from_iter([
-        ("resource".to_owned(), json!({"type": "string", "enum": names, "description": "Which of the bound APIs."})),
+        ("resource".to_owned(), json!({"type": "string", "enum": names, "description": "The bound API."})),
         (
             "path".to_owned(),
-            text("The path below the URL of the resource, as it is sent: /orders/7, /a%20b. Default the URL itself."),
+            text("The path below the URL of the resource, as it is sent: /orders/7, /a%20b. Default: the URL itself."),
         ),
         (
             "method".to_owned(),
@@ -81,19 +81,19 @@ fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
         ),
         (
             "query".to_owned(),
-            json!({"type": "object", "description": "What is asked: names and values, which are escaped for you. A list is a name several times."}),
+            json!({"type": "object", "description": "The query parameters. Values are escaped for you. A list repeats the name."}),
         ),
         (
             "headers".to_owned(),
             json!({
                 "type": "object", "additionalProperties": {"type": "string"},
-                "description": format!("Headers to send, of {}.", CALL_HEADERS.join(", ")),
+                "description": format!("Headers to send. Allowed: {}.", CALL_HEADERS.join(", ")),
             }),
         ),
     ]);
     if !reads_only {
         properties.insert("json".to_owned(), json!({"description": "The body, as JSON."}));
-        properties.insert("body".to_owned(), text("The body, as text: in place of json."));
+        properties.insert("body".to_owned(), text("The body, as text. Use it instead of json."));
     }
     let which: &[&str] = if names.len() > 1 { &["resource"] } else { &[] };
     let how: &[&str] = if reads_only { &[] } else { &["method"] };
@@ -103,5 +103,5 @@ fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
 
 /// What is said of the method: a tool that only reads need not be told, where it may GET at all.
 fn described_method(methods: &[Method], reads_only: bool) -> &'static str {
-    if reads_only && methods.contains(&Method::Get) { "Default GET." } else { "The method." }
+    if reads_only && methods.contains(&Method::Get) { "Default: GET." } else { "The method." }
 }

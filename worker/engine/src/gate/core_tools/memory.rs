@@ -27,7 +27,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
 fn memory_read() -> CatalogueTool {
     core_tool(
         MEMORY_READ,
-        "Reads a note of the memory bank, which the Jobs of this Skill share. The answer ends with the note's hash.",
+        "Reads a note of the memory bank, which the Jobs of this Skill share. The result ends with the note's hash.",
         json!({
             "type": "object", "required": ["file"], "additionalProperties": false,
             "properties": {"file": file()},
@@ -39,15 +39,16 @@ fn memory_read() -> CatalogueTool {
 fn memory_write() -> CatalogueTool {
     core_tool(
         MEMORY_WRITE,
-        "Replaces a note of the memory bank whole, for the later Jobs of this Skill: they begin by reading the core \
-         notes. Write when something has changed that they have to know, in about 300 words a core note; what is longer \
-         goes to details/NAME.md. Nothing is written where another Job was faster: then read the note again.",
+        "Replaces a whole note of the memory bank for later Jobs of this Skill, which read the core notes when they \
+         begin. Write when something has changed that they must know, in about 300 words for each core note. Put \
+         longer text into details/NAME.md. If another Job has changed the note, nothing is written: read the note \
+         again.",
         json!({
             "type": "object", "required": ["file", "content", "expect"], "additionalProperties": false,
             "properties": {
                 "file": file(),
                 "content": {"type": "string", "description": "All of the note, in Markdown."},
-                "expect": {"type": "string", "minLength": 1, "maxLength": 64, "description": "The hash of the note as you have read it; none for one that is not there."},
+                "expect": {"type": "string", "minLength": 1, "maxLength": 64, "description": "The hash of the note as you read it, or none if the note does not exist."},
             },
         }),
         Effect::Once,

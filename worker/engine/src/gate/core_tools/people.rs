@@ -21,17 +21,17 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
 fn ask_user() -> CatalogueTool {
     core_tool(
         ASK_USER,
-        "Asks the user a question and gives the answer, in the user's own words. Ask only for what you cannot find \
-             out with other tools. Several questions in one answer are asked together.",
+        "Asks the user a question and returns the answer in the user's own words. Ask only for what you cannot find \
+         out with other tools. Several questions in one answer are asked together.",
         json!({
             "type": "object", "required": ["text"], "additionalProperties": false,
             "properties": {
                 "text": {
                     "type": "string", "minLength": 1, "maxLength": MAX_TEXT,
-                    "description": "The question, whole: the user does not see your other messages.",
+                    "description": "The complete question: the user does not see your other messages.",
                 },
                 "choices": {
-                    "type": "array", "maxItems": MAX_CHOICES, "description": "Answers to choose from, where there are some.",
+                    "type": "array", "maxItems": MAX_CHOICES, "description": "Answers to choose from, if any.",
                     "items": {"type": "string", "minLength": 1, "maxLength": MAX_CHOICE},
                 },
             },

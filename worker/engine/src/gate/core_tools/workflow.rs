@@ -17,14 +17,13 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
 fn subgoal_done() -> CatalogueTool {
     core_tool(
         SUBGOAL_DONE,
-        "Closes a step of a workflow that is not itself a tool, once a tool's result shows that it is done, or that it \
-         does not apply.",
+        "Closes a workflow step that is not a tool, when a tool result shows that the step is done or does not apply.",
         json!({
             "type": "object", "required": ["step", "evidence"], "additionalProperties": false,
             "properties": {
-                "step": {"type": "string", "description": "The step, as the workflow names it."},
-                "evidence": {"type": "integer", "minimum": 1, "description": "The number at the end of the tool's result that shows it."},
-                "notApplicable": {"type": "boolean", "description": "True where the result shows that the step does not apply."},
+                "step": {"type": "string", "description": "The step, as named in the workflow."},
+                "evidence": {"type": "integer", "minimum": 1, "description": "The number at the end of the tool result that shows it."},
+                "notApplicable": {"type": "boolean", "description": "True if the result shows that the step does not apply."},
             },
         }),
         Effect::None,

@@ -45,6 +45,6 @@ fn asked(call: &Call) -> Result<Asked, String> {
 
 /// A catalogue that was fixed where people could be asked may be gone on with where they cannot.
 fn nobody_there(call: &Call) -> Event {
-    let text = "nobody can be asked any more: go on with what you know, or say what is missing".to_owned();
+    let text = "no person can be asked any more: go on with what you know, or say what is missing".to_owned();
     Event::ToolFailed { call: call.id.clone(), text }
 }
