@@ -5,8 +5,8 @@
 
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{ResourceDeclaration, Verdict};
-use bloomery_engine::bootstrap::guardrails::Guardrails;
-use bloomery_engine::bootstrap::rule::{Side, compile};
+use bloomery_engine::rules::guardrails::Guardrails;
+use bloomery_engine::rules::guardrail::{Side, compile};
 use bloomery_engine::condition::Condition;
 use bloomery_engine::lint;
 use bloomery_fuzz::{arguments, listed, panics_may_be_caught, parts, skill};

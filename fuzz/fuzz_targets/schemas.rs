@@ -2,8 +2,8 @@
 #![no_main]
 
 use bloomery_crds::canonical;
-use bloomery_engine::bootstrap::guardrails::Guardrails;
-use bloomery_engine::gate::schema::Schema;
+use bloomery_engine::rules::guardrails::Guardrails;
+use bloomery_engine::schema::Schema;
 use bloomery_fuzz::{arguments, parts};
 use libfuzzer_sys::fuzz_target;
 

@@ -2,7 +2,7 @@
 
 use crate::{listed, run};
 use bloomery_crds::{Digest, canonical};
-use bloomery_engine::conversation::fix_catalogue;
+use bloomery_engine::catalogue::fix_catalogue;
 use bloomery_engine::event::{Answer, Arguments, Event};
 use bloomery_engine::line::{Chain, Stamp};
 use bloomery_engine::offload::{self, Offload};

@@ -31,7 +31,7 @@ use bloomery_engine::line::Entry;
 use bloomery_engine::projection::{hold, project};
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
 use bloomery_engine::tool::ListedTool;
-use bloomery_engine::{Conversation, Event, step};
+use bloomery_engine::{Conversation, Event};
 use people::Answered;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -215,7 +215,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
                 self.hear()?;
             }
             let Self { conversation, journal, world } = self;
-            let done = match step::next(conversation) {
+            let done = match bloomery_engine::next(conversation) {
                 Step::Record(events) => {
                     is_deciding = true;
                     selection::remember(&events, conversation, world.recent, journal.files());
@@ -250,7 +250,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     fn hear(&mut self) -> Result<(), log::Error> {
         let mut said = self.world.people.heard();
         // An attempt before this one may have heard it.
-        said.retain(|said| self.conversation.awaits(said));
+        said.retain(|said| self.conversation.is_awaited(said));
         if said.is_empty() || self.conversation.outcome().is_some() {
             return Ok(());
         }
@@ -287,7 +287,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
 
     /// Whether nothing more is to be done but to tell the end.
     fn is_over(&self) -> bool {
-        self.conversation.outcome().is_some() || self.conversation.to_end().is_some()
+        self.conversation.outcome().is_some() || self.conversation.demanded_end().is_some()
     }
 
     /// Ends the pod with its log written.
@@ -324,7 +324,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
             listed = self.world.tools.list_anew(LOOK.min(self.world.patience.tool)) => listed,
         };
         self.journal.waited(began.elapsed());
-        if let Some(event) = listed.ok().and_then(|listed| self.conversation.drift(&listed)) {
+        if let Some(event) = listed.ok().and_then(|listed| self.conversation.compare_tools(&listed)) {
             let entry = self.journal.append(event)?;
             self.apply(&[entry]);
         }

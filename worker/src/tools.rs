@@ -1,5 +1,5 @@
 //! What answers the calls of core tools, one file a family. Which tools there are for a Job, and what the model is told
-//! of them, is the engine's [`core_tools`](bloomery_engine::gate::core_tools), by the same names.
+//! of them, is the engine's [`core_tools`](bloomery_engine::core_tools), by the same names.
 
 mod files;
 mod http;
@@ -16,8 +16,8 @@ use crate::redact::Redactor;
 use bloomery_crds::run::{BoundResource, ContinuedJob};
 use bloomery_crds::v1alpha1::{Context, ResourceDeclaration};
 use bloomery_engine::Event;
+use bloomery_engine::core_tools::FOCUS_READ;
 use bloomery_engine::event::ContextPart;
-use bloomery_engine::gate::core_tools::FOCUS_READ;
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Workspace;
 use std::path::{Path, PathBuf};

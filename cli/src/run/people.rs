@@ -4,7 +4,7 @@ mod dialogue;
 
 use super::screen::Screen;
 use crate::terminal;
-use bloomery_engine::people::{Ask, Said};
+use bloomery_engine::people::{Ask, Statement};
 use bloomery_worker::driver::People;
 use std::pin::Pin;
 use tokio::sync::Mutex;
@@ -40,11 +40,11 @@ impl Terminal {
     }
 
     /// A line that nobody asked for.
-    fn message(&self, line: String) -> Option<Said> {
-        (!line.trim().is_empty()).then(|| Said::Message { text: line, by: self.by.clone(), nth: None })
+    fn message(&self, line: String) -> Option<Statement> {
+        (!line.trim().is_empty()).then(|| Statement::Message { text: line, by: self.by.clone(), nth: None })
     }
 
-    async fn answer(&self, asks: &[Ask<'_>]) -> Option<Said> {
+    async fn answer(&self, asks: &[Ask<'_>]) -> Option<Statement> {
         let first = asks.first()?;
         let mut lines = self.lines.lock().await;
         // What was typed before a question stood there answers nothing, and approves nothing.
@@ -71,7 +71,7 @@ impl People for Terminal {
         true
     }
 
-    fn heard(&self) -> Vec<Said> {
+    fn heard(&self) -> Vec<Statement> {
         let Ok(mut lines) = self.lines.try_lock() else { return Vec::new() };
         let mut said = Vec::new();
         while let Ok(line) = lines.try_recv() {
@@ -80,7 +80,7 @@ impl People for Terminal {
         said
     }
 
-    fn ask<'a>(&'a self, asks: &'a [Ask<'a>]) -> Pin<Box<dyn Future<Output = Option<Said>> + 'a>> {
+    fn ask<'a>(&'a self, asks: &'a [Ask<'a>]) -> Pin<Box<dyn Future<Output = Option<Statement>> + 'a>> {
         Box::pin(self.answer(asks))
     }
 }

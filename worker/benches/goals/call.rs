@@ -136,9 +136,9 @@ impl Steps {
             system: self.conversation.system().unwrap().into(),
             turns: self.conversation.turns()[..step.turns].into(),
             history: 0,
-            tools: self.conversation.visible(),
+            tools: self.conversation.visible_tools(),
             temperature: None,
-            form: None,
+            answer_schema: None,
             reserve: 0,
         }
     }

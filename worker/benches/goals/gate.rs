@@ -7,8 +7,8 @@ use crate::{script, skill};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical;
 use bloomery_crds::v1alpha1::{ApprovalRule, CallPolicy, SkillSpec, Verdict, When};
-use bloomery_engine::gate::pre_tool::rule;
-use bloomery_engine::gate::schema::Schema;
+use bloomery_engine::schema::Schema;
+use bloomery_engine::stages::calls::gate::rule;
 use bloomery_engine::{Event, Step, next};
 use serde_json::{Value, json};
 
@@ -64,7 +64,8 @@ fn decision(figures: &mut Figures, rules: (usize, usize), most: f64) {
     let Step::Record(events) = next(&player.conversation) else { panic!("the call is not ruled on") };
     assert!(matches!(events.as_slice(), [Event::ToolRuled { verdict: Verdict::Allow, .. }]), "{events:?}");
     let call = &player.conversation.calls()[0];
-    let ruling = repeated(TIMES, || rule(call, &player.conversation));
+    let gate = player.conversation.pre_tool_gate();
+    let ruling = repeated(TIMES, || rule(call, &gate));
 
     let name = |what: &str| format!("{what}, {} rules and {} on the tool", rules.0, rules.1);
     figures.report("gate", name("arguments and digest"), us(requested), "us");

@@ -2,7 +2,7 @@
 
 use crate::script::{self, FINAL, STAGES};
 use bloomery_crds::v1alpha1::Stage;
-use bloomery_engine::conversation::fix_catalogue;
+use bloomery_engine::catalogue::fix_catalogue;
 use bloomery_engine::event::{Answer, AskedCall, CallId};
 use bloomery_engine::line::{Chain, Stamp};
 use bloomery_engine::run::Run;

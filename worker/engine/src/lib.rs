@@ -1,4 +1,4 @@
-//! The pure engine: a conversation is a fold of its events, and [`step::next`] says what to do.
+//! The pure engine: a conversation is a fold of its events, and [`next`] returns its next step.
 //!
 //! Nothing here does IO, reads a clock or draws a random number (`hack/check-pure` lists what may be used of the
 //! standard library, and which crates; `docs/architecture.md` says what that leaves to trust): time and ids come in
@@ -8,28 +8,36 @@
 // Tests may start a thread and print.
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types))]
 
-pub mod ask;
 pub mod bindings;
-pub mod bootstrap;
+pub mod budget;
+pub mod catalogue;
 pub mod condition;
 pub mod conversation;
+pub mod core_tools;
 pub mod endpoint;
 pub mod event;
-pub mod gate;
-pub mod intent;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub mod history;
+pub mod json_block;
 pub mod line;
 pub mod lint;
+mod next;
 pub mod offload;
 pub mod people;
-pub mod polish;
+mod progress;
 pub mod projection;
-pub mod prompt;
+pub mod rules;
 pub mod run;
-pub mod selection;
+pub mod schema;
+mod shared;
+pub mod stage_prompt;
+pub mod stages;
 pub mod step;
 pub mod tool;
-pub mod turn;
+mod tool_policy;
 
 pub use conversation::Conversation;
 pub use event::Event;
-pub use step::{Step, next};
+pub use next::next;
+pub use step::Step;

@@ -1,38 +1,38 @@
-//! Large results, put aside: the model sees an excerpt and reads more by a handle (`engine.md`, section 2).
+//! Offloading of large results: the model sees an excerpt, and reads more with a handle (`engine.md`, section 2).
 
-use crate::conversation::Conversation;
 use crate::event::CallId;
-use crate::turn::Turn;
+use crate::history::Turn;
+use crate::shared::Shared;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 
-/// The largest result that stands in the history whole, in bytes.
-pub const INLINE_BYTES: usize = 16 * 1024;
+/// The largest result that the history holds whole, in bytes.
+pub const MAX_INLINE_BYTES: usize = 16 * 1024;
 
-/// How much of a result that is put aside when it comes stays in sight, in bytes.
+/// The excerpt of a result that is offloaded when it arrives, in bytes.
 const EXCERPT_BYTES: usize = 1024;
 
-/// How much of an older one stays: what it was about. A long conversation has many of them.
+/// The excerpt of an older result, in bytes: enough to see its subject. A long conversation has many of them.
 const REMINDER_BYTES: usize = 256;
 
-/// Answers between two sweeps: each changes the prefix that providers cache.
-const STEPS_BETWEEN: u32 = 20;
+/// The least number of answers between two sweeps. Each sweep changes the prefix that providers cache.
+const MIN_ANSWERS_BETWEEN_SWEEPS: u32 = 20;
 
-/// A result that is to be put aside.
+/// A result to offload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offload<'a> {
-    /// The call that it answers.
+    /// The call of the result.
     pub call: &'a CallId,
-    /// All of it.
+    /// The whole result.
     pub text: &'a str,
 }
 
-/// What the model sees of a result that is put aside when it comes.
+/// Returns the excerpt of a result that is offloaded when it arrives.
 pub fn excerpt(text: &str, handle: &Digest) -> String {
     beginning(text, EXCERPT_BYTES, handle)
 }
 
-/// What the model sees of a result from when its window is full.
+/// Returns the excerpt of an older result, which is offloaded when the model's window is nearly full.
 pub fn reminder(text: &str, handle: &Digest) -> String {
     beginning(text, REMINDER_BYTES, handle)
 }
@@ -45,33 +45,35 @@ fn beginning(text: &str, bytes: usize, handle: &Digest) -> String {
     )
 }
 
-/// The results that are put aside because the window of the model is full, or nearly so: all of them but those of the
-/// latest answer. None, where there was a sweep lately; but where the model has refused the conversation as too long,
-/// at once, and those of the latest answer too where there are no others.
-pub fn due(conversation: &Conversation) -> Vec<Offload<'_>> {
-    if conversation.too_long().is_some() {
-        let older = larger_ones(conversation, latest(conversation));
-        return if older.is_empty() { larger_ones(conversation, usize::MAX) } else { older };
+/// Returns the results to offload now.
+///
+/// When the model's window is nearly full, these are the large results before the latest answer, unless there was a sweep
+/// lately. When the model has refused the conversation as too long, they are due at once, and the latest answer's results
+/// follow if there are no others.
+pub(crate) fn due(shared: &Shared) -> Vec<Offload<'_>> {
+    if shared.model.too_long.is_some() {
+        let older = large_results(shared, latest_answer(shared));
+        return if older.is_empty() { large_results(shared, usize::MAX) } else { older };
     }
-    let window = conversation.run().context_window;
-    let is_tight = conversation.budget().prompt_tokens().saturating_mul(10) > window.saturating_mul(8);
-    let answers = conversation.budget().answers();
-    let swept = conversation.swept_at();
-    if !is_tight || (swept > 0 && answers < swept + STEPS_BETWEEN) {
+    let window = shared.run.context_window;
+    let is_tight = shared.budget.prompt_tokens().saturating_mul(10) > window.saturating_mul(8);
+    let swept_at = shared.history.swept_at();
+    let swept_lately = swept_at > 0 && shared.budget.answers() < swept_at + MIN_ANSWERS_BETWEEN_SWEEPS;
+    if !is_tight || swept_lately {
         return Vec::new();
     }
-    larger_ones(conversation, latest(conversation))
+    large_results(shared, latest_answer(shared))
 }
 
-/// Where the latest answer stands.
-fn latest(conversation: &Conversation) -> usize {
-    conversation.turns().iter().rposition(|turn| matches!(turn, Turn::Assistant(_))).unwrap_or_default()
+/// Returns the turn of the latest answer.
+fn latest_answer(shared: &Shared) -> usize {
+    shared.history.turns().iter().rposition(|turn| matches!(turn, Turn::Assistant(_))).unwrap_or_default()
 }
 
-/// The results before a place that are larger than excerpts, which name what they are excerpts of.
-fn larger_ones(conversation: &Conversation, before: usize) -> Vec<Offload<'_>> {
-    let turns = conversation.turns();
-    let results = conversation.results().iter().filter(|(_, at)| **at < before);
+/// Returns the results before a turn that are larger than an excerpt with its handle.
+fn large_results(shared: &Shared, before: usize) -> Vec<Offload<'_>> {
+    let turns = shared.history.turns();
+    let results = shared.history.results().iter().filter(|(_, at)| **at < before);
     results
         .filter_map(|(call, at)| match turns.get(*at) {
             Some(Turn::ToolResult { text, .. }) if text.len() > 2 * EXCERPT_BYTES => Some(Offload { call, text }),
@@ -79,3 +81,6 @@ fn larger_ones(conversation: &Conversation, before: usize) -> Vec<Offload<'_>> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

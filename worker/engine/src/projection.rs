@@ -1,9 +1,12 @@
-//! What others see of a conversation: `Job.status`, folded from the log and from nothing else.
+//! The projection of a conversation into `Job.status`: a function of the log and of nothing else.
 
-use crate::conversation::{Conversation, OpenQuestion, StrayReply};
+use crate::conversation::Conversation;
 use crate::event::RulingReason;
+use crate::next::next;
 use crate::people::{self, Ask};
-use crate::step::{self, Step};
+use crate::shared::Shared;
+use crate::stages::questions::{OpenQuestion, StrayReply};
+use crate::step::Step;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{Hold, MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAME, MAX_TOOL_NAMES, Projection};
 use bloomery_crds::text::bounded;
@@ -13,35 +16,36 @@ use bloomery_crds::v1alpha1::{
 
 /// Projects a conversation whose log stands at `log`.
 pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
+    let shared = &conversation.shared;
     Projection {
         phase: phase(conversation),
         outcome: conversation.outcome().cloned(),
         result: conversation.result().map(crate::event::WholeResult::bounded),
         gates: Gates {
-            intent: conversation.intention().intent().map(bounded_intent),
-            pre_tool: conversation.pre_tool().clone(),
-            finalization: conversation.finalization().projection(),
+            intent: shared.intent.as_ref().map(bounded_intent),
+            pre_tool: shared.calls.rulings().clone(),
+            finalization: conversation.finalization.projection(),
         },
-        workflows: conversation.rules().workflows.projection(),
-        tool_names: tool_names(conversation),
+        workflows: shared.rules.workflows.projection(),
+        tool_names: tool_names(shared),
         waiting_for: waiting_for(conversation),
-        replies_heard: conversation.questions().replies_heard(),
-        stray_replies: stray_replies(conversation),
-        remarks: remarks(conversation),
-        usage: usage(conversation),
+        replies_heard: shared.questions.replies_taken(),
+        stray_replies: stray_replies(shared),
+        remarks: remarks(shared),
+        usage: usage(shared),
         log,
     }
 }
 
-/// What of the Skill does not hold, what changed under the Job first.
-fn remarks(conversation: &Conversation) -> Vec<String> {
-    let remarks = conversation.drift_remarks().chain(conversation.rules().remarks.iter().cloned());
+/// Returns the remarks about the Skill, those about changed tools first.
+fn remarks(shared: &Shared) -> Vec<String> {
+    let remarks = shared.catalogue.drift_remarks().chain(shared.rules.remarks.iter().cloned());
     remarks.take(MAX_REMARKS).map(|remark| bounded(&remark, MAX_REMARK)).collect()
 }
 
-/// What the model sees under another name than its server's.
-fn tool_names(conversation: &Conversation) -> Vec<ToolName> {
-    let renamed = conversation.visible().iter().filter(|tool| tool.alias != tool.name);
+/// Returns the tools that the model sees under another name than their server's.
+fn tool_names(shared: &Shared) -> Vec<ToolName> {
+    let renamed = shared.catalogue.visible().iter().filter(|tool| tool.alias != tool.name);
     let shown = renamed.map(|tool| ToolName { tool: bounded(&tool.name, MAX_TOOL_NAME), alias: tool.alias.clone() });
     shown.take(MAX_TOOL_NAMES).collect()
 }
@@ -56,23 +60,23 @@ fn phase(conversation: &Conversation) -> Phase {
     if conversation.parked().is_some() {
         return Phase::Queued;
     }
-    if conversation.finalization().pending().is_some() || conversation.finalization().passed() {
+    if conversation.finalization.pending().is_some() || conversation.finalization.passed() {
         return Phase::Finalizing;
     }
     Phase::Running
 }
 
 fn waiting_for(conversation: &Conversation) -> Option<WaitingFor> {
-    let call = conversation.held().filter(|_| conversation.outcome().is_none()).cloned();
+    let call = conversation.shared.calls.held().filter(|_| conversation.outcome().is_none()).cloned();
     let questions = questions(conversation);
-    // Who is asked, by which object and since when, the operator knows.
+    // The operator adds the approvers' objects and the time.
     (call.is_some() || !questions.is_empty()).then(|| WaitingFor { call, questions, ..WaitingFor::default() })
 }
 
-/// What people are asked, once nothing else goes on: a conversation that still has something to do does not wait.
+/// Returns the open questions, once the conversation waits for nothing else.
 fn questions(conversation: &Conversation) -> Vec<AskedQuestion> {
     let open = conversation.questions().open();
-    if open.is_empty() || !matches!(step::next(conversation), Step::AskPeople(_)) {
+    if open.is_empty() || !matches!(next(conversation), Step::AskPeople(_)) {
         return Vec::new();
     }
     open.iter().take(WaitingFor::MAX_QUESTIONS).map(question).collect()
@@ -89,9 +93,9 @@ fn question(open: &OpenQuestion) -> AskedQuestion {
     }
 }
 
-/// The replies that belong nowhere: told, so that whoever gave one gives it again.
-fn stray_replies(conversation: &Conversation) -> Vec<String> {
-    let stray = conversation.questions().stray();
+/// Returns the replies to questions that are not open, so that people can give them again.
+fn stray_replies(shared: &Shared) -> Vec<String> {
+    let stray = shared.questions.stray();
     stray.iter().rev().take(MAX_REMARKS).rev().map(|reply| bounded(&stray_reply(reply), MAX_REMARK)).collect()
 }
 
@@ -102,9 +106,9 @@ fn stray_reply(reply: &StrayReply) -> String {
     format!("reply{nth} is to {question}, which {why}: {:?}", bounded(text, 128))
 }
 
-/// What people need to know of the call that is held, the first of them, with the `events` before it.
+/// Returns the first held call, with all that its approvers have to know and the `events` before it.
 pub fn hold(conversation: &Conversation, events: Vec<String>) -> Option<Hold> {
-    let held = people::asks(conversation).into_iter().find_map(|ask| match ask {
+    let held = people::asks(&conversation.shared).into_iter().find_map(|ask| match ask {
         Ask::Call(held) => Some(held),
         Ask::Question(_) => None,
     })?;
@@ -124,21 +128,21 @@ pub fn hold(conversation: &Conversation, events: Vec<String>) -> Option<Hold> {
     })
 }
 
-/// The part that fits into `Job.status`.
+/// Returns the intent within the bounds of `Job.status`.
 fn bounded_intent(intent: &DetectedIntent) -> DetectedIntent {
     let fits = serde_json::to_string(&intent.entities).is_ok_and(|text| text.len() <= MAX_ENTITIES);
     let entities = if fits { intent.entities.clone() } else { serde_json::Map::new() };
     DetectedIntent { entities, ..intent.clone() }
 }
 
-fn usage(conversation: &Conversation) -> Usage {
-    let budget = conversation.budget();
+fn usage(shared: &Shared) -> Usage {
+    let budget = &shared.budget;
     Usage {
         llm_calls: budget.requests().clone(),
         input_tokens: budget.input_tokens(),
         cached_input_tokens: budget.cached_tokens(),
         output_tokens: budget.output_tokens(),
-        tool_calls: conversation.tool_calls(),
+        tool_calls: shared.calls.rulings().allowed,
         seconds: budget.worked_ms() / 1000,
     }
 }

@@ -1,135 +1,94 @@
-//! The loop's one question: what is to be done next?
+//! The steps that the engine asks the driver to perform.
 
-mod asking;
-mod calls;
-mod cancelling;
-mod ending;
-mod finalizing;
-pub(crate) mod lost;
-mod opening;
-mod selecting;
-
-use crate::ask::Form;
-use crate::conversation::Conversation;
 use crate::event::{CallId, Event};
-use crate::offload::{self, Offload};
+use crate::history::Turn;
+use crate::offload::Offload;
 use crate::people::Ask;
+use crate::stage_prompt::AnswerSchema;
 use crate::tool::{CatalogueTool, ToolSource};
-use crate::turn::Turn;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::Stage;
 use std::borrow::Cow;
 
-/// What the shell has to do next. Deliberately exhaustive: a driver must handle every step.
+/// The next step of a conversation. Deliberately exhaustive: a driver must handle every step.
 #[derive(Debug, PartialEq)]
 pub enum Step<'a> {
-    /// The engine has decided: record these events, then ask again.
+    /// Record these events, then ask for the next step. The engine has decided.
     Record(Vec<Event>),
-    /// List the MCP server's tools (none where the Skill has no server), then record
-    /// [`fix_catalogue`](crate::conversation::fix_catalogue) of them.
+    /// List the tools of the MCP server (none if the Skill has no server), then record [`fix_catalogue`] of them.
+    ///
+    /// [`fix_catalogue`]: crate::catalogue::fix_catalogue
     ListTools,
-    /// Gather what the Skill's `context` wants of each bound file system, and the notes of the memory bank; record
-    /// [`Event::ContextGathered`] of it. What cannot be gathered is recorded as a fault, and is no failure.
+    /// Gather the context that the Skill wants of each bound file system, and the notes of the memory bank. Record
+    /// [`Event::ContextGathered`]. A part that cannot be gathered is recorded as a fault, and is no failure.
     GatherContext,
-    /// Record [`Event::ModelRequested`] with this reserve, make everything durable, ask the model, record
+    /// Record [`Event::ModelRequested`] with this reserve, make everything durable, call the model, and record
     /// [`Event::ModelAnswered`] or [`Event::ModelFailed`].
     CallModel(ModelRequest<'a>),
-    /// Keep each of these whole in the focus cache, durably; record [`Event::ResultOffloaded`] of each.
+    /// Store each of these results in the focus cache, durably. Record [`Event::ResultOffloaded`] for each.
     Offload(Vec<Offload<'a>>),
-    /// People have to decide or answer: make everything durable, then ask them all of this at once and record what the
-    /// first of them says; or, where they are not asked here, record [`Event::Parked`] and end the pod.
+    /// Make everything durable, ask people all of this at once, and record the first reply. If people are not asked here,
+    /// record [`Event::Parked`] and end the pod.
     AskPeople(Vec<Ask<'a>>),
-    /// Make everything durable, make all of these calls at once, record the outcome of each.
+    /// Make everything durable, make all of these calls at once, and record the outcome of each.
     RunReads(Vec<ToolCall<'a>>),
-    /// Record [`Event::ToolStarted`], make everything durable, make the call, record its outcome, make that durable.
+    /// Record [`Event::ToolStarted`], make everything durable, make the call, record its outcome, and make that durable.
     RunEffect(ToolCall<'a>),
     /// The conversation has ended.
     Done(&'a Outcome),
 }
 
-/// A request to a model. That of the main loop is borrowed: the history is neither copied nor rendered anew.
+/// A request to a model. The main loop's request borrows the history, so it is neither copied nor rendered again.
 #[derive(Debug, PartialEq)]
 pub struct ModelRequest<'a> {
-    /// The stage that asks.
+    /// The stage of the request.
     pub stage: Stage,
-    /// The name of the Model that is asked.
+    /// The name of the Model.
     pub model: &'a str,
     /// The system prompt.
     pub system: Cow<'a, str>,
     /// The turns so far.
     pub turns: Cow<'a, [Turn]>,
-    /// Which history the turns are of. Within one, turns are only added: a request begins as the one before it did.
+    /// The version of the history. Within one version, turns are only added: a request begins as the one before it.
     pub history: u32,
     /// The tools that the model sees.
     pub tools: &'a [CatalogueTool],
-    /// The sampling temperature, where there is one to set.
+    /// The sampling temperature; the provider's default if none.
     pub temperature: Option<f64>,
-    /// The JSON that the answer must be, where it must be one. The prompt says so too, for a model that cannot be held
-    /// to it.
-    pub form: Option<Form>,
-    /// Tokens to set aside.
+    /// The schema of the answer, if it must be JSON. The prompt describes it too, for a model without structured output.
+    pub answer_schema: Option<AnswerSchema>,
+    /// The tokens to reserve.
     pub reserve: u64,
 }
 
 /// A call to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall<'a> {
-    /// Which call.
+    /// The id of the call.
     pub id: &'a CallId,
-    /// The tool's name, as who answers it knows it.
+    /// The tool's name, as its server or the worker knows it.
     pub tool: &'a str,
-    /// The canonical arguments that were ruled on.
+    /// The canonical arguments that the gate ruled on.
     pub arguments: &'a str,
     /// `_meta["bloomery.dev/callKey"]`: the same on every retry.
     pub key: Digest,
-    /// Whether a call whose answer was lost may be sent again.
+    /// Whether the call may be sent again after its answer was lost.
     pub idempotent: bool,
     /// Whether the call changes nothing.
     pub read_only: bool,
-    /// Whether it was sent before, or may have been, and nobody knows what came of that: then it has not failed where it
-    /// is not sent now.
+    /// Whether the call was, or may have been, sent before with an unknown outcome. Then it has not failed if it is not
+    /// sent now.
     pub sent_before: bool,
-    /// Who answers it.
+    /// The part that answers the call.
     pub source: ToolSource,
-    /// What its server said of the tool when it was fixed: one that differs is not called.
+    /// The digest of the tool's fixed definition. A tool with another definition is not called.
     pub definition: &'a Digest,
-    /// How many seconds it may take, where the Skill says so.
+    /// The time limit of the call, in seconds, if the Skill sets one.
     pub timeout_seconds: Option<u64>,
 }
 
-/// Says what is to be done next. Replaying the log leads to the same step.
-pub fn next(conversation: &Conversation) -> Step<'_> {
-    if let Some(outcome) = conversation.outcome() {
-        return Step::Done(outcome);
-    }
-    // Before any question: nobody is to find anything out for a Job that is over.
-    if let Some(code) = conversation.to_end() {
-        return Step::Record(cancelling::end(conversation, code));
-    }
-    if let Some(step) = lost::next(conversation) {
-        return step;
-    }
-    if let Some(end) = ending::due(conversation) {
-        return Step::Record(vec![end]);
-    }
-    if !conversation.has_catalogue() {
-        return Step::ListTools;
-    }
-    if let Some(step) = opening::next(conversation).or_else(|| selecting::next(conversation)) {
-        return step;
-    }
-    if let Some(step) = calls::next(conversation).or_else(|| finalizing::next(conversation)) {
-        return step;
-    }
-    let sweep = offload::due(conversation);
-    if !sweep.is_empty() {
-        return Step::Offload(sweep);
-    }
-    asking::plan(conversation)
-}
-
-/// The end of a conversation whose worker cannot go on: what it needs does not answer.
+/// Returns the end of a conversation whose worker cannot continue, because a server that it needs does not answer.
 pub fn unavailable(code: OutcomeCode, message: impl AsRef<str>) -> Event {
     Event::Finished { outcome: Outcome::new(code, message), result: None }
 }

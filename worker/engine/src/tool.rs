@@ -94,8 +94,8 @@ pub struct CatalogueTool {
 }
 
 impl CatalogueTool {
-    /// Whether a server still lists it as it was.
-    pub(crate) fn is_as(&self, listed: &ListedTool) -> bool {
+    /// Returns whether a server's listing has the fixed definition.
+    pub(crate) fn matches(&self, listed: &ListedTool) -> bool {
         listed.definitions().contains(&self.digest)
     }
 

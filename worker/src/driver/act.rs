@@ -16,7 +16,7 @@ use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::v1alpha1::{LogPosition, Stage};
-use bloomery_engine::conversation::fix_catalogue;
+use bloomery_engine::catalogue::fix_catalogue;
 use bloomery_engine::line::Entry;
 use bloomery_engine::offload::Offload;
 use bloomery_engine::projection::project;

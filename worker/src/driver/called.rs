@@ -50,7 +50,7 @@ pub(super) fn recorded(
 ) -> Vec<Event> {
     keep_media(&mut calls, focus, files);
     // The last list is the latest.
-    let drift = calls.iter().rev().find_map(|called| conversation.drift(called.listed.as_ref()?));
+    let drift = calls.iter().rev().find_map(|called| conversation.compare_tools(called.listed.as_ref()?));
     let events = calls.into_iter().flat_map(|called| of_call(called, conversation)).collect();
     let mut events = results::kept(events, focus, files);
     events.extend(drift);
@@ -112,7 +112,7 @@ mod tests {
     use crate::log::files::Disk;
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::Stage;
-    use bloomery_engine::conversation::fix_catalogue;
+    use bloomery_engine::catalogue::fix_catalogue;
     use bloomery_engine::event::{Answer, AskedCall};
     use bloomery_engine::line::{Chain, Stamp};
     use serde_json::json;

@@ -5,7 +5,7 @@ use super::People;
 use bloomery_crds::run::{GivenDecision, GivenReply};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 use bloomery_engine::event::{CallId, Decision, QuestionId};
-use bloomery_engine::people::{Ask, Said};
+use bloomery_engine::people::{Ask, Statement};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub struct Decided(Mutex<Inbox>);
 
 #[derive(Debug, Default)]
 struct Inbox {
-    unheard: Vec<Said>,
+    unheard: Vec<Statement>,
     /// The last reply that was put in: the Job's spec only adds to them.
     last: u32,
 }
@@ -55,32 +55,32 @@ impl People for Decided {
         false
     }
 
-    fn heard(&self) -> Vec<Said> {
+    fn heard(&self) -> Vec<Statement> {
         std::mem::take(&mut self.inbox().unheard)
     }
 
-    fn ask<'a>(&'a self, _: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Said>> {
+    fn ask<'a>(&'a self, _: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Statement>> {
         futures::future::ready(None).boxed_local()
     }
 }
 
-fn said(given: &GivenDecision) -> Said {
+fn said(given: &GivenDecision) -> Statement {
     let GivenDecision { call, digest, approver, verdict, by, reason } = given;
     let call = CallId(call.clone());
     let decision = |by: &str| Decision { approver: approver.clone(), by: by.to_owned(), reason: reason.clone() };
     match verdict {
-        ApprovalVerdict::Approve => Said::Approves { call, digest: digest.clone(), decision: decision(by) },
-        ApprovalVerdict::Deny => Said::Denies { call, decision: decision(by) },
-        ApprovalVerdict::Expired => Said::Denies { call, decision: decision(Decision::NOBODY) },
+        ApprovalVerdict::Approve => Statement::Approval { call, digest: digest.clone(), decision: decision(by) },
+        ApprovalVerdict::Deny => Statement::Denial { call, decision: decision(by) },
+        ApprovalVerdict::Expired => Statement::Denial { call, decision: decision(Decision::NOBODY) },
     }
 }
 
-fn replied(given: GivenReply) -> Said {
+fn replied(given: GivenReply) -> Statement {
     let GivenReply { nth, question, text } = given;
     let (by, nth) = (SOMEBODY.to_owned(), Some(nth));
     match question {
-        Some(question) => Said::Replies { question: QuestionId(question), text, by, nth },
-        None => Said::Message { text, by, nth },
+        Some(question) => Statement::Reply { question: QuestionId(question), text, by, nth },
+        None => Statement::Message { text, by, nth },
     }
 }
 
@@ -94,8 +94,8 @@ mod tests {
 
     fn heard(decided: &Decided) -> Vec<Option<u32>> {
         let nth = |said| match said {
-            Said::Replies { nth, .. } | Said::Message { nth, .. } => nth,
-            Said::Approves { .. } | Said::Denies { .. } => None,
+            Statement::Reply { nth, .. } | Statement::Message { nth, .. } => nth,
+            Statement::Approval { .. } | Statement::Denial { .. } => None,
         };
         decided.heard().into_iter().map(nth).collect()
     }
@@ -118,8 +118,8 @@ mod tests {
         assert_eq!(
             decided.heard(),
             [
-                Said::Replies { question: QuestionId::new(7), text: text(1), by: by(), nth: Some(1) },
-                Said::Message { text: text(2), by: by(), nth: Some(2) },
+                Statement::Reply { question: QuestionId::new(7), text: text(1), by: by(), nth: Some(1) },
+                Statement::Message { text: text(2), by: by(), nth: Some(2) },
             ]
         );
     }

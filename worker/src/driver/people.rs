@@ -6,7 +6,7 @@ use crate::log::{Error, files::Files};
 use crate::stop::Why;
 use bloomery_crds::report::ParkReason;
 use bloomery_engine::line::Entry;
-use bloomery_engine::people::{Ask, Said};
+use bloomery_engine::people::{Ask, Statement};
 use bloomery_engine::{Conversation, Event};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
@@ -20,11 +20,11 @@ pub trait People: fmt::Debug + Sync {
     fn are_here(&self) -> bool;
 
     /// What they have said since this was asked last, without being asked here. Never waits.
-    fn heard(&self) -> Vec<Said>;
+    fn heard(&self) -> Vec<Statement>;
 
     /// Asks all of this, and gives the first thing that anybody says; what is still open is asked again then. None
     /// where they have left, so that nobody will answer any more. Dropping the future takes the questions back.
-    fn ask<'a>(&'a self, asks: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Said>>;
+    fn ask<'a>(&'a self, asks: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Statement>>;
 }
 
 /// Nobody: a call that is held parks the conversation.
@@ -36,11 +36,11 @@ impl People for Nobody {
         false
     }
 
-    fn heard(&self) -> Vec<Said> {
+    fn heard(&self) -> Vec<Statement> {
         Vec::new()
     }
 
-    fn ask<'a>(&'a self, _: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Said>> {
+    fn ask<'a>(&'a self, _: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Statement>> {
         futures::future::ready(None).boxed_local()
     }
 }
@@ -83,7 +83,7 @@ pub(super) async fn ask<M: Model, T: Tools, F: Files>(
 }
 
 /// Writes down what people have said.
-pub(super) fn record<F: Files>(said: Vec<Said>, journal: &mut Journal<F>) -> Result<Vec<Entry>, Error> {
+pub(super) fn record<F: Files>(said: Vec<Statement>, journal: &mut Journal<F>) -> Result<Vec<Entry>, Error> {
     let entries = journal.append_all(said.into_iter().map(Event::from).collect())?;
     journal.sync()?;
     Ok(entries)

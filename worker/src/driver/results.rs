@@ -6,7 +6,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::CallId;
-use bloomery_engine::offload::{INLINE_BYTES, Offload, excerpt, reminder};
+use bloomery_engine::offload::{MAX_INLINE_BYTES, Offload, excerpt, reminder};
 use std::io;
 
 /// Outcomes that came together, as they are recorded. A large answer is durable in the focus cache before it is; one
@@ -24,7 +24,7 @@ pub(super) fn kept(outcomes: Vec<Event>, focus: &FocusCache, files: &impl Files)
 /// The answer that is too large for the history.
 fn large(outcome: &Event) -> Option<&str> {
     match outcome {
-        Event::ToolCompleted { text, .. } if text.len() > INLINE_BYTES => Some(text),
+        Event::ToolCompleted { text, .. } if text.len() > MAX_INLINE_BYTES => Some(text),
         _ => None,
     }
 }
@@ -38,11 +38,11 @@ fn bounded_outcome(outcome: Event, handle: Option<io::Result<Digest>>) -> Event 
         (Event::ToolCompleted { call, text }, Some(Err(error))) => {
             tracing::error!("a result of {} bytes cannot be kept in the focus cache: {error}", text.len());
             let note = format!("\n[cut: of {} bytes, the rest could not be kept]", text.len());
-            Event::ToolCompleted { call, text: bounded(&text, INLINE_BYTES - note.len()) + &note }
+            Event::ToolCompleted { call, text: bounded(&text, MAX_INLINE_BYTES - note.len()) + &note }
         }
-        (Event::ToolFailed { call, text }, _) => Event::ToolFailed { call, text: bounded(&text, INLINE_BYTES) },
+        (Event::ToolFailed { call, text }, _) => Event::ToolFailed { call, text: bounded(&text, MAX_INLINE_BYTES) },
         (Event::ToolIndeterminate { call, text }, _) => {
-            Event::ToolIndeterminate { call, text: bounded(&text, INLINE_BYTES) }
+            Event::ToolIndeterminate { call, text: bounded(&text, MAX_INLINE_BYTES) }
         }
         (other, _) => other,
     }
@@ -84,13 +84,13 @@ mod tests {
     fn a_large_answer_is_kept_before_it_is_recorded_and_read_by_its_handle() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
-        let text = "row\n".repeat(INLINE_BYTES);
+        let text = "row\n".repeat(MAX_INLINE_BYTES);
         let recorded = kept(vec![completed(&text)], &focus, &Disk);
         let [Event::ResultOffloaded { handle, bytes, excerpt, .. }] = recorded.as_slice() else {
             panic!("not put aside")
         };
         assert_eq!(usize::try_from(*bytes).unwrap(), text.len());
-        assert!(excerpt.len() < INLINE_BYTES && excerpt.contains(handle.as_str()), "{excerpt}");
+        assert!(excerpt.len() < MAX_INLINE_BYTES && excerpt.contains(handle.as_str()), "{excerpt}");
         assert_eq!(focus.get(&Disk, handle), Some(text.into_bytes()));
     }
 
@@ -98,7 +98,7 @@ mod tests {
     fn an_answer_that_fits_stands_as_it_is() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
-        let text = "x".repeat(INLINE_BYTES);
+        let text = "x".repeat(MAX_INLINE_BYTES);
         assert_eq!(kept(vec![completed(&text)], &focus, &Disk), [completed(&text)]);
         assert!(!focus.dir().exists());
     }
@@ -107,7 +107,7 @@ mod tests {
     fn answers_that_came_together_keep_their_places() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
-        let [one, other] = ["a", "b"].map(|text| text.repeat(2 * INLINE_BYTES));
+        let [one, other] = ["a", "b"].map(|text| text.repeat(2 * MAX_INLINE_BYTES));
         let recorded = kept(vec![completed(&one), completed("small"), completed(&other)], &focus, &Disk);
         let aside = |text: &String| {
             let handle = Digest::of_bytes(text.as_bytes());
@@ -121,9 +121,9 @@ mod tests {
     fn an_answer_that_cannot_be_kept_has_happened_all_the_same() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
-        let recorded = kept(vec![completed(&"x".repeat(2 * INLINE_BYTES))], &focus, &Disk);
+        let recorded = kept(vec![completed(&"x".repeat(2 * MAX_INLINE_BYTES))], &focus, &Disk);
         let [Event::ToolCompleted { text, .. }] = recorded.as_slice() else { panic!("no outcome") };
-        assert!(text.len() <= INLINE_BYTES && text.ends_with("the rest could not be kept]"), "{}", text.len());
+        assert!(text.len() <= MAX_INLINE_BYTES && text.ends_with("the rest could not be kept]"), "{}", text.len());
         assert!(offloaded(&[Offload { call: &id(), text: "x" }], &focus, &Disk).is_err());
     }
 
@@ -131,9 +131,9 @@ mod tests {
     fn a_long_error_is_cut() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
-        let failed = Event::ToolFailed { call: id(), text: "x".repeat(2 * INLINE_BYTES) };
+        let failed = Event::ToolFailed { call: id(), text: "x".repeat(2 * MAX_INLINE_BYTES) };
         let recorded = kept(vec![failed], &focus, &Disk);
         let [Event::ToolFailed { text, .. }] = recorded.as_slice() else { panic!("not failed") };
-        assert!(text.len() <= INLINE_BYTES);
+        assert!(text.len() <= MAX_INLINE_BYTES);
     }
 }

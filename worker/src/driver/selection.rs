@@ -3,13 +3,12 @@
 use crate::log::files::Files;
 use crate::recent::{Kind, Recent};
 use bloomery_engine::event::Selector;
-use bloomery_engine::{Conversation, Event, selection};
+use bloomery_engine::stages::selection;
+use bloomery_engine::{Conversation, Event};
 
-/// What was selected not long ago for what is to be asked now.
+/// Returns the selection that was remembered for the question that is due.
 pub(super) fn recalled(conversation: &Conversation, recent: &Recent, files: &impl Files) -> Option<Event> {
-    let of = selection::choice(conversation)?.open.len();
-    let tools = recent.get(files, Kind::Selection, &selection::key(conversation))?;
-    Some(Event::ToolsSelected { tools, of, by: Selector::Memory })
+    selection::remembered(conversation, recent.get(files, Kind::Selection, &selection::key(conversation))?)
 }
 
 /// Remembers what a model has selected; before the events are applied, while it is known what was asked.

@@ -5,7 +5,7 @@ use crate::log::files::Files;
 use crate::redact::Redactor;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
-use bloomery_engine::gate::core_tools::focus::FOCUS_BYTES;
+use bloomery_engine::core_tools::focus::FOCUS_BYTES;
 use serde::Deserialize;
 
 /// The arguments of `focus_read`.

@@ -5,7 +5,7 @@ use super::mend::UNUSABLE;
 use super::session::{Reply, Session};
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
-use bloomery_engine::conversation::Drift;
+use bloomery_engine::catalogue::Drift;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
 use rmcp::model::{

@@ -13,7 +13,7 @@ pub(super) enum Extra {
     /// The answer comes as it is made, so that a long one is told from none.
     Stream,
     /// The answer is held to a JSON Schema.
-    Form,
+    AnswerSchema,
     /// The sampling temperature: models that reason have none.
     Temperature,
     /// The prompt is kept for the next request up to its latest turn.
@@ -33,7 +33,7 @@ impl Extra {
             ModelProvider::Openai => vec![Self::StreamUsage, Self::Stream, Self::CompletionTokens],
             ModelProvider::Anthropic => vec![Self::Stream, Self::Cache, Self::SystemCache],
         };
-        let form = request.form.as_ref().map(|_| Self::Form);
+        let form = request.answer_schema.as_ref().map(|_| Self::AnswerSchema);
         let temperature = request.temperature.map(|_| Self::Temperature);
         // Many refusals speak of the user, and mean something else.
         ours.into_iter().chain(form).chain(temperature).chain([Self::User]).collect()
@@ -44,7 +44,9 @@ impl Extra {
         match self {
             Self::StreamUsage => &["stream_options", "include_usage"],
             Self::Stream => &["stream", "streaming"],
-            Self::Form => &["response_format", "json_schema", "output_config", "output_format", "schema", "structured"],
+            Self::AnswerSchema => {
+                &["response_format", "json_schema", "output_config", "output_format", "schema", "structured"]
+            }
             Self::Temperature => &["temperature"],
             Self::Cache | Self::SystemCache => &["cache_control"],
             Self::User => &["user", "metadata", "user_id"],
@@ -75,7 +77,7 @@ impl Refused {
             Extra::of(provider, request).into_iter().filter(|extra| self.allows(*extra)).collect();
         let words: BTreeSet<&str> = says.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
         let named = carried.iter().find(|extra| extra.words().iter().any(|word| words.contains(word)));
-        named.or_else(|| carried.iter().find(|extra| **extra == Extra::Form)).copied()
+        named.or_else(|| carried.iter().find(|extra| **extra == Extra::AnswerSchema)).copied()
     }
 }
 
@@ -89,13 +91,13 @@ mod tests {
     #[case::usage("Extra inputs are not permitted: body.stream_options.include_usage", Extra::StreamUsage)]
     #[case::stream("`stream` is not supported by this server", Extra::Stream)]
     #[case::temperature("Unsupported value: 'temperature' does not support 0.1 with this model.", Extra::Temperature)]
-    #[case::form("Invalid parameter: 'response_format' of type 'json_schema' is not supported", Extra::Form)]
-    #[case::a_form_that_is_too_much("Schema is too complex for compilation.", Extra::Form)]
-    #[case::nothing_named("Bad request", Extra::Form)]
+    #[case::form("Invalid parameter: 'response_format' of type 'json_schema' is not supported", Extra::AnswerSchema)]
+    #[case::a_form_that_is_too_much("Schema is too complex for compilation.", Extra::AnswerSchema)]
+    #[case::nothing_named("Bad request", Extra::AnswerSchema)]
     #[case::user("property 'user' is unsupported", Extra::User)]
     #[case::limit("Unrecognized request argument supplied: max_completion_tokens", Extra::CompletionTokens)]
     fn what_a_refusal_names_is_meant(#[case] says: &str, #[case] extra: Extra) {
-        let request = ModelRequest { temperature: Some(0.1), form: Some(form()), ..request(&[]) };
+        let request = ModelRequest { temperature: Some(0.1), answer_schema: Some(form()), ..request(&[]) };
         let mut refused = Refused::default();
         assert_eq!(refused.meant(ModelProvider::Openai, &request, says), Some(extra));
         refused.add(extra);

@@ -11,10 +11,10 @@ use axum::response::{IntoResponse, Response};
 use bloomery_crds::Digest;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{ModelProvider, Stage};
-use bloomery_engine::ask::Form;
+use bloomery_engine::history::{ModelMessage, Turn};
+use bloomery_engine::stage_prompt::AnswerSchema;
 use bloomery_engine::step::ModelRequest;
 use bloomery_engine::tool::{CatalogueTool, ToolSource};
-use bloomery_engine::turn::{Said, Turn};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -149,14 +149,14 @@ pub(crate) fn request(turns: &[Turn]) -> ModelRequest<'_> {
         history: 0,
         tools: &[],
         temperature: None,
-        form: None,
+        answer_schema: None,
         reserve: 0,
     }
 }
 
 /// A form that an answer is to have.
-pub(crate) fn form() -> Form {
-    Form {
+pub(crate) fn form() -> AnswerSchema {
+    AnswerSchema {
         name: "ruling",
         schema: json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false}),
     }
@@ -180,7 +180,7 @@ pub(crate) fn tool() -> CatalogueTool {
 
 /// What the Model `name` said.
 pub(crate) fn said(provider: ModelProvider, name: &str, message: &Value) -> Turn {
-    Turn::Assistant(Said { message: message.to_string(), provider, model: Some(name.to_owned()) })
+    Turn::Assistant(ModelMessage { message: message.to_string(), provider, model: Some(name.to_owned()) })
 }
 
 /// The endpoint of an Anthropic Model `claude`.

@@ -5,7 +5,7 @@ use super::extra::Refused;
 use super::wire::{self, Asking, Piece, Writer};
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_engine::event::AskedCall;
-use bloomery_engine::turn::{Said, Turn};
+use bloomery_engine::history::{ModelMessage, Turn};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ impl Begun {
 
 /// Whether a message can go back as it came. Fields of one Model's own, such as its reasoning and the signatures on
 /// that, mean nothing to another, and some refuse them.
-fn is_own(said: &Said, endpoint: &ModelEndpoint) -> bool {
+fn is_own(said: &ModelMessage, endpoint: &ModelEndpoint) -> bool {
     said.provider == endpoint.provider && said.model.as_ref().is_none_or(|model| model == &endpoint.name)
 }
 

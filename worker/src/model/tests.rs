@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::header;
 use axum::response::IntoResponse;
 use bloomery_crds::run::KeyFile;
-use bloomery_engine::turn::{Said, Turn};
+use bloomery_engine::history::{ModelMessage, Turn};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::io;
@@ -298,7 +298,7 @@ async fn successive_requests_share_their_bytes() {
     let answer = alone(&client, &request(&turns), &unheard()).await.unwrap();
     // As the engine has it after a restart: from the log.
     let answer: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
-    turns.push(Turn::Assistant(Said::of(&answer)));
+    turns.push(Turn::Assistant(ModelMessage::from(&answer)));
     turns.push(Turn::ToolResult { id: "c1".into(), text: "paid".into() });
     alone(&client, &request(&turns), &unheard()).await.unwrap();
     let [(_, first), (_, second)] = server.asked().try_into().unwrap();
@@ -496,7 +496,7 @@ async fn what_a_server_does_not_take_is_left_out_from_then_on() {
     let (server, url) = Server::start(acts).await;
     let client = client(&url);
     let turns = [Turn::User("Refund A-17".into())];
-    let judged = || ModelRequest { temperature: Some(0.1), form: Some(form()), ..request(&turns) };
+    let judged = || ModelRequest { temperature: Some(0.1), answer_schema: Some(form()), ..request(&turns) };
     for expected in ["Done", "Done again"] {
         let answer = alone(&client, &judged(), &unheard()).await.unwrap();
         assert_eq!(answer.text, expected);

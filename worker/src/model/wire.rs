@@ -7,8 +7,8 @@ use super::{anthropic, openai};
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::event::{Answer, AskedCall};
+use bloomery_engine::history::ModelMessage;
 use bloomery_engine::step::ModelRequest;
-use bloomery_engine::turn::Said;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -111,7 +111,7 @@ pub(super) fn fold(provider: ModelProvider) -> Box<dyn Fold> {
 }
 
 /// The words and the calls of a message that a provider's Model said, which was read once and so can be again.
-pub(super) fn told(said: &Said) -> (String, Vec<AskedCall>) {
+pub(super) fn told(said: &ModelMessage) -> (String, Vec<AskedCall>) {
     // It was written by us.
     let message: Value = serde_json::from_str(&said.message).unwrap_or_default();
     match said.provider {

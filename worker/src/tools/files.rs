@@ -3,10 +3,8 @@
 use super::{CoreTools, Fault};
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{Context, ResourceType};
+use bloomery_engine::core_tools::files::{APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE};
 use bloomery_engine::event::{ContextKind, ContextPart};
-use bloomery_engine::gate::core_tools::files::{
-    APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE,
-};
 use bloomery_files::{Binding, Overview, OverviewKind, Secrets, Tool, Wanted, Workspace};
 use std::io;
 use std::path::Path;

@@ -4,11 +4,11 @@ use crate::log::files::Disk;
 use bloomery_crds::Digest;
 use bloomery_crds::run::ResourceSource;
 use bloomery_crds::v1alpha1::ResourceType;
-use bloomery_engine::event::CallId;
-use bloomery_engine::gate::core_tools::files::{
+use bloomery_engine::core_tools::files::{
     APPLY_PATCH, DEFAULT_DEPTH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE,
 };
-use bloomery_engine::gate::core_tools::{MEMORY_READ, MEMORY_WRITE};
+use bloomery_engine::core_tools::{MEMORY_READ, MEMORY_WRITE};
+use bloomery_engine::event::CallId;
 use bloomery_engine::tool::ToolSource;
 use rstest::rstest;
 

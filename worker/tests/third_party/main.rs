@@ -13,7 +13,7 @@ mod tests {
     use bloomery_crds::run::{BoundResource, McpEndpoint, ResourceSource};
     use bloomery_crds::v1alpha1::ResourceType;
     use bloomery_engine::event::{CallId, Told};
-    use bloomery_engine::gate::schema::Schema;
+    use bloomery_engine::schema::Schema;
     use bloomery_engine::step::ToolCall;
     use bloomery_engine::tool::{ListedTool, ToolSource};
     use bloomery_worker::mcp::{CallOutcome, Called, Client};

@@ -3,7 +3,7 @@
 use crate::{choice, plain};
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::Decision;
-use bloomery_engine::people::{Ask, HeldAsk, Said};
+use bloomery_engine::people::{Ask, HeldAsk, Statement};
 
 /// How much of what the model said stands before a decision, in bytes.
 const MAX_SAID: usize = 512;
@@ -58,7 +58,7 @@ pub fn prompt(ask: &Ask<'_>) -> String {
 ///
 /// # Errors
 /// What to type instead.
-pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Said, String> {
+pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Statement, String> {
     match ask {
         Ask::Call(held) => decided(held, line, by),
         Ask::Question(_) if line.is_empty() => Err("Type an answer; ^C parks the Job until you know it.".to_owned()),
@@ -67,12 +67,12 @@ pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Said, String> {
                 return Err(instead);
             }
             let text = choice::meant(&open.question.choices, line).unwrap_or(line).to_owned();
-            Ok(Said::Replies { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
+            Ok(Statement::Reply { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
         }
     }
 }
 
-fn decided(held: &HeldAsk<'_>, line: &str, by: &str) -> Result<Said, String> {
+fn decided(held: &HeldAsk<'_>, line: &str, by: &str) -> Result<Statement, String> {
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let is = |long: &str, short: &str| word.eq_ignore_ascii_case(long) || word.eq_ignore_ascii_case(short);
     let decision = || Decision {
@@ -100,8 +100,8 @@ mod tests {
     use super::*;
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::GateReason;
-    use bloomery_engine::conversation::OpenQuestion;
     use bloomery_engine::event::{About, CallId, QuestionId, RulingReason, UserQuestion};
+    use bloomery_engine::people::OpenQuestion;
     use rstest::rstest;
 
     fn with_held(test: impl FnOnce(&Ask<'_>)) {
@@ -152,8 +152,8 @@ A call of process_refund waits for finance and supervisor.
     fn only_a_clear_word_decides(#[case] line: &str, #[case] expected: Option<(bool, Option<&str>)>) {
         with_held(|held| {
             let read = read(held, line, "jane").ok().map(|said| match said {
-                Said::Approves { decision, .. } => (true, decision),
-                Said::Denies { decision, .. } => (false, decision),
+                Statement::Approval { decision, .. } => (true, decision),
+                Statement::Denial { decision, .. } => (false, decision),
                 other => panic!("{other:?}"),
             });
             let by_jane = |reason: Option<&str>| {
@@ -173,7 +173,7 @@ A call of process_refund waits for finance and supervisor.
     fn an_answer_is_a_choice_or_words(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);
         let said = read(&Ask::Question(&open), line, "jane").ok();
-        let replies = |text: &str| Said::Replies {
+        let replies = |text: &str| Statement::Reply {
             question: QuestionId::new(1),
             text: text.into(),
             by: "jane".into(),

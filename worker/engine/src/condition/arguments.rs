@@ -1,6 +1,6 @@
 //! Arguments that are small enough to be ruled on.
 
-use super::Fault;
+use super::fault::Fault;
 use bloomery_crds::canonical::MAX_DEPTH;
 use serde_json::{Map, Value};
 

@@ -1,9 +1,11 @@
 //! The evaluation of a condition: a walk of its tree with a budget.
 
+use super::arguments::Arguments;
+use super::fault::Fault;
 use super::lower::{Function, Macro, Node, Operator};
+use super::operate;
 use super::value::{List, Text, Value};
 use super::work::{Work, shallow};
-use super::{Arguments, Fault, operate};
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
 

@@ -1,6 +1,6 @@
 //! The part of CEL that conditions have, and how the parser's tree becomes it.
 
-use super::Fault;
+use super::fault::Fault;
 use bloomery_crds::text::bounded;
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, Expr, LiteralValue, operators};

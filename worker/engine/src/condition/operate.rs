@@ -1,7 +1,7 @@
 //! What operators and functions make of values. As in CEL, numbers of two kinds compare but do not mix: `2 * 1.5` is an
 //! error, `2.0 * 1.5` and `double(amount) * 1.5` are not.
 
-use super::Fault;
+use super::fault::Fault;
 use super::lower::{Function, Operator};
 use super::number::Numeric;
 use super::value::{List, Text, Value};

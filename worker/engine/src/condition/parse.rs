@@ -1,6 +1,6 @@
 //! From text to what can be evaluated.
 
-use super::Fault;
+use super::fault::Fault;
 use super::lower::{Node, lower};
 use bloomery_crds::text::bounded;
 use cel::{Env, ParseErrors};

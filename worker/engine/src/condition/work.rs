@@ -1,6 +1,6 @@
 //! The budget of one evaluation.
 
-use super::Fault;
+use super::fault::Fault;
 use super::lower::Operator;
 use super::value::{List, Value};
 use serde_json::{Map, Value as Json};

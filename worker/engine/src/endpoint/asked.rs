@@ -1,7 +1,6 @@
 //! What a call asks for, read and bounded.
 
 use super::address::{Path, component};
-use crate::gate::core_tools::http::HTTP_GET;
 use bloomery_crds::v1alpha1::{CALL_HEADERS, Method};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -59,7 +58,7 @@ impl Asked {
                 Err(format!("this tool only reads, and {method} does not"))
             }
             Some(method) if !reads_only && method.is_read() => Err(format!(
-                "this tool is for what may change something, and a {method} only reads: {HTTP_GET} does that"
+                "this tool is for what may change something, and a {method} only reads: http_get does that"
             )),
             Some(method) => Ok(method),
         }

@@ -2,9 +2,9 @@
 
 use super::{Chain, Entry, LineError, Stamp};
 use crate::conversation::Conversation;
-use crate::conversation::fixture::{Reply, World, asks, good_answer, run};
+use crate::fixture::{Reply, World, asks, good_answer, run};
+use crate::next::next;
 use crate::projection::project;
-use crate::step::next;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;

@@ -7,9 +7,10 @@ mod every_event;
 
 use super::{Chain, Entry, SCHEMA_VERSION};
 use crate::conversation::Conversation;
-use crate::conversation::fixture::run;
+use crate::fixture::run;
+use crate::next::next;
 use crate::projection::project;
-use crate::step::{Step, next};
+use crate::step::Step;
 use bloomery_crds::outcome::OutcomeCode;
 use rstest::rstest;
 use serde_json::Value;

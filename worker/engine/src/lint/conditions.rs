@@ -1,7 +1,7 @@
 //! Conditions: compiled as the worker compiles them, and their arguments looked up in the tool's declared inputs: by
 //! name, and by what kind of value they are.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::condition::{Condition, Doubt};
 use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 

@@ -1,6 +1,6 @@
 //! How endpoints may be called: what no call could meet.
 
-use super::Finding;
+use super::finding::Finding;
 use bloomery_crds::v1alpha1::{EndpointAuth, ResourceDeclaration, SkillSpec, is_reserved_header};
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {

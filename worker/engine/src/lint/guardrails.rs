@@ -1,9 +1,9 @@
 //! Guardrails: what reads as if it were enforced and is not, and what the prompt has no room for.
 
-use super::Finding;
+use super::finding::Finding;
 use super::reading::{self, Known};
-use crate::bootstrap::rule::{self, Effect, Rule, Side};
-use crate::bootstrap::text;
+use crate::rules::guardrail::{self, Effect, Rule, Side};
+use crate::rules::text_guardrails;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{SkillSpec, ToolInput, ValueType, Verdict};
 use std::collections::btree_map::Entry;
@@ -60,11 +60,11 @@ pub(super) fn compiled(spec: &SkillSpec) -> Vec<(String, Rule)> {
     let Some(guardrails) = spec.policy.as_ref().and_then(|policy| policy.guardrails.as_ref()) else {
         return Vec::new();
     };
-    let names: BTreeSet<&str> = super::tools(spec).into_iter().collect();
+    let names: BTreeSet<&str> = super::names::tools(spec).into_iter().collect();
     let sides = [(Side::Never, &guardrails.never), (Side::Always, &guardrails.always)];
     let of_side = |(side, texts): (Side, &Vec<String>)| -> Vec<(String, Rule)> {
         let path = |at: usize| format!("spec.policy.guardrails.{side}[{at}]");
-        texts.iter().enumerate().map(|(at, text)| (path(at), rule::compile(text, side, &names))).collect()
+        texts.iter().enumerate().map(|(at, text)| (path(at), guardrail::compile(text, side, &names))).collect()
     };
     sides.into_iter().flat_map(of_side).collect()
 }
@@ -155,7 +155,7 @@ fn of_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
 
 fn without_room(rules: &[(String, Rule)]) -> Vec<Finding> {
     let plain: Vec<Rule> = rules.iter().map(|(_, rule)| rule.clone()).collect();
-    let left_over: BTreeSet<String> = text::part(&plain).left_over.into_iter().collect();
+    let left_over: BTreeSet<String> = text_guardrails::split(&plain).left_over.into_iter().collect();
     let left = rules.iter().filter(|(_, rule)| rule.stays_text && left_over.contains(&rule.text));
     left.map(|(path, rule)| {
         Finding::warning(
@@ -164,8 +164,8 @@ fn without_room(rules: &[(String, Rule)]) -> Vec<Finding> {
         )
         .hint(format!(
             "the prompt takes {} rules of about {} tokens together: shorten, or merge some",
-            text::MAX_RULES,
-            text::MAX_TOKENS
+            text_guardrails::MAX_RULES,
+            text_guardrails::MAX_TOKENS
         ))
     })
     .collect()

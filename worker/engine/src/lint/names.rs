@@ -1,7 +1,8 @@
 //! Names: each stands once, and means something.
 
-use super::{Finding, tools};
-use crate::gate::catalogue::matches;
+use super::finding::Finding;
+use crate::core_tools;
+use crate::tool_policy::matches;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolPolicy, Workflow};
 use std::collections::BTreeSet;
 
@@ -97,4 +98,9 @@ fn undeclared(path: String, name: &str, known: &[&str]) -> Finding {
         format!("spec.tools declares no tool {name:?}: it counts only if the MCP server lists it"),
     );
     finding.nearest(name.trim_end_matches('*'), known.iter().copied())
+}
+
+/// Returns the tools that a Skill declares, and the core tools.
+pub(super) fn tools(spec: &SkillSpec) -> Vec<&str> {
+    spec.tools.iter().map(|tool| tool.name.as_str()).chain(core_tools::names()).collect()
 }

@@ -3,7 +3,7 @@
 //! A rule reads so where it names a tool, compares with a number, or says `requires approval`. All else is prose,
 //! and prose is what text guardrails are for.
 
-use crate::bootstrap::rule::{self, Comparison, Rule, Side, asks_for_approval, plain, split_side};
+use crate::rules::guardrail::{self, Comparison, Rule, Side, asks_for_approval, plain, split_side};
 use bloomery_crds::nearest::nearest;
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub(super) struct Known<'a> {
 impl<'a> Known<'a> {
     pub(super) fn of(spec: &'a SkillSpec) -> Self {
         let inputs = spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.as_str());
-        Self { tools: super::tools(spec).into_iter().collect(), inputs: inputs.collect() }
+        Self { tools: super::names::tools(spec).into_iter().collect(), inputs: inputs.collect() }
     }
 
     /// A word before a comparison need be no argument: of `give away >50 percent` none is.
@@ -145,7 +145,7 @@ impl<'a> Sentence<'a> {
             (format!("{first} {field} {operator} {number}"), side)
         };
         // Never advised unless it would do: the number may be none, such as 10k.
-        let compiled = rule::compile(&text, list, &self.known.tools);
+        let compiled = guardrail::compile(&text, list, &self.known.tools);
         if compiled.stays_text {
             return Self::any_comparison(side);
         }

@@ -1,8 +1,8 @@
 //! Required workflows with a step that nothing may do.
 
-use super::Finding;
-use crate::bootstrap::rule::{Effect, Rule};
-use crate::gate::catalogue::policy_refusal;
+use super::finding::Finding;
+use crate::rules::guardrail::{Effect, Rule};
+use crate::tool_policy::policy_refusal;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, When};
 
 pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use crate::fixture::desk::{Desk, Does};
 use crate::fixture::faulty::{Fault, Faulty};
 use bloomery_engine::event::QuestionId;
 use bloomery_engine::line::Entry;
-use bloomery_engine::people::{Ask, Said};
+use bloomery_engine::people::{Ask, Statement};
 use rstest::rstest;
 use serde_json::json;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
         stand.people = None;
         drop(desk);
         let desk = Desk::new(|asks| match &asks[0] {
-            Ask::Question(open) => Does::Says(Said::Replies {
+            Ask::Question(open) => Does::Says(Statement::Reply {
                 question: open.question.id.clone(),
                 text: "A-17".into(),
                 by: "jane".into(),
@@ -101,7 +101,7 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
 #[tokio::test]
 async fn a_drain_while_somebody_thinks_parks_at_once(#[case] at: usize) {
     let obliges_until = move |asks: &[Ask<'_>]| match (&asks[0], at) {
-        (Ask::Question(open), 2) => Does::Says(Said::Replies {
+        (Ask::Question(open), 2) => Does::Says(Statement::Reply {
             question: open.question.id.clone(),
             text: "A-17".into(),
             by: "jane".into(),
@@ -127,8 +127,8 @@ async fn what_people_say_by_themselves_is_taken_between_requests() {
     let (stand, desk) = stand(Refund::Answers, Desk::obliging()).await;
     let by = || "jane".to_owned();
     *desk.unasked.lock().unwrap() = vec![
-        Said::Message { text: "be quick".into(), by: by(), nth: None },
-        Said::Replies { question: QuestionId::new(9), text: "to nobody".into(), by: by(), nth: None },
+        Statement::Message { text: "be quick".into(), by: by(), nth: None },
+        Statement::Reply { question: QuestionId::new(9), text: "to nobody".into(), by: by(), nth: None },
     ];
     assert_eq!(stand.run(1).await, Exit::Finished);
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);

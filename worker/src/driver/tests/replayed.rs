@@ -7,6 +7,7 @@ use crate::inputs::Inputs;
 use crate::log::{Store, claim};
 use crate::redact::Redactor;
 use bloomery_engine::line::{Chain, Entry};
+use bloomery_engine::next;
 
 fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {
     let mut conversation = Conversation::new(run);
@@ -30,7 +31,7 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
     let mut decided = Vec::new().into_iter();
     for (at, entry) in log.iter().enumerate() {
         let replayed = fold(run.clone(), &log[..at]);
-        assert_eq!(step::next(&replayed), step::next(&live), "before event {}", at + 1);
+        assert_eq!(next(&replayed), next(&live), "before event {}", at + 1);
         // What the engine decides by itself is what the log says that it decided.
         // Several events may be decided at once; the step is asked for again when all of them are recorded.
         // The driver asks for no step while a call is under way: a replay would take it for lost.
@@ -38,7 +39,7 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
         if decided.len() == 0
             && !in_flight
             && entry.event.name() != "epoch.started"
-            && let Step::Record(events) = step::next(&replayed)
+            && let Step::Record(events) = next(&replayed)
         {
             decided = events.into_iter();
         }

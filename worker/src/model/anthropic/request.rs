@@ -6,7 +6,7 @@
 use super::answer::{NOTHING, input};
 use crate::model::extra::Extra;
 use crate::model::wire::{Asking, Piece, Writer};
-use bloomery_engine::ask::Form;
+use bloomery_engine::stage_prompt::AnswerSchema;
 use bloomery_engine::tool::CatalogueTool;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -32,7 +32,11 @@ pub(in crate::model) fn begin(asking: Asking<'_>) -> serde_json::Result<(Vec<u8>
         stream: refused.allows(Extra::Stream),
         temperature: temperature.map(|temperature| temperature.min(MAX_TEMPERATURE)),
         cache_control: mark(Extra::Cache),
-        output_config: request.form.as_ref().filter(|_| refused.allows(Extra::Form)).map(OutputConfig::from),
+        output_config: request
+            .answer_schema
+            .as_ref()
+            .filter(|_| refused.allows(Extra::AnswerSchema))
+            .map(OutputConfig::from),
         tools: request.tools.iter().map(Tool::from).collect(),
         system: [System { r#type: "text", text: &request.system, cache_control: mark(Extra::SystemCache) }],
         messages: [],
@@ -161,8 +165,8 @@ struct Format<'a> {
     schema: &'a Value,
 }
 
-impl<'a> From<&'a Form> for OutputConfig<'a> {
-    fn from(form: &'a Form) -> Self {
+impl<'a> From<&'a AnswerSchema> for OutputConfig<'a> {
+    fn from(form: &'a AnswerSchema) -> Self {
         Self { format: Format { r#type: "json_schema", schema: &form.schema } }
     }
 }

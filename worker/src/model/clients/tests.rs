@@ -4,7 +4,7 @@ use crate::progress::Progress;
 use crate::redact::Redactor;
 use bloomery_crds::run::KeyFile;
 use bloomery_crds::v1alpha1::ModelProvider;
-use bloomery_engine::turn::{Said, Turn};
+use bloomery_engine::history::{ModelMessage, Turn};
 use serde_json::{Value, json};
 
 const PLENTY: Duration = Duration::from_mins(1);
@@ -74,7 +74,7 @@ async fn where_one_gives_no_answer_the_next_is_asked_in_its_own_form_and_stays_f
     let mut turns = goal();
     let answer = ask(&clients, &turns).await.unwrap();
     assert_eq!(answer.model.as_deref(), Some("default"));
-    turns.push(Turn::Assistant(Said::of(&answer)));
+    turns.push(Turn::Assistant(ModelMessage::from(&answer)));
     turns.push(Turn::User("Go on.".into()));
     let answer = ask(&clients, &turns).await.unwrap();
     assert_eq!((answer.text.as_str(), answer.model.as_deref()), ("Done", Some("claude")));
@@ -82,7 +82,7 @@ async fn where_one_gives_no_answer_the_next_is_asked_in_its_own_form_and_stays_f
     assert_eq!(body["messages"][1]["content"], json!([{"type": "text", "text": "Let me see."}]));
     let tried = down.times();
     assert!(tried > 2, "it was asked again before the other was");
-    turns.push(Turn::Assistant(Said::of(&answer)));
+    turns.push(Turn::Assistant(ModelMessage::from(&answer)));
     turns.push(Turn::User("Go on.".into()));
     assert_eq!(ask(&clients, &turns).await.unwrap().provider, ModelProvider::Anthropic);
     assert_eq!(down.times(), tried, "nobody waits for it anew with each question");

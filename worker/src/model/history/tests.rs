@@ -107,7 +107,7 @@ fn a_part_that_was_refused_changes_the_request_from_its_beginning() {
 #[test]
 fn a_message_of_a_log_that_names_no_model_is_the_models_own() {
     let message = json!({"role": "assistant", "content": "x", "reasoning": "hm"});
-    let said = |provider| Turn::Assistant(Said { message: message.to_string(), provider, model: None });
+    let said = |provider| Turn::Assistant(ModelMessage { message: message.to_string(), provider, model: None });
     assert!(alone(&endpoint("http://x"), &[said(ModelProvider::Openai)]).contains("reasoning"));
     assert!(!alone(&claude("http://x"), &[said(ModelProvider::Openai)]).contains("reasoning"));
 }

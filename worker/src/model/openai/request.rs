@@ -3,8 +3,8 @@
 
 use crate::model::extra::Extra;
 use crate::model::wire::{Asking, Piece, Writer};
-use bloomery_engine::ask::Form;
 use bloomery_engine::event::AskedCall;
+use bloomery_engine::stage_prompt::AnswerSchema;
 use bloomery_engine::tool::CatalogueTool;
 use serde::Serialize;
 use serde_json::Value;
@@ -30,7 +30,11 @@ pub(in crate::model) fn begin(asking: Asking<'_>) -> serde_json::Result<(Vec<u8>
         stream_options: (streams && refused.allows(Extra::StreamUsage))
             .then_some(StreamOptions { include_usage: true }),
         temperature: request.temperature.filter(|_| refused.allows(Extra::Temperature)),
-        response_format: request.form.as_ref().filter(|_| refused.allows(Extra::Form)).map(ResponseFormat::from),
+        response_format: request
+            .answer_schema
+            .as_ref()
+            .filter(|_| refused.allows(Extra::AnswerSchema))
+            .map(ResponseFormat::from),
         tools: request.tools.iter().map(Tool::from).collect(),
         messages: [Message::System { content: &request.system }],
     })?;
@@ -109,9 +113,9 @@ struct JsonSchema<'a> {
     schema: &'a Value,
 }
 
-impl<'a> From<&'a Form> for ResponseFormat<'a> {
-    fn from(form: &'a Form) -> Self {
-        let Form { name, schema } = form;
+impl<'a> From<&'a AnswerSchema> for ResponseFormat<'a> {
+    fn from(form: &'a AnswerSchema) -> Self {
+        let AnswerSchema { name, schema } = form;
         Self { r#type: "json_schema", json_schema: JsonSchema { name, strict: true, schema } }
     }
 }

@@ -1,12 +1,12 @@
-//! A log that is longer than most: folding it again ends where living it ended.
+//! A long conversation.
 
-use super::super::fixture::{World, asks, run};
-use super::ALL_WELL;
 use crate::conversation::Conversation;
+use crate::fixture::checks::*;
+use crate::fixture::*;
 use crate::line::Chain;
+use crate::next::next;
 use crate::projection::project;
 use crate::run::Run;
-use crate::step::next;
 use bloomery_crds::limits::EffectiveLimits;
 use serde_json::json;
 

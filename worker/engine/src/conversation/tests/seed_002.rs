@@ -1,15 +1,15 @@
-//! What seed 002 says of the stages (section 4) and of their tests (section 6), in whole conversations of its own Skill.
-//!
-//! The seed declares one tool: its other steps are tools that only the server lists, so nothing says that they only read.
+//! The tests that seed 002 names.
 
-use super::super::fixture::{World, asks, says};
-use super::stages::{GOAL_UNMET, answer, gate_retries, looked_up, refunds, staged, status};
-use super::{assert_history_is_well_formed, code, order, seed};
 use crate::event::Answer;
+use crate::fixture::checks::*;
+use crate::fixture::seed;
+use crate::fixture::staged::*;
+use crate::fixture::*;
+use crate::history::Turn;
+use crate::next::next;
 use crate::people::Ask;
-use crate::step::{Step, next};
+use crate::step::Step;
 use crate::tool::ListedTool;
-use crate::turn::Turn;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, SkillSpec, Stage, Verdict};
 use rstest::rstest;
@@ -17,6 +17,7 @@ use serde_json::json;
 
 /// Where a rule goes that nobody may break, and where one goes that is kept always.
 const END_OF_NEVER: &str = "    always:\n";
+
 const END_OF_ALWAYS: &str = "\n  workflows:";
 
 /// What the server lists: the seed's tool, the other steps of its workflow, and what it does not speak of.
@@ -80,7 +81,7 @@ fn a_refund_of_600_parks_for_the_supervisor() {
     let Step::AskPeople(asks) = next(&resumed.conversation) else { panic!("{:?}", resumed.names()) };
     let [Ask::Call(held)] = asks.as_slice() else { panic!("{asks:?}") };
     assert_eq!((held.tool, held.approvers.as_slice()), ("process_refund", ["default", "supervisor"].as_slice()));
-    assert_eq!((held.arguments, held.goal), (r#"{"amount":600.0,"order_id":"A-17"}"#, super::run().goal.as_str()));
+    assert_eq!((held.arguments, held.goal), (r#"{"amount":600.0,"order_id":"A-17"}"#, run().goal.as_str()));
     resumed.play_out();
     assert_eq!(resumed.effects.len() + resumed.asked as usize, 0);
 }
@@ -150,6 +151,7 @@ fn compile_guardrails_correct_patterns_compile_and_others_stay_text() {
 }
 
 const OWN_POLICY: (&str, &str) = ("requires_approval: conditional", "requires_approval: never");
+
 const OWN_APPROVAL: (&str, &str) = (
     "    - tool_id: process_refund\n      when: \"amount > 500\"",
     "    - tool_id: note\n      when: \"amount > 500\"",
@@ -198,7 +200,7 @@ fn pre_tool_gate_blocks_denied_tools_and_triggers_approvals(
 fn what_the_seed_itself_does_not_allow_is_denied(#[case] tool: &str, #[case] layer: GateReason) {
     let denied = asks(&[(tool, json!({"order_id": "A-17", "amount": 5}))]);
     let world = world(seed::skill(), vec![denied, answer("It was not made.")], &[]);
-    let ruling = &world.conversation.pre_tool().last[0];
+    let ruling = &world.conversation.shared.calls.rulings().last[0];
     assert_eq!((ruling.verdict, ruling.rule), (Verdict::Deny, Some(layer)));
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
 }
@@ -207,7 +209,7 @@ fn what_the_seed_itself_does_not_allow_is_denied(#[case] tool: &str, #[case] lay
 fn a_skill_with_guardrail_never_use_delete_file_has_the_tool_blocked_at_pre_tool() {
     let guarded = seed::edited(&[(END_OF_NEVER, "      - \"never use deleteFile\"\n    always:\n")]);
     let world = world(guarded, vec![asks(&[("deleteFile", order())]), answer("It was not made.")], &[]);
-    let ruling = &world.conversation.pre_tool().last[0];
+    let ruling = &world.conversation.shared.calls.rulings().last[0];
     assert_eq!((ruling.verdict, ruling.rule), (Verdict::Deny, Some(GateReason::Guardrail)));
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
     let is_told = |turn: &Turn| matches!(turn, Turn::ToolResult { text, .. } if text.contains("never use deleteFile"));

@@ -3,8 +3,8 @@ use crate::model::extra::Refused;
 use crate::model::fixture::{claude, form, request, said, tool};
 use crate::model::history::body;
 use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_engine::history::Turn;
 use bloomery_engine::step::ModelRequest;
-use bloomery_engine::turn::Turn;
 
 fn text(request: &ModelRequest<'_>, refused: &[Extra]) -> String {
     let mut all = Refused::default();
@@ -60,8 +60,8 @@ fn every_turn_is_written_by_the_fixed_rule() {
 
 #[test]
 fn what_is_refused_or_not_set_is_not_sent() {
-    let all = [Extra::Stream, Extra::Cache, Extra::SystemCache, Extra::Form, Extra::Temperature, Extra::User];
-    let asked = ModelRequest { temperature: Some(0.1), form: Some(form()), ..request(&[]) };
+    let all = [Extra::Stream, Extra::Cache, Extra::SystemCache, Extra::AnswerSchema, Extra::Temperature, Extra::User];
+    let asked = ModelRequest { temperature: Some(0.1), answer_schema: Some(form()), ..request(&[]) };
     assert_eq!(
         text(&asked, &all),
         concat!(

@@ -3,8 +3,8 @@ use crate::model::extra::Refused;
 use crate::model::fixture::{endpoint, form, request, said, tool};
 use crate::model::history::body;
 use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_engine::history::Turn;
 use bloomery_engine::step::ModelRequest;
-use bloomery_engine::turn::Turn;
 use serde_json::json;
 
 fn text(request: &ModelRequest<'_>, refused: &[Extra], limit: Option<u64>) -> String {
@@ -54,8 +54,8 @@ fn every_turn_is_written_by_the_fixed_rule() {
 
 #[test]
 fn what_is_refused_or_not_set_is_not_sent() {
-    let all = [Extra::Stream, Extra::StreamUsage, Extra::Form, Extra::Temperature, Extra::CompletionTokens];
-    let asked = ModelRequest { temperature: Some(0.1), form: Some(form()), ..request(&[]) };
+    let all = [Extra::Stream, Extra::StreamUsage, Extra::AnswerSchema, Extra::Temperature, Extra::CompletionTokens];
+    let asked = ModelRequest { temperature: Some(0.1), answer_schema: Some(form()), ..request(&[]) };
     let messages = r#""messages":[{"role":"system","content":"Be kind."}]}"#;
     let bare = format!(r#"{{"model":"gpt-5","user":"uid-1",{messages}"#);
     let nobodys = text(&asked, &[&all[..], &[Extra::User]].concat(), None);

@@ -1,0 +1,130 @@
+//! The tokens, requests and time that a conversation has spent (`engine.md`, section 5).
+
+use crate::event::Answer;
+use bloomery_crds::v1alpha1::{LlmCalls, Stage};
+
+/// Bytes of text to a token: an estimate for text that the provider has not counted yet.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// The resources that a conversation has spent and reserved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Budget {
+    requests: LlmCalls,
+    answers: u32,
+    input: u64,
+    cached: u64,
+    output: u64,
+    /// The reserve of the request without an answer yet. It counts as spent until the answer comes.
+    reserved: u64,
+    /// The reserves of requests that never got a counted answer.
+    forfeited: u64,
+    /// The size of the next prompt of the main loop, as we count it.
+    prompt_bytes: u64,
+    /// The size of the latest prompt of the main loop, as the provider counted it.
+    prompt_tokens: u64,
+    worked_ms: u64,
+}
+
+impl Budget {
+    /// Adds time of work.
+    pub(crate) fn add_work(&mut self, elapsed_ms: u64) {
+        self.worked_ms = self.worked_ms.saturating_add(elapsed_ms);
+    }
+
+    /// Adds text to the prompt of the main loop.
+    pub(crate) fn add_to_prompt(&mut self, bytes: usize) {
+        self.prompt_bytes = self.prompt_bytes.saturating_add(bytes as u64);
+    }
+
+    /// Removes text from the prompt of the main loop.
+    pub(crate) fn remove_from_prompt(&mut self, bytes: usize) {
+        self.prompt_bytes = self.prompt_bytes.saturating_sub(bytes as u64);
+        self.prompt_tokens = 0;
+    }
+
+    /// Counts a request and reserves its tokens.
+    pub(crate) fn requested(&mut self, reserve: u64, stage: Stage) {
+        self.abandon_request();
+        match stage {
+            Stage::Intent => self.requests.intent += 1,
+            Stage::Selection => self.requests.selection += 1,
+            Stage::Plan => self.requests.plan += 1,
+            Stage::Finalization => self.requests.finalization += 1,
+            Stage::Polish => self.requests.polish += 1,
+        }
+        self.reserved = reserve;
+    }
+
+    /// Replaces the reserve by the tokens that the provider counted.
+    pub(crate) fn answered(&mut self, answer: &Answer, stage: Stage) {
+        if stage == Stage::Plan {
+            self.answers += 1;
+            self.prompt_tokens = answer.input_tokens.unwrap_or_default();
+        }
+        let reserved = std::mem::take(&mut self.reserved);
+        match (answer.input_tokens, answer.output_tokens) {
+            (Some(input), Some(output)) => {
+                self.input = self.input.saturating_add(input);
+                self.cached = self.cached.saturating_add(answer.cached_tokens.unwrap_or_default().min(input));
+                self.output = self.output.saturating_add(output);
+            }
+            // Without a count, the reserve is the only safe figure.
+            _ => self.forfeited = self.forfeited.saturating_add(reserved),
+        }
+    }
+
+    /// Counts the reserve of a request without an answer as spent.
+    pub(crate) fn abandon_request(&mut self) {
+        self.forfeited = self.forfeited.saturating_add(std::mem::take(&mut self.reserved));
+    }
+
+    /// Returns the tokens to reserve for the next request of the main loop: the estimated input and the largest output.
+    pub fn reserve(&self, max_output: u64) -> u64 {
+        Self::reserve_for(self.prompt_bytes, max_output)
+    }
+
+    /// Returns the tokens to reserve for a request of `bytes` bytes of text.
+    pub fn reserve_for(bytes: u64, max_output: u64) -> u64 {
+        (bytes / BYTES_PER_TOKEN).saturating_add(max_output)
+    }
+
+    /// The tokens of the next prompt of the main loop: as the provider counted last, or by estimate.
+    pub fn prompt_tokens(&self) -> u64 {
+        self.prompt_tokens.max(self.prompt_bytes / BYTES_PER_TOKEN)
+    }
+
+    /// Tokens spent and reserved.
+    pub fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output).saturating_add(self.forfeited).saturating_add(self.reserved)
+    }
+
+    /// Requests to the model, by stage.
+    pub fn requests(&self) -> &LlmCalls {
+        &self.requests
+    }
+
+    /// Answers of the model in the main loop.
+    pub fn answers(&self) -> u32 {
+        self.answers
+    }
+
+    /// Tokens sent, as the provider counted them. A request without a count adds its reserve.
+    pub fn input_tokens(&self) -> u64 {
+        self.input.saturating_add(self.forfeited)
+    }
+
+    /// Tokens sent that the provider had cached.
+    pub fn cached_tokens(&self) -> u64 {
+        self.cached
+    }
+
+    /// Tokens received, as the provider counted them.
+    pub fn output_tokens(&self) -> u64 {
+        self.output
+    }
+
+    /// Milliseconds of work, over all epochs.
+    pub fn worked_ms(&self) -> u64 {
+        self.worked_ms
+    }
+}

@@ -1,0 +1,255 @@
+//! The tools of a Job: what the server lists, what the Skill declares, and what the policy lets the model see.
+
+mod drift;
+mod schemas;
+
+pub use drift::Drift;
+
+use crate::core_tools;
+use crate::event::Event;
+use crate::run::Run;
+use crate::schema::Schema;
+use crate::tool::{CatalogueTool, ListedTool, ToolSource};
+use crate::tool_policy::policy_refusal;
+use bloomery_crds::Digest;
+use bloomery_crds::canonical::{MAX_DEPTH, depth};
+use bloomery_crds::v1alpha1::SkillSpec;
+use drift::Drifted;
+use schemas::Schemas;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The longest tool name that model providers take.
+const MAX_ALIAS: usize = 64;
+
+/// The tools of a Job, as they were fixed at its beginning.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    tools: Option<Vec<CatalogueTool>>,
+    visible: Vec<CatalogueTool>,
+    schemas: Schemas,
+    drifted: Drifted,
+}
+
+impl Catalogue {
+    pub(crate) fn fixed(&mut self, tools: &[CatalogueTool]) {
+        self.visible = tools.iter().filter(|tool| tool.visible).cloned().collect();
+        self.schemas = Schemas::new(tools);
+        self.tools = Some(tools.to_vec());
+    }
+
+    /// Hides every visible tool that `is_shown` does not name. Returns the hidden ones.
+    pub(crate) fn show_only(&mut self, is_shown: impl Fn(&CatalogueTool) -> bool) -> Vec<CatalogueTool> {
+        let (shown, hidden) = std::mem::take(&mut self.visible).into_iter().partition(is_shown);
+        self.visible = shown;
+        hidden
+    }
+
+    /// Records the tools that changed or are missing, by their server's names.
+    pub(crate) fn drifted(&mut self, changed: &[String], missing: &[String]) {
+        self.drifted.add(changed, missing);
+    }
+
+    /// Returns whether the tools are fixed.
+    pub fn is_fixed(&self) -> bool {
+        self.tools.is_some()
+    }
+
+    /// Returns a tool by its alias: the name that the model uses.
+    pub fn tool(&self, alias: &str) -> Option<&CatalogueTool> {
+        self.tools.as_ref()?.iter().find(|tool| tool.alias == alias)
+    }
+
+    /// The tools that the model sees.
+    pub fn visible(&self) -> &[CatalogueTool] {
+        &self.visible
+    }
+
+    /// Returns the compiled schema of a tool's arguments.
+    pub fn argument_schema(&self, tool: &CatalogueTool) -> Option<&Schema> {
+        self.schemas.arguments(tool)
+    }
+
+    /// Returns what is wrong with the structured output of a tool, or nothing. A tool whose server lists no output schema
+    /// may return any output, or none.
+    pub fn output_fault(&self, alias: &str, output: Option<&Value>) -> Option<String> {
+        let schema = self.schemas.output(self.tool(alias)?)?;
+        match output {
+            Some(output) => schema.fault(output),
+            None => Some("there is none".to_owned()),
+        }
+    }
+
+    /// Returns how a server's tool differs from its fixed definition, by the server's name of the tool.
+    pub fn drift_of(&self, name: &str) -> Option<Drift> {
+        self.drifted.get(name)
+    }
+
+    /// Returns a sentence for people about each tool that differs.
+    pub fn drift_remarks(&self) -> impl Iterator<Item = String> {
+        self.drifted.remarks()
+    }
+
+    /// Compares a new listing with the fixed tools. Returns the event of the differences that are not recorded yet.
+    pub fn compare(&self, listed: &[ListedTool]) -> Option<Event> {
+        self.drifted.compare(self.tools.as_ref()?, listed)
+    }
+}
+
+/// Returns the event that fixes the tools of a Job, from the listing of its MCP server.
+pub fn fix_catalogue(run: &Run, listed: Vec<ListedTool>) -> Event {
+    Event::CatalogueFixed { tools: fix(run, listed) }
+}
+
+/// Returns the size of a tool's definition in a prompt, in bytes.
+pub(crate) fn prompt_bytes(tool: &CatalogueTool) -> usize {
+    tool.description.len() + tool.input_schema.to_string().len()
+}
+
+/// Fixes the tools of a Job.
+///
+/// A tool is left out if its server lists its name twice, if two tools share its alias, or if one of its schemas is
+/// nested too deep for a line of the log. The gate then denies its calls as calls of an unknown tool. The order is the
+/// server's, which keeps the provider's prompt cache warm.
+pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
+    let core = core_tools::offered(run, &listed);
+    let listed: Vec<ListedTool> = listed.into_iter().filter(|tool| !core_tools::is_reserved(&tool.name)).collect();
+    let mut times: BTreeMap<String, u32> = BTreeMap::new();
+    for tool in &listed {
+        *times.entry(tool.name.clone()).or_default() += 1;
+    }
+    let plain: Vec<String> = listed.iter().map(|tool| tool.name.clone()).filter(|name| is_plain(name)).collect();
+    let tools: Vec<CatalogueTool> = listed
+        .into_iter()
+        .filter(|tool| times.get(&tool.name) == Some(&1) && is_shallow(tool))
+        .map(|tool| catalogue_tool(&run.skill, tool, &plain))
+        .collect();
+    let mut aliases: BTreeMap<String, u32> = BTreeMap::new();
+    for tool in &tools {
+        *aliases.entry(tool.alias.clone()).or_default() += 1;
+    }
+    let mut tools: Vec<CatalogueTool> = tools.into_iter().filter(|tool| aliases.get(&tool.alias) == Some(&1)).collect();
+    tools.extend(core);
+    tools
+}
+
+fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> CatalogueTool {
+    let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
+    // A server's hint can take the claim away, never give it: it is the server that is not trusted here.
+    let read_only = declared.is_some_and(|d| d.read_only == Some(true)) && tool.read_only_hint() != Some(false);
+    let policy = skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+    CatalogueTool {
+        alias: alias(&tool.name, plain),
+        digest: tool.digest(),
+        read_only,
+        idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
+        source: ToolSource::Server,
+        visible: policy_refusal(policy, &tool.name).is_none(),
+        description: if tool.description.is_empty() {
+            declared.and_then(|declared| declared.description.clone()).unwrap_or_default()
+        } else {
+            tool.description
+        },
+        name: tool.name,
+        input_schema: tool.input_schema,
+        output_schema: tool.output_schema,
+    }
+}
+
+fn is_shallow(tool: &ListedTool) -> bool {
+    depth(&tool.input_schema) <= MAX_DEPTH
+        && tool.output_schema.as_ref().is_none_or(|schema| depth(schema) <= MAX_DEPTH)
+}
+
+fn is_plain(name: &str) -> bool {
+    (1..=MAX_ALIAS).contains(&name.len()) && name.bytes().all(is_alias_byte)
+}
+
+fn is_alias_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// Returns the alias of a name: the name itself if providers take it, else a readable part of it and a hash.
+fn alias(name: &str, plain: &[String]) -> String {
+    if is_plain(name) {
+        return name.to_owned();
+    }
+    let hash = Digest::of_bytes(name.as_bytes());
+    let readable: String = name
+        .bytes()
+        .map(|byte| if is_alias_byte(byte) { char::from(byte) } else { '_' })
+        .take(MAX_ALIAS - 17)
+        .collect();
+    // Only a server that lists a name made to collide gets the longer hash.
+    let short = format!("{readable}-{}", hash.short(8));
+    if plain.contains(&short) { format!("{readable}-{}", hash.short(16)) } else { short }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use serde_json::json;
+
+    fn listed(name: &str, hint: Option<bool>) -> ListedTool {
+        ListedTool {
+            name: name.into(),
+            input_schema: json!({"type": "object"}),
+            annotations: hint.map(|hint| ("readOnlyHint".to_owned(), json!(hint))).into_iter().collect(),
+            ..ListedTool::default()
+        }
+    }
+
+    fn server_tools(tools: Vec<CatalogueTool>) -> Vec<CatalogueTool> {
+        tools.into_iter().filter(|tool| tool.source == ToolSource::Server).collect()
+    }
+
+    #[test]
+    fn no_server_gets_the_calls_of_a_core_tool() {
+        let tools = fix(&fixture::run(), vec![listed("focus_read", None), listed("ask_user", None)]);
+        assert_eq!(server_tools(tools), []);
+    }
+
+    #[test]
+    fn what_the_author_says_of_a_tool_is_told_where_its_server_says_nothing() {
+        let mut run = fixture::run();
+        run.skill.tools[0].description = Some("Finds out who asks".into());
+        let tools = fix(&run, vec![listed("verify_identity", None)]);
+        assert_eq!(tools[0].description, "Finds out who asks");
+    }
+
+    #[test]
+    fn only_the_skill_makes_a_tool_read_only_and_the_server_can_take_it_away() {
+        let tools = fix(
+            &fixture::run(),
+            vec![
+                listed("verify_identity", None),
+                listed("check_eligibility", Some(false)),
+                listed("process_refund", Some(true)),
+            ],
+        );
+        let tools = server_tools(tools);
+        let read_only: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.read_only)).collect();
+        assert_eq!(read_only, [("verify_identity", true), ("check_eligibility", false), ("process_refund", false)]);
+    }
+
+    #[test]
+    fn a_name_listed_twice_is_no_tool() {
+        let tools = server_tools(fix(&fixture::run(), vec![listed("a", None), listed("b", None), listed("a", None)]));
+        assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["b"]);
+    }
+
+    #[test]
+    fn names_that_providers_refuse_get_distinct_aliases() {
+        let long = "x".repeat(200);
+        let tools = fix(
+            &fixture::run(),
+            vec![listed("a.b", None), listed("a/b", None), listed("a_b", None), listed(&long, None)],
+        );
+        let tools = server_tools(tools);
+        let aliases: std::collections::BTreeSet<_> = tools.iter().map(|tool| tool.alias.clone()).collect();
+        assert_eq!(aliases.len(), 4);
+        assert!(aliases.iter().all(|alias| is_plain(alias)), "{aliases:?}");
+        assert!(aliases.contains("a_b"));
+    }
+}

@@ -1,0 +1,191 @@
+//! Tools that change while a Job runs, and output that differs from its schema.
+
+use crate::catalogue::Drift;
+use crate::catalogue::fix_catalogue;
+use crate::conversation::Conversation;
+use crate::event::Event;
+use crate::fixture;
+use crate::fixture::checks::*;
+use crate::fixture::*;
+use crate::line::Chain;
+use crate::next::next;
+use crate::projection::project;
+use crate::stages::calls::CallState;
+use crate::step::Step;
+use crate::tool::ListedTool;
+use bloomery_crds::Digest;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::v1alpha1::Verdict;
+use rstest::rstest;
+use serde_json::json;
+
+/// The tools of the fixture, of which one says something else now.
+fn changed(tool: &str) -> Vec<ListedTool> {
+    let mut listed = listed();
+    listed.iter_mut().find(|listed| listed.name == tool).unwrap().description = "Does what it likes".into();
+    listed
+}
+
+fn without(tool: &str) -> Vec<ListedTool> {
+    listed().into_iter().filter(|listed| listed.name != tool).collect()
+}
+
+/// Records what a listing means, which must mean something.
+fn list_again(world: &mut World, listed: &[ListedTool]) {
+    let event = world.conversation.compare_tools(listed).unwrap();
+    world.record(event);
+}
+
+fn denials(world: &World) -> Vec<(String, String)> {
+    let status = project(&world.conversation, Chain::new("/test").position("jobs/x"));
+    let denied = status.gates.pre_tool.last.into_iter().filter(|ruling| ruling.verdict == Verdict::Deny);
+    denied.map(|ruling| (ruling.tool, ruling.reason.unwrap_or_default())).collect()
+}
+
+#[rstest]
+#[case::changed(
+    changed("check_eligibility"),
+    "the tool \"check_eligibility\" is not what it was: the server has changed its definition since the Job began",
+    "The MCP server has changed the tool check_eligibility since the Job began: its calls are denied."
+)]
+#[case::gone(
+    without("check_eligibility"),
+    "the tool \"check_eligibility\" is not what it was: the server does not list it any more",
+    "The MCP server does not list the tool check_eligibility any more: its calls are denied."
+)]
+fn a_tool_that_changes_is_denied_from_then_on_and_the_others_go_on(
+    #[case] now: Vec<ListedTool>,
+    #[case] reason: &str,
+    #[case] remark: &str,
+) {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    world.play_until(Conversation::has_catalogue);
+    list_again(&mut world, &now);
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+    assert_eq!(denials(&world), [("check_eligibility".to_owned(), reason.to_owned())]);
+    assert_eq!(world.effects.iter().map(|(tool, _)| tool.as_str()).collect::<Vec<_>>(), ["process_refund"]);
+    let status = project(&world.conversation, Chain::new("/test").position("jobs/x"));
+    assert_eq!(status.remarks.first().map(String::as_str), Some(remark));
+    assert!(world.conversation.visible_tools().iter().any(|tool| tool.name == "check_eligibility"), "it stays listed");
+    assert_history_is_well_formed(&world.conversation);
+}
+
+#[test]
+fn what_is_new_is_told_once_and_not_offered() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    world.play_until(Conversation::has_catalogue);
+    assert_eq!(world.conversation.compare_tools(&listed()), None);
+    let extra = ListedTool { name: "pay".into(), ..listed()[0].clone() };
+    let mut more = listed();
+    more.push(extra.clone());
+    assert_eq!(world.conversation.compare_tools(&more), None, "the Job's tools are as they were");
+    let mut other = changed("note");
+    other.push(extra);
+    let event = world.conversation.compare_tools(&other).unwrap();
+    let drifted = |changed: &str| Event::CatalogueDrifted {
+        changed: vec![changed.into()],
+        missing: Vec::new(),
+        added: vec!["pay".into()],
+    };
+    assert_eq!(event, drifted("note"));
+    world.record(event);
+    assert_eq!(world.conversation.compare_tools(&other), None);
+    assert_eq!(world.conversation.shared.catalogue.drift_of("note"), Some(Drift::Changed));
+    other[0].title = Some("Somebody else".into());
+    assert_eq!(world.conversation.compare_tools(&other), Some(drifted("verify_identity")));
+    assert!(world.conversation.shared.catalogue.tool("pay").is_none());
+}
+
+#[test]
+fn a_tool_that_is_listed_twice_is_not_the_one_that_was_listed_once() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    world.play_until(Conversation::has_catalogue);
+    let mut twice = listed();
+    twice.push(twice[2].clone());
+    let changed = vec!["process_refund".to_owned()];
+    let expected = Event::CatalogueDrifted { changed, missing: Vec::new(), added: Vec::new() };
+    assert_eq!(world.conversation.compare_tools(&twice), Some(expected));
+}
+
+/// Logs have the digest of a tool as their version made it, of its name, description and schema.
+#[test]
+fn a_log_from_before_hints_were_pinned_sees_no_drift_in_them() {
+    let run = fixture::run();
+    let Event::CatalogueFixed { mut tools } = fix_catalogue(&run, listed()) else { panic!("no catalogue") };
+    for tool in &mut tools {
+        tool.digest = Digest::of_value(
+            &json!({"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}),
+        );
+    }
+    let mut world = World::new(run, Vec::new(), ALL_WELL);
+    world.record(Event::CatalogueFixed { tools });
+    let mut hinted = listed();
+    hinted[0].annotations.insert("readOnlyHint".into(), json!(true));
+    assert_eq!(world.conversation.compare_tools(&hinted), None);
+    assert!(world.conversation.compare_tools(&changed("note")).is_some());
+
+    let mut newer = World::new(fixture::run(), Vec::new(), ALL_WELL);
+    newer.play_until(Conversation::has_catalogue);
+    assert!(newer.conversation.compare_tools(&hinted).is_some());
+}
+
+#[test]
+fn a_call_that_was_allowed_for_the_tool_as_it_was_is_ruled_anew() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    world.play_until(|conversation| {
+        conversation.calls().iter().any(|call| call.tool == "process_refund" && call.state == CallState::Ruled)
+    });
+    list_again(&mut world, &changed("process_refund"));
+    let Step::Record(events) = next(&world.conversation) else { panic!("it is sent") };
+    assert!(matches!(events.as_slice(), [Event::ToolRuled { verdict: Verdict::Deny, .. }]), "{events:?}");
+    world.play_out();
+    assert_eq!((world.effects.len(), denials(&world).len()), (0, 1));
+}
+
+#[rstest]
+#[case::found_before_its_answer_was_lost(true)]
+#[case::found_after(false)]
+fn a_call_that_may_have_happened_is_not_repeated_with_another_tool(#[case] is_found_first: bool) {
+    let mut world = World::new(run(), vec![asks(&[("note", order())])], |_, _| Reply::Lost);
+    world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Ruled));
+    let call = world.conversation.calls()[0].id.clone();
+    world.record(Event::ToolStarted { call: call.clone() });
+    let lost = Event::ToolIndeterminate { call, text: "the connection was cut".into() };
+    if is_found_first {
+        list_again(&mut world, &changed("note"));
+        world.record(lost);
+    } else {
+        world.record(lost);
+        assert_eq!(world.conversation.calls()[0].state, CallState::Retry);
+        list_again(&mut world, &changed("note"));
+    }
+    world.play_out();
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::ToolIndeterminate, 0));
+}
+
+#[test]
+fn a_read_that_would_be_repeated_is_denied() {
+    let mut world = World::new(run(), vec![asks(&[("verify_identity", order())])], ALL_WELL);
+    world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Ruled));
+    let call = world.conversation.calls()[0].id.clone();
+    world.record(Event::ToolIndeterminate { call, text: "the connection was cut".into() });
+    list_again(&mut world, &changed("verify_identity"));
+    world.play_out();
+    assert_eq!((code(&world), denials(&world).len()), (OutcomeCode::Succeeded, 1));
+}
+
+#[test]
+fn output_is_held_against_the_schema_that_its_server_lists() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    let schema = json!({"type": "object", "required": ["ok"], "properties": {"ok": {"type": "boolean"}}});
+    world.listed[0].output_schema = Some(schema);
+    world.play_until(|conversation| !conversation.calls().is_empty());
+    let [promised, free] = [0, 1].map(|at| world.conversation.calls()[at].id.clone());
+    let fault = |call, output: Option<serde_json::Value>| world.conversation.output_fault(call, output.as_ref());
+    assert_eq!(fault(&promised, Some(json!({"ok": true}))), None);
+    let wrong = fault(&promised, Some(json!({"ok": "yes"}))).unwrap();
+    assert!(wrong.starts_with("/ok: "), "{wrong}");
+    assert_eq!(fault(&promised, None).as_deref(), Some("there is none"));
+    assert_eq!((fault(&free, None), fault(&free, Some(json!(7)))), (None, None));
+}

@@ -1,0 +1,67 @@
+//! The core tools: tools that the worker provides itself (seed 000; `engine.md`, section 3), one file for each family.
+//!
+//! A family offers a Job the tools whose resource the Job binds. The worker's `tools` answers their calls, by the same
+//! names.
+
+mod definition;
+pub mod files;
+pub mod focus;
+pub mod http;
+pub mod memory;
+pub mod people;
+pub mod workflow;
+
+pub use focus::FOCUS_READ;
+pub use memory::{MEMORY_READ, MEMORY_WRITE};
+pub use people::ASK_USER;
+pub use workflow::SUBGOAL_DONE;
+
+use crate::run::Run;
+use crate::tool::{CatalogueTool, ListedTool, ToolSource};
+use crate::tool_policy::core_refusal;
+
+/// Names with a meaning for the engine: a server's tool of such a name is ignored.
+const RESERVED: [&str; 4] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE];
+
+/// Core tools whose results are no evidence: notes of the agent, and results that it reads again.
+const NOTES: [&str; 4] = [FOCUS_READ, MEMORY_READ, MEMORY_WRITE, SUBGOAL_DONE];
+
+/// Returns whether a name is reserved for core tools.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
+/// Returns whether a completed call of the tool is evidence: whether it can show something new (`engine.md`, section 3).
+pub fn gives_evidence(tool: &CatalogueTool) -> bool {
+    tool.source == ToolSource::Server || !NOTES.contains(&tool.name.as_str())
+}
+
+/// Returns the core tools of a Job whose server lists `listed`. Tools that the policy blocks are hidden.
+///
+/// A server's tool replaces a core tool of the same name, whatever the policy says about it: a call that was meant for
+/// one must not reach the other.
+pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
+    let mut tools = workflow::offered(run);
+    tools.extend(files::offered(run));
+    tools.extend(http::offered(run));
+    tools.extend(memory::offered(run));
+    tools.extend(focus::offered(listed, &tools));
+    tools.extend(people::offered(run));
+    let blocked = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+    let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);
+    let offered = tools.into_iter().filter(|tool| !is_overridden(&tool.name));
+    offered.map(|tool| CatalogueTool { visible: core_refusal(blocked, &tool.name).is_none(), ..tool }).collect()
+}
+
+/// Returns the names of all core tools, whatever a Job binds.
+pub fn names() -> Vec<&'static str> {
+    [SUBGOAL_DONE, FOCUS_READ, ASK_USER]
+        .into_iter()
+        .chain(files::NAMES)
+        .chain(http::NAMES)
+        .chain(memory::NAMES)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! The definition of a core tool in the catalogue.
+
+use crate::tool::{CatalogueTool, ListedTool, ToolSource};
+use serde_json::Value;
+
+/// The effect of a call of a core tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// A call changes nothing.
+    None,
+    /// A call changes something; repeating it changes nothing more.
+    Once,
+    /// Each call changes something.
+    Each,
+}
+
+/// Returns the definition of a core tool.
+pub(super) fn core_tool(name: &str, description: &str, input_schema: Value, effect: Effect) -> CatalogueTool {
+    let tool = ListedTool {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        input_schema,
+        ..ListedTool::default()
+    };
+    CatalogueTool {
+        digest: tool.digest(),
+        alias: tool.name.clone(),
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.input_schema,
+        output_schema: None,
+        source: ToolSource::Core,
+        read_only: effect == Effect::None,
+        idempotent: effect != Effect::Each,
+        visible: true,
+    }
+}

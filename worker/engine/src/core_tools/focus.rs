@@ -1,0 +1,34 @@
+//! Reading on in a result that was put aside.
+
+use super::definition::{Effect, core_tool};
+use super::workflow::SUBGOAL_DONE;
+use crate::tool::{CatalogueTool, ListedTool};
+use serde_json::json;
+
+/// Reads more of a result that was put aside.
+pub const FOCUS_READ: &str = "focus_read";
+
+/// The most that one call of [`FOCUS_READ`] gives, in bytes.
+pub const FOCUS_BYTES: u64 = 8 * 1024;
+
+/// `focus_read`, where anything may answer at length: a server, which in local mode no Skill names, or another core tool.
+pub(super) fn offered(listed: &[ListedTool], others: &[CatalogueTool]) -> Vec<CatalogueTool> {
+    let is_of_use = !listed.is_empty() || others.iter().any(|tool| tool.name != SUBGOAL_DONE);
+    is_of_use.then(focus_read).into_iter().collect()
+}
+
+fn focus_read() -> CatalogueTool {
+    core_tool(
+        FOCUS_READ,
+        "Reads more of a result that was shown to you as an excerpt.",
+        json!({
+            "type": "object", "required": ["handle"], "additionalProperties": false,
+            "properties": {
+                "handle": {"type": "string", "description": "The handle in the excerpt."},
+                "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes. Default: 0."},
+                "bytes": {"type": "integer", "minimum": 1, "maximum": FOCUS_BYTES, "description": "How many bytes to read. Default: as many as one call returns."},
+            },
+        }),
+        Effect::None,
+    )
+}

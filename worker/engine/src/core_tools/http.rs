@@ -1,0 +1,107 @@
+//! Calls of the APIs that a Job binds: to read, where one may be read, and to change, where the Skill's rules allow that.
+
+use super::definition::{Effect, core_tool};
+use crate::endpoint::{self, Endpoint, summary};
+use crate::rules::Objection;
+use crate::run::Run;
+use crate::tool::{CatalogueTool, ToolSource};
+use bloomery_crds::v1alpha1::{CALL_HEADERS, GateReason, Method};
+use serde_json::{Map, Value, json};
+
+/// Reads from an API.
+pub const HTTP_GET: &str = "http_get";
+
+/// Calls an API by a method that may change something, of those that the rules allow.
+pub const HTTP_REQUEST: &str = "http_request";
+
+/// The tools of this family.
+pub(crate) const NAMES: [&str; 2] = [HTTP_GET, HTTP_REQUEST];
+
+/// `http_get` where an endpoint may be read, `http_request` where one may be changed.
+pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
+    let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);
+    let (readable, changeable) = (endpoint::serving(&endpoints, true), endpoint::serving(&endpoints, false));
+    let mut tools = Vec::new();
+    let any_works = |endpoints: &[&Endpoint]| endpoints.iter().any(|endpoint| endpoint.fault().is_none());
+    if any_works(&readable) {
+        tools.push(http_get(&readable));
+    }
+    if any_works(&changeable) {
+        tools.push(http_request(&changeable));
+    }
+    tools
+}
+
+/// What the rules of its endpoint have against a call of one of these tools.
+pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> Option<Objection> {
+    if tool.source != ToolSource::Core || !NAMES.contains(&tool.name.as_str()) {
+        return None;
+    }
+    let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);
+    let fault = endpoint::plan(&endpoints, arguments, tool.name == HTTP_GET).err()?;
+    Some(Objection::deny(GateReason::Endpoint, fault))
+}
+
+fn http_get(endpoints: &[&Endpoint]) -> CatalogueTool {
+    let description = "Reads from an API with GET, or with HEAD for the headers only. Redirects are not followed.";
+    core_tool(HTTP_GET, &described(description, endpoints), schema(endpoints, true), Effect::None)
+}
+
+fn http_request(endpoints: &[&Endpoint]) -> CatalogueTool {
+    let description = "Calls an API with a method that may change something. Redirects are not followed. The call \
+        gets an Idempotency-Key if you pass none.";
+    core_tool(HTTP_REQUEST, &described(description, endpoints), schema(endpoints, false), Effect::Each)
+}
+
+/// The description, with what may be called.
+fn described(description: &str, endpoints: &[&Endpoint]) -> String {
+    let line = |endpoint: &&Endpoint| {
+        let allowed = endpoint.fault().map_or_else(|| summary(endpoint.rules()), |fault| format!("nothing: {fault}"));
+        format!("\n{}: {allowed}", endpoint.name)
+    };
+    format!("{description} Allowed are:{}", endpoints.iter().map(line).collect::<String>())
+}
+
+fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
+    let names: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect();
+    let mut methods: Vec<Method> = endpoints.iter().flat_map(|endpoint| endpoint.methods()).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    methods.retain(|method| method.is_read() == reads_only);
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let mut properties = Map::from_iter([
+        ("resource".to_owned(), json!({"type": "string", "enum": names, "description": "The bound API."})),
+        (
+            "path".to_owned(),
+            text("The path below the URL of the resource, as it is sent: /orders/7, /a%20b. Default: the URL itself."),
+        ),
+        (
+            "method".to_owned(),
+            json!({"type": "string", "enum": methods, "description": described_method(&methods, reads_only)}),
+        ),
+        (
+            "query".to_owned(),
+            json!({"type": "object", "description": "The query parameters. Values are escaped for you. A list repeats the name."}),
+        ),
+        (
+            "headers".to_owned(),
+            json!({
+                "type": "object", "additionalProperties": {"type": "string"},
+                "description": format!("Headers to send. Allowed: {}.", CALL_HEADERS.join(", ")),
+            }),
+        ),
+    ]);
+    if !reads_only {
+        properties.insert("json".to_owned(), json!({"description": "The body, as JSON."}));
+        properties.insert("body".to_owned(), text("The body, as text. Use it instead of json."));
+    }
+    let which: &[&str] = if names.len() > 1 { &["resource"] } else { &[] };
+    let how: &[&str] = if reads_only { &[] } else { &["method"] };
+    let required = [which, how].concat();
+    json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
+}
+
+/// What is said of the method: a tool that only reads need not be told, where it may GET at all.
+fn described_method(methods: &[Method], reads_only: bool) -> &'static str {
+    if reads_only && methods.contains(&Method::Get) { "Default: GET." } else { "The method." }
+}

@@ -1,0 +1,63 @@
+//! The memory bank of the slag: notes that the Skill's Jobs leave for one another (seed 003).
+
+use super::definition::{Effect, core_tool};
+use crate::run::Run;
+use crate::tool::CatalogueTool;
+use bloomery_crds::v1alpha1::BankUse;
+use serde_json::{Value, json};
+
+/// Reads a note.
+pub const MEMORY_READ: &str = "memory_read";
+
+/// Replaces a note.
+pub const MEMORY_WRITE: &str = "memory_write";
+
+/// The tools of this family.
+pub(super) const NAMES: [&str; 2] = [MEMORY_READ, MEMORY_WRITE];
+
+/// To read, where the Skill lets its Jobs do so and there may be notes; to write, where it lets them.
+pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
+    match run.skill.bank() {
+        BankUse::Read if run.has_notes => vec![memory_read()],
+        BankUse::Off | BankUse::Read => Vec::new(),
+        BankUse::Write => vec![memory_read(), memory_write()],
+    }
+}
+
+fn memory_read() -> CatalogueTool {
+    core_tool(
+        MEMORY_READ,
+        "Reads a note of the memory bank, which the Jobs of this Skill share. The result ends with the note's hash.",
+        json!({
+            "type": "object", "required": ["file"], "additionalProperties": false,
+            "properties": {"file": file()},
+        }),
+        Effect::None,
+    )
+}
+
+fn memory_write() -> CatalogueTool {
+    core_tool(
+        MEMORY_WRITE,
+        "Replaces a whole note of the memory bank for later Jobs of this Skill, which read the core notes when they \
+         begin. Write when something has changed that they must know, in about 300 words for each core note. Put \
+         longer text into details/NAME.md. If another Job has changed the note, nothing is written: read the note \
+         again.",
+        json!({
+            "type": "object", "required": ["file", "content", "expect"], "additionalProperties": false,
+            "properties": {
+                "file": file(),
+                "content": {"type": "string", "description": "All of the note, in Markdown."},
+                "expect": {"type": "string", "minLength": 1, "maxLength": 64, "description": "The hash of the note as you read it, or none if the note does not exist."},
+            },
+        }),
+        Effect::Once,
+    )
+}
+
+fn file() -> Value {
+    json!({
+        "type": "string", "maxLength": 80,
+        "description": "projectbrief.md, productContext.md, systemPatterns.md, techContext.md, activeContext.md, progress.md, or details/NAME.md.",
+    })
+}

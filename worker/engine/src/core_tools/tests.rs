@@ -1,0 +1,224 @@
+use super::*;
+use crate::catalogue;
+use crate::fixture;
+use crate::schema::Schema;
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{GateReason, ResourceType};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn mount(name: &str, read_only: bool) -> BoundResource {
+    let source = ResourceSource::Mount { path: format!("/resources/{name}"), read_only };
+    BoundResource { name: name.into(), kind: ResourceType::Filesystem, source }
+}
+
+fn endpoint(name: &str) -> BoundResource {
+    let source = ResourceSource::Value(format!("https://{name}.example"));
+    BoundResource { name: name.into(), kind: ResourceType::ApiEndpoint, source }
+}
+
+/// A Job that binds these endpoints, each of which the Skill declares with its rules.
+fn calling(rules: &[(&str, Value)]) -> Run {
+    let mut run = binding(rules.iter().map(|(name, _)| endpoint(name)).collect());
+    let declared = rules.iter().map(|(name, rules)| json!({"name": name, "type": "api_endpoint", "rules": rules}));
+    run.skill.resources = serde_json::from_value(declared.collect()).unwrap();
+    run
+}
+
+fn binding(resources: Vec<BoundResource>) -> Run {
+    Run { resources, ..fixture::run() }
+}
+
+fn visible(run: &Run) -> Vec<String> {
+    visible_beside(&[], run)
+}
+
+fn visible_beside(listed: &[ListedTool], run: &Run) -> Vec<String> {
+    offered(run, listed).into_iter().filter(|tool| tool.visible).map(|tool| tool.name).collect()
+}
+
+fn listed(name: &str) -> ListedTool {
+    ListedTool {
+        name: name.into(),
+        description: "the server's".into(),
+        input_schema: json!({"type": "object"}),
+        annotations: [("readOnlyHint".to_owned(), json!(true))].into_iter().collect(),
+        ..ListedTool::default()
+    }
+}
+
+#[test]
+fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
+    let mut run = binding(Vec::new());
+    assert_eq!(visible(&run), [""; 0]);
+    run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
+    assert_eq!(visible(&run), [SUBGOAL_DONE]);
+    let listed = [listed("a")];
+    assert_eq!(visible_beside(&listed, &run), [SUBGOAL_DONE, FOCUS_READ]);
+    run.people = true;
+    assert_eq!(visible_beside(&listed, &run), [SUBGOAL_DONE, FOCUS_READ, ASK_USER]);
+    run.skill.policy =
+        serde_json::from_value(json!({"tools": {"allowed": [], "blocked": ["focus_*", "ask_user"]}})).unwrap();
+    assert_eq!(visible_beside(&listed, &run), [""; 0]);
+}
+
+#[rstest]
+#[case::nothing_bound(vec![], &[])]
+#[case::no_file_system(vec![endpoint("shop")], &[])]
+#[case::to_read(vec![mount("docs", true)], &[files::READ_FILE, files::LIST_FILES, files::SEARCH_FILES, FOCUS_READ])]
+#[case::one_to_change(
+    vec![mount("docs", true), mount("code", false)],
+    &[
+        files::READ_FILE, files::LIST_FILES, files::SEARCH_FILES,
+        files::WRITE_FILE, files::EDIT_FILE, files::APPLY_PATCH, FOCUS_READ,
+    ],
+)]
+fn file_tools_are_offered_where_a_file_system_is_bound(#[case] bound: Vec<BoundResource>, #[case] tools: &[&str]) {
+    assert_eq!(visible(&binding(bound)), tools);
+}
+
+#[rstest]
+#[case::nothing_said(None, false, &[])]
+#[case::nothing_said_and_notes(None, true, &[MEMORY_READ, FOCUS_READ])]
+#[case::read(Some("read"), true, &[MEMORY_READ, FOCUS_READ])]
+#[case::write(Some("write"), false, &[MEMORY_READ, MEMORY_WRITE, FOCUS_READ])]
+#[case::off(Some("off"), true, &[])]
+fn the_memory_bank_is_offered_as_the_skill_lets_its_jobs_use_it(
+    #[case] bank: Option<&str>,
+    #[case] has_notes: bool,
+    #[case] tools: &[&str],
+) {
+    let mut run = Run { has_notes, ..binding(Vec::new()) };
+    run.skill.memory = bank.map(|bank| serde_json::from_value(json!({ "bank": bank })).unwrap());
+    assert_eq!(visible(&run), tools);
+    run.skill.policy = serde_json::from_value(json!({"tools": {"blocked": ["memory_write"]}})).unwrap();
+    assert!(!visible(&run).contains(&MEMORY_WRITE.to_owned()));
+}
+
+#[test]
+fn a_tool_names_the_resources_that_it_may_have_to_do_with() {
+    let resources = |tool: &str, bound: Vec<BoundResource>| {
+        let tools = offered(&binding(bound), &[]);
+        let schema = &tools.iter().find(|offered| offered.name == tool).unwrap().input_schema;
+        let is_required = schema["required"].as_array().unwrap().contains(&json!("resource"));
+        (schema["properties"]["resource"]["enum"].clone(), is_required)
+    };
+    let both = || vec![mount("docs", true), mount("code", false)];
+    assert_eq!(resources(files::READ_FILE, both()), (json!(["docs", "code"]), true));
+    assert_eq!(resources(files::WRITE_FILE, both()), (json!(["code"]), false));
+    assert_eq!(resources(files::READ_FILE, vec![mount("docs", true)]), (json!(["docs"]), false));
+}
+
+#[test]
+fn what_changes_something_is_no_read_and_is_repeated_only_where_that_changes_nothing_more() {
+    let mut run = binding(vec![mount("code", false)]);
+    run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
+    let tools = offered(&run, &[]);
+    let effects: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.read_only, tool.idempotent)).collect();
+    assert_eq!(
+        effects,
+        [
+            (files::READ_FILE, true, true),
+            (files::LIST_FILES, true, true),
+            (files::SEARCH_FILES, true, true),
+            (files::WRITE_FILE, false, true),
+            (files::EDIT_FILE, false, false),
+            (files::APPLY_PATCH, false, false),
+            (MEMORY_READ, true, true),
+            (MEMORY_WRITE, false, true),
+            (FOCUS_READ, true, true),
+        ]
+    );
+}
+
+#[rstest]
+#[case::no_rules(json!(null), &[http::HTTP_GET, FOCUS_READ])]
+#[case::to_read(json!([{"methods": ["HEAD"], "paths": ["/a"]}]), &[http::HTTP_GET, FOCUS_READ])]
+#[case::to_change(json!([{"methods": ["POST"], "paths": ["/a"]}]), &[http::HTTP_REQUEST, FOCUS_READ])]
+#[case::both(
+    json!([{"methods": ["GET"], "paths": ["/a"]}, {"methods": ["PUT"], "paths": ["/a"]}]),
+    &[http::HTTP_GET, http::HTTP_REQUEST, FOCUS_READ],
+)]
+#[case::nothing(json!([]), &[])]
+fn calls_of_an_endpoint_are_offered_as_its_rules_allow_them(#[case] rules: Value, #[case] tools: &[&str]) {
+    assert_eq!(visible(&calling(&[("shop", rules)])), tools);
+}
+
+#[test]
+fn a_call_of_an_endpoint_names_those_that_it_may_be_of_and_their_methods() {
+    let run = calling(&[("docs", json!(null)), ("shop", json!([{"methods": ["POST", "GET"], "paths": ["/orders"]}]))]);
+    let tools = offered(&run, &[]);
+    let [get, request, _] = tools.as_slice() else { panic!("{tools:?}") };
+    let said = |tool: &CatalogueTool, name: &str| tool.input_schema["properties"][name]["enum"].clone();
+    assert_eq!((said(get, "resource"), said(get, "method")), (json!(["docs", "shop"]), json!(["GET", "HEAD"])));
+    assert_eq!((said(request, "resource"), said(request, "method")), (json!(["shop"]), json!(["POST"])));
+    assert_eq!((get.read_only, get.idempotent), (true, true));
+    assert_eq!((request.read_only, request.idempotent), (false, false));
+    let allowed = "Allowed are:\ndocs: GET and HEAD of every path\nshop: POST|GET /orders";
+    assert!(get.description.ends_with(allowed), "{}", get.description);
+    assert_eq!(get.input_schema["required"], json!(["resource"]));
+    assert_eq!(request.input_schema["required"], json!(["method"]));
+}
+
+/// Else a call without `resource` would go to the other one.
+#[test]
+fn an_endpoint_that_cannot_be_called_stands_there_with_the_reason() {
+    let mut run = calling(&[("docs", json!(null)), ("wiki", json!(null))]);
+    run.resources[0].source = ResourceSource::Value("https://docs.example/?lang=en".into());
+    let tools = offered(&run, &[]);
+    let get = &tools[0];
+    assert_eq!(get.input_schema["properties"]["resource"]["enum"], json!(["docs", "wiki"]));
+    assert_eq!(get.input_schema["required"], json!(["resource"]));
+    let fault = "the URL of `docs` cannot be called with a path: it has a query or a fragment";
+    assert!(get.description.contains(&format!("docs: nothing: {fault}\nwiki: GET")), "{}", get.description);
+    run.resources.truncate(1);
+    assert_eq!(visible(&run), Vec::<String>::new());
+}
+
+#[test]
+fn a_tool_of_the_server_is_not_held_to_rules_of_endpoints() {
+    let run = calling(&[("shop", json!(null))]);
+    let of = |tools: Vec<CatalogueTool>| tools.into_iter().find(|tool| tool.name == http::HTTP_GET).unwrap();
+    let wrong = json!({"path": ".."});
+    let objection = http::objection(&of(offered(&run, &[])), &wrong, &run).unwrap();
+    assert_eq!(objection.reason.layer, GateReason::Endpoint);
+    assert_eq!(http::objection(&of(catalogue::fix(&run, vec![listed(http::HTTP_GET)])), &wrong, &run), None);
+}
+
+#[test]
+fn a_server_takes_a_name_over_and_none_of_the_trust() {
+    let run = binding(vec![mount("code", false)]);
+    let tools = catalogue::fix(&run, vec![listed(files::READ_FILE), listed(FOCUS_READ)]);
+    let of_name = |name: &str| tools.iter().filter(|tool| tool.name == name).collect::<Vec<_>>();
+    let [read] = of_name(files::READ_FILE)[..] else { panic!("{tools:?}") };
+    assert_eq!((read.source, read.read_only, read.idempotent), (ToolSource::Server, false, false));
+    assert_eq!(read.description, "the server's");
+    let [focus] = of_name(FOCUS_READ)[..] else { panic!("{tools:?}") };
+    assert_eq!(focus.source, ToolSource::Core);
+}
+
+#[test]
+fn a_name_that_the_server_lists_twice_is_nobodys() {
+    let run = binding(vec![mount("code", false)]);
+    let tools = catalogue::fix(&run, vec![listed(files::READ_FILE), listed(files::READ_FILE)]);
+    assert!(tools.iter().all(|tool| tool.name != files::READ_FILE), "{tools:?}");
+}
+
+#[test]
+fn every_core_tool_is_known_by_name_and_has_a_schema_that_compiles() {
+    let mut run = calling(&[("shop", json!([{"methods": ["GET", "POST"], "paths": ["/**"]}]))]);
+    run.resources.push(mount("code", false));
+    run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
+    run.people = true;
+    run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
+    let tools = offered(&run, &[]);
+    let mut known: Vec<&str> = names();
+    let mut given: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    known.sort_unstable();
+    given.sort_unstable();
+    assert_eq!(given, known);
+    for tool in &tools {
+        let fault = Schema::compile(&tool.input_schema).fault(&json!({"unheard_of": 1})).unwrap();
+        assert!(!fault.contains("cannot be used"), "{}: {fault}", tool.name);
+    }
+}

@@ -1,0 +1,31 @@
+//! Closing a step of a workflow. The engine answers it itself.
+
+use super::definition::{Effect, core_tool};
+use crate::run::Run;
+use crate::tool::CatalogueTool;
+use serde_json::json;
+
+/// Closes a step of a workflow that is no tool.
+pub const SUBGOAL_DONE: &str = "subgoal_done";
+
+/// `subgoal_done`, where the Skill has workflows.
+pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
+    let has_workflows = run.skill.policy.as_ref().is_some_and(|policy| !policy.workflows.is_empty());
+    has_workflows.then(subgoal_done).into_iter().collect()
+}
+
+fn subgoal_done() -> CatalogueTool {
+    core_tool(
+        SUBGOAL_DONE,
+        "Closes a workflow step that is not a tool, when a tool result shows that the step is done or does not apply.",
+        json!({
+            "type": "object", "required": ["step", "evidence"], "additionalProperties": false,
+            "properties": {
+                "step": {"type": "string", "description": "The step, as named in the workflow."},
+                "evidence": {"type": "integer", "minimum": 1, "description": "The number at the end of the tool result that shows it."},
+                "notApplicable": {"type": "boolean", "description": "True if the result shows that the step does not apply."},
+            },
+        }),
+        Effect::None,
+    )
+}

@@ -1,0 +1,320 @@
+//! A Skill, and a world that plays the model and the tools, for tests.
+
+pub(crate) mod attended;
+pub(crate) mod checks;
+pub(crate) mod seed;
+pub(crate) mod staged;
+
+use crate::catalogue::fix_catalogue;
+use crate::conversation::Conversation;
+use crate::event::{Answer, AskedCall, ContextPart, Event};
+use crate::line::{Chain, Stamp};
+use crate::next::next;
+use crate::offload::{self, Offload};
+use crate::people::{Ask, Statement};
+use crate::run::Run;
+use crate::step::Step;
+use crate::tool::ListedTool;
+use bloomery_crds::Digest;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::{SkillSpec, Stage};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A small Skill of the support desk, after seed 002; the seed's own is for `tests::seed`.
+pub(crate) fn skill() -> SkillSpec {
+    serde_json::from_value(json!({
+        "displayName": "CS: Tier 1",
+        "problem": {
+            "statement": "Help customers track orders and process refunds",
+            "goals": ["Reduce response time", "Increase satisfaction"],
+        },
+        "role": {"name": "Support Agent", "persona": "Friendly and empathetic customer support specialist"},
+        "tools": [
+            {"name": "verify_identity", "readOnly": true},
+            {"name": "check_eligibility", "readOnly": true},
+            {"name": "process_refund"},
+            {"name": "note", "idempotent": true},
+        ],
+        "policy": {"tools": {"blocked": ["delete_customer"]}},
+        "outputContract": {"requiredFields": ["order_id", "status"]},
+        "engine": {"finalizationGate": {"enabled": false}, "replyPolisher": {"enabled": false}},
+    }))
+    .unwrap()
+}
+
+pub(crate) fn run() -> Run {
+    Run {
+        run_key: "0123-run".into(),
+        skill_name: "cs-tier-1".into(),
+        skill: skill(),
+        revision: Digest::of_bytes(b"revision"),
+        goal: "Refund order A-17, it arrived broken".into(),
+        limits: EffectiveLimits::DEFAULT,
+        resources: Vec::new(),
+        context_window: 128_000,
+        continues: None,
+        people: false,
+        has_notes: false,
+        max_output: 4_096,
+    }
+}
+
+/// A conversation whose prompt is rendered.
+pub(crate) fn opened() -> Conversation {
+    let mut world = World::new(run(), Vec::new(), |_, _| Reply::Completed("ok"));
+    world.play(4);
+    world.conversation
+}
+
+pub(crate) fn listed() -> Vec<ListedTool> {
+    ["verify_identity", "check_eligibility", "process_refund", "note", "delete_customer"]
+        .into_iter()
+        .map(|name| ListedTool {
+            name: name.into(),
+            description: format!("The tool {name}"),
+            input_schema: json!({
+                "type": "object", "required": ["order_id"], "additionalProperties": false,
+                "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}},
+            }),
+            ..ListedTool::default()
+        })
+        .collect()
+}
+
+/// An answer that asks for tools.
+pub(crate) fn asks(calls: &[(&str, Value)]) -> Answer {
+    let calls: Vec<AskedCall> = calls
+        .iter()
+        .enumerate()
+        .map(|(i, (name, arguments))| AskedCall {
+            id: format!("call_{i}"),
+            name: (*name).into(),
+            arguments: arguments.to_string(),
+            secrets: Vec::new(),
+        })
+        .collect();
+    Answer {
+        message: json!({"role": "assistant", "tool_calls": calls.iter().map(|c| &c.name).collect::<Vec<_>>()}),
+        calls,
+        input_tokens: Some(100),
+        output_tokens: Some(10),
+        ..Answer::default()
+    }
+}
+
+/// An answer in words.
+pub(crate) fn says(text: &str) -> Answer {
+    Answer {
+        message: json!({"role": "assistant", "content": text}),
+        text: text.into(),
+        input_tokens: Some(100),
+        output_tokens: Some(10),
+        ..Answer::default()
+    }
+}
+
+/// An answer that meets the contract.
+pub(crate) fn good_answer() -> Answer {
+    says("Refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```")
+}
+
+/// What the world does with a call that is made.
+pub(crate) type Tools = fn(tool: &str, times: u32) -> Reply;
+
+/// What people say first when they are asked all of this.
+pub(crate) type People = fn(&[Ask<'_>]) -> Option<Statement>;
+
+/// What comes back of a call.
+pub(crate) enum Reply {
+    Completed(&'static str),
+    Failed(&'static str),
+    Lost,
+}
+
+/// A conversation, the log that it is folded from, and the world that it acts on.
+pub(crate) struct World {
+    pub(crate) conversation: Conversation,
+    pub(crate) log: Vec<String>,
+    /// Each call that reached the server: tool and call key.
+    pub(crate) effects: Vec<(String, Digest)>,
+    pub(crate) asked: u32,
+    chain: Chain,
+    pub(crate) answers: Vec<Answer>,
+    /// What the stages beside the main loop are answered, in order, the last again and again; else with what lets
+    /// the Job go on.
+    pub(crate) stages: BTreeMap<Stage, Vec<&'static str>>,
+    tools: Tools,
+    /// What people say; nobody says anything unless a test does.
+    pub(crate) people: People,
+    /// What the server lists.
+    pub(crate) listed: Vec<ListedTool>,
+    /// What is gathered.
+    pub(crate) gathered: Vec<ContextPart>,
+    run: Run,
+}
+
+impl World {
+    pub(crate) fn new(run: Run, answers: Vec<Answer>, tools: Tools) -> Self {
+        let mut world = Self {
+            conversation: Conversation::new(run.clone()),
+            log: Vec::new(),
+            effects: Vec::new(),
+            asked: 0,
+            chain: Chain::new("/test"),
+            answers,
+            stages: BTreeMap::new(),
+            tools,
+            people: |_| None,
+            listed: listed(),
+            gathered: Vec::new(),
+            run,
+        };
+        world.record(Event::EpochStarted { epoch: 1, attempt: 1 });
+        world
+    }
+
+    pub(crate) fn record(&mut self, event: Event) {
+        let stamp = Stamp { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 10 };
+        let (line, entry) = self.chain.append(event, stamp).unwrap();
+        self.conversation.apply(&entry);
+        self.log.push(line);
+    }
+
+    /// Runs to the end, or to the first `events` lines of the log.
+    pub(crate) fn play(&mut self, events: usize) -> &mut Self {
+        while self.log.len() < events {
+            if !self.step() {
+                break;
+            }
+        }
+        self
+    }
+
+    pub(crate) fn play_out(&mut self) -> &mut Self {
+        self.play(10_000)
+    }
+
+    pub(crate) fn play_until(&mut self, is_there: fn(&Conversation) -> bool) -> &mut Self {
+        while !is_there(&self.conversation) && self.step() {}
+        self
+    }
+
+    fn step(&mut self) -> bool {
+        let events = match next(&self.conversation) {
+            Step::Done(_) => return false,
+            Step::Record(events) => events,
+            Step::ListTools => vec![fix_catalogue(&self.run, self.listed.clone())],
+            Step::GatherContext => vec![Event::ContextGathered { parts: self.gathered.clone() }],
+            Step::CallModel(request) => {
+                let (reserve, stage) = (request.reserve, request.stage);
+                let answer = self.answer(stage);
+                self.asked += u32::from(stage == Stage::Plan);
+                vec![Event::ModelRequested { reserve, stage }, Event::ModelAnswered { answer }]
+            }
+            Step::Offload(results) => {
+                let offloaded = |result: Offload<'_>| {
+                    let handle = Digest::of_bytes(result.text.as_bytes());
+                    let excerpt = offload::reminder(result.text, &handle);
+                    Event::ResultOffloaded {
+                        call: result.call.clone(),
+                        handle,
+                        bytes: result.text.len() as u64,
+                        excerpt,
+                    }
+                };
+                results.into_iter().map(offloaded).collect()
+            }
+            Step::AskPeople(asks) => {
+                let Some(said) = (self.people)(&asks) else {
+                    self.record(Event::Parked { reason: ParkReason::Approval });
+                    return false;
+                };
+                vec![said.into()]
+            }
+            Step::RunReads(calls) => {
+                let calls: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.to_owned())).collect();
+                calls.into_iter().map(|(id, tool)| self.outcome(id, &tool)).collect()
+            }
+            Step::RunEffect(call) => {
+                let (id, tool, key) = (call.id.clone(), call.tool.to_owned(), call.key.clone());
+                self.record(Event::ToolStarted { call: id.clone() });
+                self.effects.push((tool.clone(), key));
+                vec![self.outcome(id, &tool)]
+            }
+        };
+        for event in events {
+            self.record(event);
+        }
+        true
+    }
+
+    /// The script's position is in the history, so a resumed worker gets the same answer.
+    fn answer(&self, stage: Stage) -> Answer {
+        let budget = self.conversation.budget();
+        let asked = match stage {
+            Stage::Plan => return self.answers.get(budget.answers() as usize).cloned().unwrap_or_else(good_answer),
+            Stage::Intent => budget.requests().intent,
+            Stage::Selection => budget.requests().selection,
+            Stage::Finalization => budget.requests().finalization,
+            Stage::Polish => budget.requests().polish,
+        };
+        // A request whose answer was lost with its worker is made again.
+        let scripted =
+            self.stages.get(&stage).and_then(|answers| answers.get(asked as usize).or_else(|| answers.last()));
+        says(scripted.copied().unwrap_or(match stage {
+            Stage::Finalization => r#"{"passed": true, "score": 0.9, "reasons": [], "missing_fields": []}"#,
+            Stage::Selection => r#"{"tools": []}"#,
+            Stage::Plan | Stage::Intent | Stage::Polish => "Refunded.",
+        }))
+    }
+
+    fn outcome(&self, call: crate::event::CallId, tool: &str) -> Event {
+        let times = u32::try_from(self.effects.iter().filter(|(name, _)| name == tool).count()).unwrap();
+        match (self.tools)(tool, times) {
+            Reply::Completed(text) => Event::ToolCompleted { call, text: text.into() },
+            Reply::Failed(text) => Event::ToolFailed { call, text: text.into() },
+            Reply::Lost => Event::ToolIndeterminate { call, text: "the connection was cut".into() },
+        }
+    }
+
+    /// Another worker takes over from the first `events` lines of this log.
+    pub(crate) fn resumed_from(&self, events: usize) -> Self {
+        self.resumed(events, self.run.clone())
+    }
+
+    /// Another worker takes over, and is told something else.
+    pub(crate) fn resumed_with(&self, run: Run) -> Self {
+        self.resumed(self.log.len(), run)
+    }
+
+    fn resumed(&self, events: usize, run: Run) -> Self {
+        let mut world = Self {
+            conversation: Conversation::new(run.clone()),
+            log: self.log[..events].to_vec(),
+            effects: Vec::new(),
+            asked: 0,
+            chain: Chain::new("/test"),
+            answers: self.answers.clone(),
+            stages: self.stages.clone(),
+            tools: self.tools,
+            people: self.people,
+            listed: self.listed.clone(),
+            gathered: self.gathered.clone(),
+            run,
+        };
+        for line in self.log.iter().take(events) {
+            let entry = world.chain.read(line).unwrap();
+            world.conversation.apply(&entry);
+        }
+        let epoch = world.conversation.epoch() + 1;
+        world.record(Event::EpochStarted { epoch, attempt: 2 });
+        world
+    }
+
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        let mut chain = Chain::new("/test");
+        self.log.iter().map(|line| chain.read(line).unwrap().event.name()).collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! The history that a model reads: append-only, so that prefixes stay identical.
+
+use crate::budget::Budget;
+use crate::event::{Answer, CallId};
+use bloomery_crds::v1alpha1::ModelProvider;
+use std::collections::BTreeMap;
+
+/// One turn. A model client maps it to its provider's wire format by a fixed rule.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Turn {
+    /// A message of the user, or of the engine in the user's place.
+    User(String),
+    /// An answer of a model.
+    Assistant(ModelMessage),
+    /// The one result of one call.
+    ToolResult {
+        /// The provider's id of the call.
+        id: String,
+        /// The result, as the model reads it.
+        text: String,
+    },
+}
+
+/// An answer of a model, verbatim. Another Model gets it in its own form, made of the text and the calls in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelMessage {
+    /// The provider's own message, as JSON text. A tree of it would take several times the memory for each answer.
+    pub message: String,
+    /// The provider whose form the message has.
+    pub provider: ModelProvider,
+    /// The name of the Model that gave the answer. A log of an earlier version has none: it was the Model of the main
+    /// loop.
+    pub model: Option<String>,
+}
+
+impl From<&Answer> for ModelMessage {
+    fn from(answer: &Answer) -> Self {
+        // Kept as long as the conversation lasts, so without the spare capacity that writing it took.
+        let mut message = answer.message.to_string();
+        message.shrink_to_fit();
+        Self { message, provider: answer.provider, model: answer.model.clone() }
+    }
+}
+
+/// The system prompt, the turns, and the messages of people that the turns have no place for yet.
+#[derive(Debug, Default)]
+pub struct History {
+    system: Option<String>,
+    turns: Vec<Turn>,
+    /// The turn of each call's result, until the result is offloaded.
+    results: BTreeMap<CallId, usize>,
+    /// How many answers there were at the latest sweep of older results.
+    swept_at: u32,
+    /// How many results were offloaded: each one changes the history.
+    offloaded: u32,
+    /// Messages of people that wait until the calls of the last answer are settled.
+    waiting_messages: Vec<String>,
+    /// The event with which the latest messages of people joined the turns.
+    messages_joined_at: u64,
+}
+
+impl History {
+    /// Opens the history with the system prompt and the goal.
+    pub(crate) fn open(&mut self, system: &str, goal: &str, budget: &mut Budget) {
+        budget.add_to_prompt(system.len());
+        self.system = Some(system.to_owned());
+        self.add(Turn::User(goal.to_owned()), budget);
+    }
+
+    /// Adds a turn.
+    pub(crate) fn add(&mut self, turn: Turn, budget: &mut Budget) {
+        budget.add_to_prompt(match &turn {
+            Turn::User(text) | Turn::ToolResult { text, .. } => text.len(),
+            Turn::Assistant(said) => said.message.len(),
+        });
+        self.turns.push(turn);
+    }
+
+    /// Adds the result of a call that completed, which can be offloaded later.
+    pub(crate) fn add_result(&mut self, call: CallId, turn: Turn, budget: &mut Budget) {
+        self.results.insert(call, self.turns.len());
+        self.add(turn, budget);
+    }
+
+    /// Puts an excerpt in the place of a result. Returns whether the history still had the whole result.
+    pub(crate) fn offload(&mut self, call: &CallId, excerpt: &str, budget: &mut Budget) -> bool {
+        let Some(at) = self.results.remove(call) else { return false };
+        self.swept_at = budget.answers();
+        self.offloaded += 1;
+        if let Some(Turn::ToolResult { text, .. }) = self.turns.get_mut(at) {
+            budget.remove_from_prompt(text.len().saturating_sub(excerpt.len()));
+            // A new allocation: shrinking the text in place would leave a gap that the next result does not fit into.
+            drop(std::mem::replace(text, excerpt.to_owned()));
+        }
+        true
+    }
+
+    /// Keeps a message of a person until [`History::join_messages`].
+    pub(crate) fn receive(&mut self, text: &str) {
+        self.waiting_messages.push(text.to_owned());
+    }
+
+    /// Adds the waiting messages as turns, with the event `seq`. Does nothing before the history is open.
+    pub(crate) fn join_messages(&mut self, seq: u64, budget: &mut Budget) {
+        if self.system.is_none() || self.waiting_messages.is_empty() {
+            return;
+        }
+        for text in std::mem::take(&mut self.waiting_messages) {
+            self.add(Turn::User(text), budget);
+        }
+        self.messages_joined_at = seq;
+    }
+
+    /// Returns whether messages of people joined the turns with the event `seq`.
+    pub(crate) fn messages_joined_with(&self, seq: u64) -> bool {
+        self.messages_joined_at == seq
+    }
+
+    /// The system prompt, once the conversation is open.
+    pub fn system(&self) -> Option<&str> {
+        self.system.as_deref()
+    }
+
+    /// The turns so far.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// The turns that hold results of calls, those that were offloaded excepted.
+    pub(crate) fn results(&self) -> &BTreeMap<CallId, usize> {
+        &self.results
+    }
+
+    /// How many answers there were at the latest sweep of older results; 0 before the first.
+    pub(crate) fn swept_at(&self) -> u32 {
+        self.swept_at
+    }
+
+    /// How many results were offloaded. Between two such changes, turns are only added.
+    pub(crate) fn offloaded(&self) -> u32 {
+        self.offloaded
+    }
+}

@@ -1,0 +1,55 @@
+//! A finding of the lint.
+
+use bloomery_crds::text::bounded;
+use serde::Serialize;
+
+/// The longest message and the longest hint, in bytes.
+const MAX_TEXT: usize = 512;
+
+/// Something to be said of a Skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The field, such as `spec.policy.approvals[0].when`.
+    pub path: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, as a sentence without its full stop.
+    pub message: String,
+    /// What to do about it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Severity {
+    /// The Skill does not do what it says.
+    Error,
+    /// The Skill may not do what its author means.
+    Warning,
+}
+
+impl Finding {
+    pub(super) fn error(path: impl Into<String>, message: impl AsRef<str>) -> Self {
+        Self { path: path.into(), severity: Severity::Error, message: bounded(message.as_ref(), MAX_TEXT), hint: None }
+    }
+
+    pub(super) fn warning(path: impl Into<String>, message: impl AsRef<str>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(path, message) }
+    }
+
+    pub(super) fn hint(self, hint: impl AsRef<str>) -> Self {
+        Self { hint: Some(bounded(hint.as_ref(), MAX_TEXT)), ..self }
+    }
+
+    /// With the nearest of the names as its hint, where one is near.
+    pub(super) fn nearest<'a>(self, name: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+        match bloomery_crds::nearest::nearest(name, names) {
+            Some(near) => self.hint(format!("did you mean {near:?}?")),
+            None => self,
+        }
+    }
+}

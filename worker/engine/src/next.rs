@@ -1,0 +1,30 @@
+//! The one question of the driver's loop: what is the next step?
+
+use crate::conversation::Conversation;
+use crate::offload;
+use crate::stages::{calls, ending, finalization, intent, lost_call, opening, polish, request, selection};
+use crate::step::Step;
+
+/// Returns the next step of a conversation. Replaying its log leads to the same step.
+pub fn next(conversation: &Conversation) -> Step<'_> {
+    early_end(conversation)
+        .or_else(|| opening::next(conversation))
+        .or_else(|| intent::next(conversation))
+        .or_else(|| selection::next(conversation))
+        .or_else(|| calls::next(conversation))
+        .or_else(|| finalization::next(conversation))
+        .or_else(|| polish::next(conversation))
+        .or_else(|| sweep(conversation))
+        .unwrap_or_else(|| request::main_loop(conversation))
+}
+
+/// The steps that come before every stage: the end of the conversation, and the question about a lost call. A Job that
+/// people ended asks nobody anything.
+fn early_end(conversation: &Conversation) -> Option<Step<'_>> {
+    ending::ended(conversation).or_else(|| lost_call::next(conversation)).or_else(|| ending::next(conversation))
+}
+
+fn sweep(conversation: &Conversation) -> Option<Step<'_>> {
+    let sweep = offload::due(&conversation.shared);
+    (!sweep.is_empty()).then_some(Step::Offload(sweep))
+}

@@ -1,0 +1,79 @@
+//! The statements of people, and the events that record them.
+
+use crate::event::{CallId, Decision, Event, QuestionId};
+use bloomery_crds::Digest;
+use bloomery_crds::text::bounded;
+
+/// The longest answer or message of a person that is taken whole, in bytes.
+pub const MAX_WORDS_BYTES: usize = 16 * 1024;
+
+/// The longest reason of a decision, in bytes.
+const MAX_REASON_BYTES: usize = 1024;
+
+/// The longest name of a person or an approver, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+/// A statement of a person. The conversation decides what it changes: a decision about another call, about other
+/// arguments, or by nobody who has to approve changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Statement {
+    /// A held call may be made.
+    Approval {
+        /// The id of the call.
+        call: CallId,
+        /// The digest of the arguments that the person saw.
+        digest: Digest,
+        /// The decision.
+        decision: Decision,
+    },
+    /// A held call must not be made.
+    Denial {
+        /// The id of the call.
+        call: CallId,
+        /// The decision.
+        decision: Decision,
+    },
+    /// The answer to a question.
+    Reply {
+        /// The id of the question.
+        question: QuestionId,
+        /// The answer.
+        text: String,
+        /// The name of the person.
+        by: String,
+        /// The position among the replies of the Job's spec, from 1; none if it did not come from there.
+        nth: Option<u32>,
+    },
+    /// A message that answers no question.
+    Message {
+        /// The message.
+        text: String,
+        /// The name of the person.
+        by: String,
+        /// The position among the replies of the Job's spec, from 1; none if it did not come from there.
+        nth: Option<u32>,
+    },
+}
+
+impl From<Statement> for Event {
+    /// Returns the event of a statement, with texts cut to what a log and a prompt take.
+    fn from(statement: Statement) -> Self {
+        let name = |text: String| bounded(&text, MAX_NAME_BYTES);
+        let words = |text: String| bounded(&text, MAX_WORDS_BYTES);
+        let fitted = |decision: Decision| Decision {
+            approver: name(decision.approver),
+            by: name(decision.by),
+            reason: decision.reason.map(|reason| bounded(&reason, MAX_REASON_BYTES)),
+        };
+        match statement {
+            Statement::Approval { call, digest, decision } => {
+                Self::ToolApproved { call, digest, decision: fitted(decision) }
+            }
+            Statement::Denial { call, decision } => Self::ToolDenied { call, decision: fitted(decision) },
+            Statement::Reply { question, text, by, nth } => {
+                Self::UserReplied { question: QuestionId(name(question.0)), text: words(text), by: name(by), nth }
+            }
+            Statement::Message { text, by, nth } => Self::UserMessage { text: words(text), by: name(by), nth },
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The rules of a Skill, compiled once against the tools of a Job, without a model (seed 002, section 4.1).
+//!
+//! The rules are a pure function of the Skill and the catalogue: a resumed conversation compiles the same ones.
+
+pub mod guardrail;
+pub mod guardrails;
+pub(crate) mod objection;
+mod remarks;
+pub mod text_guardrails;
+mod tool_rules;
+pub mod workflows;
+
+pub use objection::Objection;
+
+use crate::condition::{Arguments, Fault};
+use crate::schema::Schema;
+use crate::tool::CatalogueTool;
+use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};
+use guardrails::Guardrails;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tool_rules::ToolRules;
+use workflows::Progress;
+
+/// The approver if neither a rule nor the Skill names one.
+const DEFAULT_APPROVER: &str = "default";
+
+/// The rules that the gates decide by.
+#[derive(Debug, Default)]
+pub struct Rules {
+    /// The workflows and their progress.
+    pub workflows: Progress,
+    /// The guardrails in the system prompt.
+    pub in_prompt: Vec<String>,
+    /// The schema of the answer's fields, if the output contract has one.
+    pub contract: Option<Schema>,
+    /// The parts of the Skill that do not hold as written, one sentence each.
+    pub remarks: Vec<String>,
+    guardrails: Guardrails,
+    tools: BTreeMap<String, ToolRules>,
+    approver: String,
+}
+
+impl Rules {
+    /// Compiles the rules of a Skill against its catalogue.
+    pub fn compile(skill: &SkillSpec, tools: &[CatalogueTool]) -> Self {
+        let policy = skill.policy.clone().unwrap_or_default();
+        let written = policy.guardrails.unwrap_or_default();
+        let catalogue = tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
+        let guardrails = Guardrails::compile(&written.never, &written.always, catalogue);
+        let text = text_guardrails::split(guardrails.rules());
+        let contract = skill.output_contract.as_ref().and_then(|contract| contract.schema.as_ref());
+        let approver = skill.engine.as_ref().and_then(|engine| engine.approver.clone());
+        let tool_rules = tools.iter().map(|tool| (tool.name.clone(), ToolRules::compile(skill, tool))).collect();
+        let contract = contract.map(|schema| Schema::compile(&Value::Object(schema.clone())));
+        Self {
+            remarks: remarks::remarks(skill, tools, &text.left_over, &tool_rules),
+            workflows: Progress::new(&policy.workflows, tools.iter().map(|tool| tool.name.as_str())),
+            in_prompt: text.in_prompt,
+            contract,
+            guardrails,
+            tools: tool_rules,
+            approver: approver.unwrap_or_else(|| DEFAULT_APPROVER.to_owned()),
+        }
+    }
+
+    /// Puts graver remarks before the others.
+    #[must_use]
+    pub fn with_remarks(self, more: Vec<String>) -> Self {
+        Self { remarks: more.into_iter().chain(self.remarks).collect(), ..self }
+    }
+
+    /// Returns the objections of the tool's own policy to a call.
+    pub fn tool_policy(&self, tool: &CatalogueTool, arguments: &Result<Arguments<'_>, Fault>) -> Vec<Objection> {
+        let rules = self.tools.get(&tool.name);
+        rules.map(|rules| rules.policy(arguments, &self.approver)).unwrap_or_default()
+    }
+
+    /// Returns the objections of `policy.approvals` to a call.
+    pub fn approvals(&self, tool: &CatalogueTool, arguments: &Result<Arguments<'_>, Fault>) -> Vec<Objection> {
+        let rules = self.tools.get(&tool.name);
+        rules.map(|rules| rules.approvals(arguments, &self.approver)).unwrap_or_default()
+    }
+
+    /// Returns an objection for each required workflow that needs an earlier step before a call.
+    pub fn order(&self, tool: &CatalogueTool) -> Vec<Objection> {
+        let missing = self.workflows.missing_before(&tool.name).into_iter();
+        missing
+            .map(|missing| {
+                let detail = format!(
+                    "the step {:?} of the workflow {:?} comes first, and is not done",
+                    missing.step, missing.workflow
+                );
+                Objection::deny(GateReason::Workflow, detail)
+            })
+            .collect()
+    }
+
+    /// Returns the objections of the compiled guardrails to a call.
+    pub fn guardrails(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<Objection> {
+        let findings = self.guardrails.findings(&tool.name, arguments).into_iter();
+        findings
+            .map(|finding| {
+                let detail = format!("{} (guardrail {:?})", finding.detail, finding.rule);
+                match finding.verdict {
+                    Verdict::Hold => Objection::hold(GateReason::Guardrail, detail, &self.approver),
+                    Verdict::Allow | Verdict::Deny => Objection::deny(GateReason::Guardrail, detail),
+                }
+            })
+            .collect()
+    }
+}

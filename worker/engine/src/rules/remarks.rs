@@ -1,0 +1,144 @@
+//! Remarks for the author of a Skill: the parts that do not hold as written.
+
+use super::tool_rules::ToolRules;
+use crate::core_tools;
+use crate::tool::{self, CatalogueTool};
+use bloomery_crds::report::{MAX_REMARK, MAX_REMARKS};
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput, ToolOutput};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Returns all remarks, the gravest first, within the bounds of the status.
+pub(super) fn remarks(
+    skill: &SkillSpec,
+    tools: &[CatalogueTool],
+    beyond_prompt: &[String],
+    rules: &BTreeMap<String, ToolRules>,
+) -> Vec<String> {
+    let mut remarks: Vec<String> = Vec::new();
+    for (tool, rules) in rules {
+        remarks.extend(rules.faults().map(|fault| format!("A condition of the tool {tool} cannot be used: {fault}.")));
+    }
+    for declared in skill.tools.iter().filter(|declared| !core_tools::is_reserved(&declared.name)) {
+        match tools.iter().find(|tool| tool.name == declared.name) {
+            None => remarks
+                .push(format!("The MCP server does not list the tool {}, of which the Skill speaks.", declared.name)),
+            Some(tool) => remarks.extend(differences(declared, tool)),
+        }
+    }
+    if !beyond_prompt.is_empty() {
+        let quoted: Vec<String> = beyond_prompt.iter().map(|rule| format!("{rule:?}")).collect();
+        remarks.push(format!(
+            "The prompt has no room for these guardrails, only the finalization gate checks them: {}.",
+            quoted.join(", ")
+        ));
+    }
+    remarks.truncate(MAX_REMARKS);
+    remarks.iter().map(|remark| bounded(remark, MAX_REMARK)).collect()
+}
+
+fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {
+    let tool = &declared.name;
+    let required = tool::required(&listed.input_schema);
+    let of_input = |input: &ToolInput| {
+        if let Some(difference) = field_difference(input, &listed.input_schema, ("argument", tool)) {
+            return Some(difference);
+        }
+        let is_required = required.contains(&input.name.as_str());
+        match (is_required, input.required.unwrap_or(false)) {
+            (true, false) => {
+                Some(format!("The tool {tool} requires {}, which the Skill declares optional.", input.name))
+            }
+            (false, true) => {
+                Some(format!("The tool {tool} does not require {}, which the Skill declares required.", input.name))
+            }
+            _ => None,
+        }
+    };
+    let of_inputs = declared.inputs.iter().filter_map(of_input);
+    let of_output = declared.output.iter().flat_map(|output| output_differences(output, listed));
+    of_inputs.chain(of_output).collect()
+}
+
+/// What the author expects of the output, where its server promises something else, or less.
+fn output_differences(declared: &ToolOutput, listed: &CatalogueTool) -> Vec<String> {
+    let tool = &listed.name;
+    let Some(schema) = &listed.output_schema else {
+        return vec![format!("The MCP server lists no schema of what {tool} returns, which the Skill declares.")];
+    };
+    let kind = schema.get("type").and_then(Value::as_str);
+    if let (Some(listed), Some(declared)) = (kind, declared.kind)
+        && listed != declared.to_string()
+    {
+        return vec![format!("What the tool {tool} returns is {listed}, and the Skill declares {declared}.")];
+    }
+    let required = tool::required(schema);
+    let of_field = |field: &ToolInput| {
+        let is_promised = required.contains(&field.name.as_str()) || field.required != Some(true);
+        field_difference(field, schema, ("returned field", tool)).or_else(|| {
+            let message = || format!("What {tool} returns may lack {}, which the Skill declares required.", field.name);
+            (!is_promised).then(message)
+        })
+    };
+    declared.fields.iter().filter_map(of_field).collect()
+}
+
+/// That a schema has no such field, or one of another type.
+fn field_difference(field: &ToolInput, schema: &Value, (what, tool): (&str, &str)) -> Option<String> {
+    let name = &field.name;
+    let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) else {
+        return Some(format!("The tool {tool} has no {what} {name}, which the Skill declares."));
+    };
+    let kind = property.get("type").and_then(Value::as_str).filter(|kind| *kind != field.kind.to_string())?;
+    Some(format!("The {what} {name} of the tool {tool} is {kind}, and the Skill declares {}.", field.kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::fixture;
+    use crate::tool::ListedTool;
+    use rstest::rstest;
+    use serde_json::json;
+
+    /// What is said of a tool whose output the author expects so, and whose server lists such a schema.
+    fn said(declared: &Value, listed: Option<Value>) -> Vec<String> {
+        let mut run = fixture::run();
+        run.skill.tools = vec![serde_json::from_value(json!({"name": "find", "output": declared})).unwrap()];
+        let tool = ListedTool { name: "find".into(), output_schema: listed, ..fixture::listed()[0].clone() };
+        let tools = catalogue::fix(&run, vec![tool]);
+        remarks(&run.skill, &tools, &[], &BTreeMap::new())
+    }
+
+    #[rstest]
+    #[case::as_declared(
+        json!({"type": "object", "fields": [{"name": "id", "type": "string", "required": true}, {"name": "note", "type": "string"}]}),
+        Some(json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}, "note": {"type": "string"}}})),
+        &[]
+    )]
+    #[case::no_schema(json!({"type": "object"}), None, &["The MCP server lists no schema of what find returns, which the Skill declares."])]
+    #[case::another_type(
+        json!({"type": "array"}), Some(json!({"type": "object"})),
+        &["What the tool find returns is object, and the Skill declares array."]
+    )]
+    #[case::other_fields(
+        json!({"fields": [
+            {"name": "id", "type": "string"}, {"name": "total", "type": "number", "required": true}, {"name": "state", "type": "string"},
+        ]}),
+        Some(json!({"type": "object", "properties": {"id": {"type": "integer"}, "total": {"type": "number"}}})),
+        &[
+            "The returned field id of the tool find is integer, and the Skill declares string.",
+            "What find returns may lack total, which the Skill declares required.",
+            "The tool find has no returned field state, which the Skill declares.",
+        ]
+    )]
+    fn what_the_author_expects_of_an_output(
+        #[case] declared: Value,
+        #[case] listed: Option<Value>,
+        #[case] expected: &[&str],
+    ) {
+        assert_eq!(said(&declared, listed), expected);
+    }
+}

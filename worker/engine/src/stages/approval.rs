@@ -1,0 +1,13 @@
+//! The approval: a held call waits until its approvers have decided.
+
+mod apply;
+mod held;
+mod hold;
+
+pub(crate) use apply::{apply, is_awaited};
+pub use held::HeldAsk;
+pub(crate) use held::{ask, held_call};
+pub use hold::Hold;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! A held call, as its approvers and the status see it.
+
+use crate::event::{Arguments, CallId, Decision, RulingReason};
+use crate::people::Statement;
+use crate::shared::Shared;
+use crate::stages::calls::gate::Ruling;
+use crate::stages::calls::{Call, CallState};
+use bloomery_crds::Digest;
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{HeldCall, Verdict};
+use std::collections::BTreeSet;
+
+/// The most approvers that a status names. Further approvers are asked once these have agreed.
+pub(super) const MAX_APPROVERS: usize = 8;
+
+/// The longest name of a tool in a status, in bytes.
+const MAX_NAME_BYTES: usize = 128;
+
+/// The longest reason in a status, in bytes.
+const MAX_REASON_BYTES: usize = 1024;
+
+/// A held call, with all that its approvers have to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldAsk<'a> {
+    /// The id of the call.
+    pub call: &'a CallId,
+    /// The tool, as the Skill names it.
+    pub tool: &'a str,
+    /// The exact arguments that would be sent, as canonical JSON.
+    pub arguments: &'a str,
+    /// The digest of the arguments, which an approval names.
+    pub digest: &'a Digest,
+    /// The reasons that still hold the call.
+    pub reasons: &'a [RulingReason],
+    /// The approvers who still have to approve: all of them.
+    pub approvers: Vec<&'a str>,
+    /// The goal of the Job.
+    pub goal: &'a str,
+    /// The text of the answer that asked for the call.
+    pub said: &'a str,
+}
+
+impl HeldAsk<'_> {
+    /// Returns the approval of exactly this call.
+    pub fn approve(&self, decision: Decision) -> Statement {
+        Statement::Approval { call: self.call.clone(), digest: self.digest.clone(), decision }
+    }
+
+    /// Returns the denial of this call.
+    pub fn deny(&self, decision: Decision) -> Statement {
+        Statement::Denial { call: self.call.clone(), decision }
+    }
+}
+
+/// Returns the question about a call, if it is held.
+pub(crate) fn ask<'a>(call: &'a Call, shared: &'a Shared) -> Option<HeldAsk<'a>> {
+    let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
+    let tool = shared.catalogue.tool(&call.tool)?;
+    (call.state == CallState::Held).then(|| HeldAsk {
+        call: &call.id,
+        tool: &tool.name,
+        arguments: arguments.text(),
+        digest: arguments.digest(),
+        reasons: call.hold.reasons(),
+        approvers: call.hold.approvers(),
+        goal: &shared.run.goal,
+        said: shared.calls.said(),
+    })
+}
+
+/// Returns the held call as the status shows it, if the ruling holds it.
+pub(crate) fn held_call(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
+    if ruling.verdict != Verdict::Hold {
+        return None;
+    }
+    let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
+    let mut approvers: Vec<String> = ruling.reasons.iter().filter_map(|reason| reason.approver.clone()).collect();
+    approvers.sort();
+    approvers.dedup();
+    approvers.truncate(MAX_APPROVERS);
+    // Several rules may give the same reason.
+    let mut seen = BTreeSet::new();
+    let reasons = ruling.reasons.iter().map(|reason| reason.detail.as_str()).filter(|reason| seen.insert(*reason));
+    let reason = reasons.collect::<Vec<_>>().join("; ");
+    Some(HeldCall {
+        id: call.id.to_string(),
+        tool: bounded(&call.tool, MAX_NAME_BYTES),
+        digest: arguments.digest().clone(),
+        approvers,
+        reason: bounded(&reason, MAX_REASON_BYTES),
+    })
+}

@@ -1,0 +1,47 @@
+//! The reasons that hold a call, and the ones that people have lifted.
+
+use crate::event::RulingReason;
+use std::collections::BTreeSet;
+
+/// The reasons that hold a call until people have decided.
+///
+/// An approval lifts the reasons that name its approver at that time, and no others: two holds with different approvers
+/// need both, and a later reason holds the call again (`engine.md`, section 3).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hold {
+    reasons: Vec<RulingReason>,
+    lifted: Vec<RulingReason>,
+}
+
+impl Hold {
+    /// Replaces the reasons by those of a ruling. Lifted reasons stay lifted.
+    pub(super) fn set(&mut self, reasons: &[RulingReason]) {
+        reasons.clone_into(&mut self.reasons);
+    }
+
+    /// Lifts the reasons that name the approver. Returns whether there were any.
+    pub(super) fn lift(&mut self, approver: &str) -> bool {
+        let names = |reason: &RulingReason| reason.approver.as_deref() == Some(approver);
+        let (lifted, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.reasons).into_iter().partition(names);
+        self.reasons = left;
+        let any = !lifted.is_empty();
+        self.lifted.extend(lifted);
+        any
+    }
+
+    /// The reasons that still hold the call.
+    pub fn reasons(&self) -> &[RulingReason] {
+        &self.reasons
+    }
+
+    /// Returns the approvers who still have to approve.
+    pub fn approvers(&self) -> Vec<&str> {
+        let named: BTreeSet<&str> = self.reasons.iter().filter_map(|reason| reason.approver.as_deref()).collect();
+        named.into_iter().collect()
+    }
+
+    /// Returns whether a reason was lifted.
+    pub fn is_lifted(&self, reason: &RulingReason) -> bool {
+        self.lifted.contains(reason)
+    }
+}

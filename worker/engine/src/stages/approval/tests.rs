@@ -1,0 +1,392 @@
+//! Calls that people have to approve.
+
+use crate::conversation::Conversation;
+use crate::event::{Answer, Arguments, CallId, Decision, Event};
+use crate::fixture;
+use crate::fixture::checks::*;
+use crate::fixture::staged::*;
+use crate::fixture::*;
+use crate::history::Turn;
+use crate::line::Chain;
+use crate::next::next;
+use crate::people::{Ask, HeldAsk, Statement};
+use crate::projection::project;
+use crate::run::Run;
+use crate::stages::calls::{CallState, Settlement};
+use crate::step::Step;
+use bloomery_crds::Digest;
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::v1alpha1::{GateReason, Verdict};
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::json;
+
+/// Refunds over 500 are for the supervisor, over 800 for finance too; a person answers for what is looked up.
+fn supervised() -> Run {
+    let mut run = run();
+    let policy = run.skill.policy.as_mut().unwrap();
+    policy.approvals = serde_json::from_value(json!([
+        {"toolId": "process_refund", "when": "amount > 500", "action": "require_approval", "approver": "supervisor"},
+        {"toolId": "process_refund", "when": "amount > 800", "action": "require_approval", "approver": "finance"},
+        {"toolId": "check_eligibility", "action": "require_approval", "approver": "supervisor"},
+    ]))
+    .unwrap();
+    run
+}
+
+fn refunds(amount: u32) -> (&'static str, serde_json::Value) {
+    ("process_refund", json!({"order_id": "A-17", "amount": amount}))
+}
+
+fn approves(asks: &[Ask<'_>]) -> Option<Statement> {
+    decide(asks, |held| held.approve(by_jane(held.approvers[0], None)))
+}
+
+fn denies(asks: &[Ask<'_>]) -> Option<Statement> {
+    decide(asks, |held| held.deny(by_jane(held.approvers[0], Some("it arrived whole"))))
+}
+
+fn by_jane(approver: &str, reason: Option<&str>) -> Decision {
+    Decision { approver: approver.into(), by: "jane".into(), reason: reason.map(str::to_owned) }
+}
+
+fn decide(asks: &[Ask<'_>], how: impl Fn(&HeldAsk<'_>) -> Statement) -> Option<Statement> {
+    asks.iter().find_map(|ask| if let Ask::Call(held) = ask { Some(how(held)) } else { None })
+}
+
+fn world(run: Run, answers: Vec<Answer>, people: fixture::People) -> World {
+    let mut world = World::new(run, answers, ALL_WELL);
+    world.people = people;
+    world.play_out();
+    world
+}
+
+fn results(world: &World) -> Vec<&str> {
+    let turns = world.conversation.turns().iter();
+    turns.filter_map(|turn| if let Turn::ToolResult { text, .. } = turn { Some(text.as_str()) } else { None }).collect()
+}
+
+fn told(conversation: &Conversation) -> bloomery_crds::report::Projection {
+    project(conversation, Chain::new("/test").position("p"))
+}
+
+#[test]
+fn an_approved_call_is_ruled_on_again_and_made_once() {
+    let world = world(supervised(), vec![asks(&[refunds(600)])], approves);
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 1));
+    let calls: Vec<&str> = world.names().into_iter().filter(|name| name.starts_with("tool.")).collect();
+    assert_eq!(
+        calls,
+        ["tool.requested", "tool.ruled", "tool.held", "tool.approved", "tool.ruled", "tool.started", "tool.completed"]
+    );
+    let gate = told(&world.conversation).gates.pre_tool;
+    assert_eq!((gate.held, gate.allowed, gate.denied), (1, 1, 0));
+}
+
+#[test]
+fn two_holds_with_different_approvers_need_both() {
+    let mut world = World::new(supervised(), vec![asks(&[refunds(900)])], ALL_WELL);
+    world.people = |asks| decide(asks, |held| held.approve(by_jane("finance", None)));
+    world.play_until(|conversation| {
+        conversation.shared.calls.held().is_some_and(|held| held.approvers == ["supervisor"])
+    });
+    let Step::AskPeople(open) = next(&world.conversation) else { panic!("{:?}", world.names()) };
+    let [Ask::Call(held)] = open.as_slice() else { panic!("{open:?}") };
+    assert_eq!(held.approvers, ["supervisor"]);
+    assert_eq!(
+        held.reasons.iter().map(|reason| reason.detail.as_str()).collect::<Vec<_>>(),
+        ["amount > 500 needs approval"]
+    );
+    let status = told(&world.conversation);
+    assert_eq!((status.phase, world.effects.len()), (Phase::AwaitingApproval, 0));
+
+    world.people = approves;
+    world.play_out();
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 1));
+    assert_eq!(told(&world.conversation).waiting_for, None);
+}
+
+#[test]
+fn a_denial_is_told_with_its_reason_and_later_effects_are_skipped() {
+    let answer = asks(&[refunds(600), ("note", order()), ("verify_identity", order())]);
+    let world = world(supervised(), vec![answer], denies);
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
+    let results = results(&world);
+    assert_eq!(
+        results[0],
+        "Denied by a person: jane denied it for supervisor: it arrived whole. The call was not made."
+    );
+    assert!(results[1].starts_with("Skipped:"), "{results:?}");
+    assert_eq!(results[2], "ok", "a read goes on");
+    assert_history_is_well_formed(&world.conversation);
+    let gate = told(&world.conversation).gates.pre_tool;
+    assert_eq!((gate.held, gate.denied), (1, 1));
+    let last = gate.last.iter().find(|ruling| ruling.verdict == Verdict::Deny).unwrap();
+    assert_eq!(last.reason.as_deref(), Some("jane denied it for supervisor: it arrived whole"));
+}
+
+#[test]
+fn a_held_call_in_the_middle_lets_the_reads_before_it_run_and_everything_after_it_waits() {
+    let answer = asks(&[("verify_identity", order()), refunds(600), ("verify_identity", order()), ("note", order())]);
+    let mut world = World::new(supervised(), vec![answer], ALL_WELL);
+    world.play_out();
+    let states: Vec<CallState> = world.conversation.calls().iter().map(|call| call.state).collect();
+    let done = CallState::Settled(Settlement::Completed);
+    assert_eq!(states, [done, CallState::Held, CallState::Asked, CallState::Asked]);
+
+    let mut resumed = world.resumed_from(world.log.len());
+    let before = resumed.conversation.turns().to_vec();
+    resumed.people = approves;
+    resumed.play_out();
+    assert_eq!(code(&resumed), OutcomeCode::Succeeded);
+    assert_eq!(resumed.effects.iter().map(|(tool, _)| tool.as_str()).collect::<Vec<_>>(), ["process_refund", "note"]);
+    assert!(resumed.conversation.turns().starts_with(&before), "the history has only grown");
+    assert_history_is_well_formed(&resumed.conversation);
+}
+
+#[test]
+fn several_reads_that_are_held_are_asked_about_together_while_others_run() {
+    let answer = asks(&[
+        ("check_eligibility", order()),
+        ("verify_identity", order()),
+        ("check_eligibility", json!({"order_id": "B-4"})),
+        ("note", order()),
+    ]);
+    let mut world = World::new(supervised(), vec![answer], ALL_WELL);
+    world.play_out();
+    let states: Vec<CallState> = world.conversation.calls().iter().map(|call| call.state).collect();
+    let done = CallState::Settled(Settlement::Completed);
+    assert_eq!(states, [CallState::Held, done, CallState::Held, CallState::Asked]);
+    let Step::AskPeople(open) = next(&world.conversation) else { panic!("{:?}", world.names()) };
+    assert_eq!(open.len(), 2);
+}
+
+#[test]
+fn a_limit_is_stricter_than_a_hold() {
+    let mut run = supervised();
+    run.limits.tool_calls = 1;
+    let answers = vec![asks(&[("verify_identity", order())]), asks(&[refunds(600)])];
+    let world = world(run, answers, |_| panic!("nobody is to be asked"));
+    let last = world.conversation.shared.calls.rulings().last.last().unwrap();
+    assert_eq!((last.verdict, last.rule), (Verdict::Deny, Some(GateReason::Limit)));
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::ToolCallLimit, 0));
+}
+
+/// A call that is held takes no part of the budget; what is allowed meanwhile does.
+#[test]
+fn a_limit_that_is_reached_while_a_person_thinks_denies_what_was_approved() {
+    let mut run = supervised();
+    run.limits.tool_calls = 1;
+    let answer = asks(&[("check_eligibility", order()), ("verify_identity", order())]);
+    let world = world(run, vec![answer], approves);
+    let results = results(&world);
+    assert!(results[0].starts_with("Denied: all 1 tool calls of limits.toolCalls are spent"), "{results:?}");
+    assert_eq!(results[1], "ok");
+}
+
+#[test]
+fn a_spent_duration_ends_a_conversation_before_what_was_approved_is_made() {
+    let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], ALL_WELL);
+    world.people = approves;
+    world.play_until(is_approved);
+    let mut run = supervised();
+    run.limits.duration_seconds = 0;
+    let mut late = world.resumed_with(run);
+    late.play_out();
+    assert_eq!((code(&late), late.effects.len()), (OutcomeCode::DurationLimit, 0));
+}
+
+/// Before it is ruled on again.
+fn is_approved(conversation: &Conversation) -> bool {
+    conversation.calls().iter().any(|call| call.state == CallState::Asked && call.held.is_some())
+}
+
+/// A Skill does not change under a Job; were it to, an approval would not lift it.
+#[test]
+fn an_approval_lifts_no_denial() {
+    let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], ALL_WELL);
+    world.people = approves;
+    world.play_until(is_approved);
+    let mut run = supervised();
+    run.skill.policy.as_mut().unwrap().tools.as_mut().unwrap().blocked.push("process_refund".into());
+    let mut denied = world.resumed_with(run);
+    denied.play_out();
+    assert_eq!(denied.effects.len(), 0);
+    assert!(results(&denied)[0].starts_with("Denied: the Skill's policy.tools.blocked"), "{:?}", results(&denied));
+}
+
+#[test]
+fn what_nobody_can_read_is_denied_and_no_person_is_asked() {
+    let long = json!({"order_id": "x".repeat(16 * 1024), "amount": 600});
+    let world = world(supervised(), vec![asks(&[("process_refund", long)])], |_| panic!("nobody is to be asked"));
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
+    let results = results(&world);
+    assert!(results[0].contains("amount > 500 needs approval, and its arguments have 16"), "{results:?}");
+    assert!(results[0].contains("more than the 16384 that a person is asked to approve (Approval)"), "{results:?}");
+    // The same call without a hold is made.
+    let long = json!({"order_id": "x".repeat(16 * 1024), "amount": 5});
+    let free = ended(supervised(), vec![asks(&[("process_refund", long)])], ALL_WELL);
+    assert_eq!(free.effects.len(), 1);
+}
+
+#[test]
+fn a_worker_lost_at_any_event_of_an_approval_makes_the_call_once() {
+    let answers = vec![asks(&[refunds(900), ("note", order())]), good_answer()];
+    let whole = world(supervised(), answers, approves);
+    assert_eq!((code(&whole), whole.effects.len()), (OutcomeCode::Succeeded, 2));
+    for cut in 1..=whole.log.len() {
+        let mut resumed = whole.resumed_from(cut);
+        resumed.play_out();
+        let sent_before = whole.names()[..cut].iter().filter(|name| **name == "tool.started").count();
+        let in_flight = whole.names()[cut - 1] == "tool.started";
+        let refund_in_flight = in_flight && sent_before == 1;
+        let expected = if refund_in_flight { OutcomeCode::ToolIndeterminate } else { OutcomeCode::Succeeded };
+        assert_eq!(code(&resumed), expected, "after {cut} events");
+        let refunds = |world: &World| world.effects.iter().filter(|(tool, _)| tool == "process_refund").count();
+        let before = usize::from(sent_before >= 1);
+        assert_eq!(before + refunds(&resumed), 1, "after {cut} events");
+        let decided = whole.names()[..cut].iter().filter(|name| **name == "tool.approved").count();
+        let again = resumed.names()[cut..].iter().filter(|name| **name == "tool.approved").count();
+        assert_eq!(decided + again, 2, "nobody decides twice: after {cut} events");
+    }
+}
+
+#[test]
+fn somebody_who_parks_again_and_again_at_a_held_call_does_not_lose_the_job() {
+    let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], ALL_WELL);
+    world.play_out();
+    for _ in 0..30 {
+        world = world.resumed_from(world.log.len());
+        world.play_out();
+        assert_eq!(world.conversation.outcome(), None);
+    }
+    world.people = approves;
+    world.play_out();
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 1));
+}
+
+/// What people might say of the two calls that wait, sense or not.
+#[derive(Debug, Clone, Copy)]
+struct Word {
+    approves: bool,
+    call: usize,
+    digest: usize,
+    approver: usize,
+}
+
+const APPROVERS: [&str; 4] = ["supervisor", "finance", "default", ""];
+
+fn decision() -> impl Strategy<Value = Word> {
+    // A denial ends a call: rarer, so that some get through.
+    (prop::bool::weighted(0.85), 0..3_usize, 0..3_usize, 0..4_usize)
+        .prop_map(|(approves, call, digest, approver)| Word { approves, call, digest, approver })
+}
+
+fn event(decision: Word, calls: &[(CallId, Digest)]) -> Event {
+    let (call, _) = &calls[decision.call];
+    let (_, digest) = &calls[decision.digest];
+    let (call, by) = (call.clone(), by_jane(APPROVERS[decision.approver], None));
+    if decision.approves {
+        Event::ToolApproved { call, digest: digest.clone(), decision: by }
+    } else {
+        Event::ToolDenied { call, decision: by }
+    }
+}
+
+proptest! {
+    /// No effect without an earlier durable Allow, and no Allow of a held call before each of its approvers has approved
+    /// this call with these arguments (`design.md`, invariant 1).
+    #[test]
+    fn no_order_of_decisions_lets_anything_through_that_was_not_approved(decisions in prop::collection::vec(decision(), 0..24)) {
+        let answer = asks(&[refunds(900), refunds(600)]);
+        let mut world = World::new(supervised(), vec![answer], |_, _| Reply::Completed("ok"));
+        world.play_out();
+        let digests: Vec<(CallId, Digest)> = world.conversation.calls().iter().map(|call| {
+            let Some(Arguments::Canonical(arguments)) = &call.arguments else { panic!("{call:?}") };
+            (call.id.clone(), arguments.digest().clone())
+        }).collect();
+        let calls = [digests[0].clone(), digests[1].clone(), (CallId::new(99, 0), Digest::of_bytes(b"other"))];
+        let needed: [&[&str]; 2] = [&["finance", "supervisor"], &["supervisor"]];
+        let mut granted: [Vec<&str>; 2] = [Vec::new(), Vec::new()];
+        let mut denied = [false; 2];
+        for decision in decisions {
+            let waits = |at: usize| world.conversation.calls().iter()
+                .any(|call| call.id == calls[at].0 && call.state == CallState::Held);
+            if decision.call < 2 && waits(decision.call) && needed[decision.call].contains(&APPROVERS[decision.approver]) {
+                let approver = APPROVERS[decision.approver];
+                if !decision.approves {
+                    denied[decision.call] = !granted[decision.call].contains(&approver);
+                } else if decision.digest == decision.call && !granted[decision.call].contains(&approver) {
+                    granted[decision.call].push(approver);
+                }
+            }
+            world.record(event(decision, &calls));
+            // What is decided may be done at once.
+            while !matches!(next(&world.conversation), Step::AskPeople(_) | Step::Done(_)) {
+                let events = world.log.len() + 1;
+                world.play(events);
+            }
+            let done = |at: usize| granted[at].len() == needed[at].len() && !denied[at];
+            let allowed = usize::from(done(0)) + usize::from(done(0) && done(1));
+            prop_assert_eq!(world.effects.len(), allowed, "{:?} {:?}", granted, denied);
+        }
+        let unique: std::collections::BTreeSet<_> = world.effects.iter().map(|(_, key)| key).collect();
+        prop_assert_eq!(unique.len(), world.effects.len());
+        let mut replayed = Conversation::new(supervised());
+        let mut chain = Chain::new("/test");
+        for line in &world.log {
+            replayed.apply(&chain.read(line).unwrap());
+        }
+        prop_assert_eq!(told(&replayed), told(&world.conversation));
+        prop_assert_eq!(replayed.turns(), world.conversation.turns());
+        prop_assert_eq!(next(&replayed), next(&world.conversation));
+    }
+}
+
+/// A rule that was not there when the person approved is not what they approved.
+#[rstest]
+#[case::the_same_rules("amount > 500", 1)]
+#[case::another_rule_of_the_same_approver("amount > 400", 0)]
+fn an_approval_lifts_what_the_person_saw(#[case] when: &str, #[case] effects: usize) {
+    let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], ALL_WELL);
+    world.people = approves;
+    world.play_until(is_approved);
+    let mut changed = supervised();
+    changed.skill.policy.as_mut().unwrap().approvals[0].when = Some(when.into());
+    let mut resumed = world.resumed_with(changed);
+    resumed.people = |_| None;
+    resumed.play_out();
+    assert_eq!(resumed.effects.len(), effects, "{:?}", resumed.names());
+}
+
+#[test]
+fn approvers_beyond_those_that_a_status_names_are_asked_once_these_have_agreed() {
+    let mut run = supervised();
+    let rule = |n: u32| json!({"toolId": "process_refund", "action": "require_approval", "approver": format!("a{n}")});
+    let rules: Vec<_> = (0..9).map(rule).collect();
+    run.skill.policy.as_mut().unwrap().approvals = serde_json::from_value(json!(rules)).unwrap();
+    let mut world = World::new(run, vec![asks(&[refunds(5)])], ALL_WELL);
+    world.play_out();
+    let waiting = |world: &World| told(&world.conversation).waiting_for.unwrap().call.unwrap();
+    let call = waiting(&world);
+    assert_eq!(call.approvers.len(), 8);
+    for approver in &call.approvers {
+        let decision = by_jane(approver, None);
+        let said = Statement::Approval { call: CallId(call.id.clone()), digest: call.digest.clone(), decision };
+        assert!(world.conversation.is_awaited(&said));
+        world.record(said.clone().into());
+        assert!(!world.conversation.is_awaited(&said), "it was heard");
+    }
+    assert_eq!(waiting(&world).approvers, ["a8"]);
+}
+
+#[test]
+fn what_comes_after_a_held_call_waits_too() {
+    let both = asks(&[
+        ("process_refund", json!({"order_id": "A-17", "amount": 900})),
+        ("process_refund", json!({"order_id": "A-18", "amount": 5})),
+    ]);
+    let world = staged_world(cs_tier_1(), vec![looked_up(), both], &[]);
+    assert_eq!(status(&world).phase, Phase::AwaitingApproval);
+    assert_eq!(world.effects.len(), 0);
+}

@@ -1,0 +1,185 @@
+//! The fold of the events about calls.
+
+use super::state::{Call, CallState, Settlement, failed_text};
+use crate::core_tools;
+use crate::event::{Answer, Arguments, CallId, Event, RulingReason};
+use crate::history::{ModelMessage, Turn};
+use crate::line::Entry;
+use crate::rules::workflows::Status;
+use crate::shared::Shared;
+use crate::tool::CatalogueTool;
+use bloomery_crds::v1alpha1::{Stage, Verdict};
+
+/// How often a call that may be repeated is sent before its answer is given up.
+const MAX_TRIES: u32 = 3;
+
+/// The text of a lost call whose tool has changed since.
+const NOT_REPEATED: &str = "its answer was lost, and the server has changed the tool since, so it is not sent again";
+
+/// Folds an event into the calls.
+pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
+    match &entry.event {
+        Event::ModelAnswered { answer } if shared.model.stage == Stage::Plan => answered(entry.seq, answer, shared),
+        Event::ToolRequested { call, arguments, .. } => requested(call, arguments, shared),
+        Event::ToolRuled { call, verdict, reasons } => ruled(call, *verdict, reasons, shared),
+        Event::ToolSkipped { call, because } => settle(call, Settlement::Skipped, &skipped_text(because), shared),
+        Event::ToolStarted { call } => started(call, shared),
+        Event::ToolCompleted { call, text } => completed(call, text, shared),
+        Event::ToolFailed { call, text } => failed(call, text, shared),
+        Event::ToolIndeterminate { call, text } => indeterminate(call, text, shared),
+        Event::ResultOffloaded { call, excerpt, .. } => offloaded(call, excerpt, shared),
+        Event::CatalogueDrifted { changed, missing, .. } => drifted(changed, missing, shared),
+        Event::SubgoalDone { step, evidence, not_applicable } => {
+            shared.rules.workflows.closed(step, closed(*evidence, *not_applicable));
+        }
+        _ => {}
+    }
+}
+
+/// Settles a call. With the last one of its answer, all results join the history in the order of the calls.
+pub(crate) fn settle(id: &CallId, settlement: Settlement, text: &str, shared: &mut Shared) {
+    let Some(call) = shared.calls.get_mut(id) else { return };
+    call.state = CallState::Settled(settlement);
+    text.clone_into(&mut call.result);
+    if shared.calls.all().iter().any(|call| !call.is_settled()) || settlement == Settlement::Indeterminate {
+        return;
+    }
+    for Call { id, state, provider_id, result, .. } in shared.calls.take_settled() {
+        let turn = Turn::ToolResult { id: provider_id, text: result };
+        if state == CallState::Settled(Settlement::Completed) {
+            shared.history.add_result(id, turn, &mut shared.budget);
+        } else {
+            shared.say(turn);
+        }
+    }
+    shared.join_messages();
+}
+
+/// Settles a call that was answered, and records its evidence.
+pub(crate) fn completed(id: &CallId, text: &str, shared: &mut Shared) {
+    let Some(tool) = tool_of(id, shared) else { return };
+    let (gives_evidence, name) = (core_tools::gives_evidence(tool), tool.name.clone());
+    // A step named like a tool is that tool, whether the tool gives evidence or not.
+    if gives_evidence || shared.rules.workflows.has_step(&name) {
+        shared.rules.workflows.completed(&name, shared.seq);
+    }
+    if gives_evidence && shared.calls.add_evidence(id) {
+        shared.found_evidence();
+    }
+    if gives_evidence && shared.rules.workflows.wants_evidence() {
+        settle(id, Settlement::Completed, &with_evidence(text, shared.seq), shared);
+    } else {
+        settle(id, Settlement::Completed, text, shared);
+    }
+}
+
+/// Settles a call that failed.
+pub(crate) fn failed(id: &CallId, text: &str, shared: &mut Shared) {
+    let times = shared.calls.count_failure(id);
+    settle(id, Settlement::Failed, &failed_text(text, times), shared);
+}
+
+fn answered(seq: u64, answer: &Answer, shared: &mut Shared) {
+    shared.say(Turn::Assistant(ModelMessage::from(answer)));
+    if !answer.calls.is_empty() {
+        shared.calls.begin(seq, answer);
+    }
+}
+
+fn requested(id: &CallId, arguments: &Arguments, shared: &mut Shared) {
+    // The arguments that were ruled on and approved are the arguments that are sent: no later line replaces them.
+    if let Some(call) = shared.calls.get_mut(id).filter(|call| call.arguments.is_none()) {
+        call.arguments = Some(arguments.clone());
+    }
+}
+
+fn ruled(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared: &mut Shared) {
+    let Some(call) = shared.calls.get_mut(id) else { return };
+    let tool = call.tool.clone();
+    call.state = if verdict == Verdict::Hold { CallState::Held } else { CallState::Ruled };
+    shared.calls.count_ruling(&tool, verdict, reasons);
+    if verdict == Verdict::Deny {
+        settle(id, Settlement::Denied, &denied_text(reasons), shared);
+    }
+}
+
+fn started(id: &CallId, shared: &mut Shared) {
+    let epoch = shared.epoch;
+    let Some(call) = shared.calls.get_mut(id) else { return };
+    call.state = CallState::Started { epoch };
+    call.tries += 1;
+    let alias = call.tool.clone();
+    if let Some(tool) = shared.catalogue.tool(&alias) {
+        shared.rules.workflows.started(&tool.name, tool.read_only);
+    }
+}
+
+fn indeterminate(id: &CallId, text: &str, shared: &mut Shared) {
+    let tool = tool_of(id, shared);
+    let (read_only, idempotent) = tool.map_or((false, false), |tool| (tool.read_only, tool.idempotent));
+    let has_drifted = tool.is_some_and(|tool| shared.catalogue.drift_of(&tool.name).is_some());
+    let Some(call) = shared.calls.get_mut(id) else { return };
+    if read_only {
+        call.tries += 1;
+    }
+    if (read_only || idempotent) && !has_drifted && call.tries < MAX_TRIES {
+        call.state = CallState::Retry;
+    } else if read_only {
+        settle(id, Settlement::Failed, &failed_text(text, 1), shared);
+    } else {
+        settle(id, Settlement::Indeterminate, text, shared);
+    }
+}
+
+/// Takes an excerpt: as the result of a call under way, or in the place of an earlier result.
+fn offloaded(id: &CallId, excerpt: &str, shared: &mut Shared) {
+    if shared.history.offload(id, excerpt, &mut shared.budget) {
+        shared.model.too_long = None;
+    } else {
+        completed(id, excerpt, shared);
+    }
+}
+
+/// Takes back what was allowed for tools that have changed. A call that may have happened is lost.
+fn drifted(changed: &[String], missing: &[String], shared: &mut Shared) {
+    shared.catalogue.drifted(changed, missing);
+    let affected: Vec<(CallId, CallState, bool)> =
+        shared.calls.all().iter().filter_map(|call| affected(call, shared)).collect();
+    for (id, state, read_only) in affected {
+        if state == CallState::Retry && !read_only {
+            settle(&id, Settlement::Indeterminate, NOT_REPEATED, shared);
+        } else if let Some(call) = shared.calls.get_mut(&id) {
+            // The ruling was about the tool as it was.
+            call.state = CallState::Asked;
+        }
+    }
+}
+
+/// Returns a call that is allowed and not under way, whose tool has drifted.
+fn affected(call: &Call, shared: &Shared) -> Option<(CallId, CallState, bool)> {
+    let tool = shared.catalogue.tool(&call.tool)?;
+    shared.catalogue.drift_of(&tool.name)?;
+    matches!(call.state, CallState::Ruled | CallState::Retry).then(|| (call.id.clone(), call.state, tool.read_only))
+}
+
+fn tool_of<'a>(id: &CallId, shared: &'a Shared) -> Option<&'a CatalogueTool> {
+    shared.catalogue.tool(&shared.calls.get(id)?.tool)
+}
+
+fn closed(evidence: u64, not_applicable: bool) -> Status {
+    if not_applicable { Status::NotApplicable { evidence } } else { Status::Done { evidence } }
+}
+
+fn denied_text(reasons: &[RulingReason]) -> String {
+    let why = reasons.iter().map(|reason| format!("{} ({})", reason.detail, reason.layer)).collect::<Vec<_>>();
+    format!("Denied: {}. The call was not made.", why.join("; "))
+}
+
+fn skipped_text(because: &CallId) -> String {
+    format!("Skipped: call {because} of the same answer was not completed. This call was not made.")
+}
+
+/// Ends a result with the number that the model names as evidence when it closes a step that is no tool.
+fn with_evidence(text: &str, seq: u64) -> String {
+    format!("{text}\n[evidence: {seq}]")
+}

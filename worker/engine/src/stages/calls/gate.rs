@@ -1,0 +1,130 @@
+//! The pre-tool gate (`engine.md`, section 3): mechanical, layer by layer. The strictest verdict wins and carries every
+//! reason of its rank.
+
+use super::state::Call;
+use crate::catalogue::Catalogue;
+use crate::condition::Arguments as CheckedArguments;
+use crate::core_tools;
+use crate::event::{Arguments, RulingReason};
+use crate::rules::{Objection, Rules};
+use crate::run::Run;
+use crate::tool::{CatalogueTool, ToolSource};
+use crate::tool_policy::{core_refusal, policy_refusal};
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, Verdict};
+
+/// The largest arguments that a person is asked to approve, in bytes: nobody can review more.
+const MAX_APPROVABLE_BYTES: usize = ApprovalSpec::MAX_ARGUMENTS;
+
+/// The state that the gate decides by.
+#[derive(Debug, Clone, Copy)]
+pub struct Gate<'a> {
+    /// The tools of the Job.
+    pub catalogue: &'a Catalogue,
+    /// The compiled rules of the Skill.
+    pub rules: &'a Rules,
+    /// The inputs of the attempt: the Skill's policy, the bound resources, the limits.
+    pub run: &'a Run,
+    /// How many calls the gate has allowed so far.
+    pub allowed: u32,
+}
+
+/// The decision of the gate about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ruling {
+    /// The strictest verdict of all layers.
+    pub verdict: Verdict,
+    /// Every reason of that rank.
+    pub reasons: Vec<RulingReason>,
+}
+
+/// Rules on a call. The layers are, in this order: catalogue, secrets in the arguments, drift, `policy.tools`, the tool's
+/// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, approvals, limits. An approval lifts
+/// its own hold, and changes nothing else.
+pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
+    let Gate { catalogue, rules, run, allowed } = *gate;
+    let Some(tool) = catalogue.tool(&call.tool) else {
+        let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
+        return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
+    };
+    let mut objections: Vec<Objection> = secrets(call).into_iter().chain(drift(tool, catalogue)).collect();
+    objections.extend(policy(tool, run));
+    // The arguments hold marks in the place of secrets: no other layer can judge them.
+    let has_secrets = !call.secrets.is_empty();
+    let arguments = if has_secrets { Err(String::new()) } else { call.read_arguments() };
+    let checked = arguments.as_ref().map(|arguments| CheckedArguments::check(arguments));
+    if let (Ok(arguments), Ok(checked)) = (&arguments, &checked) {
+        objections.extend(rules.tool_policy(tool, checked));
+        objections.extend(rules.guardrails(tool, arguments));
+    }
+    objections.extend(rules.order(tool));
+    let endpoint = |&arguments: &_| core_tools::http::objection(tool, arguments, run);
+    objections.extend(arguments.as_ref().ok().and_then(endpoint));
+    let fault = match &arguments {
+        Ok(arguments) => catalogue.argument_schema(tool).and_then(|schema| schema.fault(arguments)),
+        Err(_) if has_secrets => None,
+        Err(why) => Some(why.clone()),
+    };
+    objections.extend(fault.map(|detail| Objection::deny(GateReason::Schema, detail)));
+    if let Ok(checked) = &checked {
+        objections.extend(rules.approvals(tool, checked));
+    }
+    objections.extend(limit(allowed, run));
+    objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));
+    approvable(strictest(objections), call)
+}
+
+/// Denies a call whose hold no person could decide, because its arguments are too large.
+fn approvable(ruling: Ruling, call: &Call) -> Ruling {
+    let bytes = match &call.arguments {
+        Some(Arguments::Canonical(arguments)) => arguments.text().len(),
+        Some(Arguments::Malformed { .. }) | None => 0,
+    };
+    if ruling.verdict != Verdict::Hold || bytes <= MAX_APPROVABLE_BYTES {
+        return ruling;
+    }
+    let too_large = |reason: RulingReason| {
+        let detail = format!(
+            "{}, and its arguments have {bytes} bytes: more than the {MAX_APPROVABLE_BYTES} that a person is asked to approve",
+            reason.detail
+        );
+        RulingReason { detail, approver: None, ..reason }
+    };
+    Ruling { verdict: Verdict::Deny, reasons: ruling.reasons.into_iter().map(too_large).collect() }
+}
+
+fn strictest(objections: Vec<Objection>) -> Ruling {
+    let verdict = objections.iter().map(|objection| objection.verdict).max().unwrap_or(Verdict::Allow);
+    let of_rank = objections.into_iter().filter(|objection| objection.verdict == verdict);
+    Ruling { verdict, reasons: of_rank.map(|objection| objection.reason).collect() }
+}
+
+/// The worker has found the secrets and put marks in their place before the call was recorded.
+fn secrets(call: &Call) -> Option<Objection> {
+    let detail = format!(
+        "the arguments hold the value of {}: no tool is given a secret in its arguments. Leave it out",
+        call.secrets.join(", ")
+    );
+    (!call.secrets.is_empty()).then(|| Objection::deny(GateReason::Secret, detail))
+}
+
+fn drift(tool: &CatalogueTool, catalogue: &Catalogue) -> Option<Objection> {
+    let drift = catalogue.drift_of(&tool.name).filter(|_| tool.source == ToolSource::Server)?;
+    let detail = format!("the tool {:?} is not what it was: {}", bounded(&tool.name, 128), drift.objection());
+    Some(Objection::deny(GateReason::Catalogue, detail))
+}
+
+fn policy(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
+    let policy = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+    let refusal = match tool.source {
+        ToolSource::Server => policy_refusal(policy, &tool.name),
+        ToolSource::Core => core_refusal(policy, &tool.name),
+    };
+    refusal.map(|detail| Objection::deny(GateReason::Policy, detail))
+}
+
+fn limit(allowed: u32, run: &Run) -> Option<Objection> {
+    let limit = run.limits.tool_calls;
+    (allowed >= limit)
+        .then(|| Objection::deny(GateReason::Limit, format!("all {limit} tool calls of limits.toolCalls are spent")))
+}

@@ -1,0 +1,265 @@
+//! The state of the calls.
+
+use crate::event::{Answer, Arguments, AskedCall, CallId, RulingReason};
+use crate::stages::approval::Hold;
+use bloomery_crds::Digest;
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{HeldCall, PreTool, Ruling, Verdict};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How often the same call may fail before the conversation is stuck.
+const MAX_FAILURES_OF_ONE_CALL: u32 = 3;
+
+/// The longest name of a tool in a ruling, in bytes.
+const MAX_NAME_BYTES: usize = 128;
+
+/// The longest reason of a ruling, in bytes.
+const MAX_REASON_BYTES: usize = 256;
+
+/// The calls of the latest answer, and what the conversation remembers of all calls.
+#[derive(Debug, Default)]
+pub struct Calls {
+    all: Vec<Call>,
+    /// The text of the answer that asked for the calls.
+    said: String,
+    /// The counts and the latest rulings of the gate.
+    rulings: PreTool,
+    /// The calls of each tool that have given evidence, by the digest of their arguments.
+    evidence: BTreeMap<String, BTreeSet<[u8; 32]>>,
+    /// How often the same call of a tool has failed.
+    failures: BTreeMap<(String, Digest), u32>,
+}
+
+impl Calls {
+    /// Begins the calls of the answer with the event `seq`.
+    pub(super) fn begin(&mut self, seq: u64, answer: &Answer) {
+        self.said.clone_from(&answer.text);
+        let asked = answer.calls.iter().enumerate();
+        self.all = asked.map(|(i, asked)| Call::asked(CallId::new(seq, i), asked, answer.cut)).collect();
+    }
+
+    /// Takes the calls for the history, once all of them are settled. Lost calls stay: people are asked about them.
+    pub(super) fn take_settled(&mut self) -> Vec<Call> {
+        if self.all.iter().any(Call::is_lost) { self.all.clone() } else { std::mem::take(&mut self.all) }
+    }
+
+    /// Counts a ruling, and keeps it among the latest.
+    pub(crate) fn count_ruling(&mut self, tool: &str, verdict: Verdict, reasons: &[RulingReason]) {
+        match verdict {
+            Verdict::Allow => self.rulings.allowed += 1,
+            Verdict::Hold => self.rulings.held += 1,
+            Verdict::Deny => self.rulings.denied += 1,
+        }
+        if self.rulings.last.len() == PreTool::LAST {
+            self.rulings.last.remove(0);
+        }
+        self.rulings.last.push(Ruling {
+            tool: bounded(tool, MAX_NAME_BYTES),
+            verdict,
+            rule: reasons.first().map(|reason| reason.layer),
+            reason: reasons.first().map(|reason| bounded(&reason.detail, MAX_REASON_BYTES)),
+        });
+    }
+
+    /// Records that a call has given evidence. Returns whether it is new: the same call has given none before.
+    pub(super) fn add_evidence(&mut self, id: &CallId) -> bool {
+        let Some((tool, digest)) = self.identity(id) else { return false };
+        digest.bytes().is_some_and(|digest| self.evidence.entry(tool).or_default().insert(digest))
+    }
+
+    /// Counts the failure of a call. Returns how often the same call has failed.
+    pub(super) fn count_failure(&mut self, id: &CallId) -> u32 {
+        let identity = self.identity(id);
+        // Twice in one answer counts once: the model could not know better.
+        let is_repeated = self.all.iter().any(|call| call.has_failed() && self.identity(&call.id) == identity);
+        let Some(identity) = identity else { return 1 };
+        let times = self.failures.entry(identity).or_default();
+        *times += u32::from(!is_repeated);
+        *times
+    }
+
+    /// Returns the tool whose same call has failed too often.
+    pub(crate) fn stuck_on(&self) -> Option<&str> {
+        let failed = self.failures.iter().find(|(_, times)| **times >= MAX_FAILURES_OF_ONE_CALL);
+        failed.map(|((tool, _), _)| tool.as_str())
+    }
+
+    pub(crate) fn get(&self, id: &CallId) -> Option<&Call> {
+        self.all.iter().find(|call| &call.id == id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &CallId) -> Option<&mut Call> {
+        self.all.iter_mut().find(|call| &call.id == id)
+    }
+
+    /// The calls of the latest answer, until all of them are settled.
+    pub fn all(&self) -> &[Call] {
+        &self.all
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The text of the answer that asked for the calls.
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
+    /// The counts and the latest rulings of the gate.
+    pub fn rulings(&self) -> &PreTool {
+        &self.rulings
+    }
+
+    /// The first call that waits for an approval.
+    pub fn held(&self) -> Option<&HeldCall> {
+        self.all.iter().filter(|call| call.state == CallState::Held).find_map(|call| call.held.as_ref())
+    }
+
+    fn identity(&self, id: &CallId) -> Option<(String, Digest)> {
+        let call = self.get(id)?;
+        match call.arguments.as_ref()? {
+            Arguments::Canonical(arguments) => Some((call.tool.clone(), arguments.digest().clone())),
+            Arguments::Malformed { .. } => None,
+        }
+    }
+}
+
+/// A call of the latest answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The id, unique within the Job.
+    pub id: CallId,
+    /// The provider's id, for the history.
+    pub provider_id: String,
+    /// The tool, as the model named it.
+    pub tool: String,
+    /// The arguments as the model wrote them.
+    pub raw_arguments: String,
+    /// The secrets whose values the model wrote into the arguments.
+    pub secrets: Vec<String>,
+    /// Whether the answer was cut off at a length limit, so that the call may be incomplete.
+    pub cut: bool,
+    /// The canonical arguments, once the call is requested.
+    pub arguments: Option<Arguments>,
+    /// The progress of the call.
+    pub state: CallState,
+    /// The reasons that hold the call.
+    pub hold: Hold,
+    /// The held call, as the status shows it.
+    pub held: Option<HeldCall>,
+    /// How often the call was sent.
+    pub tries: u32,
+    /// The result for the model, once the call is settled.
+    pub result: String,
+}
+
+/// The progress of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallState {
+    /// The model has asked for it.
+    Asked,
+    /// The gate has allowed it.
+    Ruled,
+    /// It waits for a person's decision.
+    Held,
+    /// It asks a person, whose answer is its result.
+    Asking,
+    /// It was sent in this epoch, or is about to be.
+    Started {
+        /// The epoch.
+        epoch: u64,
+    },
+    /// Its answer was lost, and it may be sent again.
+    Retry,
+    /// It has its result.
+    Settled(Settlement),
+}
+
+/// The outcome of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settlement {
+    /// The server answered it.
+    Completed,
+    /// The server answered that it failed, or it was never sent.
+    Failed,
+    /// The gate or a person denied it.
+    Denied,
+    /// An earlier call of the answer was not completed.
+    Skipped,
+    /// It is not known whether it happened.
+    Indeterminate,
+}
+
+impl Call {
+    fn asked(id: CallId, asked: &AskedCall, cut: bool) -> Self {
+        Self {
+            id,
+            provider_id: asked.id.clone(),
+            tool: asked.name.clone(),
+            raw_arguments: asked.arguments.clone(),
+            secrets: asked.secrets.clone(),
+            cut,
+            arguments: None,
+            state: CallState::Asked,
+            hold: Hold::default(),
+            held: None,
+            tries: 0,
+            result: String::new(),
+        }
+    }
+
+    /// Reads the canonical arguments.
+    ///
+    /// # Errors
+    /// A sentence for the model, if there are none, or they have no canonical form.
+    pub fn read_arguments(&self) -> Result<&Value, String> {
+        match &self.arguments {
+            Some(Arguments::Canonical(arguments)) => arguments.value(),
+            Some(Arguments::Malformed { reason }) => Err(reason.clone()),
+            None => Err("the call has no arguments on record".to_owned()),
+        }
+    }
+
+    /// Returns whether the call has its result.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.state, CallState::Settled(_))
+    }
+
+    /// Returns whether the call was sent and has no result yet.
+    pub(crate) fn is_sent(&self) -> bool {
+        matches!(self.state, CallState::Started { .. } | CallState::Retry)
+    }
+
+    /// Returns whether it is not known if the call happened.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.state == CallState::Settled(Settlement::Indeterminate)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.state == CallState::Settled(Settlement::Failed)
+    }
+
+    /// Returns whether the call was not completed, so that later calls with effect are skipped.
+    pub(crate) fn was_not_completed(&self) -> bool {
+        match self.state {
+            CallState::Settled(Settlement::Denied | Settlement::Failed | Settlement::Indeterminate) => true,
+            CallState::Settled(Settlement::Completed | Settlement::Skipped)
+            | CallState::Asked
+            | CallState::Ruled
+            | CallState::Held
+            | CallState::Asking
+            | CallState::Started { .. }
+            | CallState::Retry => false,
+        }
+    }
+}
+
+/// Returns the result of a failed call for the model, with a warning before the failure that ends the Job.
+pub(super) fn failed_text(text: &str, times: u32) -> String {
+    if times + 1 < MAX_FAILURES_OF_ONE_CALL {
+        return format!("Failed: {text}");
+    }
+    format!("Failed: {text}\nThis call has failed {times} times. One more failure ends the Job: do something else.")
+}

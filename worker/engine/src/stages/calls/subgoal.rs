@@ -1,0 +1,44 @@
+//! `subgoal_done`: the engine answers it itself.
+
+use super::state::Call;
+use crate::event::Event;
+use crate::rules::workflows::Progress;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Closing {
+    step: String,
+    evidence: u64,
+    #[serde(default)]
+    not_applicable: bool,
+}
+
+/// Closes the step that an allowed call names, or fails the call with the reason.
+pub(super) fn close(call: &Call, workflows: &Progress) -> Vec<Event> {
+    let id = call.id.clone();
+    match closing(call).and_then(|closing| checked(&closing, workflows)) {
+        Ok(Closing { step, evidence, not_applicable }) => {
+            let text = if not_applicable { "Closed as not applicable." } else { "Closed." }.to_owned();
+            vec![Event::SubgoalDone { step, evidence, not_applicable }, Event::ToolCompleted { call: id, text }]
+        }
+        Err(text) => vec![Event::ToolFailed { call: id, text }],
+    }
+}
+
+fn closing(call: &Call) -> Result<Closing, String> {
+    Closing::deserialize(call.read_arguments()?).map_err(|error| error.to_string())
+}
+
+/// Checks a request to close a step, and puts the step's id in the place of its name.
+fn checked(closing: &Closing, workflows: &Progress) -> Result<Closing, String> {
+    let ruled = if closing.not_applicable {
+        workflows.check_not_applicable(&closing.step, closing.evidence)
+    } else {
+        workflows.check_done(&closing.step, closing.evidence)
+    };
+    match ruled {
+        Ok(step) => Ok(Closing { step, ..*closing }),
+        Err(refusal) => Err(refusal.to_string()),
+    }
+}

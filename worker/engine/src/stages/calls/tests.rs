@@ -1,0 +1,310 @@
+use crate::fixture::checks::*;
+use crate::fixture::staged::*;
+use crate::fixture::*;
+use crate::history::Turn;
+use crate::next::next;
+use crate::run::Run;
+use crate::stages::calls::Settlement;
+use crate::step::Step;
+use bloomery_crds::outcome::{OutcomeCode, Phase};
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{GateReason, ResourceType, Stage, Verdict};
+use rstest::rstest;
+use serde_json::json;
+
+#[test]
+fn a_lost_answer_of_an_effect_is_never_sent_again() {
+    let world =
+        ended(run(), refund(), |tool, _| if tool == "process_refund" { Reply::Lost } else { Reply::Completed("ok") });
+    assert_eq!(code(&world), OutcomeCode::ToolIndeterminate);
+    assert_eq!(world.effects.len(), 1);
+    assert_eq!(world.conversation.outcome().unwrap().phase(), Phase::Escalated);
+}
+
+#[test]
+fn an_idempotent_call_is_sent_again_with_the_same_key() {
+    let world =
+        ended(
+            run(),
+            vec![asks(&[("note", order())])],
+            |_, times| {
+                if times < 3 { Reply::Lost } else { Reply::Completed("noted") }
+            },
+        );
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+    assert_eq!(world.effects.len(), 3);
+    assert!(world.effects.iter().all(|effect| effect == &world.effects[0]));
+}
+
+#[test]
+fn a_retry_knows_that_the_call_was_sent_before() {
+    let mut world = World::new(run(), vec![asks(&[("note", order())])], |_, _| Reply::Lost);
+    world.play_until(|conversation| matches!(next(conversation), Step::RunEffect(_)));
+    let sent_before = |world: &World| match next(&world.conversation) {
+        Step::RunEffect(call) => Some(call.sent_before),
+        _ => None,
+    };
+    assert_eq!(sent_before(&world), Some(false));
+    world.play(world.log.len() + 2);
+    assert_eq!(sent_before(&world), Some(true));
+}
+
+#[test]
+fn a_lost_read_is_repeated_and_never_escalates() {
+    let world = ended(run(), vec![asks(&[("verify_identity", order())])], |_, _| Reply::Lost);
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+    assert_eq!(world.names().iter().filter(|name| **name == "tool.indeterminate").count(), 3);
+}
+
+#[test]
+fn effects_after_one_that_fell_through_are_skipped_and_reads_are_not() {
+    let answers = vec![asks(&[
+        ("process_refund", order()),
+        ("note", order()),
+        ("verify_identity", order()),
+        ("note", json!({"order_id": "B"})),
+    ])];
+    let world =
+        ended(
+            run(),
+            answers,
+            |tool, _| if tool == "process_refund" { Reply::Failed("no") } else { Reply::Completed("ok") },
+        );
+    assert_eq!(world.effects.len(), 1);
+    let names = world.names();
+    assert_eq!(names.iter().filter(|name| **name == "tool.skipped").count(), 2);
+    assert_eq!(names.iter().filter(|name| **name == "tool.completed").count(), 1);
+    assert_history_is_well_formed(&world.conversation);
+}
+
+#[rstest]
+#[case::unknown("drop_tables", order(), GateReason::Catalogue)]
+#[case::blocked("delete_customer", order(), GateReason::Policy)]
+#[case::against_the_schema("process_refund", json!({"amount": "much"}), GateReason::Schema)]
+#[case::no_object("process_refund", json!([1]), GateReason::Schema)]
+fn what_the_gate_denies_is_told_and_never_sent(
+    #[case] tool: &str,
+    #[case] arguments: serde_json::Value,
+    #[case] layer: GateReason,
+) {
+    let world = ended(run(), vec![asks(&[(tool, arguments)])], ALL_WELL);
+    assert_eq!(code(&world), OutcomeCode::Succeeded, "the model may go on");
+    assert_eq!(world.effects, []);
+    let last = &world.conversation.shared.calls.rulings().last[0];
+    assert_eq!((last.verdict, last.rule), (Verdict::Deny, Some(layer)));
+    assert!(
+        world
+            .conversation
+            .turns()
+            .iter()
+            .any(|turn| matches!(turn, Turn::ToolResult { text, .. } if text.starts_with("Denied:")))
+    );
+}
+
+/// What stands in a secret's place is no number, and nobody's fault.
+#[rstest]
+#[case::that_cannot_be_read(r#"{"order_id": "A-17", "amount": [redacted: pin]}"#)]
+#[case::that_is_against_the_schema(r#"{"order_id": "A-17", "amount": "[redacted: pin]"}"#)]
+fn of_arguments_with_a_secret_nothing_else_is_said(#[case] arguments: &str) {
+    let mut answer = asks(&[("process_refund", json!({}))]);
+    answer.calls[0].arguments = arguments.into();
+    answer.calls[0].secrets = vec!["pin".into()];
+    let world = ended(run(), vec![answer], ALL_WELL);
+    assert_eq!(world.effects, []);
+    let told = world.conversation.turns().iter().find_map(|turn| match turn {
+        Turn::ToolResult { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let told = told.unwrap();
+    assert!(told.contains("hold the value of pin") && !told.contains("Schema") && !told.contains("JSON"), "{told}");
+}
+
+/// A Job that binds an API, of which the Skill lets orders be read and notes be made; one call needs approval.
+fn with_endpoint() -> Run {
+    let mut run = run();
+    run.skill.resources = serde_json::from_value(json!([{"name": "shop", "type": "api_endpoint", "rules": [
+        {"methods": ["GET"], "paths": ["/orders/*"]}, {"methods": ["POST"], "paths": ["/notes", "/refunds"]},
+    ]}]))
+    .unwrap();
+    let approval = json!({"toolId": "http_request", "when": "path == '/refunds'", "action": "require_approval"});
+    run.skill.policy.get_or_insert_default().approvals = vec![serde_json::from_value(approval).unwrap()];
+    let source = ResourceSource::Value("https://shop.example/v1".into());
+    run.resources = vec![BoundResource { name: "shop".into(), kind: ResourceType::ApiEndpoint, source }];
+    run
+}
+
+#[rstest]
+#[case::another_method("http_request", json!({"method": "DELETE", "path": "/orders/7"}), GateReason::Endpoint)]
+#[case::another_path("http_get", json!({"path": "/customers/7"}), GateReason::Endpoint)]
+#[case::out_of_it("http_get", json!({"path": "/orders/../../admin"}), GateReason::Endpoint)]
+#[case::a_header_of_ours("http_get", json!({"path": "/orders/7", "headers": {"Authorization": "x"}}), GateReason::Endpoint)]
+#[case::a_change_by_a_tool_that_reads("http_get", json!({"method": "POST", "path": "/notes"}), GateReason::Endpoint)]
+fn a_call_of_an_api_that_its_rules_do_not_allow_is_denied_and_told_why(
+    #[case] tool: &str,
+    #[case] arguments: serde_json::Value,
+    #[case] layer: GateReason,
+) {
+    let world = ended(with_endpoint(), vec![asks(&[(tool, arguments)])], ALL_WELL);
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
+    let last = &world.conversation.shared.calls.rulings().last[0];
+    assert_eq!((last.verdict, last.rule), (Verdict::Deny, Some(layer)), "{last:?}");
+}
+
+#[test]
+fn a_call_of_an_api_that_is_allowed_goes_the_way_of_every_call() {
+    let reads = ("http_get", json!({"path": "/orders/7"}));
+    let notes = ("http_request", json!({"method": "POST", "path": "/notes", "json": {"text": "x"}}));
+    let world = ended(with_endpoint(), vec![asks(&[reads, notes.clone()])], ALL_WELL);
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+    let made: Vec<&str> = world.effects.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(made, ["http_request"]);
+
+    let lost = ended(with_endpoint(), vec![asks(&[notes])], |_, _| Reply::Lost);
+    assert_eq!((code(&lost), lost.effects.len()), (OutcomeCode::ToolIndeterminate, 1));
+
+    let refunds = ("http_request", json!({"method": "POST", "path": "/refunds", "json": {}}));
+    let mut held = World::new(with_endpoint(), vec![asks(&[refunds])], ALL_WELL);
+    held.play_out();
+    assert_eq!((held.conversation.shared.calls.rulings().held, held.effects.len()), (1, 0));
+}
+
+#[test]
+fn duplicate_keys_in_arguments_are_denied() {
+    let mut answer = asks(&[("process_refund", order())]);
+    answer.calls[0].arguments = r#"{"order_id":"A","order_id":"B"}"#.into();
+    let world = ended(run(), vec![answer], ALL_WELL);
+    assert_eq!((world.effects.len(), world.conversation.shared.calls.rulings().denied), (0, 1));
+}
+
+#[test]
+fn every_reason_of_the_strictest_verdict_is_kept() {
+    let mut limited = run();
+    limited.limits.tool_calls = 0;
+    let mut world = World::new(limited, vec![asks(&[("delete_customer", json!({}))])], ALL_WELL);
+    world.play_out();
+    let line = world.log.iter().find(|line| line.contains("tool.ruled")).unwrap();
+    for layer in ["Policy", "Schema", "Limit"] {
+        assert!(line.contains(layer), "{line}");
+    }
+}
+
+#[test]
+fn a_skipped_call_is_settled_as_skipped() {
+    let answers = vec![asks(&[("drop_tables", order()), ("process_refund", order())])];
+    let mut world = World::new(run(), answers, ALL_WELL);
+    world.play(5);
+    while !world.conversation.calls().is_empty() {
+        let skipped =
+            world.conversation.calls().iter().any(|call| call.state == super::CallState::Settled(Settlement::Skipped));
+        if skipped {
+            break;
+        }
+        let length = world.log.len() + 1;
+        world.play(length);
+    }
+    assert_eq!(world.effects, []);
+    assert!(world.names().contains(&"tool.skipped"));
+}
+
+#[test]
+fn a_call_of_an_answer_that_was_cut_off_is_never_made() {
+    let mut cut = asks(&[("process_refund", order())]);
+    cut.cut = true;
+    let world = ended(run(), vec![cut], ALL_WELL);
+    assert_eq!((world.effects.len(), world.conversation.shared.calls.rulings().denied), (0, 1));
+}
+
+#[test]
+fn the_same_call_three_times_in_one_answer_is_one_failure() {
+    let thrice = [("verify_identity", order()), ("verify_identity", order()), ("verify_identity", order())];
+    let world = ended(run(), vec![asks(&thrice)], |_, _| Reply::Failed("not now"));
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+}
+
+#[test]
+fn a_refund_out_of_order_is_denied_and_the_model_is_told_what_comes_first() {
+    let world = staged_world(
+        cs_tier_1(),
+        vec![refunds(49.9), looked_up(), refunds(49.9), answer("Done.")],
+        &[(Stage::Polish, &["Done."])],
+    );
+    let gate = status(&world).gates.pre_tool;
+    assert_eq!((gate.denied, gate.last[0].rule), (1, Some(GateReason::Workflow)));
+    let told = world.conversation.turns().iter().find_map(|turn| match turn {
+        Turn::ToolResult { text, .. } => Some(text.clone()),
+        Turn::User(_) | Turn::Assistant(_) => None,
+    });
+    assert!(told.unwrap().contains("\"verify_identity\""));
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 1));
+}
+
+#[test]
+fn reads_of_one_answer_that_a_workflow_orders_run_in_their_order_whatever_the_model_calls_them() {
+    let mut skill = cs_tier_1();
+    for tool in &mut skill.tools {
+        tool.name = tool.name.replace('_', ".");
+    }
+    let policy = skill.policy.as_mut().unwrap();
+    for step in &mut policy.workflows[0].steps {
+        *step = step.replace('_', ".");
+    }
+    let mut world = World::new(run_of(skill), Vec::new(), ALL_WELL);
+    for tool in &mut world.listed {
+        tool.name = tool.name.replace('_', ".");
+    }
+    world.stages.insert(Stage::Intent, vec![TRACK]);
+    world.play_until(|conversation| conversation.system().is_some());
+    let alias =
+        |name: &str| world.conversation.visible_tools().iter().find(|tool| tool.name == name).unwrap().alias.clone();
+    let (verify, check) = (alias("verify.identity"), alias("check.eligibility"));
+    assert_ne!(verify, "verify.identity");
+    world.answers = vec![asks(&[(&verify, order()), (&check, order())]), answer("Done.")];
+    world.play_out();
+    assert_eq!(status(&world).gates.pre_tool.denied, 0);
+    assert_eq!(status(&world).workflows[0].done, ["verify.identity", "check.eligibility"]);
+}
+
+#[test]
+fn steps_that_are_no_tools_are_closed_with_evidence() {
+    let mut skill = cs_tier_1();
+    skill.policy.as_mut().unwrap().workflows = serde_json::from_value(
+        json!([{"name": "w", "steps": ["verify_identity", "explain", "process_refund"], "required": true}]),
+    )
+    .unwrap();
+    let verify = asks(&[("verify_identity", order())]);
+    let close = |evidence: u64| asks(&[("subgoal_done", json!({"step": "explain", "evidence": evidence}))]);
+    // The number that the model reads at the end of the result.
+    let first = staged_world(skill.clone(), vec![verify.clone()], &[]);
+    let seq = first.names().iter().position(|name| *name == "tool.completed").unwrap() as u64 + 1;
+    let told = first
+        .conversation
+        .turns()
+        .iter()
+        .any(|turn| matches!(turn, Turn::ToolResult { text, .. } if text.ends_with(&format!("[evidence: {seq}]"))));
+    assert!(told, "{:?}", first.conversation.turns());
+    let done = staged_world(
+        skill.clone(),
+        vec![verify.clone(), close(seq), refunds(5.0), answer("Done.")],
+        &[(Stage::Polish, &["Done."])],
+    );
+    assert_eq!((code(&done), status(&done).workflows[0].open.len()), (OutcomeCode::Succeeded, 0));
+    let denied =
+        staged_world(skill, vec![verify, close(2), refunds(5.0), answer("Done.")], &[(Stage::Polish, &["Done."])]);
+    assert_eq!(denied.effects.len(), 0, "event 2 is no result of a tool");
+}
+
+#[test]
+fn a_step_that_turned_out_not_to_apply_completes_a_workflow() {
+    let first = staged_world(cs_tier_1(), vec![looked_up()], &[]);
+    let seqs: Vec<u64> =
+        (1..).zip(first.names()).filter(|(_, name)| *name == "tool.completed").map(|(seq, _)| seq).collect();
+    let close =
+        asks(&[("subgoal_done", json!({"step": "process_refund", "evidence": seqs[1], "notApplicable": true}))]);
+    let world = staged_world(
+        cs_tier_1(),
+        vec![looked_up(), close, answer("Not eligible.")],
+        &[(Stage::Polish, &["Not eligible."])],
+    );
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+    assert_eq!(status(&world).workflows[0].not_applicable, ["process_refund"]);
+}

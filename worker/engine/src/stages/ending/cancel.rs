@@ -1,0 +1,45 @@
+//! The end of a conversation that a person has cancelled, or whose Skill a person has deleted.
+
+use super::finish::{finished, skip_rest};
+use crate::conversation::Conversation;
+use crate::event::Event;
+use crate::shared::Shared;
+use crate::stages::calls::{Call, CallState};
+use bloomery_crds::outcome::OutcomeCode;
+
+/// Ends the conversation. No call is started or repeated, and nobody is asked about a lost call: the outcome names it.
+pub(super) fn end(conversation: &Conversation, code: OutcomeCode) -> Vec<Event> {
+    let shared = &conversation.shared;
+    let unknown: Vec<&Call> = shared.calls.all().iter().filter(|call| is_unknown(call, shared)).collect();
+    let started = unknown.iter().filter(|call| matches!(call.state, CallState::Started { .. }));
+    let lost = started.map(|call| Event::ToolIndeterminate { call: call.id.clone(), text: lost_text(code) });
+    let mut events: Vec<Event> = lost.collect();
+    if let Some(first) = unknown.first() {
+        events.extend(skip_rest(shared, first));
+    }
+    events.push(finished(conversation, code, &message(code, &unknown)));
+    events
+}
+
+/// Returns whether a call with effect was sent and its outcome is not known.
+fn is_unknown(call: &Call, shared: &Shared) -> bool {
+    call.is_lost() || shared.is_under_way(call)
+}
+
+fn lost_text(code: OutcomeCode) -> String {
+    let why = if code == OutcomeCode::SkillDeleted { "the Skill was deleted" } else { "the Job was cancelled" };
+    format!("the worker was lost while the call was under way, and {why}")
+}
+
+fn message(code: OutcomeCode, unknown: &[&Call]) -> String {
+    let lost = |call: &&Call| {
+        format!(
+            " The call {} of {} was sent and its answer is not known: find out whether it happened.",
+            call.id, call.tool
+        )
+    };
+    let is_deleted = code == OutcomeCode::SkillDeleted;
+    let why = if is_deleted { "The Job ended because the Skill was deleted." } else { "The Job was cancelled." };
+    let remedy = is_deleted.then(|| " Make the Skill again, and then another Job.".to_owned());
+    std::iter::once(why.to_owned()).chain(unknown.iter().map(lost)).chain(remedy).collect()
+}

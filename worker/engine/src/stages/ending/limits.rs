@@ -1,0 +1,44 @@
+//! The limits of a Job.
+
+use crate::event::Event;
+use crate::shared::Shared;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::v1alpha1::GateReason;
+
+/// Returns the limit of steps, if it forbids another request of the main loop.
+pub(crate) fn steps_spent(shared: &Shared) -> Option<Event> {
+    let limit = shared.run.limits.steps;
+    (shared.budget.answers() >= limit).then(|| Event::LimitHit {
+        code: OutcomeCode::StepLimit,
+        message: format!("the model has answered {limit} times, which is all that limits.steps allows"),
+    })
+}
+
+/// Returns the limit of tokens, if it forbids a request that reserves `reserve` tokens.
+pub(crate) fn tokens_spent(shared: &Shared, reserve: u64) -> Option<Event> {
+    let limit = shared.run.limits.tokens;
+    let spent = shared.budget.tokens();
+    (spent.saturating_add(reserve) > limit).then(|| Event::LimitHit {
+        code: OutcomeCode::TokenLimit,
+        message: format!(
+            "{spent} tokens are spent and the next request needs about {reserve}: together more than the {limit} of \
+             limits.tokens"
+        ),
+    })
+}
+
+/// Returns the limit of the duration, or of tool calls, if it is hit.
+pub(super) fn hit(shared: &Shared) -> Option<Event> {
+    let limits = &shared.run.limits;
+    if shared.budget.worked_ms() >= limits.duration_seconds.saturating_mul(1000) {
+        let message =
+            format!("{} s of work are over, which is all that limits.duration allows", limits.duration_seconds);
+        return Some(Event::LimitHit { code: OutcomeCode::DurationLimit, message });
+    }
+    let latest = shared.calls.rulings().last.last();
+    let is_denied = latest.is_some_and(|ruling| ruling.rule == Some(GateReason::Limit));
+    (shared.calls.is_empty() && is_denied).then(|| Event::LimitHit {
+        code: OutcomeCode::ToolCallLimit,
+        message: format!("{} tool calls were made, which is all that limits.toolCalls allows", limits.tool_calls),
+    })
+}

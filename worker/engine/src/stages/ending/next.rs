@@ -1,0 +1,108 @@
+//! The steps of the ending.
+
+use super::cancel;
+use super::finish::finished;
+use super::limits;
+use crate::conversation::Conversation;
+use crate::event::{Event, ModelFailure};
+use crate::offload;
+use crate::progress::{MAX_EPOCHS_WITHOUT_PROGRESS, Stall};
+use crate::shared::MAX_UNREADABLE_ANSWERS;
+use crate::stages::finalization::{CLARIFY, faults};
+use crate::stages::polish::wants_polish;
+use crate::step::Step;
+use bloomery_crds::outcome::OutcomeCode;
+
+/// The remedy for a conversation that is too long for its model.
+const TOO_LONG: &str = "No result of a tool is left that could be put aside. Name a Model with a larger window in the \
+    Skill, or ask for less in one Job.";
+
+/// Returns the step of a conversation that has ended, or that people have ended.
+pub(crate) fn ended(conversation: &Conversation) -> Option<Step<'_>> {
+    if let Some((outcome, _)) = &conversation.ending.finished {
+        return Some(Step::Done(outcome));
+    }
+    let code = conversation.ending.demanded?;
+    Some(Step::Record(cancel::end(conversation, code)))
+}
+
+/// Returns the end of a conversation that cannot continue, or whose answer is complete.
+pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
+    due(conversation).map(|end| Step::Record(vec![end]))
+}
+
+fn due(conversation: &Conversation) -> Option<Event> {
+    let shared = &conversation.shared;
+    // The outcome of a call that was sent comes first: it matters more than anything else.
+    if shared.calls.all().iter().any(|call| shared.is_under_way(call)) {
+        return None;
+    }
+    // A Job that waits for a person may be parked as often as necessary.
+    let stall = shared.progress.stall();
+    if let Some(stall) = stall.filter(|stall| *stall == Stall::Crashes || !waits_for_people(conversation)) {
+        return Some(finished(conversation, OutcomeCode::CrashLoop, &stall_message(stall)));
+    }
+    if let Some((code, message)) = &conversation.ending.limit {
+        let message = format!("A budget is spent: {message}. Raise it in the Skill, or ask for less in one Job.");
+        return Some(finished(conversation, *code, &message));
+    }
+    model_failed(conversation).or_else(|| finalized(conversation)).or_else(|| limits::hit(shared))
+}
+
+fn model_failed(conversation: &Conversation) -> Option<Event> {
+    let shared = &conversation.shared;
+    if let Some((kind, message)) = &shared.model.failure {
+        return Some(finished(conversation, OutcomeCode::ModelUnavailable, &failure_message(*kind, message)));
+    }
+    if let Some(message) = &shared.model.too_long
+        && offload::due(shared).is_empty()
+    {
+        let message = format!("{message} {TOO_LONG}");
+        return Some(finished(conversation, OutcomeCode::ModelUnavailable, &message));
+    }
+    let tool = shared.calls.stuck_on()?;
+    let message =
+        format!("The model repeated one call of {tool} that kept failing. The log has what the tool answered.");
+    Some(finished(conversation, OutcomeCode::Stuck, &message))
+}
+
+fn finalized(conversation: &Conversation) -> Option<Event> {
+    let (shared, finalization) = (&conversation.shared, &conversation.finalization);
+    if finalization.passed() {
+        let is_done = !wants_polish(&conversation.polishing, finalization, &shared.run.skill);
+        return is_done.then(|| finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
+    }
+    let nobody_clarifies = finalization.is_clarifying() && !shared.run.people;
+    let (code, why) = finalization.given_up().or(nobody_clarifies.then_some((OutcomeCode::UserNeeded, CLARIFY)))?;
+    let faults = finalization.attempts().last().map(faults).unwrap_or_default();
+    let message = format!(
+        "No answer passed the finalization gate: {why}. The latest faults: {faults}. The draft is in result, unverified."
+    );
+    Some(finished(conversation, code, &message))
+}
+
+fn waits_for_people(conversation: &Conversation) -> bool {
+    conversation.shared.calls.held().is_some() || !conversation.shared.questions.open().is_empty()
+}
+
+fn stall_message(stall: Stall) -> String {
+    match stall {
+        Stall::Crashes => {
+            "Workers of this Job started again and again without getting any further. Their pods' logs say why."
+                .to_owned()
+        }
+        Stall::Drains => format!(
+            "{MAX_EPOCHS_WITHOUT_PROGRESS} pods of this Job in a row were drained or lost before they had got any \
+             further. Their logs say what they waited for. Mend that, or what drains them, and make the Job anew."
+        ),
+    }
+}
+
+/// The client's message names the Model and its failure.
+fn failure_message(kind: ModelFailure, message: &str) -> String {
+    if kind == ModelFailure::Unreadable {
+        format!("{message} It did so {MAX_UNREADABLE_ANSWERS} times in a row.")
+    } else {
+        message.to_owned()
+    }
+}

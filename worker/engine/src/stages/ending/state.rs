@@ -1,0 +1,37 @@
+//! The state of the ending.
+
+use crate::event::{Event, WholeResult};
+use crate::line::Entry;
+use crate::stages::finalization::Finalization;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::report::ParkReason;
+
+/// How the conversation ends, or rests until the next pod.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    /// The code of the coming end: a person has cancelled the Job or deleted its Skill.
+    pub demanded: Option<OutcomeCode>,
+    /// The limit that was hit, and the amount that was spent.
+    pub limit: Option<(OutcomeCode, String)>,
+    /// The reason why the conversation waits for another pod.
+    pub parked: Option<ParkReason>,
+    /// The outcome, and the answer or the draft.
+    pub finished: Option<(Outcome, Option<WholeResult>)>,
+}
+
+impl Ending {
+    pub(crate) fn apply(&mut self, entry: &Entry, finalization: &Finalization) {
+        match &entry.event {
+            Event::EpochStarted { .. } => self.parked = None,
+            // An answer that passed is delivered unpolished.
+            Event::LimitHit { code, message } if !finalization.passed() => {
+                self.limit = Some((*code, message.clone()));
+            }
+            // The worker records the park itself as another event.
+            Event::DirectiveReceived { directive } => self.demanded = self.demanded.or(directive.ends()),
+            Event::Parked { reason } => self.parked = Some(*reason),
+            Event::Finished { outcome, result } => self.finished = Some((outcome.clone(), result.clone())),
+            _ => {}
+        }
+    }
+}

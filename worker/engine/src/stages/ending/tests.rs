@@ -1,0 +1,132 @@
+mod cancelled;
+
+use crate::catalogue::fix_catalogue;
+use crate::event::{CallId, Event, ModelFailure, Told};
+use crate::fixture::checks::*;
+use crate::fixture::*;
+use crate::history::Turn;
+use crate::next::next;
+use crate::progress::Stall;
+use crate::run::Run;
+use crate::step::Step;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::report::ParkReason;
+use bloomery_crds::v1alpha1::Stage;
+use rstest::rstest;
+
+#[rstest]
+#[case::steps(|run: &mut Run| run.limits.steps = 1, OutcomeCode::StepLimit)]
+#[case::tool_calls(|run: &mut Run| run.limits.tool_calls = 2, OutcomeCode::ToolCallLimit)]
+#[case::tokens(|run: &mut Run| run.limits.tokens = 100, OutcomeCode::TokenLimit)]
+#[case::duration(|run: &mut Run| run.limits.duration_seconds = 0, OutcomeCode::DurationLimit)]
+fn each_limit_has_its_code(#[case] lower: fn(&mut Run), #[case] expected: OutcomeCode) {
+    let mut limited = run();
+    lower(&mut limited);
+    let world = ended(limited, refund(), ALL_WELL);
+    assert_eq!(code(&world), expected);
+    assert!(world.effects.is_empty());
+}
+
+#[test]
+fn a_call_that_keeps_failing_ends_stuck() {
+    let again = || asks(&[("process_refund", order())]);
+    let world = ended(run(), vec![again(), again(), again(), again()], |_, _| Reply::Failed("no such order"));
+    assert_eq!(code(&world), OutcomeCode::Stuck);
+    assert_eq!(world.effects.len(), 3);
+    let told = world
+        .conversation
+        .turns()
+        .iter()
+        .any(|turn| matches!(turn, Turn::ToolResult { text, .. } if text.contains("failed 2 times")));
+    assert!(told);
+}
+
+#[test]
+fn unreadable_answers_are_asked_for_again_and_then_given_up() {
+    let mut world = World::new(run(), vec![], ALL_WELL);
+    world.play(4);
+    for _ in 0..3 {
+        assert!(matches!(next(&world.conversation), Step::CallModel(_)));
+        world.record(Event::ModelRequested { stage: Stage::Plan, reserve: 5000 });
+        world.record(Event::ModelFailed { kind: ModelFailure::Unreadable, message: "not JSON".into() });
+    }
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::ModelUnavailable);
+    assert_eq!(world.conversation.budget().tokens(), 15_000, "what was reserved counts as spent");
+}
+
+#[test]
+fn epochs_that_bring_nothing_end_as_a_crash_loop() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    let mut world = whole.resumed_from(5);
+    for epoch in 3..5 {
+        assert_eq!(world.conversation.shared.progress.stall(), None);
+        world.record(Event::EpochStarted { epoch, attempt: 9 });
+    }
+    assert_eq!(world.conversation.shared.progress.stall(), None);
+    world.record(Event::EpochStarted { epoch: 5, attempt: 9 });
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::CrashLoop);
+}
+
+#[test]
+fn what_a_call_tells_before_its_worker_is_lost_is_nothing_new() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    let mut world = whole.resumed_from(5);
+    for epoch in 3..6 {
+        assert_eq!(world.conversation.shared.progress.stall(), None);
+        world.record(Event::ToolProgressed { call: CallId::new(7, 0), told: Told::default() });
+        world.record(Event::EpochStarted { epoch, attempt: 9 });
+    }
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::CrashLoop);
+}
+
+#[test]
+fn epochs_that_only_park_end_too_and_much_later() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    // The epoch that it begins with brings nothing either.
+    let mut world = whole.resumed_from(5);
+    for epoch in 3..23 {
+        assert_eq!(world.conversation.shared.progress.stall(), None, "epoch {epoch}");
+        world.record(Event::Parked { reason: ParkReason::Drain });
+        world.record(Event::EpochStarted { epoch, attempt: 9 });
+    }
+    assert_eq!(world.conversation.shared.progress.stall(), Some(Stall::Drains));
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::CrashLoop);
+    let message = &world.conversation.outcome().unwrap().message;
+    assert!(message.contains("20 pods") && message.contains("drain"), "{message}");
+}
+
+#[test]
+fn a_drain_is_no_crash_and_progress_begins_both_counts_anew() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    let start = |world: &mut World, epochs: std::ops::RangeInclusive<u64>| {
+        for epoch in epochs {
+            world.record(Event::EpochStarted { epoch, attempt: 9 });
+        }
+    };
+    start(&mut world, 2..=3);
+    world.record(Event::Parked { reason: ParkReason::Drain });
+    start(&mut world, 4..=6);
+    assert_eq!(world.conversation.shared.progress.stall(), None, "three crashes since the drain, and no fourth start");
+    world.record(fix_catalogue(&run(), listed()));
+    start(&mut world, 7..=9);
+    assert_eq!(world.conversation.shared.progress.stall(), None);
+    start(&mut world, 10..=10);
+    assert_eq!(world.conversation.shared.progress.stall(), Some(Stall::Crashes));
+}
+
+#[test]
+fn a_lost_effect_is_told_even_where_workers_crash_again_and_again() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    let cut = whole.names().iter().position(|name| *name == "tool.started").unwrap() + 1;
+    let mut world = whole.resumed_from(cut);
+    for epoch in 3..7 {
+        world.record(Event::EpochStarted { epoch, attempt: 9 });
+    }
+    assert_eq!(world.conversation.shared.progress.stall(), Some(Stall::Crashes));
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::ToolIndeterminate);
+}

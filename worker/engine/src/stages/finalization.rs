@@ -1,0 +1,15 @@
+//! The finalization gate: checks an answer before it counts (seed 002, section 4.4; `engine.md`, section 3).
+
+mod feedback;
+mod gate;
+pub mod judge;
+mod next;
+mod state;
+
+pub(crate) use feedback::faults;
+pub(crate) use gate::result;
+pub(crate) use next::next;
+pub(crate) use state::{CLARIFY, Finalization};
+
+#[cfg(test)]
+mod tests;

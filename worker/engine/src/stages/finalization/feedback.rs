@@ -1,0 +1,31 @@
+//! The feedback for the model about an answer that did not pass.
+
+use bloomery_crds::v1alpha1::FinalizationAttempt;
+
+/// Returns the feedback about a form error.
+pub(super) fn form_feedback(attempt: &FinalizationAttempt) -> String {
+    format!(
+        "Your answer cannot be used as it is: {}. Give the whole answer again, with exactly one ```json block that \
+         holds every required field. Do not repeat tool calls that have succeeded.",
+        faults(attempt)
+    )
+}
+
+/// Returns the feedback about a failed attempt.
+pub(super) fn attempt_feedback(attempt: &FinalizationAttempt) -> String {
+    format!(
+        "Your answer did not pass: {}. Find out what is missing with a tool call that you have not made yet, then \
+         answer again. An answer without new evidence ends the Job.",
+        faults(attempt)
+    )
+}
+
+/// Returns the feedback about a failed attempt that a person has clarified.
+pub(super) fn clarified(attempt: &FinalizationAttempt, answer: &str) -> String {
+    format!("Your answer did not pass: {}. The user was asked about it, and says: {answer}", faults(attempt))
+}
+
+/// Returns the faults of an attempt as one line.
+pub(crate) fn faults(attempt: &FinalizationAttempt) -> String {
+    attempt.reasons.iter().map(|reason| reason.detail.as_str()).collect::<Vec<_>>().join("; ")
+}

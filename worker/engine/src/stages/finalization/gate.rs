@@ -1,0 +1,145 @@
+//! The decisions of the finalization gate: evidence and form, then the workflows, then the judging model.
+
+use super::judge;
+use super::state::{Draft, Finalization};
+use crate::event::{FinalRuling, WholeResult};
+use crate::json_block;
+use crate::rules::Rules;
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{
+    FinalizationAttempt, FinalizationCode, FinalizationReason, OutputContract, SkillSpec, SuggestedAction,
+};
+use serde_json::Value;
+
+/// How many form errors are sent back without counting an attempt.
+const MAX_FORM_ERRORS: u32 = 2;
+
+/// The most missing fields that an attempt names: the status holds every attempt.
+const MAX_NAMED_FIELDS: usize = 16;
+
+/// The state that the gate decides by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gate<'a> {
+    pub finalization: &'a Finalization,
+    pub rules: &'a Rules,
+    pub skill: &'a SkillSpec,
+    /// The id of the detected intent.
+    pub intent: Option<&'a str>,
+}
+
+/// The decision of the gate about a draft.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Decision {
+    /// The draft passes or fails.
+    Ruling(FinalRuling),
+    /// Form and workflows are right. The judging model has to be asked about the rest.
+    NeedsJudge,
+    /// The judging model's answer is no ruling.
+    Misread(String),
+}
+
+/// Rules on a draft: new evidence, its form, the workflows, and the answer of the judging model.
+pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
+    let finalization = gate.finalization;
+    if finalization.needs_evidence() {
+        return Decision::Ruling(FinalRuling::NoNewEvidence);
+    }
+    if let Some(fault) = form_fault(draft, gate) {
+        let is_form_error = finalization.form_errors() < MAX_FORM_ERRORS;
+        let ruling = if is_form_error { FinalRuling::FormError(fault) } else { FinalRuling::Attempt(fault) };
+        return Decision::Ruling(ruling);
+    }
+    if let Some(open) = unfinished(gate.rules, gate.intent) {
+        let attempt = failed(FinalizationCode::GoalNotMet, &open, Vec::new());
+        return Decision::Ruling(FinalRuling::Attempt(attempt));
+    }
+    if !is_judged(gate.skill) {
+        return Decision::Ruling(FinalRuling::Skipped);
+    }
+    let judgement = finalization.judgement();
+    if judgement.is_given_up() {
+        let why = judgement.complaint().unwrap_or_default();
+        let detail = format!("the gate's model gave no ruling that can be read: {why}");
+        return Decision::Ruling(FinalRuling::Attempt(failed(FinalizationCode::GoalNotMet, &detail, Vec::new())));
+    }
+    match judgement.text().map(judge::read) {
+        None => Decision::NeedsJudge,
+        Some(Ok(attempt)) => Decision::Ruling(FinalRuling::Attempt(attempt)),
+        Some(Err(error)) => Decision::Misread(error.to_string()),
+    }
+}
+
+/// Returns the open steps of a required workflow, as a sentence.
+fn unfinished(rules: &Rules, intent: Option<&str>) -> Option<String> {
+    let open = rules.workflows.incomplete(intent);
+    let first = open.first()?;
+    let steps: Vec<&str> = open.iter().filter(|open| open.workflow == first.workflow).map(|open| open.step).collect();
+    Some(format!("the workflow {:?} is not complete: {} is open", first.workflow, steps.join(", ")))
+}
+
+fn is_judged(skill: &SkillSpec) -> bool {
+    let gate = skill.engine.as_ref().and_then(|engine| engine.finalization_gate.as_ref());
+    gate.and_then(|gate| gate.enabled).unwrap_or(true)
+}
+
+/// Returns the result of a draft: prose and fields apart if the contract asks for fields.
+pub(crate) fn result(draft: &Draft, contract: Option<&OutputContract>, verified: bool) -> WholeResult {
+    let split = if wants_fields(contract) { json_block::split(&draft.text).ok() } else { None };
+    let (text, fields) = split.unwrap_or_else(|| (draft.text.clone(), serde_json::Map::new()));
+    WholeResult { text, fields, verified, polished: false }
+}
+
+fn wants_fields(contract: Option<&OutputContract>) -> bool {
+    contract.is_some_and(|contract| !contract.required_fields.is_empty() || contract.schema.is_some())
+}
+
+/// Returns the fault in the form of a draft.
+fn form_fault(draft: &Draft, gate: &Gate<'_>) -> Option<FinalizationAttempt> {
+    let incomplete = |detail: &str| Some(failed(FinalizationCode::OutputIncomplete, detail, Vec::new()));
+    if draft.cut {
+        return incomplete("it was cut off at the model's length limit: be briefer");
+    }
+    if draft.text.trim().is_empty() {
+        return incomplete("it is empty");
+    }
+    let contract = gate.skill.output_contract.as_ref();
+    if !wants_fields(contract) {
+        return None;
+    }
+    let fields = match json_block::split(&draft.text) {
+        Ok((_, fields)) => fields,
+        Err(error) => return incomplete(&error.to_string()),
+    };
+    let contract = contract?;
+    let missing: Vec<String> = contract
+        .required_fields
+        .iter()
+        .filter(|name| is_missing(fields.get(*name)))
+        .take(MAX_NAMED_FIELDS)
+        .cloned()
+        .collect();
+    if !missing.is_empty() {
+        let detail = format!("required fields are missing or empty: {}", missing.join(", "));
+        return Some(failed(FinalizationCode::MissingRequiredField, &detail, missing));
+    }
+    let fault = gate.rules.contract.as_ref()?.fault(&Value::Object(fields))?;
+    incomplete(&format!("the fields do not fit the output contract's schema: {fault}"))
+}
+
+fn is_missing(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.trim().is_empty(),
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => false,
+    }
+}
+
+fn failed(code: FinalizationCode, detail: &str, missing_fields: Vec<String>) -> FinalizationAttempt {
+    FinalizationAttempt {
+        passed: false,
+        score: None,
+        reasons: vec![FinalizationReason { code, detail: bounded(detail, 256) }],
+        missing_fields,
+        suggested_action: Some(SuggestedAction::ToolCall),
+    }
+}

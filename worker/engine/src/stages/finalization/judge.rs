@@ -1,0 +1,189 @@
+//! The judging model of the finalization gate (seed 002, section 4.4): one small question, a typed answer.
+//!
+//! The form, the contract's fields and the workflows are checked before, without a model.
+
+use crate::stage_prompt::{AnswerSchema, DATA, Error, StagePrompt, data, exact_object, list, read_object};
+use bloomery_crds::canonical;
+use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::{FinalizationAttempt, FinalizationCode, FinalizationReason, SkillSpec, SuggestedAction};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use strum::IntoEnumIterator;
+
+/// The bounds of a ruling in the CRD.
+const MAX_REASONS: usize = 8;
+const MAX_FIELDS: usize = 64;
+const MAX_DETAIL: usize = 256;
+const MAX_FIELD: usize = 128;
+
+/// Returns the prompt that asks whether a draft may go to the person. It has the goal, the Skill's problem, goals,
+/// acceptance criteria, all guardrails and required fields, and the draft's prose and fields.
+pub fn prompt(skill: &SkillSpec, goal: &str, prose: &str, fields: &Map<String, Value>) -> StagePrompt {
+    let mut parts = vec![ROLE.to_owned()];
+    let mut section = |title: &str, text: String| {
+        if !text.is_empty() {
+            parts.push(format!("# {title}\n{text}"));
+        }
+    };
+    section("Problem that the agent solves", skill.problem.statement.trim().to_owned());
+    section("Goals of the agent", list(&skill.problem.goals));
+    section("Acceptance criteria", list(&skill.acceptance_criteria));
+    section("Guardrails", guardrails(skill));
+    let contract = skill.output_contract.as_ref();
+    section("Required fields", list(contract.map_or(&[][..], |contract| &contract.required_fields)));
+    section("Answer", ANSWER.to_owned());
+    parts.push(DATA.to_owned());
+    let mut user = vec![
+        "Goal of the person:".to_owned(),
+        goal.to_owned(),
+        "Draft of the agent's answer:".to_owned(),
+        data("draft", prose),
+    ];
+    if !fields.is_empty() {
+        user.push("Fields of the draft:".to_owned());
+        user.push(data("fields", &canonical::to_string(&Value::Object(fields.clone()))));
+    }
+    StagePrompt { system: parts.join("\n\n"), user: user.join("\n"), answer_schema: Some(answer_schema()) }
+}
+
+/// The schema of the answer that [`ANSWER`] describes.
+fn answer_schema() -> AnswerSchema {
+    let reason = [
+        ("code", json!({"type": "string", "enum": FinalizationCode::iter().collect::<Vec<_>>()})),
+        ("detail", json!({"type": "string"})),
+    ];
+    let actions: Vec<Option<SuggestedAction>> = SuggestedAction::iter().map(Some).chain([None]).collect();
+    let fields = [
+        ("passed", json!({"type": "boolean"})),
+        ("score", json!({"type": "number"})),
+        ("reasons", json!({"type": "array", "items": exact_object(reason)})),
+        ("missing_fields", json!({"type": "array", "items": {"type": "string"}})),
+        ("suggested_action", json!({"type": ["string", "null"], "enum": actions})),
+    ];
+    AnswerSchema::new("ruling", fields)
+}
+
+const ROLE: &str = "You are a finalization gate. You check the answer of an agent before it goes to the person. You see \
+    only the draft, not what the agent did: a guardrail about its work is broken only if the draft shows it. Be strict \
+    but fair: fail the draft only for a real problem.";
+
+const ANSWER: &str = "Answer with one JSON object and nothing else:\n\
+    {\"passed\": true or false, \"score\": 0.0 to 1.0, \"reasons\": [{\"code\": \"<code>\", \"detail\": \"<what is \
+    wrong, where>\"}], \"missing_fields\": [\"<required field without a real value>\"], \"suggested_action\": \
+    \"<action>\"}\n\
+    Codes:\n\
+    - GOAL_NOT_MET: the draft does not reach the person's goal, or an acceptance criterion\n\
+    - GUARDRAIL_VIOLATED: the draft breaks a guardrail\n\
+    - MISSING_REQUIRED_FIELD: a required field is missing or has no real value\n\
+    - OUTPUT_INCOMPLETE: the draft is cut off, or announces content that it does not contain\n\
+    - TONE_MISMATCH: the tone of the draft is not the agent's\n\
+    Actions: TOOL_CALL (find out what is missing), CLARIFY_USER (ask the person), REWRITE (rephrase it), ESCALATE (a \
+    person has to take over). A draft that passes has no reasons, no missing fields, and null as its action.";
+
+fn guardrails(skill: &SkillSpec) -> String {
+    let guardrails = skill.policy.as_ref().and_then(|policy| policy.guardrails.as_ref());
+    let never = guardrails.into_iter().flat_map(|rules| &rules.never).map(|rule| format!("NEVER: {}", rule.trim()));
+    let always = guardrails.into_iter().flat_map(|rules| &rules.always).map(|rule| format!("ALWAYS: {}", rule.trim()));
+    list(never.chain(always))
+}
+
+/// The answer as seed 002 writes it. The field names of our own status are accepted too.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    passed: bool,
+    #[serde(default)]
+    score: Option<f64>,
+    #[serde(default)]
+    reasons: Option<Vec<Reason>>,
+    #[serde(default, alias = "missingFields")]
+    missing_fields: Option<Vec<String>>,
+    #[serde(default, alias = "suggestedAction")]
+    suggested_action: Option<SuggestedAction>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reason {
+    code: FinalizationCode,
+    #[serde(default)]
+    detail: Option<String>,
+}
+
+/// Reads the ruling of the judging model.
+///
+/// `passed: true` with missing fields or a violated guardrail is a failure; with `TONE_MISMATCH` it is a pass with a
+/// remark. Lists and texts are cut to what the Job's status takes, after the ruling is made.
+///
+/// # Errors
+/// If the answer is no such object, has an unknown code, action or field, or a score outside of 0 to 1; if it passes the
+/// draft and says that the goal is not met or the answer is incomplete; if it fails the draft without a reason.
+pub fn read(text: &str) -> Result<FinalizationAttempt, Error> {
+    let answer: Answer = serde_json::from_value(Value::Object(read_object(text)?))
+        .map_err(|error| bounded(&error.to_string(), MAX_DETAIL))?;
+    if let Some(score) = answer.score
+        && !(0.0..=1.0).contains(&score)
+    {
+        return Err(format!("the score {score} is not between 0 and 1").into());
+    }
+    let reasons = answer.reasons.unwrap_or_default();
+    let missing = answer.missing_fields.unwrap_or_default();
+    let passed = passed(answer.passed, &reasons, &missing)?;
+    Ok(FinalizationAttempt {
+        passed,
+        score: answer.score,
+        suggested_action: if passed {
+            None
+        } else {
+            Some(answer.suggested_action.unwrap_or(SuggestedAction::ToolCall))
+        },
+        reasons: status_reasons(reasons, &missing),
+        missing_fields: missing.iter().take(MAX_FIELDS).map(|name| bounded(name, MAX_FIELD)).collect(),
+    })
+}
+
+fn passed(claimed: bool, reasons: &[Reason], missing: &[String]) -> Result<bool, Error> {
+    if !claimed {
+        let has_reason = !reasons.is_empty() || !missing.is_empty();
+        return if has_reason { Ok(false) } else { Err("\"passed\" is false, and no reason is given".into()) };
+    }
+    let mut passed = missing.is_empty();
+    let mut contradiction = None;
+    for reason in reasons {
+        match reason.code {
+            FinalizationCode::GuardrailViolated | FinalizationCode::MissingRequiredField => passed = false,
+            FinalizationCode::GoalNotMet | FinalizationCode::OutputIncomplete => contradiction = Some(reason.code),
+            FinalizationCode::ToneMismatch => {}
+        }
+    }
+    match contradiction {
+        Some(code) if passed => Err(format!("\"passed\" is true, and yet it says {code}: decide").into()),
+        _ => Ok(passed),
+    }
+}
+
+/// Returns the reasons for the status, the gravest first: the reason that decided must not be cut off.
+fn status_reasons(mut reasons: Vec<Reason>, missing: &[String]) -> Vec<FinalizationReason> {
+    if !missing.is_empty() && !reasons.iter().any(|reason| reason.code == FinalizationCode::MissingRequiredField) {
+        let detail = Some(format!("required fields are missing or empty: {}", missing.join(", ")));
+        reasons.push(Reason { code: FinalizationCode::MissingRequiredField, detail });
+    }
+    reasons.sort_by_key(|reason| match reason.code {
+        FinalizationCode::GuardrailViolated => 0,
+        FinalizationCode::MissingRequiredField => 1,
+        FinalizationCode::GoalNotMet => 2,
+        FinalizationCode::OutputIncomplete => 3,
+        FinalizationCode::ToneMismatch => 4,
+    });
+    let reasons = reasons.into_iter().take(MAX_REASONS).map(|reason| FinalizationReason {
+        code: reason.code,
+        detail: match reason.detail.as_deref().map(str::trim) {
+            None | Some("") => reason.code.to_string(),
+            Some(detail) => bounded(detail, MAX_DETAIL),
+        },
+    });
+    reasons.collect()
+}
+
+#[cfg(test)]
+mod tests;

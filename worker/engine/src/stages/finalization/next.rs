@@ -1,0 +1,42 @@
+//! The steps of the finalization gate.
+
+use super::feedback::faults;
+use super::gate::{self, Decision, Gate};
+use super::judge;
+use crate::conversation::Conversation;
+use crate::event::{About, Event, ModelFailure};
+use crate::people;
+use crate::stages::{questions, request};
+use crate::step::Step;
+use bloomery_crds::v1alpha1::Stage;
+
+/// Returns the next step about an answer, or nothing if none waits for a ruling.
+pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
+    let (shared, finalization) = (&conversation.shared, &conversation.finalization);
+    if finalization.is_clarifying() {
+        return Some(clarify(conversation));
+    }
+    let draft = finalization.pending()?;
+    let skill = &shared.run.skill;
+    let gate = Gate { finalization, rules: &shared.rules, skill, intent: shared.intent_id() };
+    Some(match gate::rule(draft, &gate) {
+        Decision::Ruling(ruling) => Step::Record(vec![Event::GateRuled { ruling }]),
+        Decision::Misread(message) => Step::Record(vec![Event::ModelFailed { kind: ModelFailure::Misread, message }]),
+        Decision::NeedsJudge => {
+            let result = gate::result(draft, skill.output_contract.as_ref(), false);
+            let prompt = judge::prompt(skill, &shared.goal_data(), &result.text, &result.fields);
+            request::stage(shared, Stage::Finalization, prompt, finalization.judgement().complaint())
+        }
+    })
+}
+
+/// Asks a person to clarify the draft. If nobody can be asked, the conversation has ended before.
+fn clarify(conversation: &Conversation) -> Step<'_> {
+    let shared = &conversation.shared;
+    if shared.questions.is_open(&About::Draft) {
+        return Step::AskPeople(people::asks(shared));
+    }
+    let faults = conversation.finalization.attempts().last().map(faults).unwrap_or_default();
+    let text = format!("The answer cannot go out before you have said more: {faults}");
+    Step::Record(questions::ask(&shared.questions, vec![(About::Draft, text, Vec::new())]))
+}

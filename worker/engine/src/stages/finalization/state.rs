@@ -1,0 +1,221 @@
+//! The state of the finalization gate.
+
+use super::feedback;
+use crate::event::{About, Answer, Event, FinalRuling, ModelFailure};
+use crate::history::Turn;
+use crate::line::Entry;
+use crate::run::Run;
+use crate::shared::Shared;
+use crate::stage_prompt::StageAnswer;
+use crate::stages::questions::Refused;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::v1alpha1::{self, FinalizationAttempt, Stage, SuggestedAction};
+
+/// The reason to give up an answer that only a person could complete.
+pub(crate) const CLARIFY: &str = "the gate needs an answer that only a person has";
+
+/// How often a failed answer may return to the main loop if the Skill sets no number (seed 002, section 3.1).
+const DEFAULT_RETRIES: u32 = 2;
+
+/// An answer of the main loop without calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Draft {
+    /// The text of the answer.
+    pub text: String,
+    /// Whether it was cut off at a length limit.
+    pub cut: bool,
+}
+
+/// The condition for the next answer to count, after a failed attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Needed {
+    #[default]
+    Nothing,
+    /// New evidence: of a tool, or of a person.
+    Evidence,
+    /// A person's clarification of the draft.
+    Clarification,
+}
+
+/// The answers so far, and the rulings on them.
+#[derive(Debug, Default)]
+pub(crate) struct Finalization {
+    draft: Option<Draft>,
+    /// Whether the draft needs no ruling: it has one, or a message of a person has withdrawn it.
+    ruled: bool,
+    form_errors: u32,
+    attempts: Vec<FinalizationAttempt>,
+    skipped: bool,
+    /// The answer of the model that judges the draft.
+    judgement: StageAnswer,
+    needed: Needed,
+    given_up: Option<(OutcomeCode, String)>,
+}
+
+impl Finalization {
+    pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
+        match &entry.event {
+            Event::ModelAnswered { answer } => self.answered(answer, shared.model.stage),
+            Event::ModelFailed { kind: ModelFailure::Misread, message } => self.misread(message, shared.model.stage),
+            Event::GateRuled { ruling } => self.ruled(ruling, shared),
+            Event::UserReplied { question, text, .. } => {
+                if let Some(About::Draft) = shared.questions.about(question) {
+                    let taken = self.clarified(text, shared);
+                    shared.settle_question(question, taken);
+                }
+            }
+            _ => {}
+        }
+        if shared.evidence_at == entry.seq && self.needed == Needed::Evidence {
+            self.needed = Needed::Nothing;
+        }
+        if shared.history.messages_joined_with(entry.seq) {
+            // The model gives the answer again, with the message in mind.
+            self.ruled = true;
+        }
+    }
+
+    fn answered(&mut self, answer: &Answer, stage: Stage) {
+        match stage {
+            Stage::Plan if answer.calls.is_empty() => {
+                self.draft = Some(Draft { text: answer.text.clone(), cut: answer.cut });
+                self.ruled = false;
+                self.judgement = StageAnswer::default();
+            }
+            Stage::Finalization => self.judgement.answered(&answer.text),
+            Stage::Plan | Stage::Intent | Stage::Selection | Stage::Polish => {}
+        }
+    }
+
+    fn misread(&mut self, message: &str, stage: Stage) {
+        match stage {
+            Stage::Finalization | Stage::Plan => self.judgement.rejected(message),
+            Stage::Intent | Stage::Selection | Stage::Polish => {}
+        }
+    }
+
+    fn ruled(&mut self, ruling: &FinalRuling, shared: &mut Shared) {
+        self.ruled = true;
+        match ruling {
+            FinalRuling::FormError(attempt) => {
+                self.form_errors += 1;
+                shared.say(Turn::User(feedback::form_feedback(attempt)));
+            }
+            FinalRuling::Skipped => {
+                self.skipped = true;
+                self.attempts.push(FinalizationAttempt { passed: true, ..FinalizationAttempt::default() });
+            }
+            FinalRuling::NoNewEvidence => {
+                let why = "the model came back from a failed attempt without new evidence".to_owned();
+                self.given_up = Some((OutcomeCode::GateFailed, why));
+            }
+            FinalRuling::Attempt(attempt) => {
+                self.attempted(attempt, retries(&shared.run));
+                if !self.passed() && self.given_up.is_none() && !self.is_clarifying() {
+                    shared.say(Turn::User(feedback::attempt_feedback(attempt)));
+                }
+            }
+        }
+    }
+
+    fn attempted(&mut self, attempt: &FinalizationAttempt, retries: u32) {
+        self.attempts.push(attempt.clone());
+        if attempt.passed {
+            self.given_up = None;
+            self.needed = Needed::Nothing;
+            return;
+        }
+        self.given_up = self.end_of_attempts(attempt, retries);
+        let asks = attempt.suggested_action == Some(SuggestedAction::ClarifyUser) && self.given_up.is_none();
+        self.needed = if asks { Needed::Clarification } else { Needed::Evidence };
+    }
+
+    fn end_of_attempts(&self, attempt: &FinalizationAttempt, retries: u32) -> Option<(OutcomeCode, String)> {
+        let failed = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
+        match attempt.suggested_action {
+            Some(SuggestedAction::Escalate) => {
+                Some((OutcomeCode::GateFailed, "the gate leaves the answer to a person".to_owned()))
+            }
+            // A clarification leads to another attempt, so nobody is asked without one left.
+            Some(SuggestedAction::ClarifyUser) => {
+                (failed > retries).then(|| (OutcomeCode::UserNeeded, CLARIFY.to_owned()))
+            }
+            Some(SuggestedAction::ToolCall | SuggestedAction::Rewrite) | None => (failed > retries).then(|| {
+                let why = format!("{failed} attempts failed, of {} that it may have", retries + 1);
+                (OutcomeCode::GateFailed, why)
+            }),
+        }
+    }
+
+    fn clarified(&mut self, text: &str, shared: &mut Shared) -> Result<(), Refused> {
+        if text.trim().is_empty() {
+            return Err(Refused::new("the answer is empty"));
+        }
+        if let Some(attempt) = self.attempts.last() {
+            shared.say(Turn::User(feedback::clarified(attempt, text)));
+        }
+        self.needed = Needed::Nothing;
+        Ok(())
+    }
+
+    /// The draft that waits for its ruling.
+    pub(crate) fn pending(&self) -> Option<&Draft> {
+        self.draft.as_ref().filter(|_| !self.ruled)
+    }
+
+    /// The latest draft.
+    pub(crate) fn draft(&self) -> Option<&Draft> {
+        self.draft.as_ref()
+    }
+
+    /// The answer of the model that judges the latest draft.
+    pub(super) fn judgement(&self) -> &StageAnswer {
+        &self.judgement
+    }
+
+    /// How often the form of an answer was sent back.
+    pub(super) fn form_errors(&self) -> u32 {
+        self.form_errors
+    }
+
+    /// Returns whether the next answer counts only after new evidence.
+    pub(crate) fn needs_evidence(&self) -> bool {
+        self.needed == Needed::Evidence
+    }
+
+    /// Returns whether the main loop waits for a person's clarification of the latest draft.
+    pub(crate) fn is_clarifying(&self) -> bool {
+        self.needed == Needed::Clarification
+    }
+
+    /// Returns whether an answer has passed.
+    pub(crate) fn passed(&self) -> bool {
+        self.ruled && self.attempts.last().is_some_and(|attempt| attempt.passed)
+    }
+
+    /// The code and the reason why no answer will pass any more.
+    pub(crate) fn given_up(&self) -> Option<(OutcomeCode, &str)> {
+        self.given_up.as_ref().map(|(code, why)| (*code, why.as_str()))
+    }
+
+    /// The attempts so far.
+    pub(crate) fn attempts(&self) -> &[FinalizationAttempt] {
+        &self.attempts
+    }
+
+    /// Returns the gate's part of the status.
+    pub(crate) fn projection(&self) -> v1alpha1::Finalization {
+        v1alpha1::Finalization {
+            form_errors: self.form_errors,
+            attempts: self.attempts.clone(),
+            passed: self.passed(),
+            skipped: self.skipped,
+        }
+    }
+}
+
+/// Returns how often a failed answer may return to the main loop.
+fn retries(run: &Run) -> u32 {
+    let gate = run.skill.engine.as_ref().and_then(|engine| engine.finalization_gate.as_ref());
+    gate.and_then(|gate| gate.max_retries).unwrap_or(DEFAULT_RETRIES)
+}

@@ -1,0 +1,11 @@
+//! The intent: which of the Skill's intents the goal means (seed 002, section 2).
+
+mod next;
+pub mod prompt;
+mod state;
+
+pub(crate) use next::next;
+pub(crate) use state::IntentStage;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! The state of the intent detection.
+
+use super::prompt;
+use crate::event::{About, Event, ModelFailure};
+use crate::history::Turn;
+use crate::line::Entry;
+use crate::shared::Shared;
+use crate::stage_prompt::StageAnswer;
+use crate::stages::questions::Refused;
+use bloomery_crds::v1alpha1::Stage;
+
+/// The progress of the intent detection. The detected intent itself is shared.
+#[derive(Debug, Default)]
+pub(crate) struct IntentStage {
+    /// The answer of the model that detects the intent.
+    pub(super) answer: StageAnswer,
+    /// The required entities that neither the goal nor a person has named.
+    pub(super) missing: Vec<String>,
+}
+
+impl IntentStage {
+    pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
+        let is_asked = shared.model.stage == Stage::Intent;
+        match &entry.event {
+            Event::ModelAnswered { answer } if is_asked => self.answer.answered(&answer.text),
+            Event::ModelFailed { kind: ModelFailure::Misread, message } if is_asked => self.answer.rejected(message),
+            Event::IntentDetected { intent, missing } => {
+                shared.intent = Some(intent.clone());
+                missing.clone_into(&mut self.missing);
+            }
+            Event::UserReplied { question, text, .. } => {
+                if let Some(About::Entity(name)) = shared.questions.about(question) {
+                    let taken = self.take_entity(&name, text, shared);
+                    shared.settle_question(question, taken);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the value of a missing entity from a person's reply.
+    fn take_entity(&mut self, name: &str, text: &str, shared: &mut Shared) -> Result<(), Refused> {
+        let value = prompt::read_entity(&shared.run.skill, shared.intent.as_ref(), name, text)?;
+        let words = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        shared.say(Turn::User(format!("{name}: {words}")));
+        self.missing.retain(|missing| missing != name);
+        if let Some(intent) = &mut shared.intent {
+            intent.entities.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! A lost call: a call with effect whose answer was lost. A person finds out whether it happened (`engine.md`, section 1).
+
+mod finding;
+mod next;
+mod state;
+
+pub(crate) use next::next;
+pub(crate) use state::LostCall;
+
+#[cfg(test)]
+mod tests;

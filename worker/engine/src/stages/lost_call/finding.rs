@@ -1,0 +1,85 @@
+//! A person's finding about a lost call, and the texts about it.
+
+use crate::stages::calls::Call;
+use crate::stages::questions::Refused;
+use bloomery_crds::text::bounded;
+
+const HAPPENED: &str = "happened";
+const DID_NOT: &str = "did not happen";
+const STOP: &str = "stop";
+
+/// The longest arguments, and the longest result, in the question, in bytes.
+const MAX_SHOWN_BYTES: usize = 256;
+
+/// A person's finding about a lost call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// The call happened.
+    Happened,
+    /// The call did not happen.
+    DidNot,
+    /// The Job ends here: it is not known, or the person does not want the Job to continue.
+    Stop,
+}
+
+impl Finding {
+    /// Reads a finding: one of the choices, in upper or lower case.
+    pub(super) fn read(text: &str) -> Result<Self, Refused> {
+        let is = |choice: &str| text.trim().eq_ignore_ascii_case(choice);
+        if is(HAPPENED) {
+            return Ok(Self::Happened);
+        }
+        if is(DID_NOT) {
+            return Ok(Self::DidNot);
+        }
+        if is(STOP) {
+            return Ok(Self::Stop);
+        }
+        Err(Refused::new(format!("{:?} is none of: {HAPPENED}, {DID_NOT}, {STOP}", bounded(text, 64))))
+    }
+
+    /// The answers to choose from.
+    pub(super) fn choices() -> Vec<String> {
+        [HAPPENED, DID_NOT, STOP].map(str::to_owned).to_vec()
+    }
+}
+
+/// Returns the question about a lost call.
+pub(super) fn question(call: &Call) -> String {
+    let arguments = call.read_arguments().map(ToString::to_string).unwrap_or_default();
+    format!(
+        "The call {} of {} was sent with {}, and its answer was lost: {}. Find out whether it happened. It is not sent \
+         again, whatever the answer.",
+        call.id,
+        call.tool,
+        bounded(&arguments, MAX_SHOWN_BYTES),
+        bounded(&call.result, MAX_SHOWN_BYTES)
+    )
+}
+
+/// Returns the result of a call that happened, for the model.
+pub(super) fn happened(by: &str) -> String {
+    format!("The call was sent and its answer was lost. {by} confirmed that it happened. Its answer is not known.")
+}
+
+/// Returns the result of a call that did not happen, for the model.
+pub(super) fn did_not(by: &str) -> String {
+    format!("The call was sent and its answer was lost. {by} confirmed that it did not happen.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Finding;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::happened(" Happened\n", Some(Finding::Happened))]
+    #[case::did_not("did not happen", Some(Finding::DidNot))]
+    #[case::stop("STOP", Some(Finding::Stop))]
+    #[case::not_whole("did", None)]
+    #[case::more("it happened", None)]
+    #[case::nothing("", None)]
+    fn only_a_choice_is_a_finding(#[case] text: &str, #[case] finding: Option<Finding>) {
+        assert_eq!(Finding::read(text).ok(), finding);
+    }
+}

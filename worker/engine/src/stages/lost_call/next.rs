@@ -1,0 +1,41 @@
+//! The steps about a lost call.
+
+use super::finding::{Finding, question};
+use crate::conversation::Conversation;
+use crate::event::{About, Event};
+use crate::people;
+use crate::progress::Stall;
+use crate::stages::calls::Call;
+use crate::stages::ending;
+use crate::stages::questions;
+use crate::step::Step;
+use bloomery_crds::outcome::OutcomeCode;
+
+/// Returns the question about a lost call, or the end of the Job if nobody can be asked. It comes before every other step.
+pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
+    let shared = &conversation.shared;
+    let call = shared.calls.all().iter().find(|call| call.is_lost())?;
+    let crashes = shared.progress.stall() == Some(Stall::Crashes);
+    if !shared.run.people || conversation.lost_call.stopped_by.is_some() || crashes {
+        return Some(Step::Record(end(call, conversation)));
+    }
+    let about = About::Lost(call.id.clone());
+    if shared.questions.is_open(&about) {
+        return Some(Step::AskPeople(people::asks(shared)));
+    }
+    let question = (about, question(call), Finding::choices());
+    Some(Step::Record(questions::ask(&shared.questions, vec![question])))
+}
+
+fn end(call: &Call, conversation: &Conversation) -> Vec<Event> {
+    let mut events = ending::skip_rest(&conversation.shared, call);
+    let stopped_by = conversation.lost_call.stopped_by.as_deref();
+    let stopped = stopped_by.map(|by| format!(" The Job was ended here by {by}.")).unwrap_or_default();
+    let message = format!(
+        "The call {} of {} was sent, and its answer was lost: {}. Find out whether it happened before anything is \
+         done again; it was not repeated.{stopped}",
+        call.id, call.tool, call.result
+    );
+    events.push(ending::finished(conversation, OutcomeCode::ToolIndeterminate, &message));
+    events
+}

@@ -1,0 +1,11 @@
+//! The opening: lists the tools, binds the resources, gathers the context, and renders the system prompt.
+
+mod next;
+pub(crate) mod prompt;
+mod state;
+
+pub(crate) use next::next;
+pub(crate) use state::Opening;
+
+#[cfg(test)]
+mod tests;

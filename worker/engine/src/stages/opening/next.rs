@@ -1,0 +1,92 @@
+//! The steps of the opening.
+
+use super::prompt;
+use crate::conversation::Conversation;
+use crate::event::{BoundName, Event};
+use crate::run::Run;
+use crate::step::Step;
+use bloomery_crds::outcome::{Outcome, OutcomeCode};
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::BankUse;
+
+/// Returns the next step of the opening, or nothing once the conversation is open.
+pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
+    let (shared, opening) = (&conversation.shared, &conversation.opening);
+    if !shared.catalogue.is_fixed() {
+        return Some(Step::ListTools);
+    }
+    if !opening.resources_bound {
+        let resources = shared.run.resources.iter().map(bound_name).collect();
+        return Some(Step::Record(vec![Event::ResourcesBound { resources }]));
+    }
+    if shared.history.system().is_some() {
+        return None;
+    }
+    if opening.context.is_none() && wants_context(&shared.run) {
+        return Some(Step::GatherContext);
+    }
+    Some(Step::Record(vec![open(conversation)]))
+}
+
+fn open(conversation: &Conversation) -> Event {
+    let (shared, opening) = (&conversation.shared, &conversation.opening);
+    if let Some(continued) = shared.run.continues.as_ref().filter(|_| shared.earlier.is_none()) {
+        return lost_thread(continued, opening.earlier_fault());
+    }
+    let context = opening.context.as_deref().unwrap_or_default();
+    match prompt::system(shared, context) {
+        Ok(system) => opened(&shared.run, system),
+        Err(error) => unusable_persona(&error),
+    }
+}
+
+/// Returns whether the Skill or the Job wants any context.
+fn wants_context(run: &Run) -> bool {
+    let has_notes = run.has_notes && run.skill.bank() != BankUse::Off;
+    let wants_summary = run
+        .skill
+        .context
+        .as_ref()
+        .is_some_and(|context| context.project_structure == Some(true) || context.recent_changes == Some(true));
+    has_notes
+        || run.continues.is_some()
+        || wants_summary && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
+}
+
+fn bound_name(resource: &BoundResource) -> BoundName {
+    let rendering = match &resource.source {
+        ResourceSource::Value(value) => Some(value.clone()),
+        ResourceSource::Mount { path, .. } => Some(path.clone()),
+        ResourceSource::Secret(_) => None,
+    };
+    BoundName {
+        name: resource.name.clone(),
+        kind: resource.kind,
+        rendering: rendering.filter(|_| !resource.kind.is_secret()),
+    }
+}
+
+fn opened(run: &Run, system: String) -> Event {
+    Event::ConversationOpened {
+        run_key: run.run_key.clone(),
+        revision: run.revision.clone(),
+        system,
+        goal: run.goal.clone(),
+        limits: run.limits,
+    }
+}
+
+/// Returns the end of a follow-up Job without the conversation that it continues: the model would invent it.
+fn lost_thread(continued: &str, fault: Option<&str>) -> Event {
+    let fault = fault.unwrap_or("it was not looked for.");
+    let message = format!(
+        "What was said in {continued}, which this Job continues, is not known: {fault} Make another Job whose goal says it."
+    );
+    Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, message), result: None }
+}
+
+fn unusable_persona(error: &prompt::Error) -> Event {
+    let message =
+        format!("The Skill's role.persona cannot be rendered for this Job: {error}. Mend it, and make another Job.");
+    Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, message), result: None }
+}

@@ -1,0 +1,13 @@
+//! The reply polisher: says an answer that passed in the persona's voice (seed 002, section 4.5).
+
+mod content;
+mod next;
+mod prompt;
+mod state;
+
+pub use content::keeps_content;
+pub(crate) use next::next;
+pub(crate) use state::{Polishing, wants_polish};
+
+#[cfg(test)]
+mod tests;

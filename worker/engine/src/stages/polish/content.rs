@@ -1,0 +1,62 @@
+//! Whether a polished text keeps the content of the original.
+//!
+//! The comparison is of texts. It cannot see every change of meaning, such as a lost "not" (`docs/architecture.md`).
+
+mod difference;
+mod items;
+mod values;
+
+use bloomery_crds::text::bounded;
+use difference::Difference;
+use items::Items;
+use serde_json::{Map, Value};
+
+/// The longest text that is compared, in bytes. A longer answer stays unpolished.
+const MAX_TEXT_BYTES: usize = 128 * 1024;
+
+/// The longest sentence about a change, in bytes.
+const MAX_SENTENCE_BYTES: usize = 256;
+
+/// The reason why a polished text does not keep the content, as a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
+
+/// Checks that a polished text keeps the content of the original: numbers, URLs, e-mail addresses, code spans and the
+/// values of the answer's fields must occur as often in both. Numbers are compared by their value (`1,000` is `1000`,
+/// `2.50` is `2.5`); the ordinals of list items are ignored.
+///
+/// # Errors
+/// If the texts differ, or a text is empty or too long to be compared.
+pub fn keeps_content(before: &str, after: &str, fields: &Map<String, Value>) -> Result<(), Error> {
+    if after.trim().is_empty() {
+        return Err(Error("the polished answer is empty".to_owned()));
+    }
+    for (text, which) in [(before, "the answer"), (after, "the polished answer")] {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(Error(format!("{which} has {} bytes, and at most {MAX_TEXT_BYTES} are compared", text.len())));
+        }
+    }
+    let difference = match Items::of(before).difference(&Items::of(after)) {
+        Some(difference) => Some(difference),
+        None => values::difference(before, after, fields).map_err(Error)?,
+    };
+    match difference {
+        Some(Difference { what, before, after }) => Err(Error(bounded(
+            &format!("the {what} stood {} before, and stands {} in the polished answer", times(before), times(after)),
+            MAX_SENTENCE_BYTES,
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn times(n: usize) -> String {
+    match n {
+        0 => "nowhere".to_owned(),
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! Numbers, URLs, e-mail addresses and code spans of a text, each with how often it stands there: in linear time.
+
+use super::difference::Difference;
+use bloomery_crds::text::bounded;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
+enum Kind {
+    #[strum(serialize = "number")]
+    Number,
+    /// A percent or currency sign: numbers of the same value with another unit are not the same.
+    #[strum(serialize = "sign")]
+    Sign,
+    #[strum(serialize = "URL")]
+    Url,
+    #[strum(serialize = "e-mail address")]
+    Email,
+    #[strum(serialize = "code span")]
+    Code,
+}
+
+/// The items of a text.
+pub(super) struct Items(BTreeMap<(Kind, String), usize>);
+
+/// Stands for a code span in the text around it.
+const CUT: char = '\u{1}';
+
+impl Items {
+    pub(super) fn of(text: &str) -> Self {
+        let mut items = Self(BTreeMap::new());
+        let rest = items.cut_code(text);
+        let mut ordinals = Ordinals::default();
+        for line in rest.lines() {
+            let line = ordinals.strip(line);
+            items.targets(line);
+            for chunk in line.split(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '[' | ']' | '|' | CUT))
+            {
+                items.chunk(chunk);
+            }
+        }
+        items
+    }
+
+    /// The first item that does not stand as often in the other text.
+    pub(super) fn difference(&self, other: &Self) -> Option<Difference> {
+        let differs = |item: &(Kind, String)| {
+            let (before, after) = (self.count(item), other.count(item));
+            let what = format!("{} {:?}", item.0, bounded(&item.1, 120));
+            (before != after).then_some(Difference { what, before, after })
+        };
+        self.0.keys().chain(other.0.keys()).find_map(differs)
+    }
+
+    fn count(&self, item: &(Kind, String)) -> usize {
+        self.0.get(item).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, kind: Kind, text: impl Into<String>) {
+        *self.0.entry((kind, text.into())).or_default() += 1;
+    }
+
+    /// Takes the code spans and blocks out: a run of backticks, up to the next run of the same length. One that is
+    /// not closed is text.
+    fn cut_code(&mut self, text: &str) -> String {
+        let runs = runs(text);
+        let mut next: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut partner = vec![None; runs.len()];
+        for (index, (_, length)) in runs.iter().enumerate().rev() {
+            if let Some(slot) = partner.get_mut(index) {
+                *slot = next.insert(*length, index);
+            }
+        }
+        let mut rest = String::with_capacity(text.len());
+        let (mut at, mut index) = (0, 0);
+        while let Some((start, length)) = runs.get(index) {
+            let Some((end, close)) =
+                partner.get(index).copied().flatten().and_then(|close| runs.get(close).map(|run| (run.0, close)))
+            else {
+                index += 1;
+                continue;
+            };
+            rest.push_str(text.get(at..*start).unwrap_or_default());
+            rest.push(CUT);
+            self.add(Kind::Code, text.get(start + length..end).unwrap_or_default());
+            at = end + length;
+            index = close + 1;
+        }
+        rest.push_str(text.get(at..).unwrap_or_default());
+        rest
+    }
+
+    /// The targets of Markdown links that are not whole URLs: `[here](evil.example)`.
+    fn targets(&mut self, line: &str) {
+        for after in line.split("](").skip(1) {
+            let target = after.split([')', ' ']).next().unwrap_or_default();
+            if !target.is_empty() && !target.contains("://") {
+                self.add(Kind::Url, target);
+            }
+        }
+    }
+
+    fn chunk(&mut self, chunk: &str) {
+        let Some(at) = chunk.find("://") else { return self.plain(chunk) };
+        let (before, _) = chunk.split_at_checked(at).unwrap_or_default();
+        let scheme = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-')).len();
+        let url = without_punctuation(chunk.get(scheme..).unwrap_or_default());
+        self.add(Kind::Url, url);
+        self.plain(chunk.get(..scheme).unwrap_or_default());
+    }
+
+    fn plain(&mut self, chunk: &str) {
+        let core = chunk.trim_matches(|c: char| !c.is_alphanumeric());
+        if core.contains('@') {
+            self.add(Kind::Email, core.trim_start_matches("mailto:"));
+        } else if is_host(core) {
+            self.add(Kind::Url, core);
+        } else {
+            self.numbers(chunk);
+        }
+    }
+
+    fn numbers(&mut self, chunk: &str) {
+        let mut rest = chunk;
+        let mut before = None;
+        while let Some(c) = rest.chars().next() {
+            let mut length = c.len_utf8();
+            if c.is_ascii_digit() {
+                let (number, digits) = number(rest);
+                let minus = if is_minus(before, chunk, rest) { "-" } else { "" };
+                self.add(Kind::Number, format!("{minus}{number}"));
+                length = digits;
+            } else if c.is_numeric() {
+                self.add(Kind::Number, c);
+            } else if is_unit(c) {
+                self.add(Kind::Sign, c);
+            }
+            before = Some(c);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+    }
+}
+
+fn is_unit(c: char) -> bool {
+    matches!(c, '%' | '‰' | '°' | '$' | '¢'..='¥' | '₠'..='⃀')
+}
+
+/// The runs of backticks, as place and length.
+fn runs(text: &str) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in text.match_indices('`') {
+        match runs.last_mut() {
+            Some((start, length)) if *start + *length == at => *length += 1,
+            _ => runs.push((at, 1)),
+        }
+    }
+    runs
+}
+
+/// A URL without the punctuation of the sentence that it ends; a closing bracket stays if it is opened within.
+fn without_punctuation(mut url: &str) -> &str {
+    let mut open = url.matches('(').count();
+    let mut close = url.matches(')').count();
+    while let Some(last) = url.chars().last() {
+        match last {
+            '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '*' | '_' | '~' | '”' | '’' | '»' | '…' => {}
+            ')' if close > open => close -= 1,
+            '(' => open -= 1,
+            _ => break,
+        }
+        url = url.get(..url.len() - last.len_utf8()).unwrap_or_default();
+    }
+    url
+}
+
+/// Whether a word is a host with a dot, a path perhaps behind it: what readers' programs make a link of.
+fn is_host(word: &str) -> bool {
+    let host = word.split(['/', ':', '?', '#']).next().unwrap_or_default();
+    let Some((rest, last)) = host.rsplit_once('.') else { return false };
+    rest.ends_with(char::is_alphanumeric) && last.len() >= 2 && last.chars().all(char::is_alphabetic)
+}
+
+/// Reads the number at the beginning: its normal form, and how many bytes it takes.
+fn number(text: &str) -> (String, usize) {
+    let digits = |from: &str| from.bytes().take_while(u8::is_ascii_digit).count();
+    let tail = |at: usize| text.get(at..).unwrap_or_default();
+    let mut at = digits(text);
+    let mut whole = text.get(..at).unwrap_or_default().to_owned();
+    let mut grouped = false;
+    while (1..=3).contains(&at) || grouped {
+        let Some(group) = tail(at).strip_prefix(',') else { break };
+        if digits(group) != 3 {
+            break;
+        }
+        whole.push_str(group.get(..3).unwrap_or_default());
+        at += 4;
+        grouped = true;
+    }
+    let mut fractions = Vec::new();
+    while let Some(fraction) = tail(at).strip_prefix('.') {
+        let length = digits(fraction);
+        if length == 0 {
+            break;
+        }
+        fractions.push(fraction.get(..length).unwrap_or_default());
+        at += 1 + length;
+    }
+    (normal(&whole, &fractions, grouped), at)
+}
+
+/// `2.50` is `2.5`. What may be a version, a date or another country's thousand (`1.000`) stays as it is.
+fn normal(whole: &str, fractions: &[&str], grouped: bool) -> String {
+    match fractions {
+        [] => whole.to_owned(),
+        [fraction] if grouped || whole.len() > 3 || whole == "0" || fraction.len() != 3 => {
+            match fraction.trim_end_matches('0') {
+                "" => whole.to_owned(),
+                fraction => format!("{whole}.{fraction}"),
+            }
+        }
+        several => format!("{whole}.{}", several.join(".")),
+    }
+}
+
+/// Whether a number is negative: a minus stands before it, or before its currency sign, and no word before that.
+fn is_minus(before: Option<char>, chunk: &str, rest: &str) -> bool {
+    if !before.is_some_and(|c| matches!(c, '-' | '−') || is_unit(c)) {
+        return false;
+    }
+    let head = chunk.get(..chunk.len() - rest.len()).unwrap_or_default();
+    let mut head = head.chars().rev().skip_while(|c| is_unit(*c));
+    matches!(head.next(), Some('-' | '−')) && !head.next().is_some_and(char::is_alphanumeric)
+}
+
+/// Numbers that count the items of a list: 1, or one more than the item before of the same indent.
+#[derive(Default)]
+struct Ordinals(BTreeMap<usize, u32>);
+
+impl Ordinals {
+    fn strip<'a>(&mut self, line: &'a str) -> &'a str {
+        let text = line.trim_start_matches([' ', '\t', '>', '#', '*', '_']);
+        let indent = line.len() - text.len();
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = text.split_at_checked(digits).unwrap_or_default();
+        let Some(rest) = rest.strip_prefix(['.', ')']) else { return line };
+        let rest = rest.trim_start_matches(['*', '_']);
+        let Ok(number) = number.parse::<u32>() else { return line };
+        let follows = number == 1 || self.0.get(&indent).is_some_and(|last| last.checked_add(1) == Some(number));
+        if digits > 3 || !follows || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
+            return line;
+        }
+        self.0.insert(indent, number);
+        rest
+    }
+}

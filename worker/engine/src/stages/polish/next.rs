@@ -1,0 +1,36 @@
+//! The steps of the reply polisher.
+
+use super::content::keeps_content;
+use super::prompt::prompt;
+use super::state::wants_polish;
+use crate::conversation::Conversation;
+use crate::event::{Event, Polish};
+use crate::stages::finalization::result;
+use crate::stages::opening::prompt::persona;
+use crate::stages::request;
+use crate::step::Step;
+use bloomery_crds::v1alpha1::Stage;
+
+/// The persona of a Skill without one.
+const DEFAULT_PERSONA: &str = "A helpful assistant";
+
+/// Returns the next step of the polish, or nothing if no answer is to be polished.
+pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
+    let (shared, finalization, polishing) = (&conversation.shared, &conversation.finalization, &conversation.polishing);
+    let skill = &shared.run.skill;
+    if !wants_polish(polishing, finalization, skill) {
+        return None;
+    }
+    let result = result(finalization.draft()?, skill.output_contract.as_ref(), true);
+    let Some(polished) = polishing.polished() else {
+        // The opening has rendered the persona, so it renders here too.
+        let persona = persona(&shared.run).ok().flatten();
+        let prompt = prompt(persona.as_deref().unwrap_or(DEFAULT_PERSONA), &result.text);
+        return Some(request::stage(shared, Stage::Polish, prompt, None));
+    };
+    let polish = match keeps_content(&result.text, polished, &result.fields) {
+        Ok(()) => Polish::Polished(polished.trim().to_owned()),
+        Err(change) => Polish::Kept(format!("the reply polisher changed the content: {change}")),
+    };
+    Some(Step::Record(vec![Event::ReplyPolished { polish }]))
+}

@@ -1,0 +1,56 @@
+//! The state of the reply polisher.
+
+use crate::event::{Event, Polish};
+use crate::line::Entry;
+use crate::shared::Shared;
+use crate::stages::finalization::Finalization;
+use bloomery_crds::v1alpha1::{SkillSpec, Stage};
+
+/// The polish of the answer that passed.
+#[derive(Debug, Default)]
+pub(crate) struct Polishing {
+    /// The polisher's answer, until it is compared with the original.
+    polished: Option<String>,
+    polish: Option<Polish>,
+}
+
+impl Polishing {
+    pub(crate) fn apply(&mut self, entry: &Entry, finalization: &Finalization, shared: &mut Shared) {
+        let is_asked = shared.model.stage == Stage::Polish;
+        match &entry.event {
+            Event::ModelAnswered { answer } if is_asked => self.polished = Some(answer.text.clone()),
+            // An answer that passed does not fail because of its polish.
+            Event::ModelFailed { message, .. } if is_asked => {
+                self.done(Polish::Kept(format!("the reply polisher gave no answer: {message}")));
+            }
+            Event::LimitHit { message, .. } if finalization.passed() => {
+                shared.budget.abandon_request();
+                self.done(Polish::Kept(format!("a budget was spent before it was polished: {message}")));
+            }
+            Event::ReplyPolished { polish } => self.done(polish.clone()),
+            _ => {}
+        }
+    }
+
+    fn done(&mut self, polish: Polish) {
+        self.polished = None;
+        self.polish = Some(polish);
+    }
+
+    /// The polisher's answer, until it is compared with the original.
+    pub(super) fn polished(&self) -> Option<&str> {
+        self.polished.as_deref()
+    }
+
+    /// The outcome of the polish, once it is done.
+    pub(crate) fn polish(&self) -> Option<&Polish> {
+        self.polish.as_ref()
+    }
+}
+
+/// Returns whether the answer that passed is still to be polished.
+pub(crate) fn wants_polish(polishing: &Polishing, finalization: &Finalization, skill: &SkillSpec) -> bool {
+    let polisher = skill.engine.as_ref().and_then(|engine| engine.reply_polisher.as_ref());
+    let enabled = polisher.and_then(|polisher| polisher.enabled).unwrap_or(true);
+    enabled && finalization.passed() && polishing.polish.is_none()
+}

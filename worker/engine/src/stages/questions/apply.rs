@@ -1,0 +1,54 @@
+//! The fold of questions, replies and messages.
+
+use super::state::{Refused, StrayReply};
+use crate::event::{About, Event, QuestionId, UserQuestion};
+use crate::line::Entry;
+use crate::shared::Shared;
+use crate::stages::calls::apply::settle;
+use crate::stages::calls::{CallState, Settlement};
+
+/// Folds an event into the questions.
+pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
+    match &entry.event {
+        Event::UserAsked { question, about } => asked(question, about, shared),
+        Event::UserReplied { question, text, by, nth } => {
+            shared.questions.reply_taken(*nth);
+            replied(question, text, (by, *nth), shared);
+        }
+        Event::UserMessage { text, by: _, nth } => {
+            shared.questions.reply_taken(*nth);
+            shared.history.receive(text);
+            shared.found_evidence();
+            shared.join_messages();
+        }
+        _ => {}
+    }
+}
+
+fn asked(question: &UserQuestion, about: &About, shared: &mut Shared) {
+    shared.questions.open_question(question, about);
+    if let About::Call(id) = about
+        && let Some(call) = shared.calls.get_mut(id)
+    {
+        call.state = CallState::Asking;
+    }
+}
+
+/// Takes the reply to a call of `ask_user`, and keeps a stray reply. Other stages take the replies to their questions.
+fn replied(id: &QuestionId, text: &str, (by, nth): (&str, Option<u32>), shared: &mut Shared) {
+    match shared.questions.about(id) {
+        Some(About::Call(_)) if text.trim().is_empty() => {
+            shared.settle_question(id, Err(Refused::new("the answer is empty")));
+        }
+        Some(About::Call(call)) => {
+            settle(&call, Settlement::Completed, text, shared);
+            shared.settle_question(id, Ok(()));
+        }
+        Some(About::Entity(_) | About::Draft | About::Lost(_)) => {}
+        None => {
+            let answered = shared.questions.was_asked(id);
+            let (question, text, by) = (id.clone(), text.to_owned(), by.to_owned());
+            shared.questions.keep_stray(StrayReply { question, text, by, nth, answered });
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The questions and their replies.
+
+use crate::event::{About, Event, QuestionId, UserQuestion};
+use bloomery_crds::text::bounded;
+
+/// The longest question, in bytes.
+const MAX_QUESTION_BYTES: usize = 4096;
+
+/// The most stray replies that are kept to be shown. The log has all of them.
+const MAX_STRAY_REPLIES: usize = 8;
+
+/// A question that waits for its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// The question.
+    pub question: UserQuestion,
+    /// The subject of the question.
+    pub about: About,
+    /// The reason why the latest reply was not taken, for the person.
+    pub refused: Option<String>,
+}
+
+/// A reply to a question that is not open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StrayReply {
+    /// The question that it names.
+    pub question: QuestionId,
+    /// The text of the reply.
+    pub text: String,
+    /// The name of the person.
+    pub by: String,
+    /// The position among the replies of the Job's spec, from 1; none if it did not come from there.
+    pub nth: Option<u32>,
+    /// Whether the question was answered before. Otherwise it was never asked.
+    pub answered: bool,
+}
+
+/// The reason why a reply is no answer, as a sentence for the person.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Refused(String);
+
+impl Refused {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// All questions of the conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Questions {
+    asked: u32,
+    open: Vec<OpenQuestion>,
+    stray: Vec<StrayReply>,
+    strays: u32,
+    replies_taken: u32,
+}
+
+impl Questions {
+    pub(super) fn open_question(&mut self, question: &UserQuestion, about: &About) {
+        self.asked += 1;
+        self.open.push(OpenQuestion { question: question.clone(), about: about.clone(), refused: None });
+    }
+
+    /// Returns the subject of an open question.
+    pub(crate) fn about(&self, id: &QuestionId) -> Option<About> {
+        self.open.iter().find(|open| open.question.id == *id).map(|open| open.about.clone())
+    }
+
+    /// Closes a question, or keeps it open with the reason why its reply was not taken.
+    pub(crate) fn settle(&mut self, id: &QuestionId, taken: Result<(), Refused>) {
+        match taken {
+            Ok(()) => self.open.retain(|open| open.question.id != *id),
+            Err(Refused(why)) => {
+                if let Some(open) = self.open.iter_mut().find(|open| open.question.id == *id) {
+                    open.refused = Some(why);
+                }
+            }
+        }
+    }
+
+    /// Records that a reply of the Job's spec was taken, whatever it changed.
+    pub(super) fn reply_taken(&mut self, nth: Option<u32>) {
+        self.replies_taken = self.replies_taken.max(nth.unwrap_or(0));
+    }
+
+    pub(super) fn keep_stray(&mut self, reply: StrayReply) {
+        self.strays += 1;
+        if self.stray.len() == MAX_STRAY_REPLIES {
+            self.stray.remove(0);
+        }
+        self.stray.push(reply);
+    }
+
+    /// Returns whether a question of this id was ever asked.
+    pub(super) fn was_asked(&self, id: &QuestionId) -> bool {
+        (1..=self.asked).any(|n| QuestionId::new(n) == *id)
+    }
+
+    /// How many replies of the Job's spec were taken: all up to this position. They are not taken again.
+    pub fn replies_taken(&self) -> u32 {
+        self.replies_taken
+    }
+
+    /// The questions that wait for their answer, oldest first.
+    pub fn open(&self) -> &[OpenQuestion] {
+        &self.open
+    }
+
+    /// Returns whether a question about this subject waits for its answer.
+    pub(crate) fn is_open(&self, about: &About) -> bool {
+        self.open.iter().any(|open| open.about == *about)
+    }
+
+    /// The latest stray replies, oldest first.
+    pub fn stray(&self) -> &[StrayReply] {
+        &self.stray
+    }
+
+    /// How many stray replies there were.
+    pub fn strays(&self) -> u32 {
+        self.strays
+    }
+}
+
+/// Returns the events that ask questions: each with its subject, its text, and the answers to choose from.
+pub(crate) fn ask(questions: &Questions, about: Vec<(About, String, Vec<String>)>) -> Vec<Event> {
+    let asked = |(n, (about, text, choices)): (u32, (About, String, Vec<String>))| Event::UserAsked {
+        question: UserQuestion { id: QuestionId::new(n), text: bounded(&text, MAX_QUESTION_BYTES), choices },
+        about,
+    };
+    (questions.asked + 1..).zip(about).map(asked).collect()
+}

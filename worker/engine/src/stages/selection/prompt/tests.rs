@@ -1,0 +1,136 @@
+use super::*;
+use crate::core_tools::FOCUS_READ;
+use crate::event::{Event, Selector};
+use crate::fixture::{self, Reply, World};
+use crate::run::Run;
+use bloomery_crds::v1alpha1::{Stage, ToolSelection};
+use rstest::rstest;
+
+/// A Skill that shows the model `max` tools at most beside `focus_read`, which stays where a server lists tools; with a
+/// workflow of one of its tools.
+fn run(max: u32) -> Run {
+    let mut run = fixture::run();
+    let engine = run.skill.engine.get_or_insert_default();
+    engine.tool_selection = Some(ToolSelection { max: Some(max + 1), model: None });
+    run.skill.policy =
+        serde_json::from_value(json!({"workflows": [{"name": "refund", "steps": ["process_refund"]}]})).unwrap();
+    run
+}
+
+fn world(max: u32, answers: &[&'static str]) -> World {
+    let mut world = World::new(run(max), Vec::new(), |_, _| Reply::Completed("ok"));
+    world.stages.insert(Stage::Selection, answers.to_vec());
+    world.play_until(|conversation| conversation.budget().requests().plan > 0);
+    world
+}
+
+/// Those that are shown beside `focus_read`.
+fn shown(world: &World) -> Vec<&str> {
+    let names = world.conversation.visible_tools().iter().map(|tool| tool.name.as_str());
+    let shown: Vec<&str> = names.filter(|name| *name != FOCUS_READ).collect();
+    assert_eq!(world.conversation.visible_tools().len(), shown.len() + 1);
+    shown
+}
+
+#[test]
+fn few_tools_are_shown_as_they_are() {
+    let world = world(6, &[]);
+    assert!(!world.names().contains(&"tools.selected"));
+    assert_eq!(shown(&world).len(), 6);
+    assert_eq!(world.conversation.budget().requests().selection, 0);
+}
+
+#[test]
+fn of_many_the_selected_are_shown_and_those_that_stay() {
+    let world = world(4, &[r#"{"tools": ["note", "verify_identity", "check_eligibility"]}"#]);
+    assert_eq!(shown(&world), ["verify_identity", "process_refund", "note", "subgoal_done"]);
+    assert_eq!(world.conversation.budget().requests().selection, 1);
+}
+
+#[test]
+fn none_may_be_needed() {
+    assert_eq!(shown(&world(4, &[r#"{"tools": []}"#])), ["process_refund", "subgoal_done"]);
+}
+
+#[test]
+fn an_answer_that_cannot_be_used_is_asked_for_once_more() {
+    let world = world(4, &["I need all of them.", r#"{"tools": ["note"]}"#]);
+    assert_eq!(shown(&world), ["process_refund", "note", "subgoal_done"]);
+    assert_eq!(world.conversation.budget().requests().selection, 2);
+}
+
+#[rstest]
+#[case::twice_no_answer(4, &["I need all of them."], &["verify_identity", "check_eligibility", "process_refund", "subgoal_done"], 2)]
+#[case::no_room(2, &[], &["process_refund", "subgoal_done"], 0)]
+#[case::less_than_none(1, &[], &["process_refund", "subgoal_done"], 0)]
+fn without_an_answer_the_first_are_taken(
+    #[case] max: u32,
+    #[case] answers: &[&'static str],
+    #[case] expected: &[&str],
+    #[case] asked: u32,
+) {
+    let world = world(max, answers);
+    assert_eq!(shown(&world), expected);
+    assert_eq!(world.conversation.budget().requests().selection, asked);
+}
+
+#[rstest]
+#[case::another_name(
+    r#"{"tools": ["verify_identy"]}"#,
+    "there is no tool \"verify_identy\"; the nearest is \"verify_identity\""
+)]
+#[case::no_list(r#"{"tools": "note"}"#, "the field \"tools\" is not a list")]
+#[case::no_names(r#"{"tools": [1]}"#, "the field \"tools\" holds something else than names")]
+#[case::more(r#"{"tools": [], "why": ""}"#, "the field \"why\" is not asked for")]
+fn what_is_wrong_is_told(#[case] answer: &str, #[case] fault: &str) {
+    let world = chosen();
+    assert_eq!(choice(&world.conversation.shared).unwrap().read(answer).unwrap_err().to_string(), fault);
+}
+
+/// A conversation that has still to select.
+fn chosen() -> World {
+    let mut world = World::new(run(4), Vec::new(), |_, _| Reply::Completed("ok"));
+    world.play_until(|conversation| conversation.system().is_some());
+    world
+}
+
+#[test]
+fn a_name_counts_once_and_only_those_that_there_is_room_for() {
+    let world = chosen();
+    let choice = choice(&world.conversation.shared).unwrap();
+    let read = choice.read(r#"{"tools": ["note", "note", "process_refund", "verify_identity"]}"#).unwrap();
+    assert_eq!(read, ["note", "process_refund"]);
+}
+
+#[test]
+fn what_is_remembered_shows_no_more_than_a_model_could_select() {
+    let mut world = chosen();
+    let tools = ["note", "nothing", "check_eligibility", "verify_identity"].map(str::to_owned).to_vec();
+    world.record(Event::ToolsSelected { tools, of: 4, by: Selector::Memory });
+    assert_eq!(shown(&world), ["verify_identity", "check_eligibility", "process_refund", "subgoal_done"]);
+}
+
+#[test]
+fn another_question_has_another_key() {
+    let of = |run: Run| {
+        let mut world = World::new(run, Vec::new(), |_, _| Reply::Completed("ok"));
+        world.play_until(|conversation| conversation.system().is_some());
+        crate::stages::selection::key(&world.conversation)
+    };
+    let same = of(run(4));
+    assert_eq!(same, of(run(4)));
+    assert_ne!(same, of(run(3)));
+    assert_ne!(same, of(Run { goal: "Track order A-17".into(), ..run(4) }));
+    assert_ne!(same, of(Run { skill_name: "cs-tier-2".into(), ..run(4) }));
+    let mut fewer = run(4);
+    fewer.skill.policy.get_or_insert_default().tools = serde_json::from_value(json!({"blocked": ["note"]})).unwrap();
+    assert_ne!(same, of(fewer));
+}
+
+#[test]
+fn the_whole_question() {
+    let world = chosen();
+    let StagePrompt { system, user, answer_schema: _ } =
+        choice(&world.conversation.shared).unwrap().prompt(&world.conversation.shared);
+    insta::assert_snapshot!(format!("{system}\n\n=====\n\n{user}"));
+}

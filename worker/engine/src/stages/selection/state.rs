@@ -1,0 +1,42 @@
+//! The state of the tool selection.
+
+use super::prompt;
+use crate::catalogue::prompt_bytes;
+use crate::event::{Event, ModelFailure};
+use crate::line::Entry;
+use crate::shared::Shared;
+use crate::stage_prompt::StageAnswer;
+use bloomery_crds::v1alpha1::Stage;
+
+/// The progress of the tool selection.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    /// The answer of the model that selects.
+    pub(super) answer: StageAnswer,
+    pub(super) is_done: bool,
+}
+
+impl Selection {
+    pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
+        let is_asked = shared.model.stage == Stage::Selection;
+        match &entry.event {
+            Event::ModelAnswered { answer } if is_asked => self.answer.answered(&answer.text),
+            Event::ModelFailed { kind: ModelFailure::Misread, message } if is_asked => self.answer.rejected(message),
+            Event::ToolsSelected { tools, .. } => {
+                self.is_done = true;
+                show(tools, shared);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Shows the selected tools and those that always stay. A name that is no tool's shows nothing: a remembered selection
+/// comes from a file that others may write.
+fn show(selected: &[String], shared: &mut Shared) {
+    let Some(choice) = prompt::choice(shared) else { return };
+    let open = choice.open.iter().filter(|tool| selected.contains(&tool.alias)).take(choice.room);
+    let shown: Vec<String> = open.chain(&choice.fixed).map(|tool| tool.alias.clone()).collect();
+    let hidden = shared.catalogue.show_only(|tool| shown.contains(&tool.alias));
+    shared.budget.remove_from_prompt(hidden.iter().map(prompt_bytes).sum());
+}

@@ -1,0 +1,51 @@
+//! `policy.tools`: the tools that a Skill allows and blocks, by name or by prefix.
+
+use bloomery_crds::v1alpha1::ToolPolicy;
+
+/// Returns why `policy.tools` denies a core tool. Only `blocked` applies to core tools (seed 000).
+pub fn core_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
+    let pattern = policy?.blocked.iter().find(|pattern| matches(pattern, tool))?;
+    Some(format!("the Skill's policy.tools.blocked names {pattern:?}"))
+}
+
+/// Returns why `policy.tools` denies a server's tool. `blocked` wins; a missing `allowed` means `*`.
+pub fn policy_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
+    let policy = policy?;
+    if let Some(refusal) = core_refusal(Some(policy), tool) {
+        return Some(refusal);
+    }
+    let allowed = policy.allowed.as_ref()?;
+    (!allowed.iter().any(|pattern| matches(pattern, tool)))
+        .then(|| format!("the Skill's policy.tools.allowed does not name {tool:?}"))
+}
+
+/// Returns whether a pattern, a name or a prefix that ends in `*`, matches a tool.
+pub(crate) fn matches(pattern: &str, tool: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => tool.starts_with(beginning),
+        None => pattern == tool,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::nothing_said(None, &[], true)]
+    #[case::by_name(Some(vec!["process_refund"]), &[], true)]
+    #[case::by_beginning(Some(vec!["process_*"]), &[], true)]
+    #[case::none_allowed(Some(vec![]), &[], false)]
+    #[case::other_allowed(Some(vec!["verify_identity"]), &[], false)]
+    #[case::no_beginning_without_star(Some(vec!["process"]), &[], false)]
+    #[case::blocked_wins(Some(vec!["*"]), &["process_refund"], false)]
+    #[case::blocked_by_star(None, &["process*"], false)]
+    fn policy(#[case] allowed: Option<Vec<&str>>, #[case] blocked: &[&str], #[case] passes: bool) {
+        let policy = ToolPolicy {
+            allowed: allowed.map(|names| names.into_iter().map(str::to_owned).collect()),
+            blocked: blocked.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        assert_eq!(policy_refusal(Some(&policy), "process_refund").is_none(), passes);
+    }
+}
