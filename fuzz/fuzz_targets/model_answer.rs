@@ -6,8 +6,11 @@
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::event::Answer;
-use bloomery_engine::gate::{answer, judge};
-use bloomery_engine::{ask, intent, polish};
+use bloomery_engine::json_block;
+use bloomery_engine::stage_prompt;
+use bloomery_engine::stages::finalization::judge;
+use bloomery_engine::stages::intent::prompt as intent;
+use bloomery_engine::stages::polish;
 use bloomery_fuzz::{Driven, skill};
 use bloomery_worker::model::read_answer;
 use libfuzzer_sys::fuzz_target;
@@ -59,16 +62,16 @@ fn sound(answer: &Answer) {
 fn prose(text: &str, other: &str) {
     let intents = skill().intents.expect("the seed's Skill has intents");
     let faults = [
-        ask::object(text).err(),
-        intent::read(text, &intents).err(),
-        judge::read(text).err(),
-        answer::split(text).err().map(|fault| fault.advice()),
+        stage_prompt::read_object(text).err().map(|error| error.to_string()),
+        intent::read(text, &intents).err().map(|error| error.to_string()),
+        judge::read(text).err().map(|error| error.to_string()),
+        json_block::split(text).err().map(|error| error.to_string()),
     ];
     assert!(faults.into_iter().flatten().all(|fault| fault.len() <= 4096));
-    let fields = answer::split(text).map_or_else(|_| Map::new(), |(_, fields)| fields);
+    let fields = json_block::split(text).map_or_else(|_| Map::new(), |(_, fields)| fields);
     assert!(depth(&Value::Object(fields.clone())) <= MAX_DEPTH);
     if let Err(difference) = polish::keeps_content(text, text, &fields) {
-        assert!(!difference.contains(" stood "), "{difference}");
+        assert!(!difference.to_string().contains(" stood "), "{difference}");
     }
     let forth = polish::keeps_content(text, other, &Map::new()).is_ok();
     let back = polish::keeps_content(other, text, &Map::new()).is_ok();
