@@ -95,7 +95,7 @@ pub fn a_large_result_is_put_aside_and_read_on() -> Case {
     let read = |offset: u64| call("focus_read", json!({"handle": handle, "offset": offset}));
     let turns = [
         call("check_eligibility", json!({"order_id": "TERMS-17"})),
-        read(1024).after_result("Read more of it with focus_read"),
+        read(1024).after_result("Read more with focus_read"),
         read(22_000).after_result("clause 100 of the terms"),
         read(1_000_000).after_result("clause 600 of the terms"),
         Turn::answer("TERMS-17").after_result("nothing begins at offset 1000000"),

@@ -59,12 +59,12 @@ pub(super) fn question(call: &Call) -> String {
 
 /// Returns the result of a call that happened, for the model.
 pub(super) fn happened(by: &str) -> String {
-    format!("The call was sent and its answer was lost. {by} confirmed that it happened. Its answer is not known.")
+    format!("The call was sent and its answer was lost. It happened, as {by} confirmed. Its answer is not known.")
 }
 
 /// Returns the result of a call that did not happen, for the model.
 pub(super) fn did_not(by: &str) -> String {
-    format!("The call was sent and its answer was lost. {by} confirmed that it did not happen.")
+    format!("The call was sent and its answer was lost. It did not happen, as {by} confirmed.")
 }
 
 #[cfg(test)]
