@@ -1,4 +1,4 @@
-//! Canonical JSON and the digests made of it (`engine.md`, section 1, "Digests").
+//! Canonical JSON and the digests made of it (`docs/explanation/engine.md`, section 1, "Digests").
 //!
 //! Keys are sorted by code point, integers of 64 bits stay exact, floats are printed shortest. RFC 8785 maps
 //! every number to a double, so 9007199254740993 and ...992 would share one digest: two orders, one approval.
@@ -105,7 +105,7 @@ pub fn object_to_string(object: &Map<String, Value>) -> String {
 /// parsers that stop at 128 levels: a value near that would make all of it unreadable.
 pub const MAX_DEPTH: usize = 32;
 
-/// The largest schema that is taken from outside, in bytes of JSON (`engine.md`, section 3).
+/// The largest schema that is taken from outside, in bytes of JSON (`docs/explanation/engine.md`, section 3).
 pub const MAX_SCHEMA: usize = 64 * 1024;
 
 /// How many arrays and objects are nested in a value; 0 for a scalar.

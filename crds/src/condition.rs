@@ -1,4 +1,4 @@
-//! What can be said of a condition without parsing it (`engine.md`, section 3, "Conditions are CEL").
+//! What can be said of a condition without parsing it (`docs/explanation/engine.md`, section 3, "Conditions are CEL").
 //!
 //! The operator runs only this: a parser recurses, and one Skill must not be able to stop the operator of all
 //! tenants. Worker and lint run it first, then parse.

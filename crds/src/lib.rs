@@ -1,7 +1,7 @@
 //! The contract of Bloomery: what people write, what the operator and the worker say to each other.
 //!
 //! Nothing here does IO, reads a clock or knows a client: every other crate may depend on this one
-//! (`docs/architecture.md` has the directions).
+//! (`docs/explanation/architecture.md` has the directions).
 
 pub mod canonical;
 pub mod condition;

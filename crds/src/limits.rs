@@ -1,4 +1,4 @@
-//! The budgets of a conversation (`engine.md`, section 5).
+//! The budgets of a conversation (`docs/explanation/engine.md`, section 5).
 
 use crate::v1alpha1::Limits;
 use serde::{Deserialize, Serialize};

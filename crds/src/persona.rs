@@ -1,4 +1,4 @@
-//! The persona's template (`engine.md`, section 2): Handlebars, of which our own reading allows only
+//! The persona's template (`docs/explanation/engine.md`, section 2): Handlebars, of which our own reading allows only
 //! `{{resources.<name>}}`, `{{#if}}` and `{{#unless}}` of the same, and `{{else}}`.
 //!
 //! Strict mode alone does not notice an unknown name within `#if`, default escaping corrupts prompts, and the

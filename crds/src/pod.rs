@@ -1,5 +1,5 @@
 //! What pods of ours have in common, whoever makes them: they pass the `restricted` Pod Security Standard, and those of one
-//! volume that one node can mount find each other (`design.md`, section 7).
+//! volume that one node can mount find each other (`docs/explanation/design.md`, section 7).
 
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, ContainerStatus, Pod, PodAffinity, PodAffinityTerm, PodSecurityContext, SeccompProfile,

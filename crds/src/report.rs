@@ -1,4 +1,4 @@
-//! What a worker and the operator say to each other while a Job runs (`engine.md`, section 6).
+//! What a worker and the operator say to each other while a Job runs (`docs/explanation/engine.md`, section 6).
 
 use crate::canonical::Digest;
 use crate::outcome::{Outcome, Phase};

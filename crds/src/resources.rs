@@ -1,4 +1,4 @@
-//! What a Job binds, against what its Skill declares (seed 000, "Resource-Based Design"; `engine.md`, section 4).
+//! What a Job binds, against what its Skill declares (seed 000, "Resource-Based Design"; `docs/explanation/engine.md`, section 4).
 
 use crate::nearest::did_you_mean;
 use crate::text::line_fault;

@@ -3,7 +3,7 @@
 //! It comes in two parts. The **revision** is the compiled Skill, in an immutable ConfigMap named by its
 //! content; all attempts of a Job run on the same one. The **Job's part** is made anew for each attempt and
 //! reaches the pod through the downward API. Annotations of a running pod can be edited, so the digests of
-//! both parts are arguments of the worker, which refuses anything else (`design.md`, section 7).
+//! both parts are arguments of the worker, which refuses anything else (`docs/explanation/design.md`, section 7).
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
@@ -17,7 +17,7 @@ pub const VERSION: u32 = 1;
 /// The key of a revision ConfigMap that holds the revision.
 pub const REVISION_KEY: &str = "revision.json";
 
-/// The largest Job's part, in bytes (`design.md`, section 7).
+/// The largest Job's part, in bytes (`docs/explanation/design.md`, section 7).
 pub const MAX_JOB_PART: usize = 64 * 1024;
 
 /// The directory of a worker pod below which a slag's memory is mounted.

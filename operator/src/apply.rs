@@ -1,6 +1,6 @@
 //! Server-side apply that asks only where something would change, and never takes an object over.
 //!
-//! Every request counts, those that change nothing too (`design.md`, section 7: none when quiet). So what is
+//! Every request counts, those that change nothing too (`docs/explanation/design.md`, section 7: none when quiet). So what is
 //! wanted is compared with the watch cache first ([`subset`]). Where the API server rewrites a value in a way
 //! that the comparison does not know, the answer to the apply is remembered: it is not sent again until
 //! somebody changes the object or wants something else.

@@ -1,4 +1,4 @@
-//! The focus cache of a slag: large results, and images and such, by the digest of their content, for all of its Jobs (`design.md`,
+//! The focus cache of a slag: large results, and images and such, by the digest of their content, for all of its Jobs (`docs/explanation/design.md`,
 //! section 5).
 //!
 //! The model sees an excerpt of such a result and its handle, and reads more with `focus_read`. An entry never

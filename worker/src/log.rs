@@ -1,4 +1,4 @@
-//! The event log of one Job, which cannot fork (`engine.md`, section 1).
+//! The event log of one Job, which cannot fork (`docs/explanation/engine.md`, section 1).
 //!
 //! Lines are buffered until something needs them durable; then they become one **segment**, a file that is
 //! never changed, linked exclusively to the name of its first line. Two workers that share a prefix want the

@@ -53,7 +53,7 @@ pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long one call may take, whatever the Skill says: a pod may outlive its Job's duration by 5 minutes only.
 pub const MAX_CALL_TIMEOUT: Duration = Duration::from_mins(4);
 
-/// How long the first call may take at least: its server may have to start (`design.md`, section 6).
+/// How long the first call may take at least: its server may have to start (`docs/explanation/design.md`, section 6).
 const FIRST_CALL: Duration = Duration::from_secs(30);
 
 /// How long a call is held back while its server cannot be reached: long enough for a restart.

@@ -1,4 +1,4 @@
-//! Which addresses endpoints may be at (`design.md`, sections 6 and 7).
+//! Which addresses endpoints may be at (`docs/explanation/design.md`, sections 6 and 7).
 //!
 //! A URL is text, and who answers for a name can change its mind. So an address is looked at where it is known: one that
 //! stands in the URL before anything is sent, one that a name resolves to by the resolver that the connection is made

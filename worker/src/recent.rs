@@ -1,4 +1,4 @@
-//! What the Jobs of a Skill have lately found out, for the next of them: `cache/` in the slag (`design.md`, section 5;
+//! What the Jobs of a Skill have lately found out, for the next of them: `cache/` in the slag (`docs/explanation/design.md`, section 5;
 //! seed 000, "Two-tier cache").
 //!
 //! On the cluster a process serves one Job, so what is remembered for seconds or minutes is a small file. Nothing

@@ -1,4 +1,4 @@
-//! Redaction: the values of secrets stay out of everything that is kept, told or asked (`engine.md`, section 4).
+//! Redaction: the values of secrets stay out of everything that is kept, told or asked (`docs/explanation/engine.md`, section 4).
 //!
 //! The values are those that this worker can read, of at least 8 bytes: keys of models, secrets that the Job binds,
 //! the token for reports; of a value of several lines each line, and of one that is JSON each credential in it. They are

@@ -1,4 +1,4 @@
-//! Telling the operator how the run goes (`engine.md`, section 6).
+//! Telling the operator how the run goes (`docs/explanation/engine.md`, section 6).
 //!
 //! A task beside the loop carries the latest projection of the log to the operator. It never holds the run up: if
 //! the operator is away the run goes on, and only the end waits, for a while, for an acknowledgement.

@@ -1,4 +1,4 @@
-//! Pauses between tries, told to who watches and counted apart from work: waiting is none (`engine.md`, section 5).
+//! Pauses between tries, told to who watches and counted apart from work: waiting is none (`docs/explanation/engine.md`, section 5).
 
 use bloomery_crds::report::Waiting;
 use std::cell::Cell;

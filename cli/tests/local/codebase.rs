@@ -1,4 +1,4 @@
-//! A Skill that works on a folder, and the memory within it (`design.md`, section 8).
+//! A Skill that works on a folder, and the memory within it (`docs/explanation/design.md`, section 8).
 
 use super::stand::Stand;
 use std::fs;

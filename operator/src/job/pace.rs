@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long small news waits after a write (`design.md`, section 7: one write for each ten seconds).
+/// How long small news waits after a write (`docs/explanation/design.md`, section 7: one write for each ten seconds).
 pub const INTERVAL: Duration = Duration::from_secs(10);
 
 /// How many Jobs are kept before those that no longer matter are dropped.

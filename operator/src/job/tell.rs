@@ -1,5 +1,5 @@
 //! The Kubernetes Events of a Job: its start, its first move to another pod, and its end or what it asks of people. They are at most
-//! three (`design.md`, section 7), and one more for each further time that people are asked.
+//! three (`docs/explanation/design.md`, section 7), and one more for each further time that people are asked.
 
 use super::applied::Applied;
 use super::fetch::Fetched;

@@ -60,7 +60,7 @@ pub(crate) fn run(deeds: &[Deed], base: &str, dir: &Path) {
     });
 }
 
-/// Writes a segment as `engine.md`, section 1, has it: synced under another name, linked to its own, the directory
+/// Writes a segment as `docs/explanation/engine.md`, section 1, has it: synced under another name, linked to its own, the directory
 /// synced.
 pub(crate) fn write(dir: &Path, first: u64, content: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!(".tmp-{first}"));

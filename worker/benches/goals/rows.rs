@@ -1,4 +1,4 @@
-//! The table of `engine.md`, section 1: which lines must be durable before which act.
+//! The table of `docs/explanation/engine.md`, section 1: which lines must be durable before which act.
 //!
 //! Worked out of the lines of a log alone, so that a segment that the worker need not have written shows.
 

@@ -1,4 +1,4 @@
-//! What a Job binds, as its tools are told of it (`engine.md`, section 4; seed 000: tools reach resources through the
+//! What a Job binds, as its tools are told of it (`docs/explanation/engine.md`, section 4; seed 000: tools reach resources through the
 //! Job).
 
 use bloomery_crds::run::{BoundResource, ResourceSource};

@@ -1,4 +1,4 @@
-//! The tokens, requests and time that a conversation has spent (`engine.md`, section 5).
+//! The tokens, requests and time that a conversation has spent (`docs/explanation/engine.md`, section 5).
 
 use crate::event::Answer;
 use bloomery_crds::v1alpha1::{LlmCalls, Stage};

@@ -1,4 +1,4 @@
-//! Conditions over the arguments of a call, in CEL (`engine.md`, section 3).
+//! Conditions over the arguments of a call, in CEL (`docs/explanation/engine.md`, section 3).
 //!
 //! The crate `cel` parses; what it parsed is lowered to the part of CEL that a condition needs, and evaluated
 //! here on the JSON of the call as it stands. Its own evaluator has no budget, copies every value and walks maps

@@ -1,4 +1,4 @@
-//! The core tools: tools that the worker provides itself (seed 000; `engine.md`, section 3), one file for each family.
+//! The core tools: tools that the worker provides itself (seed 000; `docs/explanation/engine.md`, section 3), one file for each family.
 //!
 //! A family offers a Job the tools whose resource the Job binds. The worker's `tools` answers their calls, by the same
 //! names.
@@ -31,7 +31,7 @@ pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// Returns whether a completed call of the tool is evidence: whether it can show something new (`engine.md`, section 3).
+/// Returns whether a completed call of the tool is evidence: whether it can show something new (`docs/explanation/engine.md`, section 3).
 pub fn gives_evidence(tool: &CatalogueTool) -> bool {
     tool.source == ToolSource::Server || !NOTES.contains(&tool.name.as_str())
 }

@@ -1,4 +1,4 @@
-//! The APIs that a Job binds: what a call of one becomes, and whether the Skill's rules allow it (`design.md`, section 3).
+//! The APIs that a Job binds: what a call of one becomes, and whether the Skill's rules allow it (`docs/explanation/design.md`, section 3).
 //!
 //! The gate that rules on a call and the worker that makes it ask the same [`plan`], so what was ruled on is what is sent.
 

@@ -1,4 +1,4 @@
-//! Everything that can happen to a conversation, in the past tense (`engine.md`, section 1).
+//! Everything that can happen to a conversation, in the past tense (`docs/explanation/engine.md`, section 1).
 //!
 //! The names and fields are a log format: a field is added with a default, never renamed, and a log that an
 //! earlier version wrote stays readable.

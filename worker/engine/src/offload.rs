@@ -1,4 +1,4 @@
-//! Offloading of large results: the model sees an excerpt, and reads more with a handle (`engine.md`, section 2).
+//! Offloading of large results: the model sees an excerpt, and reads more with a handle (`docs/explanation/engine.md`, section 2).
 
 use crate::event::CallId;
 use crate::history::Turn;

@@ -1,4 +1,4 @@
-//! Epochs in a row without progress: a Job whose workers start in vain must end (`engine.md`, section 1).
+//! Epochs in a row without progress: a Job whose workers start in vain must end (`docs/explanation/engine.md`, section 1).
 
 use crate::event::Event;
 

@@ -32,7 +32,7 @@ impl ListedTool {
         [self.digest(), self.older_digest()]
     }
 
-    /// What tells one version of a tool from another: all that its server says of it (`design.md`, section 6).
+    /// What tells one version of a tool from another: all that its server says of it (`docs/explanation/design.md`, section 6).
     pub fn digest(&self) -> Digest {
         // Destructured: what a server says of a tool and is not pinned, it could change unseen.
         let Self { name, title, description, input_schema, output_schema, annotations } = self;

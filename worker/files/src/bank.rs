@@ -1,4 +1,4 @@
-//! The memory bank of a slag: notes that a Skill's Jobs leave for one another (seed 003, "Memory Bank"; `design.md`,
+//! The memory bank of a slag: notes that a Skill's Jobs leave for one another (seed 003, "Memory Bank"; `docs/explanation/design.md`,
 //! section 5). Six core notes, and `details/` for what is too long for them.
 //!
 //! Several workers may write at once, on one machine or on a network file system, and any of them may freeze or die at

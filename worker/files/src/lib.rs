@@ -1,4 +1,4 @@
-//! The file systems that a Job binds, as core tools read and change them (`design.md`, section 6), and the memory bank of a
+//! The file systems that a Job binds, as core tools read and change them (`docs/explanation/design.md`, section 6), and the memory bank of a
 //! slag ([`bank`]).
 //!
 //! Nothing outside a binding is reached: paths are plain names below one open handle, which `cap-std` keeps them to

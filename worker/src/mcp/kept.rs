@@ -1,4 +1,4 @@
-//! The catalogue cache: what a server listed, for a minute, for all workers of the slag (seed 000; `engine.md`, section 4).
+//! The catalogue cache: what a server listed, for a minute, for all workers of the slag (seed 000; `docs/explanation/engine.md`, section 4).
 
 use super::MAX_BODY;
 use super::listing::{MAX_TOOLS, bytes};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The longest that a change waits to be told, and the longest that nothing is told: what the operator answers is the only
-/// way in which a worker hears of anything. Less than 5 s (`engine.md`, section 6), so that one that is cancelled within a
+/// way in which a worker hears of anything. Less than 5 s (`docs/explanation/engine.md`, section 6), so that one that is cancelled within a
 /// call with effect has ended after 10 s.
 pub const EVERY: Duration = Duration::from_secs(4);
 

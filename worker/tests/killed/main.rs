@@ -1,4 +1,4 @@
-//! SIGKILL of the real process at every event boundary (`engine.md`, section 7).
+//! SIGKILL of the real process at every event boundary (`docs/explanation/engine.md`, section 7).
 //!
 //! Everything outside of the worker is a server of this test, so a boundary is one of three: an event was printed,
 //! which is when it is durable; the model has a request; the Skill's server has a call, before or after its effect.

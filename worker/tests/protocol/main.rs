@@ -1,4 +1,4 @@
-//! The protocol of the log as a model, checked in every interleaving (`engine.md`, section 1).
+//! The protocol of the log as a model, checked in every interleaving (`docs/explanation/engine.md`, section 1).
 //!
 //! Whoever changes the protocol changes this model first. Every rule has its counterpart in [`mutation`]: a protocol
 //! without it, in which the checker must find what goes wrong. A rule whose mutation is found by nobody is either no

@@ -5,7 +5,7 @@ use crate::conversation::{Act, Call, Line, Outcome, epoch};
 use crate::world::{Protocol, World};
 use stateright::{Expectation, Property};
 
-/// Invariant 1 of `design.md`.
+/// Invariant 1 of `docs/explanation/design.md`.
 pub const ALLOWED: &str = "no effect without an earlier durable Allow";
 /// Invariant 2; the other call is of an idempotent tool.
 pub const ONE_EFFECT: &str = "no call has two effects";
@@ -13,7 +13,7 @@ pub const ONE_EFFECT: &str = "no call has two effects";
 pub const NEVER_LOST: &str = "what was acknowledged is never lost and never changes";
 /// Invariant 3.
 pub const GAP_FREE: &str = "the log has no gap";
-/// The table of `engine.md`, section 1.
+/// The table of `docs/explanation/engine.md`, section 1.
 pub const DURABLE_FIRST: &str = "what an act needs is durable first";
 /// Invariant 10.
 pub const CLAIMED: &str = "replay does nothing outside: only an attempt whose claim is durable acts";

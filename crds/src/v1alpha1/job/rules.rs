@@ -1,7 +1,7 @@
 //! The transition rules of a Job.
 //!
 //! A rule on an optional field is skipped when the field is removed or first set, so each rule sits on a
-//! parent that cannot be removed and names both `has()` states (`design.md`, section 3).
+//! parent that cannot be removed and names both `has()` states (`docs/explanation/design.md`, section 3).
 
 use kube::core::Rule;
 

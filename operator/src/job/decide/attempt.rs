@@ -1,4 +1,4 @@
-//! Decides what follows an attempt that ended without an outcome (`engine.md`, section 1).
+//! Decides what follows an attempt that ended without an outcome (`docs/explanation/engine.md`, section 1).
 
 use super::facts::Facts;
 use crate::job::plan::{Act, End, Lost};

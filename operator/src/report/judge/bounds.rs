@@ -1,4 +1,4 @@
-//! Whether a projection fits a status (`design.md`, section 3, "Sizes").
+//! Whether a projection fits a status (`docs/explanation/design.md`, section 3, "Sizes").
 //!
 //! The CRD bounds each field that it knows, in characters; fields that are free, and what becomes a condition, are
 //! bounded only here. A report that would be refused by the API server is refused before it costs a write.

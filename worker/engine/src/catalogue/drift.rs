@@ -1,4 +1,4 @@
-//! Tools that change while a Job runs (`design.md`, section 6). The definitions that were fixed at the beginning hold.
+//! Tools that change while a Job runs (`docs/explanation/design.md`, section 6). The definitions that were fixed at the beginning hold.
 
 use crate::event::Event;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};

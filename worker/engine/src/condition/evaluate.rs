@@ -28,7 +28,7 @@ struct Evaluation<'a> {
 
 impl Fault {
     /// Whether `&&` and `||` may do without the side that failed so. A missing argument and spent work may not be
-    /// overlooked: the first is decided so (`engine.md`), the second would never end.
+    /// overlooked: the first is decided so (`docs/explanation/engine.md`), the second would never end.
     fn can_be_overlooked(&self) -> bool {
         matches!(self, Self::Evaluation(_) | Self::NotBool(_))
     }

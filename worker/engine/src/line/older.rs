@@ -1,4 +1,4 @@
-//! Logs that workers of earlier versions wrote: they stay readable, and mean what they meant (`engine.md`, section 1).
+//! Logs that workers of earlier versions wrote: they stay readable, and mean what they meant (`docs/explanation/engine.md`, section 1).
 //!
 //! A file is the segments of one Job of `make demo`, one after the other, as that version left them on the volume; one
 //! is no Job's, and holds every event there is.

@@ -1,6 +1,6 @@
 //! One guardrail: the sentence that a person wrote, and what of it can be enforced without a model.
 //!
-//! Seed 002 compiles three patterns, by regular expressions that match anywhere in a sentence; `engine.md` decides
+//! Seed 002 compiles three patterns, by regular expressions that match anywhere in a sentence; `docs/explanation/engine.md` decides
 //! that a rule is compiled only where the *whole* sentence is such a pattern. Whatever else it says stays text, for
 //! the prompt and the finalization gate.
 

@@ -1,4 +1,4 @@
-//! Workflows as sub-goals, and how far a Job is with them (seed 002, section 4.6; `engine.md`, section 3).
+//! Workflows as sub-goals, and how far a Job is with them (seed 002, section 4.6; `docs/explanation/engine.md`, section 3).
 //!
 //! A required workflow binds the order of its steps always. Whether it must be complete is another question, asked at
 //! finalization: tracking an order must not demand a refund.

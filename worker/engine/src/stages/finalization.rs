@@ -1,4 +1,4 @@
-//! The finalization gate: checks an answer before it counts (seed 002, section 4.4; `engine.md`, section 3).
+//! The finalization gate: checks an answer before it counts (seed 002, section 4.4; `docs/explanation/engine.md`, section 3).
 
 mod feedback;
 mod gate;

@@ -1,4 +1,4 @@
-//! A lost call: a call with effect whose answer was lost. A person finds out whether it happened (`engine.md`, section 1).
+//! A lost call: a call with effect whose answer was lost. A person finds out whether it happened (`docs/explanation/engine.md`, section 1).
 
 mod finding;
 mod next;

@@ -1,4 +1,4 @@
-//! The power goes at every operation on files, and with it what was not synced (`engine.md`, section 7).
+//! The power goes at every operation on files, and with it what was not synced (`docs/explanation/engine.md`, section 7).
 
 use super::*;
 use crate::fixture::sound::{answers, assert_allowed, assert_kept, ends_within, parse};

@@ -1,4 +1,4 @@
-//! Attempts that are frozen just before a link or just after it, and let go in every order (`engine.md`, section 7).
+//! Attempts that are frozen just before a link or just after it, and let go in every order (`docs/explanation/engine.md`, section 7).
 
 use super::*;
 use crate::fixture::frozen::{Frozen, Held, When};

@@ -1,4 +1,4 @@
-//! A replay decides nothing again and calls nothing (`design.md`, invariant 10).
+//! A replay decides nothing again and calls nothing (`docs/explanation/design.md`, invariant 10).
 
 use super::*;
 use crate::fixture::SOURCE;

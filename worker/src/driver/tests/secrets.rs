@@ -1,4 +1,4 @@
-//! No secret is in anything that is kept, told or asked (`design.md`, invariant 9): they are planted wherever a text
+//! No secret is in anything that is kept, told or asked (`docs/explanation/design.md`, invariant 9): they are planted wherever a text
 //! comes from outside, and everything that a run leaves behind is searched for them.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Each row of seed 002's table "What compiles vs stays as text", and each corner that `engine.md` decides.
+//! Each row of seed 002's table "What compiles vs stays as text", and each corner that `docs/explanation/engine.md` decides.
 
 use super::*;
 use proptest::prelude::*;

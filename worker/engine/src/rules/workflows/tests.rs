@@ -1,4 +1,4 @@
-//! Workflows as the seed has them, and the corners that `engine.md` decides.
+//! Workflows as the seed has them, and the corners that `docs/explanation/engine.md` decides.
 
 use super::*;
 use proptest::prelude::*;

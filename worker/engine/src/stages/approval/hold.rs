@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The reasons that hold a call until people have decided.
 ///
 /// An approval lifts the reasons that name its approver at that time, and no others: two holds with different approvers
-/// need both, and a later reason holds the call again (`engine.md`, section 3).
+/// need both, and a later reason holds the call again (`docs/explanation/engine.md`, section 3).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hold {
     reasons: Vec<RulingReason>,

@@ -295,7 +295,7 @@ fn event(decision: Word, calls: &[(CallId, Digest)]) -> Event {
 
 proptest! {
     /// No effect without an earlier durable Allow, and no Allow of a held call before each of its approvers has approved
-    /// this call with these arguments (`design.md`, invariant 1).
+    /// this call with these arguments (`docs/explanation/design.md`, invariant 1).
     #[test]
     fn no_order_of_decisions_lets_anything_through_that_was_not_approved(decisions in prop::collection::vec(decision(), 0..24)) {
         let answer = asks(&[refunds(900), refunds(600)]);

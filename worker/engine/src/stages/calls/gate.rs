@@ -1,4 +1,4 @@
-//! The pre-tool gate (`engine.md`, section 3): mechanical, layer by layer. The strictest verdict wins and carries every
+//! The pre-tool gate (`docs/explanation/engine.md`, section 3): mechanical, layer by layer. The strictest verdict wins and carries every
 //! reason of its rank.
 
 use super::state::Call;

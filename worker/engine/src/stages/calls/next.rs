@@ -15,7 +15,7 @@ use bloomery_crds::canonical::{self, Document};
 use bloomery_crds::v1alpha1;
 use serde_json::Value;
 
-/// The largest arguments of a call, in bytes (`engine.md`, section 3).
+/// The largest arguments of a call, in bytes (`docs/explanation/engine.md`, section 3).
 const MAX_ARGUMENTS_BYTES: usize = 64 * 1024;
 
 /// Returns the next step of the calls, or nothing when all of them are settled.

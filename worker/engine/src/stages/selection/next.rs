@@ -33,7 +33,7 @@ fn selected(choice: &Choice<'_>, tools: Vec<String>, by: Selector) -> Event {
     Event::ToolsSelected { tools, of: choice.open.len(), by }
 }
 
-/// Returns the key under which a selection may be remembered (`engine.md`, section 4). It differs for another Skill, goal,
+/// Returns the key under which a selection may be remembered (`docs/explanation/engine.md`, section 4). It differs for another Skill, goal,
 /// intent, maximum or catalogue.
 pub fn key(conversation: &Conversation) -> Digest {
     let shared = &conversation.shared;
