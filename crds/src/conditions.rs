@@ -3,153 +3,273 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use strum::{Display, EnumString, IntoStaticStr};
 
-/// Every condition type of ours.
+/// The condition types of Bloomery's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 pub enum ConditionType {
-    /// The object is as it should be: a Skill can be used, a Job ended well, a Model can be called.
+    /// The object is healthy: a Skill can be used, a Job ended well, a Model can be called, an Approval counts.
     Ready,
-    /// Something is on its way or waited for. Present only while true, as kstatus has it.
+    /// The object is in progress or waits for something. Present only while true, as kstatus requires.
     Reconciling,
-    /// A person has to do something. Present only while true, as kstatus has it.
+    /// The object needs a person. Present only while true, as kstatus requires.
     Stalled,
-    /// The spec makes sense and was compiled into a revision.
+    /// The Skill's spec is valid and compiled into a revision.
     Accepted,
-    /// The tenant's memory is there.
+    /// The tenant's memory claim can be used.
     MemoryReady,
-    /// The MCP server can be reached.
+    /// The Skill's MCP server accepts connections.
     McpAvailable,
-    /// Whether all of the Skill holds as it is written, for a Job; present where it does not.
+    /// The Skill works as written for this Job. Present where it does not; the message names each difference.
     SkillAsWritten,
-    /// Whether a Job rests until a person has decided or answered, and people are asked. Present once it has.
+    /// The Job waits for a decision or an answer, and people are asked. Present once the Job has waited.
     AwaitingPeople,
-    /// Whether every reply has found its question, for a Job; present where one has not.
+    /// Every reply of the Job has found its question. Present where one has not.
     RepliesTaken,
-    /// Whether the last pod's end was reported, or only read from its termination message.
+    /// The worker reported the end of the last pod. `False` if the end was read from the pod's termination message.
     Reported,
 }
 
-/// Every reason of ours: why a condition is as it is.
+/// The reasons of conditions. The second paragraph of each doc comment is its remedy: `hack/reference` publishes both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 pub enum Reason {
-    /// Everything is as it should be.
+    /// The object is healthy.
+    ///
+    /// Remedy: none.
     Ready,
     /// The spec was compiled.
+    ///
+    /// Remedy: none.
     Compiled,
-    /// The spec or what it names cannot be used; the message says which field.
+    /// The spec, or an object that it names, cannot be used. The message names the field.
+    ///
+    /// Remedy: correct the field; `bloomery lint` checks a manifest before it is applied.
     Invalid,
-    /// An object of the name that is needed belongs to somebody else.
+    /// An object with the required name exists and belongs to someone else.
+    ///
+    /// Remedy: rename or delete that object, or rename the Skill.
     NameTaken,
-    /// Somebody has made an object of ours anew, with other content that cannot be changed.
+    /// An immutable object of the operator was replaced by one with other content.
+    ///
+    /// Remedy: delete the ConfigMap that the message names; the operator writes it again.
     Replaced,
-    /// The API server refused an object that is needed; the message says why.
+    /// The API server refused a required object. The message has its reason.
+    ///
+    /// Remedy: correct the cause, for example a quota or an admission policy; the operator retries.
     Refused,
     /// The memory claim is bound.
+    ///
+    /// Remedy: none.
     Bound,
-    /// The memory claim waits for the first pod that uses it, which blocks nothing.
+    /// The memory claim waits for its first pod. This blocks no Job.
+    ///
+    /// Remedy: none.
     WaitingForFirstConsumer,
     /// The memory claim is not bound yet.
+    ///
+    /// Remedy: `kubectl describe pvc bloomery-memory` shows why; check the storage class.
     ClaimPending,
     /// The memory claim lost its volume.
+    ///
+    /// Remedy: restore the volume, or delete the claim and accept the loss of its data.
     ClaimLost,
-    /// The memory cannot be written by the worker's user.
+    /// The worker's user cannot write to the memory.
+    ///
+    /// Remedy: give the group of the chart's `worker.fsGroup` write access to the volume.
     NotWritable,
-    /// The Skill has no MCP server, and needs none.
+    /// The Skill has no MCP server.
+    ///
+    /// Remedy: none.
     NoMcpServer,
     /// The MCP server accepts connections.
+    ///
+    /// Remedy: none.
     Available,
-    /// The MCP server's pods are not ready yet.
+    /// The pods of the MCP server are not ready yet.
+    ///
+    /// Remedy: none; if it lasts, `kubectl describe` the pods of its Deployment.
     Progressing,
-    /// The MCP server has not become ready in time.
+    /// The MCP server did not become ready in time, or does not answer.
+    ///
+    /// Remedy: `kubectl describe` and `kubectl logs` its pods; check port and path in `spec.mcpServer`.
     McpUnavailable,
     /// The Service that the Skill names does not exist.
+    ///
+    /// Remedy: create the Service in the Skill's namespace, or correct `spec.mcpServer.service.name`.
     ServiceNotFound,
-    /// The Service that the Skill names has not the port that it names.
+    /// The Service that the Skill names does not have the port that it names.
+    ///
+    /// Remedy: correct `spec.mcpServer.service.port`, or add the port to the Service.
     PortNotFound,
     /// The Skill that the Job names does not exist.
+    ///
+    /// Remedy: create the Skill; the Job starts then.
     SkillNotFound,
     /// The Skill that the Job names is not ready.
+    ///
+    /// Remedy: read the conditions of the Skill; the Job starts when it is ready.
     SkillNotReady,
-    /// The Model that the Skill names does not exist.
+    /// A Model that the Skill or another Model names does not exist.
+    ///
+    /// Remedy: create the Model in the same namespace, or correct the name.
     ModelNotFound,
-    /// The Model that the Skill names is not ready.
+    /// A Model that the Skill names is not ready.
+    ///
+    /// Remedy: read the conditions of the Model.
     ModelNotReady,
     /// The model does not answer, or refuses to.
+    ///
+    /// Remedy: check the Model's `baseUrl`, key and quota; the message quotes the provider.
     ModelUnavailable,
     /// A Secret, or a key of it, does not exist.
+    ///
+    /// Remedy: create the Secret with the key that the message names; the worker finds it without a restart.
     SecretMissing,
-    /// Workers could not report: the report endpoint has no certificate that they may trust.
+    /// Workers cannot report: the report endpoint has no certificate that they can trust.
+    ///
+    /// Remedy: read the operator's log; it must be able to update the Secret `bloomery-report-ca` in its namespace.
     ReportUnavailable,
-    /// The run document is larger than a pod may carry.
+    /// The run document is larger than a pod can carry.
+    ///
+    /// Remedy: shorten the Skill, the goal or the bindings.
     TooLarge,
-    /// The pod was made and has not reported yet.
+    /// The pod was created and has not reported yet.
+    ///
+    /// Remedy: none; if it lasts, `kubectl describe` the pod.
     Starting,
     /// The pod cannot be scheduled.
+    ///
+    /// Remedy: `kubectl describe` the pod; add capacity, or change requests, quotas or taints.
     Unschedulable,
-    /// The pod's image cannot be pulled.
+    /// The image of the pod cannot be pulled.
+    ///
+    /// Remedy: check the image and the pull secrets; for workers, the chart's `worker.image`.
     ImageUnavailable,
-    /// The pod cannot be started; the message says why.
+    /// The pod cannot start. The message has the reason.
+    ///
+    /// Remedy: correct what the message names, for example a missing volume.
     PodNotStarting,
-    /// The worker is at work.
+    /// The worker is running.
+    ///
+    /// Remedy: none.
     Running,
-    /// The finalization gate rules on an answer.
+    /// The finalization gate checks an answer.
+    ///
+    /// Remedy: none.
     Finalizing,
-    /// The worker parked, and the Job goes on in a new pod.
+    /// The worker parked, and the Job resumes in a new pod.
+    ///
+    /// Remedy: none.
     Parked,
-    /// The attempt before ended without an outcome, and a new one starts after a pause.
+    /// The previous attempt ended without an outcome. The next one starts after a pause.
+    ///
+    /// Remedy: `kubectl logs` the pod that ended, if it happens repeatedly.
     BackOff,
-    /// The node of the pod does not answer; no twin is started.
+    /// The node of the pod does not answer. No second pod is started meanwhile.
+    ///
+    /// Remedy: restore the node, or delete it; the Job resumes then.
     NodeLost,
-    /// The pod's end was reported by its worker.
+    /// The worker reported the end of its pod.
+    ///
+    /// Remedy: none.
     Reported,
-    /// The pod's end was read from its termination message: the report did not arrive.
+    /// The end of the pod was read from its termination message, because the report did not arrive.
+    ///
+    /// Remedy: none for the Job; if it happens repeatedly, check the network between workers and operator.
     ReportLost,
     /// The Job succeeded.
+    ///
+    /// Remedy: none.
     Succeeded,
-    /// The Job failed; the outcome says why.
+    /// The Job failed. The outcome has the reason.
+    ///
+    /// Remedy: see the outcome code; then create the Job again.
     Failed,
-    /// The goal is none that the Skill serves; the outcome says what it serves.
+    /// The goal is not one that the Skill serves. The outcome says which it serves.
+    ///
+    /// Remedy: use another Skill, or another goal.
     OutOfDomain,
-    /// A call waits until a person has decided.
+    /// A call waits for a decision.
+    ///
+    /// Remedy: decide on the Approval: `kubectl bloomery approve` or `deny`.
     AwaitingApproval,
-    /// A question waits until a person has answered.
+    /// A question waits for an answer.
+    ///
+    /// Remedy: answer it: `kubectl bloomery reply`.
     AwaitingReply,
     /// A reply answers no open question.
+    ///
+    /// Remedy: reply to a question that `kubectl bloomery get` shows.
     UnknownQuestion,
-    /// The Job ended before a reply was heard, or a call was begun that people let be made.
+    /// The Job ended before it could use a reply, or before it began a call that was approved.
+    ///
+    /// Remedy: none for this Job; a new Job can continue it (`spec.continues`).
     JobEnded,
     /// The Job has ended, and the call that people were asked about was not begun.
+    ///
+    /// Remedy: none.
     NotBegun,
     /// The Job is being cancelled.
+    ///
+    /// Remedy: none.
     Cancelling,
-    /// The Skill was deleted: the Job ends once its pod has.
+    /// The Skill was deleted. The Job ends when its pod has ended.
+    ///
+    /// Remedy: none; create the Skill and the Job again.
     SkillDeleted,
-    /// A person cancelled the Job.
+    /// The Job was cancelled.
+    ///
+    /// Remedy: none.
     Cancelled,
-    /// No pod runs while the namespace is suspended.
+    /// The namespace is suspended, so no pod runs.
+    ///
+    /// Remedy: remove the annotation `bloomery.dev/suspend` from the namespace.
     Suspended,
     /// The Job that this one continues has not ended, or does not exist.
+    ///
+    /// Remedy: wait for that Job; if it does not exist, delete this one.
     ContinuedNotEnded,
-    /// Nobody is asked to approve anything: what checks decisions is not installed as it was shipped.
+    /// Nobody is asked to approve, because the admission policy for decisions is not installed as shipped.
+    ///
+    /// Remedy: install or upgrade the chart; it restores the policy and its binding.
     ApprovalPolicyMissing,
-    /// Nobody could be asked to approve a call; it is tried again.
+    /// Nobody could be asked to approve a call. The operator retries.
+    ///
+    /// Remedy: correct what the message names, for example a quota on Approvals.
     NobodyAsked,
-    /// Whoever has to agree has agreed.
+    /// The approver has agreed.
+    ///
+    /// Remedy: none.
     Approved,
-    /// Whoever has to agree has not.
+    /// The approver has not agreed.
+    ///
+    /// Remedy: none.
     Denied,
     /// Nobody decided in time.
+    ///
+    /// Remedy: none for this call, which counts as denied; `engine.approvalExpiry` sets the time.
     Expired,
-    /// The Job goes on, and waits for nobody.
+    /// The Job resumed and waits for nobody.
+    ///
+    /// Remedy: none.
     Resumed,
-    /// The Job has ended, and waits for nobody.
+    /// The Job has ended and waits for nobody.
+    ///
+    /// Remedy: none.
     Ended,
-    /// What the Job binds does not fit what the Skill declares; the message names every fault.
+    /// The bindings of the Job do not fit the Skill's resources. The message names every fault.
+    ///
+    /// Remedy: create the Job again with correct `resources`, or correct the Skill.
     ResourcesInvalid,
-    /// Something that the Job binds does not exist yet.
+    /// An object that the Job binds does not exist yet.
+    ///
+    /// Remedy: create the object that the message names; the Job starts then.
     ResourceNotFound,
-    /// The worker found that something of the Skill does not hold as it is written; the message says what.
+    /// A part of the Skill does not work as written. The message says which.
+    ///
+    /// Remedy: correct the Skill, or the MCP server whose tools changed.
     Differs,
-    /// A person has to take the Job over; the outcome says why.
+    /// A person has to take the Job over. The outcome has the reason.
+    ///
+    /// Remedy: see the outcome code.
     Escalated,
 }
 

@@ -102,34 +102,64 @@ impl Phase {
 )]
 pub enum OutcomeCode {
     /// The answer passed every gate.
+    ///
+    /// Remedy: none.
     Succeeded,
-    /// More model calls were needed than `limits.steps` allows.
+    /// The Job needed more model calls than `limits.steps` allows.
+    ///
+    /// Remedy: raise `engine.limits.steps` of the Skill, or split the goal; a new Job can continue this one.
     StepLimit,
-    /// More tool calls were asked for than `limits.toolCalls` allows.
+    /// The Job needed more tool calls than `limits.toolCalls` allows.
+    ///
+    /// Remedy: raise `engine.limits.toolCalls` of the Skill, or split the goal.
     ToolCallLimit,
-    /// The tokens of `limits.tokens` were spent.
+    /// The Job spent the tokens of `limits.tokens`.
+    ///
+    /// Remedy: raise `engine.limits.tokens` of the Skill, or split the goal.
     TokenLimit,
-    /// The working time of `limits.duration` was spent.
+    /// The Job spent the working time of `limits.duration`. Waiting does not count.
+    ///
+    /// Remedy: raise `engine.limits.duration` of the Skill, or split the goal.
     DurationLimit,
-    /// The model repeated one failing call, or gave no usable answer, again and again.
+    /// The model repeated one call that kept failing.
+    ///
+    /// Remedy: read the log for the tool's answer; correct the tool, its description or the persona.
     Stuck,
-    /// Three attempts in a row ended without getting any further.
+    /// Three attempts in a row ended without progress.
+    ///
+    /// Remedy: read the logs of the Job's pods; correct the cause and create the Job again.
     CrashLoop,
     /// The MCP server did not answer.
+    ///
+    /// Remedy: check the server's pods and the Skill's condition `McpAvailable`; create the Job again.
     McpUnavailable,
     /// The model did not answer, or refused to.
+    ///
+    /// Remedy: check the Model's address, key and quota; name a `fallback`; create the Job again.
     ModelUnavailable,
     /// The Skill was deleted while the Job ran.
+    ///
+    /// Remedy: create the Skill and the Job again.
     SkillDeleted,
-    /// The answer did not pass the finalization gate in the attempts that it had.
+    /// No answer passed the finalization gate within its attempts.
+    ///
+    /// Remedy: review the draft in `status.result` and the reasons in `status.gates.finalization`.
     GateFailed,
-    /// A call with effect was sent, and nobody knows whether it happened.
+    /// A call with effect was sent, and its result is not known.
+    ///
+    /// Remedy: find out in the tool's system whether it happened; do not repeat it blindly.
     ToolIndeterminate,
-    /// The Job cannot go on without an answer that only a person has.
+    /// The Job needs an answer or a decision that it did not get.
+    ///
+    /// Remedy: create the Job again with the missing information; the message names it.
     UserNeeded,
-    /// The goal is none of the Skill's intents; `action` says what the Skill does then.
+    /// The goal is not one of the Skill's intents. `action` says what the Skill does then.
+    ///
+    /// Remedy: use a Skill that serves the goal.
     OutOfDomain,
     /// `cancel` of the Job was set.
+    ///
+    /// Remedy: none.
     Cancelled,
 }
 
