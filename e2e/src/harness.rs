@@ -34,7 +34,6 @@ pub mod operator;
 mod pods;
 mod proxy;
 pub mod reports;
-mod script;
 mod shop;
 mod skill;
 mod story;
@@ -42,15 +41,18 @@ mod tenant;
 mod wait;
 
 pub use approvals::Person;
+pub use bloomery_testkit::json::typed;
+pub use bloomery_testkit::script::{
+    Conversation, Turn, call, conversation, fails, price, raw_call, refund_of, say, script_text,
+};
+pub use bloomery_testkit::skills::{refunds, supervised, tier_one};
 pub use cluster::Cluster;
 pub use figures::figure;
 pub use job::{JobDraft, JobHandle};
 pub use ledger::Ledger;
 pub use model::{ModelDraft, ModelServer};
-pub use objects::typed;
-pub use script::{Conversation, Turn, call, conversation, fails, price, raw_call, refund_of, say, script_text};
 pub use shop::Shop;
-pub use skill::{SkillDraft, SkillHandle, refunds, supervised, tier_one};
+pub use skill::{SkillDraft, SkillHandle};
 pub use story::{story, story_alone};
 pub use tenant::Tenant;
 pub use wait::{PATIENCE, eventually, gone, is_gone, until};

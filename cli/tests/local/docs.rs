@@ -1,7 +1,7 @@
 //! The examples of docs/local.md.
 
 use super::stand::{Ran, SAYS_HELLO, Stand};
-use bloomery_e2e::orders;
+use bloomery_testkit::orders;
 use std::fs;
 use std::path::Path;
 use tokio::process::Command;

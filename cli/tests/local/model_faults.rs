@@ -4,8 +4,9 @@
 use super::shop::Shop;
 use super::stand::{Ran, Stand, get};
 use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, Skill};
-use bloomery_e2e::harness::{Conversation, Turn, call, conversation, raw_call, refund_of, refunds, say, script_text};
-use bloomery_e2e::model_server::Requests;
+use bloomery_testkit::model_server::Requests;
+use bloomery_testkit::script::{Conversation, Turn, call, conversation, raw_call, refund_of, say, script_text};
+use bloomery_testkit::skills::refunds;
 use rstest::rstest;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -94,7 +95,7 @@ async fn held(wire: Wire, within: Within, conversation: Conversation) -> Seen {
     let spec = ModelSpec {
         base_url: stand.url(),
         timeout: Some(Duration::from_secs(within.silence).into()),
-        ..bloomery_e2e::suite::model(wire.provider)
+        ..bloomery_testkit::suite::model(wire.provider)
     };
     stand.write("models.yaml", &serde_yaml::to_string(&Model::new("default", spec)).unwrap());
     let run = ["run", "--skill", "./skill.yaml", "--goal", "Refund A-17", "--model", "models.yaml", "--mcp", &mcp];

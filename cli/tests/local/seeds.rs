@@ -2,7 +2,7 @@
 
 use super::stand::{Ran, SAYS_HELLO, Stand};
 use super::tools::{ANSWERS, SERVER};
-use bloomery_e2e::orders;
+use bloomery_testkit::orders;
 use rstest::rstest;
 use std::fs;
 use std::path::Path;

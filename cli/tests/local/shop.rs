@@ -1,9 +1,9 @@
 //! The shop of e2e, beside a stand: its ledger, and its MCP server, which can be killed.
 
 use super::stand::{PATIENCE, get};
-use bloomery_e2e::ledger::{self, Summary};
-use bloomery_e2e::orders;
-use bloomery_e2e::serving::Running;
+use bloomery_testkit::ledger::{self, Summary};
+use bloomery_testkit::orders;
+use bloomery_testkit::serving::Running;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::runtime::Runtime;

@@ -1,8 +1,8 @@
 //! A directory of its own, a scripted model, and the binary.
 
-use bloomery_e2e::model_server::script::Script;
-use bloomery_e2e::model_server::{Key, ModelServer, Violations};
-use bloomery_e2e::serving::Running;
+use bloomery_testkit::model_server::script::Script;
+use bloomery_testkit::model_server::{Key, ModelServer, Violations};
+use bloomery_testkit::serving::Running;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};

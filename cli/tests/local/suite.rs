@@ -6,8 +6,8 @@ use super::shop::Shop;
 use super::stand::{Ran, Stand};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus, Limits, Model, Skill};
-use bloomery_e2e::harness::script_text;
-use bloomery_e2e::suite::{Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
+use bloomery_testkit::script::script_text;
+use bloomery_testkit::suite::{Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs;
@@ -16,7 +16,7 @@ use std::fs;
 const PROMPT: &str = "Your answer";
 const DECIDE: &str = "Is it to be made";
 
-bloomery_e2e::suite!(held);
+bloomery_testkit::suite!(held);
 
 async fn held(name: &str, case: Case) {
     let stand = Stand::new(&script_text(&case.conversations)).await;

@@ -1,7 +1,7 @@
 //! Tools out of MCP servers: at an address, and programs.
 
 use super::stand::{SKILL, Stand};
-use bloomery_e2e::orders;
+use bloomery_testkit::orders;
 
 /// Answers what a session begins with and lists the tool `act`, or those that `$2` has; `$1` is done where one is called.
 pub const SERVER: &str = r#"

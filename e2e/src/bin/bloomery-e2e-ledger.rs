@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use bloomery_e2e::{ledger, logging, serving};
+use bloomery_testkit::{ledger, logging, serving};
 use clap::Parser;
 
 /// Counts the effects of tool calls, durably.

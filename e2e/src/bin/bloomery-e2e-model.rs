@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use bloomery_e2e::model_server::{Key, ModelServer};
-use bloomery_e2e::{logging, serving};
+use bloomery_testkit::model_server::{Key, ModelServer};
+use bloomery_testkit::{logging, serving};
 use clap::Parser;
 
 /// Answers as a written script says, and checks every request.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use bloomery_e2e::{logging, orders, serving};
+use bloomery_testkit::{logging, orders, serving};
 use clap::Parser;
 
 /// Serves a shop's orders as MCP tools, over streamable HTTP at /mcp.

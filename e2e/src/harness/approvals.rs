@@ -1,6 +1,7 @@
 //! People who decide on Approvals, and the Approvals of a story.
 
 use bloomery_crds::v1alpha1::Approval;
+use bloomery_testkit::json::typed;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
@@ -8,7 +9,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::job::JobHandle;
-use super::objects::{typed, write};
+use super::objects::write;
 use super::tenant::Tenant;
 use super::wait::{eventually, until};
 

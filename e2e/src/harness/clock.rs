@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::process::Command;
 use std::time::Duration;
 
+use bloomery_testkit::json::typed;
 use futures::FutureExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::command;
-use super::objects::{typed, write};
+use super::objects::write;
 use super::operator::{NAMESPACE, PROGRAM, RELEASE, until_rolled_out};
 
 /// What the library is called, and the ConfigMap that brings it.

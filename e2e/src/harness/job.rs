@@ -4,13 +4,14 @@ use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, JobSpec, JobStatus, Limits, Reply};
+use bloomery_testkit::json::typed;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use serde_json::json;
 
-use super::objects::{typed, write};
+use super::objects::write;
 use super::tenant::Tenant;
 use super::wait::{eventually, gone, says, until};
 

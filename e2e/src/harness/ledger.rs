@@ -1,14 +1,15 @@
 //! The ledger of a tenant: what really happened, counted durably.
 
+use bloomery_testkit::json::typed;
+use bloomery_testkit::ledger::{OrderSummary, Summary};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use serde_json::{Value, json};
 
-use super::objects::{PORT, typed};
+use super::objects::PORT;
 use super::pods::Server;
 use super::proxy::Service;
 use super::tenant::Tenant;
 use super::wait::eventually;
-use crate::ledger::{OrderSummary, Summary};
 
 /// The ledger of a tenant.
 pub struct Ledger {

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bloomery_crds::names;
+use bloomery_testkit::json::typed;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::command;
-use super::objects::{typed, write};
+use super::objects::write;
 use super::tenant::Tenant;
 use super::wait::eventually;
 

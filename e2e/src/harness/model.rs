@@ -1,6 +1,9 @@
 //! The scripted model of a tenant, and the Model that names it.
 
 use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, SecretKeyRef, SecretRef};
+use bloomery_testkit::json::typed;
+use bloomery_testkit::model_server::{Held, Requests, UserRequests, Violations};
+use bloomery_testkit::script::{Conversation, script_text};
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
@@ -8,13 +11,11 @@ use kube::api::{Patch, PatchParams};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::objects::{PORT, typed};
+use super::objects::PORT;
 use super::pods::Server;
 use super::proxy::Service;
-use super::script::{Conversation, script_text};
 use super::tenant::Tenant;
 use super::wait::eventually;
-use crate::model_server::{Held, Requests, UserRequests, Violations};
 
 /// The Secret of the key that the scripted model asks for, where it asks for one.
 const SERVER_KEY: &str = "model-server-key";
@@ -70,8 +71,10 @@ impl Tenant {
 
     /// A Model that stands for the tenant's scripted model.
     pub fn model(&self, name: &str) -> ModelDraft<'_> {
-        let spec =
-            ModelSpec { base_url: format!("{}/v1", self.model_origin()), ..crate::suite::model(ModelProvider::Openai) };
+        let spec = ModelSpec {
+            base_url: format!("{}/v1", self.model_origin()),
+            ..bloomery_testkit::suite::model(ModelProvider::Openai)
+        };
         ModelDraft { tenant: self, model: Model::new(name, spec) }
     }
 

@@ -2,7 +2,6 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
-use serde_json::Value;
 
 /// The port that every server of ours listens on.
 pub(super) const PORT: u16 = 8080;
@@ -11,11 +10,6 @@ pub(super) const PORT: u16 = 8080;
 pub(super) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
-}
-
-/// Makes an object of JSON that the author of a story wrote.
-pub fn typed<T: serde::de::DeserializeOwned>(json: Value) -> T {
-    serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json:#}"))
 }
 
 /// The parameters of a plain write.

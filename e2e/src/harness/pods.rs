@@ -1,12 +1,13 @@
 //! The pods that the harness makes: servers that pass the `restricted` Pod Security Standard.
 
+use bloomery_testkit::json::typed;
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, SecurityContext, Service, Volume, VolumeMount};
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use serde_json::json;
 
 use super::cluster::image;
-use super::objects::{PORT, is_ready, typed};
+use super::objects::{PORT, is_ready};
 use super::tenant::Tenant;
 use super::wait::{gone, until};
 

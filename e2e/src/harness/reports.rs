@@ -3,13 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bloomery_crds::report::{PATH, Report};
+use bloomery_testkit::json::typed;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};
 use kube::api::PostParams;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use super::objects::typed;
 use super::operator::{self, NAMESPACE, RELEASE};
 use super::tenant::Tenant;
 

@@ -1,10 +1,11 @@
 //! What most stories need: a ledger, a scripted model, and a Model that names it.
 
+use bloomery_testkit::script::Conversation;
+
 use super::ledger::Ledger;
 use super::model::ModelServer;
 use super::objects::PORT;
 use super::pods::Server;
-use super::script::Conversation;
 use super::tenant::Tenant;
 
 /// A ledger and a scripted model.

@@ -1,20 +1,15 @@
 //! Skills of a story.
 
-mod tier_one;
-
 use bloomery_crds::conditions::{self, ConditionType};
-use bloomery_crds::v1alpha1::{
-    McpContainer, McpServer, McpService, OutputContract, Policy, Problem, Role, Skill, SkillSpec, SkillStatus,
-    ToolDeclaration, ToolPolicy,
-};
+use bloomery_crds::v1alpha1::{McpContainer, McpServer, McpService, Policy, Skill, SkillSpec, SkillStatus, ToolPolicy};
+use bloomery_testkit::skills::{add_tier_one_rules, refunds};
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
-use serde_json::json;
 
 use super::cluster::image;
-use super::objects::{PORT, typed};
+use super::objects::PORT;
 use super::tenant::Tenant;
 use super::wait::{gone, says, until};
 
@@ -62,56 +57,11 @@ impl Tenant {
     }
 }
 
-/// What a Skill says that refunds orders with the tools of the shop's MCP server, wherever that is.
-pub fn refunds() -> SkillSpec {
-    let reads =
-        |name: &str| ToolDeclaration { name: name.to_owned(), read_only: Some(true), ..ToolDeclaration::default() };
-    SkillSpec {
-        display_name: Some("CS: Tier 1".to_owned()),
-        version: Some(1),
-        problem: Problem {
-            statement: "Help customers track orders and process refunds.".to_owned(),
-            goals: Vec::new(),
-        },
-        role: Some(Role { name: Some("Support Agent".to_owned()), persona: Some("You help with orders.".to_owned()) }),
-        intents: None,
-        resources: Vec::new(),
-        mcp_server: None,
-        tools: vec![reads("verify_identity"), reads("check_eligibility"), reads("track_order")],
-        policy: None,
-        output_contract: Some(OutputContract {
-            required_fields: ["order_id", "status", "next_steps"].map(str::to_owned).to_vec(),
-            schema: None,
-        }),
-        acceptance_criteria: Vec::new(),
-        context: None,
-        memory: None,
-        engine: None,
-    }
-}
-
-/// What the seed's `cs-tier-1` says: [`refunds`], and all its rules.
-pub fn tier_one() -> SkillSpec {
-    let mut spec = refunds();
-    tier_one::applied(&mut spec);
-    spec
-}
-
-/// [`refunds`], where those over 500 are for the supervisor to decide on.
-pub fn supervised() -> SkillSpec {
-    let mut spec = refunds();
-    let rule = json!({
-        "toolId": "process_refund", "when": "amount > 500", "action": "require_approval", "approver": "supervisor",
-    });
-    spec.policy = Some(typed(json!({"approvals": [rule]})));
-    spec
-}
-
 impl SkillDraft<'_> {
     /// Is all that the seed's `cs-tier-1` says (002, section 3.1): intents, guardrails, workflow, approvals, gate.
     #[must_use]
     pub fn tier_one(self) -> Self {
-        self.with(tier_one::applied)
+        self.with(add_tier_one_rules)
     }
 
     /// Has the shop's MCP server as its container.

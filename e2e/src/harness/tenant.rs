@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use bloomery_crds::names;
+use bloomery_testkit::json::typed;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::cluster::Cluster;
-use super::objects::{typed, write};
+use super::objects::write;
 use super::wait;
 
 /// A namespace of a story.

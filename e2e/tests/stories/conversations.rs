@@ -4,12 +4,12 @@ use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, operator, story};
-use bloomery_e2e::suite::{APPROVER, Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
+use bloomery_testkit::suite::{APPROVER, Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
 use serde_json::json;
 
 use crate::faults::WORKER;
 
-bloomery_e2e::suite!(held);
+bloomery_testkit::suite!(held);
 
 async fn held(name: &str, case: Case) {
     // Who decides needs the operator, and what checks decisions.

@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::GOAL;
-use crate::harness::{Turn, call, conversation, fails, refund_of, refunds, say, tier_one, typed};
+use crate::json::typed;
+use crate::script::{Turn, call, conversation, fails, refund_of, say};
+use crate::skills::{refunds, tier_one};
 use crate::suite::Case;
 
 /// A tool that is blocked is not offered; arguments that do not fit their schema are told.

@@ -4,7 +4,8 @@ use bloomery_crds::v1alpha1::{Limits, ModelProvider};
 use serde_json::json;
 
 use super::GOAL;
-use crate::harness::{Conversation, conversation, refund_of, refunds, tier_one};
+use crate::script::{Conversation, conversation, refund_of};
+use crate::skills::{refunds, tier_one};
 use crate::suite::Case;
 
 /// Verify, check, refund, answer.

@@ -239,7 +239,8 @@ fn refuses_a_script_that_means_nothing(#[case] script: &str, #[case] why: &str) 
 
 #[test]
 fn the_script_of_the_demo_is_one() {
-    let manifests = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/demo/scripted-model.yaml")).unwrap();
+    let manifests =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../e2e/demo/scripted-model.yaml")).unwrap();
     let of_the_model = manifests.split("\n---\n").find(|manifest| manifest.contains("script.yaml: |")).unwrap();
     let config: Value = serde_yaml::from_str(of_the_model).unwrap();
     Script::from_yaml(config["data"]["script.yaml"].as_str().unwrap()).unwrap();

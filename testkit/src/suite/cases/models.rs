@@ -4,7 +4,9 @@ use bloomery_crds::v1alpha1::{ModelProvider, ModelSpec};
 use serde_json::json;
 
 use super::GOAL;
-use crate::harness::{Turn, call, conversation, raw_call, refund_of, refunds, say, tier_one, typed};
+use crate::json::typed;
+use crate::script::{Turn, call, conversation, raw_call, refund_of, say};
+use crate::skills::{refunds, tier_one};
 use crate::suite::{Case, model};
 
 /// One provider refuses every turn; the other is told the conversation in its own form, and goes on.

@@ -3,10 +3,10 @@
 use bloomery_crds::v1alpha1::SkillSpec;
 use serde_json::{Value, json};
 
-use crate::harness::objects::typed;
+use crate::json::typed;
 
-/// Puts all of them into a Skill that refunds orders.
-pub(super) fn applied(spec: &mut SkillSpec) {
+/// Adds intents, guardrails, a workflow, an approval rule and the finalization gate to a Skill that refunds orders.
+pub fn add_tier_one_rules(spec: &mut SkillSpec) {
     spec.problem = typed(json!({
         "statement": "Help customers track orders and process refunds",
         "goals": ["Reduce response time", "Increase satisfaction"],

@@ -4,7 +4,8 @@ use bloomery_crds::v1alpha1::ModelProvider;
 use serde_json::json;
 
 use super::GOAL;
-use crate::harness::{Turn, call, conversation, refund_of, refunds};
+use crate::script::{Turn, call, conversation, refund_of};
+use crate::skills::refunds;
 use crate::suite::{Case, Mishap, THINKING};
 
 /// Killed when all tools were called: the next worker asks for what is missing, and calls nothing again.

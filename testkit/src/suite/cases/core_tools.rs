@@ -4,8 +4,10 @@ use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::SkillSpec;
 use serde_json::json;
 
-use crate::harness::{Turn, call, conversation, refunds, say, typed};
+use crate::json::typed;
 use crate::orders::terms;
+use crate::script::{Turn, call, conversation, say};
+use crate::skills::refunds;
 use crate::suite::{Case, FOLDER, LEDGER};
 
 /// Two Jobs on one folder: what the first has written, the second is told of, finds, and changes.

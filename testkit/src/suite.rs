@@ -11,7 +11,7 @@ mod told;
 
 use bloomery_crds::v1alpha1::{ApprovalVerdict, Limits, ModelProvider, ModelSpec, SkillSpec};
 
-use crate::harness::Conversation;
+use crate::script::Conversation;
 
 pub use self::told::{Told, are_all_told};
 

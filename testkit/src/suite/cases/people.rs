@@ -4,7 +4,8 @@ use bloomery_crds::v1alpha1::ApprovalVerdict;
 use serde_json::json;
 
 use super::GOAL;
-use crate::harness::{Conversation, Turn, call, conversation, fails, price, refunds, say, supervised, tier_one};
+use crate::script::{Conversation, Turn, call, conversation, fails, price, say};
+use crate::skills::{refunds, supervised, tier_one};
 use crate::suite::Case;
 
 /// The model asks, and reads what is answered.

@@ -1,0 +1,31 @@
+//! Test doubles and fixtures that the tests of several crates share: a scripted model, an MCP server whose tools have
+//! effects, and the ledger that counts these effects; Skills and conversations for them; and the suite of conversations
+//! that end the same on a cluster and without one.
+//!
+//! Each server is a library that starts in-process, so that tests speak real HTTP to it. The crate `bloomery-e2e` has a
+//! binary for the image of each. No crate that ships depends on this one; their tests do.
+
+pub mod http;
+#[expect(clippy::needless_pass_by_value, clippy::panic, reason = "it fails as tests do, and is given literals")]
+pub mod json;
+pub mod ledger;
+pub mod logging;
+pub mod model_server;
+pub mod orders;
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    reason = "it is part of tests, which fail by panicking; a conversation that a test writes down reads better without `&`"
+)]
+pub mod script;
+pub mod serving;
+pub mod skills;
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "it is part of tests, which fail by panicking"
+)]
+pub mod suite;
