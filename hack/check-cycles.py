@@ -29,7 +29,6 @@ from pathlib import PurePosixPath
 EXCEPTED = {
     "bloomery-cli",
     "bloomery-files",
-    "bloomery-operator",
     "bloomery-worker",
 }
 

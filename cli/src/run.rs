@@ -28,7 +28,7 @@ mod work;
 
 use crate::args::RunArgs;
 use crate::exit::{Exit, Trouble};
-use bloomery_worker::redact::Redactor;
+use bloomery_redact::Redactor;
 use bloomery_worker::trace::Trace;
 use document::Document;
 use memory::{Slag, told};

@@ -1,7 +1,7 @@
 //! Where documents come from.
 
+use bloomery_redact::plain_file;
 use bloomery_skills::yaml::MAX_BYTES;
-use bloomery_worker::plain_file;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

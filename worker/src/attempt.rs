@@ -8,12 +8,12 @@ use crate::log::files::{Disk, Files};
 use crate::printer::{Behind, Printer};
 use crate::reach::{ApiServer, Reach};
 use crate::recent::Recent;
-use crate::redact::Redactor;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
 use crate::stop::Stop;
 use crate::trace::{self, Trace};
 use crate::{ending, http, mcp, model, skill_file};
+use bloomery_redact::Redactor;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,13 +2,13 @@
 
 use crate::driver::Exit;
 use crate::inputs::Inputs;
-use crate::redact::Redactor;
 use crate::report::Reporter;
 use crate::stop::Stop;
 use bloomery_crds::report::{End, MAX_TERMINATION_MESSAGE, ParkReason, Projection, TerminationMessage};
 use bloomery_crds::run::JobPart;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::AskedQuestion;
+use bloomery_redact::Redactor;
 use std::path::Path;
 use std::time::Duration;
 

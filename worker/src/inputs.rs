@@ -1,10 +1,10 @@
 //! The run document, read from its files and checked against its seals.
 
-use crate::redact::Redactor;
 use crate::settings::RunArgs;
 use bloomery_crds::run::{self, JobPart, ModelEndpoint, Revision};
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::run::Run;
+use bloomery_redact::Redactor;
 use std::path::{Path, PathBuf};
 
 /// Why the run document cannot be used.

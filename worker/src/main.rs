@@ -1,8 +1,8 @@
 //! `bloomery-worker`: runs one attempt of one Job.
 
+use bloomery_redact::Redactor;
 use bloomery_worker::attempt;
 use bloomery_worker::printer::Format;
-use bloomery_worker::redact::Redactor;
 use bloomery_worker::settings::{Command, EventsArgs, RunArgs, Settings};
 use bloomery_worker::telling;
 use bloomery_worker::trace::Trace;

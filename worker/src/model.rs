@@ -29,7 +29,6 @@ pub use patience::Patience;
 
 use crate::http;
 use crate::progress::{Onlooker, Progress};
-use crate::redact::Redactor;
 use crate::sentence::sentence;
 use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
@@ -38,6 +37,7 @@ use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::event::{Answer, ModelFailure};
 use bloomery_engine::step::ModelRequest;
+use bloomery_redact::Redactor;
 use bytes::Bytes;
 use extra::Refused;
 use history::History;

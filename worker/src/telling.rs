@@ -2,10 +2,10 @@
 
 use crate::log::files::Disk;
 use crate::log::{self, Segments, segment};
-use crate::plain_file;
 use crate::printer::{Format, Printer};
 use bloomery_engine::Event;
 use bloomery_engine::line::{Chain, source_of};
+use bloomery_redact::plain_file;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 

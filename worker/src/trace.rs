@@ -5,7 +5,7 @@
 //! so a trace that cannot be written is no reason to fail.
 
 use crate::log::files::{Disk, keep_newest};
-use crate::plain_file;
+use bloomery_redact::plain_file;
 use rustix::fs::renameat;
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -13,9 +13,9 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision, VERSION,
 };
+use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
-use bloomery_worker::redact::Redactor;
 use std::io::ErrorKind;
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use super::document::McpProgram;
 use crate::exit::Trouble;
 use crate::plain;
-use bloomery_worker::redact::{MAX_VALUE, Redactor};
+use bloomery_redact::{MAX_VALUE_BYTES, Redactor};
 use std::collections::BTreeMap;
 use std::env;
 
@@ -49,8 +49,8 @@ fn fault(name: &str) -> Option<String> {
     }
     let shown = plain::line(name);
     match env::var(name) {
-        Ok(value) if value.len() > MAX_VALUE => Some(format!(
-            "--mcp-env {shown}: its value has more than {MAX_VALUE} bytes, which cannot be kept out of texts: write it to a \
+        Ok(value) if value.len() > MAX_VALUE_BYTES => Some(format!(
+            "--mcp-env {shown}: its value has more than {MAX_VALUE_BYTES} bytes, which cannot be kept out of texts: write it to a \
              file, and hand over its path"
         )),
         Ok(_) => None,

@@ -8,9 +8,9 @@ use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::text::line_fault;
 use bloomery_crds::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
+use bloomery_redact::MAX_VALUE_BYTES;
 use bloomery_worker::http;
 use bloomery_worker::reach::Reach;
-use bloomery_worker::redact::MAX_VALUE;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -205,13 +205,13 @@ pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, String> {
     })?;
     let mut value = Vec::new();
     source::opened(&real)
-        .and_then(|file| file.take(2 * MAX_VALUE as u64).read_to_end(&mut value))
+        .and_then(|file| file.take(2 * MAX_VALUE_BYTES as u64).read_to_end(&mut value))
         .map_err(unreadable)?;
     match value.trim_ascii().len() {
         0 => return Err(format!("the file {shown} is empty.")),
-        bytes if bytes > MAX_VALUE || value.len() >= 2 * MAX_VALUE => {
+        bytes if bytes > MAX_VALUE_BYTES || value.len() >= 2 * MAX_VALUE_BYTES => {
             return Err(format!(
-                "the file {shown} holds more than {MAX_VALUE} bytes, which is no secret that can be kept out of texts."
+                "the file {shown} holds more than {MAX_VALUE_BYTES} bytes, which is no secret that can be kept out of texts."
             ));
         }
         _ => {}
@@ -328,7 +328,7 @@ mod tests {
         assert!(
             bound(&declared, &given(&pipe), None).unwrap_err().message.contains("is a pipe, which can be read once")
         );
-        for large in ["x".repeat(MAX_VALUE + 1), format!("x{}", " ".repeat(2 * MAX_VALUE))] {
+        for large in ["x".repeat(MAX_VALUE_BYTES + 1), format!("x{}", " ".repeat(2 * MAX_VALUE_BYTES))] {
             fs::write(&file, large).unwrap();
             let refused = bound(&declared, &given(&value), None).unwrap_err();
             assert_eq!(refused.exit, crate::exit::Exit::Usage);

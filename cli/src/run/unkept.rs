@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::handed;
 use bloomery_crds::run::{ModelEndpoint, ResourceSource};
-use bloomery_worker::redact::SHORTEST;
+use bloomery_redact::MIN_VALUE_BYTES;
 use std::fs::File;
 use std::io::Read;
 
@@ -26,7 +26,7 @@ pub fn told(document: &Document, models: &[ModelEndpoint]) -> Vec<String> {
     short
         .map(|(name, _)| {
             format!(
-                "{name}: its value has fewer than {SHORTEST} bytes, as innocent words have: it is not kept out of the log, of \
+                "{name}: its value has fewer than {MIN_VALUE_BYTES} bytes, as innocent words have: it is not kept out of the log, of \
                  what is printed, and of what a model is told"
             )
         })
@@ -34,7 +34,7 @@ pub fn told(document: &Document, models: &[ModelEndpoint]) -> Vec<String> {
 }
 
 fn is_short(value: &[u8]) -> bool {
-    (1..SHORTEST).contains(&value.trim_ascii().len())
+    (1..MIN_VALUE_BYTES).contains(&value.trim_ascii().len())
 }
 
 /// A file, where all of it was looked at.

@@ -7,11 +7,11 @@ use crate::times::{ratio, typical};
 use crate::{floor, skill};
 use bloomery_engine::Conversation;
 use bloomery_engine::line::Chain;
+use bloomery_redact::Redactor;
 use bloomery_worker::driver::Journal;
 use bloomery_worker::log::files::Disk;
 use bloomery_worker::log::{Store, claim};
 use bloomery_worker::printer::{Format, Printer};
-use bloomery_worker::redact::Redactor;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -6,12 +6,12 @@
 use crate::clock::Clock;
 use crate::log::{Claimed, Error, Log, files::Files};
 use crate::printer::{Format, Printer};
-use crate::redact::Redactor;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{ApprovalSpec, LogPosition};
 use bloomery_engine::Event;
 use bloomery_engine::line::Entry;
 use bloomery_engine::stages::calls::Call;
+use bloomery_redact::Redactor;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;

@@ -4,11 +4,11 @@
 
 use super::World;
 use super::wait::{self, Waited};
-use crate::redact::MAX_VALUE;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_engine::{Event, step};
+use bloomery_redact::MAX_VALUE_BYTES;
 use std::fs;
 use std::future;
 use std::io;
@@ -65,10 +65,10 @@ fn missing(resource: &BoundResource) -> Option<Waiting> {
 fn oversized(resource: &BoundResource) -> Option<String> {
     let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
     let bytes = fs::read(path).ok()?.trim_ascii().len();
-    (bytes > MAX_VALUE).then(|| {
+    (bytes > MAX_VALUE_BYTES).then(|| {
         format!(
             "What the Job binds as {}, the key {key} of the Secret {secret}, has {bytes} bytes. Of a value with more than \
-             {MAX_VALUE} it cannot be made sure that it stays out of prompts and logs: make it smaller, and make the Job \
+             {MAX_VALUE_BYTES} it cannot be made sure that it stays out of prompts and logs: make it smaller, and make the Job \
              anew.",
             resource.name
         )
@@ -150,9 +150,9 @@ mod tests {
         let file = KeyFile { path: path.to_str().unwrap().to_owned(), secret: "ca".into(), key: "bundle".into() };
         let resource = bound(ResourceType::Credential, ResourceSource::Secret(file));
         assert!(unusable(std::slice::from_ref(&resource)).is_none());
-        fs::write(&path, format!("  {}\n", "x".repeat(MAX_VALUE))).unwrap();
+        fs::write(&path, format!("  {}\n", "x".repeat(MAX_VALUE_BYTES))).unwrap();
         assert!(unusable(std::slice::from_ref(&resource)).is_none());
-        fs::write(&path, "x".repeat(MAX_VALUE + 1)).unwrap();
+        fs::write(&path, "x".repeat(MAX_VALUE_BYTES + 1)).unwrap();
         let Some(Event::Finished { outcome, .. }) = unusable(&[resource]) else { panic!("it is taken") };
         assert_eq!(outcome.code, OutcomeCode::UserNeeded);
         assert!(outcome.message.contains("the key bundle of the Secret ca, has 16385 bytes"), "{}", outcome.message);

@@ -2,10 +2,10 @@
 
 use super::{FocusCache, kind};
 use crate::log::files::Files;
-use crate::redact::Redactor;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::core_tools::focus::FOCUS_BYTES;
+use bloomery_redact::Redactor;
 use serde::Deserialize;
 
 /// The arguments of `focus_read`.

@@ -103,7 +103,7 @@ pub enum Error {
         /// Its name.
         event: &'static str,
         /// Why not.
-        source: crate::redact::Fault,
+        source: bloomery_redact::Error,
     },
     /// An event could not be written as JSON.
     #[error("an event cannot be written as JSON: {0}")]

@@ -3,7 +3,7 @@
 //! A crash test puts a layer here that drops what was not synced; [`Disk`] is the real one. Everything blocks:
 //! nothing else may happen before an event is durable, so there is nothing to do meanwhile.
 
-use crate::plain_file;
+use bloomery_redact::plain_file;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;

@@ -9,7 +9,7 @@ mod result;
 pub(super) use list::UNUSABLE;
 pub(super) use result::as_it_came;
 
-use crate::redact::Redactor;
+use bloomery_redact::Redactor;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;

@@ -5,8 +5,8 @@ use super::stdio::{Process, Program, Stdio};
 use super::transport::Transport;
 use super::wire::{Fate, Wire};
 use crate::progress::Onlooker;
-use crate::redact::Redactor;
 use bloomery_engine::event::Told;
+use bloomery_redact::Redactor;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, ErrorData, Implementation, ProtocolVersion,

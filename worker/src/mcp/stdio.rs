@@ -11,7 +11,7 @@ use super::MAX_BODY;
 use super::mend;
 use super::news;
 use super::wire::{self, Fate, Wire};
-use crate::redact::Redactor;
+use bloomery_redact::Redactor;
 pub(super) use process::Process;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};

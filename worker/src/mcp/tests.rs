@@ -12,10 +12,10 @@ mod stdio;
 mod wrong;
 
 use super::*;
-use crate::redact::Redactor;
 use bloomery_crds::Digest;
 use bloomery_engine::event::CallId;
 use bloomery_engine::tool::ToolSource;
+use bloomery_redact::Redactor;
 use serde_json::json;
 
 const PLENTY: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use super::trouble::{Error, broken, fate, unanswered};
 use super::wire::{self, Fate, Wire};
 use super::{MAX_BODY, news};
 use crate::http::{self, cause};
-use crate::redact::Redactor;
+use bloomery_redact::Redactor;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};

@@ -1,15 +1,15 @@
 //! The key that requests carry: read anew for each, so that a rotated or mended Secret counts at once.
 
-use crate::plain_file;
-use crate::redact::MAX_VALUE;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::KeyFile;
+use bloomery_redact::MAX_VALUE_BYTES;
+use bloomery_redact::plain_file;
 use reqwest::header::HeaderValue;
 use std::io::ErrorKind;
 use std::path::Path;
 
 /// The most that a file with a key may hold: what is round the key, too.
-const MAX_BYTES: u64 = 2 * MAX_VALUE as u64;
+const MAX_BYTES: u64 = 2 * MAX_VALUE_BYTES as u64;
 
 /// A key of a Secret that is not there, or is empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_key_is_read_within_bounds() {
-        let (_dir, file) = file(Some("x".repeat(2 * MAX_VALUE + 1).as_bytes()));
+        let (_dir, file) = file(Some("x".repeat(2 * MAX_VALUE_BYTES + 1).as_bytes()));
         let Err(Error::Unusable { message }) = Key::read(Some(&file)) else { panic!("usable") };
         assert!(message.contains("it is larger than 32768 bytes"), "{message}");
     }

@@ -3,7 +3,7 @@
 use super::MAX_QUOTE;
 use super::refusal::{self, said};
 use super::trouble::Trouble;
-use crate::redact::Redactor;
+use bloomery_redact::Redactor;
 use serde_json::Value;
 
 /// Why there is no answer in what a server sent as one.

@@ -3,7 +3,7 @@
 use super::trouble::{Pace, Trouble};
 use super::{MAX_QUOTE, retry_after};
 use crate::http;
-use crate::redact::Redactor;
+use bloomery_redact::Redactor;
 use jiff::Timestamp;
 use reqwest::Response;
 use reqwest::header::{LOCATION, RETRY_AFTER};

@@ -2,13 +2,13 @@
 
 use super::fixture::{Act, Server, claude, completion, endpoint, events, form, patience, request, say, streams};
 use super::*;
-use crate::redact::Redactor;
 use axum::Router;
 use axum::body::Body;
 use axum::http::header;
 use axum::response::IntoResponse;
 use bloomery_crds::run::KeyFile;
 use bloomery_engine::history::{ModelMessage, Turn};
+use bloomery_redact::Redactor;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::io;

@@ -1,9 +1,9 @@
 //! One report over HTTPS.
 
 use crate::http::{cause, read_bounded};
-use crate::redact::Redactor;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::run::ReportEndpoint;
+use bloomery_redact::Redactor;
 use reqwest::StatusCode;
 use std::path::PathBuf;
 use std::time::Duration;

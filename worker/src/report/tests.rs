@@ -1,13 +1,13 @@
 use super::client::Failure;
 use super::*;
 use crate::fixture::operator::{Operator, Reply};
-use crate::redact::Redactor;
 use crate::stop::Why;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ParkReason, Report};
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
+use bloomery_redact::Redactor;
 use rstest::rstest;
 use std::fs;
 use std::path::PathBuf;

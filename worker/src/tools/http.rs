@@ -6,13 +6,13 @@ use super::Fault;
 use crate::http::{self, IDLE, Route, cause};
 use crate::model::key::{self, Key};
 use crate::reach::Reach;
-use crate::redact::{Redactor, SHORTEST};
 use bloomery_crds::run::BoundResource;
 use bloomery_crds::v1alpha1::{Method, ResourceDeclaration};
 use bloomery_engine::core_tools::http::{HTTP_GET, HTTP_REQUEST};
 use bloomery_engine::endpoint::{self, Endpoint, Planned};
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Marks;
+use bloomery_redact::{MIN_VALUE_BYTES, Redactor};
 use reqwest::{Client, RequestBuilder};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -88,9 +88,9 @@ impl Http {
         }
         if let Some((auth, file)) = &planned.auth {
             let key = Key::read(Some(file)).map_err(|error| told(error, &auth.credential))?;
-            if key.secret().len() < SHORTEST {
+            if key.secret().len() < MIN_VALUE_BYTES {
                 return Err(format!(
-                    "the credential `{}` has fewer than {SHORTEST} bytes, and nobody could keep it out of what is told: it \
+                    "the credential `{}` has fewer than {MIN_VALUE_BYTES} bytes, and nobody could keep it out of what is told: it \
                      takes a longer one",
                     auth.credential
                 ));

@@ -16,8 +16,8 @@ mod tests {
     use bloomery_engine::schema::Schema;
     use bloomery_engine::step::ToolCall;
     use bloomery_engine::tool::{ListedTool, ToolSource};
+    use bloomery_redact::Redactor;
     use bloomery_worker::mcp::{CallOutcome, Called, Client};
-    use bloomery_worker::redact::Redactor;
     use serde_json::Value;
     use std::cell::RefCell;
     use std::time::Duration;

@@ -5,9 +5,9 @@ use crate::fixture::SOURCE;
 use crate::fixture::sound::parse;
 use crate::inputs::Inputs;
 use crate::log::{Store, claim};
-use crate::redact::Redactor;
 use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::next;
+use bloomery_redact::Redactor;
 
 fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {
     let mut conversation = Conversation::new(run);

@@ -3,10 +3,10 @@
 
 use super::*;
 use crate::fixture::stand::Printed;
-use crate::redact::Redactor;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{GateReason, ResourceType, Verdict};
 use bloomery_engine::event::{RulingReason, Told};
+use bloomery_redact::Redactor;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -1,8 +1,8 @@
 //! What a program says on its standard error.
 
 use super::Listener;
-use crate::redact::Redactor;
 use bloomery_crds::text::{bounded, steers};
+use bloomery_redact::Redactor;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,10 +1,10 @@
 use super::*;
 use crate::model::fixture::{Act, Server, claude, completion, endpoint, patience, request, say};
 use crate::progress::Progress;
-use crate::redact::Redactor;
 use bloomery_crds::run::KeyFile;
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::history::{ModelMessage, Turn};
+use bloomery_redact::Redactor;
 use serde_json::{Value, json};
 
 const PLENTY: Duration = Duration::from_mins(1);

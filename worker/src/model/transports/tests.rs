@@ -3,11 +3,11 @@
 use super::*;
 use crate::model::fixture::{Server, completion, endpoint, patience, request, say};
 use crate::model::{Clients, Failure};
-use crate::redact::Redactor;
 use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::run::CaObject;
 use bloomery_engine::event::Answer;
+use bloomery_redact::Redactor;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};

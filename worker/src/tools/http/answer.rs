@@ -3,8 +3,8 @@
 use super::super::Fault;
 use super::lost;
 use crate::http::{BodyError, read_bounded};
-use crate::redact::Redactor;
 use bloomery_crds::v1alpha1::Method;
+use bloomery_redact::Redactor;
 use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode};
 use std::fmt::Write;

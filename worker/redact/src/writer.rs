@@ -1,6 +1,6 @@
 //! Where texts leave: what is written is redacted first.
 
-use super::Redactor;
+use super::redactor::Redactor;
 use std::io::{self, Write};
 
 /// Redacts what is written to it. Each write has to be whole lines, as those of `tracing` and of the printer are.
@@ -10,9 +10,10 @@ pub struct Writer<W> {
     out: W,
 }
 
-impl<W: Write> Writer<W> {
-    pub(super) fn new(redactor: Redactor, out: W) -> Self {
-        Self { redactor, out }
+impl Redactor {
+    /// Returns a writer that redacts what is written to `out`. Each write has to be whole lines.
+    pub fn writer<W: Write>(&self, out: W) -> Writer<W> {
+        Writer { redactor: self.clone(), out }
     }
 }
 

@@ -5,13 +5,13 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
-pub const SHORTEST: usize = 8;
+pub const MIN_VALUE_BYTES: usize = 8;
 
 /// What is in the names of fields that hold credentials.
 const CREDENTIALS: [&str; 7] = ["key", "token", "secret", "passw", "auth", "credential", "passphrase"];
 
 /// The most of a value that is looked for, in bytes: what is made ready for it takes up to some 240 times as much memory.
-pub const MAX_VALUE: usize = 16 * 1024;
+pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -19,7 +19,7 @@ const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// The forms of a value and of its parts: of each line of several, since what shows a file line by line shows a key so; and
 /// where it is JSON, as credentials of clouds are, of each text in it that is one by its name, and of its lines.
 pub(super) fn of_all(value: &[u8]) -> BTreeSet<Vec<u8>> {
-    let value = value.get(..MAX_VALUE).unwrap_or(value);
+    let value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
     let json = value.strip_prefix("\u{feff}".as_bytes()).unwrap_or(value);
     let documents = serde_json::Deserializer::from_slice(json).into_iter::<Value>().map_while(Result::ok);
     let texts: Vec<String> = documents.flat_map(|document| credentials("", document)).collect();
@@ -59,8 +59,8 @@ fn says_something(line: &[u8]) -> bool {
 /// The forms of a value, as a text means them in one notation or another: itself, in base64, and in hexadecimal digits.
 /// None of a value that is too short.
 fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
-    let value = value.get(..MAX_VALUE).unwrap_or(value);
-    if Notation::Plain.meaning(value).len() < SHORTEST {
+    let value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
+    if Notation::Plain.meaning(value).len() < MIN_VALUE_BYTES {
         return BTreeSet::new();
     }
     let plain = Notation::Plain.meaning(value);
@@ -69,7 +69,7 @@ fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let base64 = (0..3).flat_map(|before| [STANDARD, URL_SAFE].map(|digits| base64(value, before, digits)));
     let hex = [b"0123456789abcdef", b"0123456789ABCDEF"].map(|digits| hex(value, digits));
     let forms = [Notation::Json.meaning(value), plain, with_plus].into_iter().chain(base64).chain(hex);
-    forms.filter(|form| form.len() >= SHORTEST).collect()
+    forms.filter(|form| form.len() >= MIN_VALUE_BYTES).collect()
 }
 
 /// The digits that are a value's alone in the base64 of a longer text, in which `before` more bytes than a multiple of

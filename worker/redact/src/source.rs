@@ -1,7 +1,7 @@
 //! A file with a secret value, read again when it has changed.
 
-use super::forms::MAX_VALUE;
-use crate::plain_file;
+use super::forms::MAX_VALUE_BYTES;
+use super::plain_file;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -37,7 +37,7 @@ impl Source {
         }
         let mut value = Vec::new();
         // What is round a value is trimmed, so a little more than the value is read.
-        plain_file::open(&self.path).ok()?.take(2 * MAX_VALUE as u64).read_to_end(&mut value).ok()?;
+        plain_file::open(&self.path).ok()?.take(2 * MAX_VALUE_BYTES as u64).read_to_end(&mut value).ok()?;
         // What was put there since is found at the next look.
         self.read = Some(version);
         Some((self.name.clone(), value.trim_ascii().to_owned()))

@@ -3,6 +3,7 @@ use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_engine::Event;
 use bloomery_engine::event::{Answer, AskedCall, CallId};
 use serde_json::json;
+use std::borrow::Cow;
 use std::io::Write;
 
 fn of(values: &[(&str, &str)]) -> Redactor {
@@ -76,15 +77,6 @@ fn it_shows_nothing_of_itself() {
     assert_eq!(format!("{:?}", of(&[("word", "hunter22")])), "Redactor");
 }
 
-impl Redactor {
-    /// One that has values and cannot look for them.
-    pub(crate) fn blind() -> Self {
-        let redactor = Self::default();
-        redactor.with(|known| known.patterns = Arc::new(Patterns::built([("word", &b"hunter22"[..])], |_| None)));
-        redactor
-    }
-}
-
 /// What cannot be looked through is not let through.
 #[test]
 fn without_what_finds_values_no_text_is_free_of_them() {
@@ -94,7 +86,7 @@ fn without_what_finds_values_no_text_is_free_of_them() {
     assert_eq!(redactor.json_text(r#"{"a": "b"}"#), r#"{"***":"***"}"#);
     assert_eq!((redactor.names_in("x"), redactor.text("")), (vec!["word".to_owned()], Cow::Borrowed("")));
     let event = Event::ToolFailed { call: CallId::new(1, 0), text: "x".into() };
-    assert!(matches!(redactor.event(event), Err(Fault::Blind)));
+    assert!(matches!(redactor.event(event), Err(Error::Blind)));
     // A value that is learned anew may be what it takes.
     redactor.learn("word", b"hunter22");
     assert_eq!(redactor.text("a hunter22"), "a [redacted: word]");
@@ -102,13 +94,13 @@ fn without_what_finds_values_no_text_is_free_of_them() {
 
 #[test]
 fn a_value_that_is_too_large_ends_what_would_be_told_beside_it() {
-    let fits = "x1".repeat(MAX_VALUE / 2);
+    let fits = "x1".repeat(MAX_VALUE_BYTES / 2);
     let redactor = of(&[("fits", fits.as_str())]);
     let event = || Event::ToolFailed { call: CallId::new(1, 0), text: fits.clone() };
     assert!(matches!(redactor.event(event()), Ok(Event::ToolFailed { text, .. }) if text == "[redacted: fits]"));
     let redactor = of(&[("large", &format!("{fits}!"))]);
     let fault = redactor.event(event()).unwrap_err();
-    assert!(matches!(&fault, Fault::Oversized(name) if name == "large") && fault.to_string().contains("16384 bytes"));
+    assert!(matches!(&fault, Error::Oversized(name) if name == "large") && fault.to_string().contains("16384 bytes"));
     let end = Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, "It is too large."), result: None };
     assert_eq!(redactor.event(end.clone()).unwrap(), end);
 }
@@ -148,7 +140,7 @@ fn what_stands_in_many_texts_is_no_value_of_its_own() {
 #[test]
 fn the_largest_value_of_many_lines_takes_little_memory() {
     let key = pem(249);
-    assert!((MAX_VALUE - 256..=MAX_VALUE).contains(&key.trim().len()), "{}", key.trim().len());
+    assert!((MAX_VALUE_BYTES - 256..=MAX_VALUE_BYTES).contains(&key.trim().len()), "{}", key.trim().len());
     let redactor = of(&[("key", key.as_str())]);
     let text = key.lines().nth(200).unwrap();
     assert_eq!(redactor.text(text), "[redacted: key]");

@@ -1,33 +1,13 @@
-//! Redaction: the values of secrets stay out of everything that is kept, told or asked (`docs/explanation/engine.md`, section 4).
-//!
-//! The values are those that this worker can read, of at least 8 bytes: keys of models, secrets that the Job binds,
-//! the token for reports; of a value of several lines each line, and of one that is JSON each credential in it. They are
-//! looked for as they are, as JSON and URLs escape them, in base64 wherever they stand in it, and in hexadecimal digits;
-//! in their place stands `[redacted: <name>]`.
-//! The files are read again when they change, and what was a value once stays out.
-//!
-//! Texts are redacted where they enter, before anything is cut off them: half a value is not found. And again where
-//! they leave: the log of events, stdout, stderr, reports, records.
-//!
-//! What only somebody else knows, an MCP server above all, cannot be found.
+//! The redactor: all secrets of a run, and every way of taking them out of texts.
 
-mod event;
-mod forms;
-mod notation;
-mod patterns;
-mod source;
-mod writer;
-
-pub use event::Fault;
-pub use forms::{MAX_VALUE, SHORTEST};
-pub use writer::Writer;
-
+use super::error::Error;
+use super::forms::MAX_VALUE_BYTES;
+use super::patterns::Patterns;
+use super::source::Source;
 use bloomery_crds::run::{JobPart, ResourceSource};
 use bloomery_crds::text::bounded;
 use bloomery_files::{Finder, Marks, Secrets};
-use patterns::Patterns;
 use serde_json::Value;
-use source::Source;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,6 +34,14 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
+    /// Returns a redactor that has a value and cannot search for it. For tests.
+    #[doc(hidden)]
+    pub fn blind() -> Self {
+        let redactor = Self::default();
+        redactor.with(|known| known.patterns = Arc::new(Patterns::built([("word", &b"hunter22"[..])], |_| None)));
+        redactor
+    }
+
     /// Watches every secret that a Job's part names: the keys of its models, and what it binds.
     pub fn watch_job(&self, part: &JobPart) {
         for model in &part.models {
@@ -150,11 +138,11 @@ impl Redactor {
         self.patterns().are_blind()
     }
 
-    /// Why texts cannot be kept free of the values that are known now: a sentence for people.
-    fn fault(&self) -> Option<Fault> {
+    /// Returns why texts cannot be kept free of the values that are known now.
+    pub(crate) fn error(&self) -> Option<Error> {
         self.with(|known| match &known.oversized {
-            _ if known.patterns.are_blind() => Some(Fault::Blind),
-            Some(name) => Some(Fault::Oversized(name.clone())),
+            _ if known.patterns.are_blind() => Some(Error::Blind),
+            Some(name) => Some(Error::Oversized(name.clone())),
             None => None,
         })
     }
@@ -175,12 +163,7 @@ impl Redactor {
         Secrets::new(Marks::new(patterns.marks()), patterns)
     }
 
-    /// Something to write to that keeps the values out of `out`. Each write has to be whole lines.
-    pub fn writer<W: std::io::Write>(&self, out: W) -> Writer<W> {
-        Writer::new(self.clone(), out)
-    }
-
-    fn patterns(&self) -> Arc<Patterns> {
+    pub(crate) fn patterns(&self) -> Arc<Patterns> {
         self.with(|known| known.patterns.clone())
     }
 
@@ -194,7 +177,7 @@ impl Known {
     fn learn(&mut self, read: impl IntoIterator<Item = (String, Vec<u8>)>) {
         let before = self.values.len();
         for (name, value) in read {
-            if value.len() > MAX_VALUE {
+            if value.len() > MAX_VALUE_BYTES {
                 self.oversized.get_or_insert(name.clone());
             }
             if !value.is_empty() && self.values.iter().all(|(other, known)| (other, known) != (&name, &value)) {
@@ -231,6 +214,3 @@ fn redact(patterns: &Patterns, value: &mut Value) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
