@@ -6,7 +6,7 @@
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{ResourceDeclaration, Verdict};
 use bloomery_engine::rules::guardrails::Guardrails;
-use bloomery_engine::rules::guardrail::{Side, compile};
+use bloomery_engine::rules::guardrail::{RuleList, compile};
 use bloomery_engine::condition::Condition;
 use bloomery_engine::lint;
 use bloomery_fuzz::{arguments, listed, panics_may_be_caught, parts, skill};
@@ -36,7 +36,7 @@ fuzz_target!(init: panics_may_be_caught(), |data: &[u8]| {
 fn guardrail(text: &str, arguments: &Value) {
     let tools = listed();
     let names: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    for side in [Side::Never, Side::Always] {
+    for side in [RuleList::Never, RuleList::Always] {
         let rule = compile(text, side, &names);
         assert!(rule.stays_text || !rule.effects.is_empty(), "the rule is lost");
     }
@@ -44,9 +44,9 @@ fn guardrail(text: &str, arguments: &Value) {
     let catalogue = || tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
     let guardrails = Guardrails::compile(&rules, &rules, catalogue());
     for name in names {
-        let findings = guardrails.findings(name, arguments);
+        let findings = guardrails.violations(name, arguments);
         assert!(findings.iter().all(|finding| finding.verdict != Verdict::Allow));
-        assert_eq!(findings, guardrails.findings(name, arguments));
+        assert_eq!(findings, guardrails.violations(name, arguments));
     }
 }
 

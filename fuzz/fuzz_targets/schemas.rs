@@ -17,5 +17,5 @@ fuzz_target!(|data: &[u8]| {
     assert!(compiled.unusable().is_none() || fault.is_some(), "a schema that cannot be used lets a call pass");
     let rules = ["amount > 500".to_owned()];
     let guardrails = Guardrails::compile(&rules, &[], [("tool", &schema)]);
-    let _ = guardrails.findings("tool", &call);
+    let _ = guardrails.violations("tool", &call);
 });

@@ -4,7 +4,7 @@ use crate::{listed, run};
 use bloomery_crds::{Digest, canonical};
 use bloomery_engine::catalogue::fix_catalogue;
 use bloomery_engine::event::{Answer, Arguments, Event};
-use bloomery_engine::line::{Chain, Stamp};
+use bloomery_engine::line::{Chain, EventTime};
 use bloomery_engine::offload::{self, Offload};
 use bloomery_engine::projection::project;
 use bloomery_engine::{Conversation, Step, next};
@@ -46,7 +46,7 @@ impl Driven {
     }
 
     /// Takes over an event: what is written of it is read as the same.
-    pub fn record(&mut self, event: Event, stamp: Stamp) {
+    pub fn record(&mut self, event: Event, stamp: EventTime) {
         let (line, entry) = self.chain.append(event, stamp).expect("an event can be written");
         let read = self.replay.read(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert_eq!(read, entry, "what was written is read as something else");
@@ -129,6 +129,6 @@ fn put_aside(result: Offload<'_>) -> Event {
     Event::ResultOffloaded { call: result.call.clone(), handle, bytes: result.text.len() as u64, excerpt }
 }
 
-fn at() -> Stamp {
-    Stamp { time: "2026-01-01T00:00:00Z".to_owned(), elapsed_ms: 10 }
+fn at() -> EventTime {
+    EventTime { time: "2026-01-01T00:00:00Z".to_owned(), elapsed_ms: 10 }
 }

@@ -1,6 +1,6 @@
 //! When things happen: the wall clock for people, a monotonic one for budgets.
 
-use bloomery_engine::line::Stamp;
+use bloomery_engine::line::EventTime;
 use std::time::{Duration, Instant};
 
 /// Stamps the events of one epoch.
@@ -12,12 +12,12 @@ pub struct Clock {
 
 impl Clock {
     /// Stamps the next event: its work is the time since the event before, less what was spent waiting.
-    pub fn stamp(&mut self) -> Stamp {
+    pub fn stamp(&mut self) -> EventTime {
         let now = Instant::now();
         let since = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
         let worked = since.saturating_sub(std::mem::take(&mut self.idle));
         self.last = Some(now);
-        Stamp { time: wall_time(), elapsed_ms: u64::try_from(worked.as_millis()).unwrap_or(u64::MAX) }
+        EventTime { time: wall_time(), elapsed_ms: u64::try_from(worked.as_millis()).unwrap_or(u64::MAX) }
     }
 
     /// Takes waiting out of the work of the next event.

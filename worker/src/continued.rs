@@ -9,7 +9,7 @@ use bloomery_crds::outcome::Outcome;
 use bloomery_crds::run::ContinuedJob;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
-use bloomery_engine::event::{ContextKind, ContextPart, WholeResult};
+use bloomery_engine::event::{ContextKind, ContextPart, FullResult};
 use bloomery_redact::Redactor;
 use std::fmt::Write;
 use std::io;
@@ -61,7 +61,7 @@ pub async fn gathered(memory: &Path, continued: &ContinuedJob, redactor: &Redact
     let mut why = format!("its record was not read within {within:?}.");
     let text = tokio::time::timeout(within, read(memory, continued, redactor, &mut why)).await.ok().flatten();
     let fault = text.is_none().then_some(why);
-    ContextPart { kind: ContextKind::Earlier, of: continued.name.clone(), text: text.unwrap_or_default(), fault }
+    ContextPart { kind: ContextKind::Earlier, source: continued.name.clone(), text: text.unwrap_or_default(), fault }
 }
 
 /// Tries until it is read, or cannot be; `why` is the fault of the last try.
@@ -104,7 +104,7 @@ struct Said {
     earlier: Option<String>,
     goal: String,
     outcome: Option<Outcome>,
-    result: Option<WholeResult>,
+    result: Option<FullResult>,
 }
 
 impl From<Record> for Said {
@@ -195,12 +195,12 @@ mod tests {
     use bloomery_crds::outcome::OutcomeCode;
     use bloomery_crds::run::JobIdentity;
     use bloomery_crds::v1alpha1::{LogPosition, Usage};
-    use bloomery_engine::line::{Chain, Stamp};
+    use bloomery_engine::line::{Chain, EventTime};
     use serde_json::json;
     use std::os::unix::fs::symlink;
 
     fn record(goal: &str, text: &str) -> Record {
-        let result: WholeResult = serde_json::from_value(
+        let result: FullResult = serde_json::from_value(
             json!({"text": text, "fields": {"order_id": "A-17"}, "verified": true, "polished": false}),
         )
         .unwrap();
@@ -244,7 +244,7 @@ mod tests {
         let mut chain = Chain::new("/namespaces/acme/skilljobs/refund-0/uid-0");
         let mut lines = String::new();
         for event in events {
-            let stamp = Stamp { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 1 };
+            let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 1 };
             lines.push_str(&chain.append(event.clone(), stamp).unwrap().0);
             lines.push('\n');
         }
@@ -268,9 +268,13 @@ mod tests {
 
     fn gathered_before(text: &str, fault: Option<&str>) -> Event {
         let (text, fault) = (text.to_owned(), fault.map(str::to_owned));
-        let earlier = ContextPart { kind: ContextKind::Earlier, of: "refund".into(), text, fault };
-        let structure =
-            ContextPart { kind: ContextKind::ProjectStructure, of: "code".into(), text: "src\n".into(), fault: None };
+        let earlier = ContextPart { kind: ContextKind::Earlier, source: "refund".into(), text, fault };
+        let structure = ContextPart {
+            kind: ContextKind::ProjectStructure,
+            source: "code".into(),
+            text: "src\n".into(),
+            fault: None,
+        };
         Event::ContextGathered { parts: vec![structure, earlier] }
     }
 
@@ -288,7 +292,7 @@ mod tests {
         "#);
         let second = text(&Record { earlier: Some(text(&first)), ..record("And A-18?", "Done, too.") });
         assert!(second.starts_with(&text(&first)) && second.contains("And A-18?"), "{second}");
-        let draft = WholeResult { verified: false, ..first.result.clone().unwrap() };
+        let draft = FullResult { verified: false, ..first.result.clone().unwrap() };
         assert!(text(&Record { result: Some(draft), ..first.clone() }).contains("passed no gate"));
         assert!(text(&Record { result: None, ..first }).contains("ended without an answer (Succeeded): It passed."));
     }

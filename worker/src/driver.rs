@@ -26,9 +26,9 @@ use crate::stop::{Stop, Why};
 use crate::tools::CoreTools;
 use crate::waits::Waits;
 use bloomery_crds::report::{Hold, ParkReason, Projection, Waiting};
-use bloomery_engine::event::{Directive, Told};
+use bloomery_engine::event::{Directive, ToolProgress};
 use bloomery_engine::line::Entry;
-use bloomery_engine::projection::{hold, project};
+use bloomery_engine::projection::{first_hold, project};
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
 use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event};
@@ -70,7 +70,12 @@ pub trait Tools {
     /// Sends a call once; its outcome is [`Event::ToolCompleted`], [`Event::ToolFailed`] where the server answered so or
     /// no byte left us, and [`Event::ToolIndeterminate`] otherwise. A tool that is not what it was is not called. What its
     /// server tells of the call while it is under way, `listener` hears at once.
-    fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(Told)) -> impl Future<Output = Called>;
+    fn call(
+        &self,
+        call: &ToolCall<'_>,
+        within: Duration,
+        listener: &dyn Fn(ToolProgress),
+    ) -> impl Future<Output = Called>;
 }
 
 /// Who is told how a run goes, beside its log: the operator by a [`crate::report::Reporter`], or a person at a terminal.
@@ -194,7 +199,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
 
     /// What people need to know of the call that waits for them.
     pub fn hold(&self) -> Option<Hold> {
-        hold(&self.conversation, self.journal.lately())
+        first_hold(&self.conversation, self.journal.lately())
     }
 
     /// The file layer below the log, for what is kept beside it.
@@ -250,7 +255,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     fn hear(&mut self) -> Result<(), log::Error> {
         let mut said = self.world.people.heard();
         // An attempt before this one may have heard it.
-        said.retain(|said| self.conversation.is_awaited(said));
+        said.retain(|said| self.conversation.is_relevant(said));
         if said.is_empty() || self.conversation.outcome().is_some() {
             return Ok(());
         }

@@ -14,7 +14,7 @@ use crate::stop::Stop;
 use crate::tools::{CoreTools, Notes};
 use bloomery_crds::report::{Hold, Projection};
 use bloomery_engine::Conversation;
-use bloomery_engine::event::WholeResult;
+use bloomery_engine::event::FullResult;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
 use bloomery_engine::run::Run;
@@ -66,7 +66,7 @@ pub struct Ended {
     /// What people need to know of a call that is held, where it parked.
     pub hold: Option<Hold>,
     /// The answer or the draft, whole.
-    pub result: Option<WholeResult>,
+    pub result: Option<FullResult>,
 }
 
 /// An epoch that has begun.
@@ -93,7 +93,7 @@ impl<'a, F: Files> Epoch<'a, F> {
         let store = Store::open(files, ground.memory, &part.run_key, ground.writer)?;
         let notes = notes(inputs, ground);
         let mut conversation = Conversation::new(Run { has_notes: notes.are_there(), ..inputs.run() });
-        let chain = Chain::new(inputs.source()).knowing(part.log.as_ref());
+        let chain = Chain::new(inputs.source()).with_acknowledged(part.log.as_ref());
         let claimed = claim(store, chain, &mut conversation, part.attempt, patience).await?;
         Ok(Self { inputs, ground, conversation, claimed })
     }

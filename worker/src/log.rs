@@ -20,7 +20,7 @@ pub use volume::check as check_volume;
 
 use bloomery_crds::v1alpha1::LogPosition;
 use bloomery_engine::Event;
-use bloomery_engine::line::{Chain, Entry, Stamp};
+use bloomery_engine::line::{Chain, Entry, EventTime};
 use files::Files;
 use std::cell::RefCell;
 
@@ -48,7 +48,7 @@ impl<F: Files> Log<F> {
     }
 
     /// Adds an event, which is not durable before [`Log::sync`]; gives its line, and the event in its place.
-    pub fn append(&self, event: Event, stamp: Stamp) -> Result<(String, Entry), Error> {
+    pub fn append(&self, event: Event, stamp: EventTime) -> Result<(String, Entry), Error> {
         let mut end = self.end.borrow_mut();
         if end.over {
             return Err(Error::Over);
@@ -103,7 +103,7 @@ impl<F: Files> Log<F> {
     /// # Errors
     /// If it cannot be read.
     pub fn reread(&self, each: impl FnMut(&Entry)) -> Result<(), Error> {
-        let mut anew = self.end.borrow().chain.anew();
+        let mut anew = self.end.borrow().chain.restarted();
         self.store.read(&mut anew, each)
     }
 

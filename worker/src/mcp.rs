@@ -27,7 +27,7 @@ use crate::recent::Recent;
 use crate::tools::lost_before;
 use bloomery_crds::run::{BoundResource, McpEndpoint};
 use bloomery_engine::bindings;
-use bloomery_engine::event::Told;
+use bloomery_engine::event::ToolProgress;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
 use bloomery_redact::Redactor;
@@ -116,7 +116,7 @@ impl Client {
     /// Tells each call what the Job binds, secrets left out.
     #[must_use]
     pub fn telling(self, resources: &[BoundResource]) -> Self {
-        Self { resources: bindings::told(resources), ..self }
+        Self { resources: bindings::for_tools(resources), ..self }
     }
 
     /// Keeps lists for the other workers of the slag, and reads theirs. `server` is all that makes the server what it is
@@ -181,7 +181,7 @@ impl Client {
     ///
     /// While the server cannot even be reached the call waits a little, since nothing of it has left us. What the server
     /// tells of the call while it is under way, `listener` hears at once.
-    pub async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(Told)) -> Called {
+    pub async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> Called {
         let _under_way = UnderWay::new(&self.onlooker, call.tool);
         let began = Instant::now();
         let until = began + within.min(self.timeout(call));
@@ -221,7 +221,7 @@ impl Client {
         call: &ToolCall<'_>,
         until: Instant,
         listed: &mut Option<Vec<ListedTool>>,
-        listener: &dyn Fn(Told),
+        listener: &dyn Fn(ToolProgress),
     ) -> answer::Sent {
         let (request, meta) = match answer::request(call, &self.resources) {
             Ok(parts) => parts,

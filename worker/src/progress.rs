@@ -2,7 +2,7 @@
 //! kept: what is worth that is an event.
 
 use bloomery_crds::v1alpha1::Stage;
-use bloomery_engine::event::Told;
+use bloomery_engine::event::ToolProgress;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub enum Progress {
     /// A tool of the Skill's server is called.
     Called(String),
     /// What the server tells of a call that is under way. It may hold control characters.
-    Told(Told),
+    ToolProgress(ToolProgress),
     /// The call of a tool is over.
     Over(String),
 }

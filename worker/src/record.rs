@@ -9,7 +9,7 @@ use bloomery_crds::report::Projection;
 use bloomery_crds::run::{BoundResource, JobIdentity, ResourceSource};
 use bloomery_crds::v1alpha1::{DetectedIntent, LogPosition, Usage};
 use bloomery_engine::Conversation;
-use bloomery_engine::event::WholeResult;
+use bloomery_engine::event::FullResult;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};
@@ -48,7 +48,7 @@ pub struct Record {
     pub outcome: Option<Outcome>,
     /// The answer or the draft.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<WholeResult>,
+    pub result: Option<FullResult>,
     /// What was spent.
     pub usage: Usage,
     /// The log that says all of it.

@@ -4,7 +4,7 @@ use crate::log::files::Disk;
 use crate::log::{self, Segments, segment};
 use crate::printer::{Format, Printer};
 use bloomery_engine::Event;
-use bloomery_engine::line::{Chain, source_of};
+use bloomery_engine::line::{Chain, read_source};
 use bloomery_redact::plain_file;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ pub(crate) fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
         Ok(file) => {
             let mut line = String::new();
             BufReader::new(file.take(MAX_LINE)).read_line(&mut line).map_err(unreadable)?;
-            Ok(Some(Chain::new(source_of(&line).unwrap_or_default())))
+            Ok(Some(Chain::new(read_source(&line).unwrap_or_default())))
         }
         // A log without its beginning that has more is broken, and not absent.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -126,7 +126,7 @@ pub(crate) fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
 mod tests {
     use super::*;
     use bloomery_engine::event::CallId;
-    use bloomery_engine::line::Stamp;
+    use bloomery_engine::line::EventTime;
 
     /// Who may write a memory may put anything there.
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         pipe(1);
         assert!(told().contains("cannot be read"), "{}", told());
         let mut chain = Chain::new("urn:job:1".to_owned());
-        let stamp = Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+        let stamp = EventTime { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
         let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, 0) }, stamp).unwrap();
         std::fs::remove_file(dir.path().join(segment::name(1))).unwrap();
         std::fs::write(dir.path().join(segment::name(1)), line + "\n").unwrap();
@@ -150,7 +150,7 @@ mod tests {
     fn a_log_is_told_up_to_where_it_breaks() {
         let dir = tempfile::tempdir().unwrap();
         let mut chain = Chain::new("urn:job:1".to_owned());
-        let stamp = || Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+        let stamp = || EventTime { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
         let mut lines = Vec::new();
         for n in 0..3 {
             let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, n) }, stamp()).unwrap();
@@ -194,7 +194,7 @@ mod tests {
         let mut chain = Chain::new("urn:job:1".to_owned());
         let mut lengths = Vec::new();
         for seq in 1..=5 {
-            let stamp = Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+            let stamp = EventTime { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
             let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, 0) }, stamp).unwrap();
             std::fs::write(dir.path().join(segment::name(seq)), line.clone() + "\n").unwrap();
             lengths.push(line.len() + 1);

@@ -6,7 +6,7 @@ use crate::run::memory::Slag;
 use crate::source;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{LogPosition, Usage};
-use bloomery_engine::event::WholeResult;
+use bloomery_engine::event::FullResult;
 use bloomery_worker::record::Record;
 use serde::Serialize;
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub(super) struct Status {
     pub(super) outcome: Outcome,
     /// The answer, whole.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) result: Option<WholeResult>,
+    pub(super) result: Option<FullResult>,
     /// What was spent.
     pub(super) usage: Usage,
     /// How far the log went.

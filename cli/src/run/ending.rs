@@ -6,7 +6,7 @@ use crate::run::memory::Slag;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::Usage;
-use bloomery_engine::event::WholeResult;
+use bloomery_engine::event::FullResult;
 use bloomery_worker::driver;
 use serde_json::Value;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
 }
 
 /// Prints an answer, the way people read it: the prose, then each field of the output contract on a line.
-pub fn answer(out: &mut impl Write, result: &WholeResult) -> io::Result<()> {
+pub fn answer(out: &mut impl Write, result: &FullResult) -> io::Result<()> {
     let text = plain::lines(result.text.trim_end());
     if !text.is_empty() {
         writeln!(out, "{text}")?;
@@ -46,7 +46,7 @@ pub fn field(name: &str, value: &Value) -> String {
 }
 
 /// How a Job ended, in a line or two.
-pub fn outcome(outcome: &Outcome, result: Option<&WholeResult>, usage: &Usage) -> String {
+pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, usage: &Usage) -> String {
     let draft =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
     format!("{}: {}{draft}\n{}", outcome.code, plain::lines(&outcome.message), spent(usage))
@@ -101,12 +101,12 @@ mod tests {
     use bloomery_crds::outcome::OutcomeCode;
     use serde_json::json;
 
-    fn result(text: &str, fields: Value) -> WholeResult {
+    fn result(text: &str, fields: Value) -> FullResult {
         let Value::Object(fields) = fields else { panic!("no object") };
-        WholeResult { text: text.into(), fields, verified: true, polished: false }
+        FullResult { text: text.into(), fields, verified: true, polished: false }
     }
 
-    fn printed(result: &WholeResult) -> String {
+    fn printed(result: &FullResult) -> String {
         let mut out = Vec::new();
         answer(&mut out, result).unwrap();
         String::from_utf8(out).unwrap()
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(exit_of(driver::Exit::Finished, Some(&failed)), Exit::Escalated);
         assert_eq!(exit_of(driver::Exit::Parked(ParkReason::Drain), None), Exit::Parked);
         assert_eq!(exit_of(driver::Exit::Superseded, None), Exit::Superseded);
-        let draft = WholeResult { verified: false, ..result("x", json!({})) };
+        let draft = FullResult { verified: false, ..result("x", json!({})) };
         assert!(outcome(&failed, Some(&draft), &Usage::default()).contains("did not pass its gate"));
     }
 

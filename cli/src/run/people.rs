@@ -4,7 +4,7 @@ mod dialogue;
 
 use super::screen::Screen;
 use crate::terminal;
-use bloomery_engine::people::{Ask, Statement};
+use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_worker::driver::People;
 use std::pin::Pin;
 use tokio::sync::Mutex;
@@ -44,7 +44,7 @@ impl Terminal {
         (!line.trim().is_empty()).then(|| Statement::Message { text: line, by: self.by.clone(), nth: None })
     }
 
-    async fn answer(&self, asks: &[Ask<'_>]) -> Option<Statement> {
+    async fn answer(&self, asks: &[HumanRequest<'_>]) -> Option<Statement> {
         let first = asks.first()?;
         let mut lines = self.lines.lock().await;
         // What was typed before a question stood there answers nothing, and approves nothing.
@@ -80,7 +80,7 @@ impl People for Terminal {
         said
     }
 
-    fn ask<'a>(&'a self, asks: &'a [Ask<'a>]) -> Pin<Box<dyn Future<Output = Option<Statement>> + 'a>> {
+    fn ask<'a>(&'a self, asks: &'a [HumanRequest<'a>]) -> Pin<Box<dyn Future<Output = Option<Statement>> + 'a>> {
         Box::pin(self.answer(asks))
     }
 }

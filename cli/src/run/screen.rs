@@ -212,7 +212,7 @@ impl Write for Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bloomery_engine::event::Told;
+    use bloomery_engine::event::ToolProgress;
     use bloomery_worker::progress::Progress;
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         let onlooker = screen.onlooker();
         onlooker.sees(|| Progress::Called("act".into()));
         let message = Some("one\u{1b}[2J\ntwo\u{202e}".to_owned());
-        onlooker.sees(|| Progress::Told(Told { message, ..Told::default() }));
+        onlooker.sees(|| Progress::ToolProgress(ToolProgress { message, ..ToolProgress::default() }));
         assert!(screen.state().line().starts_with("| act: one [2J two , 0 s"), "{}", screen.state().line());
     }
 }

@@ -13,7 +13,7 @@ use crate::events;
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::report::Projection;
 use bloomery_engine::Conversation;
-use bloomery_engine::event::WholeResult;
+use bloomery_engine::event::FullResult;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{Nobody, Patience, People};
 use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
@@ -183,7 +183,7 @@ fn tell(
     screen: &Screen,
     exit: driver::Exit,
     projection: &Projection,
-    result: Option<&WholeResult>,
+    result: Option<&FullResult>,
 ) -> Result<Exit, Trouble> {
     screen.close();
     let Job { args, slag, document, .. } = job;

@@ -3,8 +3,8 @@
 use crate::script::{self, FINAL, STAGES};
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::catalogue::fix_catalogue;
-use bloomery_engine::event::{Answer, AskedCall, CallId};
-use bloomery_engine::line::{Chain, Stamp};
+use bloomery_engine::event::{Answer, CallId, RequestedCall};
+use bloomery_engine::line::{Chain, EventTime};
 use bloomery_engine::run::Run;
 use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event, Step, next};
@@ -87,7 +87,7 @@ impl Player {
 
     /// Adds an event.
     pub(crate) fn record(&mut self, event: Event) {
-        let stamp = Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+        let stamp = EventTime { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
         let (line, entry) = self.chain.append(event, stamp).unwrap();
         self.conversation.apply(&entry);
         self.lines.push(line);
@@ -123,7 +123,8 @@ pub(crate) fn tool(name: &str, input_schema: Value) -> ListedTool {
 
 /// An answer that asks for one call.
 pub(crate) fn asks(message: Value, id: &str, name: &str, arguments: &Value) -> Answer {
-    let call = AskedCall { id: id.into(), name: name.into(), arguments: arguments.to_string(), secrets: Vec::new() };
+    let call =
+        RequestedCall { id: id.into(), name: name.into(), arguments: arguments.to_string(), secrets: Vec::new() };
     Answer { message, calls: vec![call], input_tokens: Some(100), output_tokens: Some(10), ..Answer::default() }
 }
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 /// The bindings that any tool of the Job may know, in the order of the Skill: a path where a file system is mounted in
 /// the worker's pod, the URL of an endpoint. What is secret is left out, its name too.
-pub fn told(resources: &[BoundResource]) -> Vec<Value> {
-    let told = |resource: &BoundResource| {
+pub fn for_tools(resources: &[BoundResource]) -> Vec<Value> {
+    let rendered = |resource: &BoundResource| {
         let (name, kind) = (&resource.name, resource.kind);
         match &resource.source {
             ResourceSource::Value(url) if !kind.is_secret() => Some(json!({"name": name, "type": kind, "url": url})),
@@ -17,7 +17,7 @@ pub fn told(resources: &[BoundResource]) -> Vec<Value> {
             ResourceSource::Value(_) | ResourceSource::Secret(_) => None,
         }
     };
-    resources.iter().filter_map(told).collect()
+    resources.iter().filter_map(rendered).collect()
 }
 
 #[cfg(test)]
@@ -45,6 +45,6 @@ mod tests {
             json!({"name": "codebase", "type": "filesystem", "path": "/resources/codebase", "readOnly": true}),
             json!({"name": "docs", "type": "api_endpoint", "url": "https://docs.example"}),
         ];
-        assert_eq!(told(&resources), expected);
+        assert_eq!(for_tools(&resources), expected);
     }
 }

@@ -72,7 +72,7 @@ impl Catalogue {
 
     /// Returns what is wrong with the structured output of a tool, or nothing. A tool whose server lists no output schema
     /// may return any output, or none.
-    pub fn output_fault(&self, alias: &str, output: Option<&Value>) -> Option<String> {
+    pub fn output_error(&self, alias: &str, output: Option<&Value>) -> Option<String> {
         let schema = self.schemas.output(self.tool(alias)?)?;
         match output {
             Some(output) => schema.fault(output),

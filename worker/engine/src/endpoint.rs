@@ -46,7 +46,7 @@ pub struct Auth {
 
 /// A call as it is sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Planned {
+pub struct PlannedRequest {
     /// The method.
     pub method: Method,
     /// The whole URL.
@@ -155,7 +155,7 @@ pub fn serving(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint> {
 ///
 /// # Errors
 /// Why it is not made, for the model: it would leave its endpoint, the Skill's rules do not allow it, or it cannot be read.
-pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<Planned, String> {
+pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<PlannedRequest, String> {
     let asked = Asked::read(arguments)?;
     let endpoint = chosen(&serving(endpoints, reads_only), asked.resource.as_deref())?;
     let base = endpoint.base()?;
@@ -175,7 +175,7 @@ pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Resu
     let auth = endpoint.proof()?;
     let headers = asked.headers(auth.as_ref().map(|(auth, _)| auth.header.as_str()))?;
     let (headers, body) = asked.body(method, headers)?;
-    Ok(Planned { method, url, headers, body, auth })
+    Ok(PlannedRequest { method, url, headers, body, auth })
 }
 
 fn chosen<'e>(endpoints: &[&'e Endpoint], name: Option<&str>) -> Result<&'e Endpoint, String> {

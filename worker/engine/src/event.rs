@@ -1,29 +1,19 @@
-//! Everything that can happen to a conversation, in the past tense (`docs/explanation/engine.md`, section 1).
+//! The events of a conversation, named in the past tense (`docs/explanation/engine.md`, section 1).
 //!
-//! The names and fields are a log format: a field is added with a default, never renamed, and a log that an
-//! earlier version wrote stays readable.
+//! The names and fields are a log format. A new field has a default, no field is renamed, and logs of earlier versions stay
+//! readable.
 
-mod answer;
 mod call;
-mod context;
-mod directive;
-mod person;
-mod resource;
+mod input;
+mod model;
+mod people;
 mod result;
-mod ruling;
-mod selection;
-mod told;
 
-pub use answer::{Answer, AskedCall, ModelFailure};
-pub use call::{Arguments, CallId, RulingReason};
-pub use context::{ContextKind, ContextPart};
-pub use directive::Directive;
-pub use person::{About, Decision, QuestionId, UserQuestion};
-pub use resource::BoundName;
-pub use result::WholeResult;
-pub use ruling::{FinalRuling, Polish};
-pub use selection::Selector;
-pub use told::Told;
+pub use call::{Arguments, CallId, RulingReason, ToolProgress};
+pub use input::{ContextKind, ContextPart, Directive, ResourceSummary};
+pub use model::{Answer, ModelFailure, RequestedCall, SelectedBy};
+pub use people::{Decision, QuestionId, QuestionSubject, UserQuestion};
+pub use result::{FinalizationRuling, FullResult, PolishOutcome};
 
 use crate::tool::CatalogueTool;
 use bloomery_crds::Digest;
@@ -33,118 +23,119 @@ use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, Stage, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// One thing that happened. Serialised as `{"type": "tool.started", "data": {...}}`.
+/// An event. Serialized as `{"type": "tool.started", "data": {...}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "type", content = "data", rename_all_fields = "camelCase")]
 pub enum Event {
-    /// A worker has claimed the log. The first line of a segment: linking it is the claim.
+    /// A worker has claimed the log. This is the first line of a segment: linking the segment is the claim.
     #[serde(rename = "epoch.started")]
     #[strum(serialize = "epoch.started")]
     EpochStarted {
         /// One more than the last epoch in the log, from 1.
         epoch: u64,
-        /// The pod that it runs in, counted by the operator.
+        /// The number of the pod, counted by the operator.
         attempt: u32,
     },
-    /// The tools of the Job were listed, and stay as they are.
+    /// The tools of the Job were listed. They are fixed from now on.
     #[serde(rename = "catalogue.fixed")]
     #[strum(serialize = "catalogue.fixed")]
     CatalogueFixed {
-        /// Every tool of the Job, hidden ones and the worker's own too.
+        /// Every tool of the Job, with hidden tools and core tools.
         tools: Vec<CatalogueTool>,
     },
-    /// What the Job binds is known, secrets by name only.
+    /// The resources of the Job were bound. Secrets appear by name only.
     #[serde(rename = "resources.bound")]
     #[strum(serialize = "resources.bound")]
     ResourcesBound {
-        /// What is bound, in the order of the Skill.
-        resources: Vec<BoundName>,
+        /// The bound resources, in the order of the Skill.
+        resources: Vec<ResourceSummary>,
     },
-    /// Of more tools than a prompt should hold, those that the model is shown are known.
+    /// The tools that the model sees were selected, because the Job has more tools than a prompt should hold.
     #[serde(rename = "tools.selected")]
     #[strum(serialize = "tools.selected")]
     ToolsSelected {
-        /// Their names for the provider, beside the tools that stay in any case.
+        /// The aliases of the selected tools. Tools that are always visible are not listed.
         tools: Vec<String>,
-        /// Out of how many.
-        of: usize,
-        /// Who selected them.
-        by: Selector,
+        /// The number of tools to select from.
+        #[serde(rename = "of")]
+        total: usize,
+        /// The origin of the selection.
+        by: SelectedBy,
     },
-    /// What the Skill wants to know beforehand was gathered, as far as that could be done.
+    /// The context that the Skill asks for was gathered.
     #[serde(rename = "context.gathered")]
     #[strum(serialize = "context.gathered")]
     ContextGathered {
-        /// What of it, in the order of the Skill.
+        /// The parts, in the order of the Skill.
         parts: Vec<ContextPart>,
     },
-    /// It is known which intent the goal means.
+    /// The intent of the goal was detected.
     #[serde(rename = "intent.detected")]
     #[strum(serialize = "intent.detected")]
     IntentDetected {
-        /// The intent, or that it is none of the Skill's.
+        /// The intent, or the finding that the goal is out of the Skill's domain.
         intent: DetectedIntent,
-        /// Required entities that the goal does not name.
+        /// The required entities that the goal does not name.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         missing: Vec<String>,
     },
-    /// The conversation has its prompt; it is never rendered again.
+    /// The system prompt was rendered. It is never rendered again.
     #[serde(rename = "conversation.opened")]
     #[strum(serialize = "conversation.opened")]
     ConversationOpened {
-        /// Names the log and keys tool calls.
+        /// The key of the run: it names the log, and is part of the key of each tool call.
         run_key: String,
-        /// The revision of the Skill.
+        /// The digest of the Skill's revision.
         revision: Digest,
         /// The exact system prompt.
         system: String,
-        /// What is to be reached, as the first turn of the user.
+        /// The goal, which is the first turn of the user.
         goal: String,
-        /// The budgets at the start.
+        /// The limits at the start.
         limits: EffectiveLimits,
     },
-    /// The model is about to be asked.
+    /// A request to a model is about to be sent.
     #[serde(rename = "model.requested")]
     #[strum(serialize = "model.requested")]
     ModelRequested {
-        /// Tokens set aside: they count as spent until the answer says better.
+        /// The reserved tokens. They count as spent until the answer has a count.
         reserve: u64,
-        /// For which stage.
+        /// The stage of the request.
         #[serde(default)]
         stage: Stage,
     },
-    /// The model has answered.
+    /// The model answered.
     #[serde(rename = "model.answered")]
     #[strum(serialize = "model.answered")]
     ModelAnswered {
         /// The answer.
         answer: Answer,
     },
-    /// The model was asked, and there is no usable answer.
+    /// The request to the model has no usable answer.
     #[serde(rename = "model.failed")]
     #[strum(serialize = "model.failed")]
     ModelFailed {
-        /// What kind of failure.
+        /// The kind of failure.
         kind: ModelFailure,
-        /// What the provider or the transport said, or what is wrong with the answer: redacted and bounded.
+        /// The message of the provider or the transport, or the error in the answer: redacted and cut to its limit.
         message: String,
     },
-    /// The model asks for a tool.
+    /// The model requested a tool call.
     #[serde(rename = "tool.requested")]
     #[strum(serialize = "tool.requested")]
     ToolRequested {
-        /// Unique within the Job.
+        /// The id of the call.
         call: CallId,
         /// The tool, as the model named it.
         tool: String,
-        /// The canonical arguments, or why there are none.
+        /// The canonical arguments, or the reason why there are none.
         arguments: Arguments,
     },
-    /// The pre-tool gate has ruled.
+    /// The pre-tool gate ruled on a call.
     #[serde(rename = "tool.ruled")]
     #[strum(serialize = "tool.ruled")]
     ToolRuled {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
         /// The strictest verdict of all layers.
         verdict: Verdict,
@@ -152,213 +143,214 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reasons: Vec<RulingReason>,
     },
-    /// A call waits until a person has decided.
+    /// A call is held until people decide.
     #[serde(rename = "tool.held")]
     #[strum(serialize = "tool.held")]
     ToolHeld {
-        /// The call, as the person is asked about it.
+        /// The call as the status shows it.
         held: HeldCall,
     },
-    /// A person lets a held call be made, for one of its approvers.
+    /// A person approved a held call, in the place of one of its approvers.
     #[serde(rename = "tool.approved")]
     #[strum(serialize = "tool.approved")]
     ToolApproved {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// Digest of the arguments that the person saw: it approves no others.
+        /// The digest of the arguments that the person saw. The approval is valid for these arguments only.
         digest: Digest,
-        /// Whose decision it is.
+        /// The decision.
         #[serde(flatten)]
         decision: Decision,
     },
-    /// A person does not let a held call be made, for one of its approvers.
+    /// A person denied a held call, in the place of one of its approvers.
     #[serde(rename = "tool.denied")]
     #[strum(serialize = "tool.denied")]
     ToolDenied {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// Whose decision it is.
+        /// The decision.
         #[serde(flatten)]
         decision: Decision,
     },
-    /// A call is not made, because of one before it.
+    /// A call was skipped, because an earlier call did not complete.
     #[serde(rename = "tool.skipped")]
     #[strum(serialize = "tool.skipped")]
     ToolSkipped {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// Because of which call.
+        /// The id of the earlier call.
         because: CallId,
     },
     /// A call is about to be sent.
     #[serde(rename = "tool.started")]
     #[strum(serialize = "tool.started")]
     ToolStarted {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
     },
-    /// A call was answered.
+    /// A call completed.
     #[serde(rename = "tool.completed")]
     #[strum(serialize = "tool.completed")]
     ToolCompleted {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// The answer, as text for the model, bounded.
+        /// The answer as text for the model, cut to its limit.
         text: String,
     },
-    /// The server answered that the call failed, or no byte of it left us.
+    /// A call failed: the server answered so, or no byte of the call was sent.
     #[serde(rename = "tool.failed")]
     #[strum(serialize = "tool.failed")]
     ToolFailed {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// What the model should read.
+        /// The error, for the model.
         text: String,
     },
-    /// The call was sent, and nobody knows whether it happened.
+    /// A call was sent, and its outcome is unknown.
     #[serde(rename = "tool.indeterminate")]
     #[strum(serialize = "tool.indeterminate")]
     ToolIndeterminate {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// What is known.
+        /// The known facts.
         text: String,
     },
-    /// The server told how far a call is, or what it wrote to its log meanwhile.
+    /// The server reported the progress of a call, or sent a line of its log.
     #[serde(rename = "tool.progressed")]
     #[strum(serialize = "tool.progressed")]
     ToolProgressed {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// What it told.
-        told: Told,
+        /// The report.
+        #[serde(rename = "told")]
+        progress: ToolProgress,
     },
-    /// A listing differs from the tools that were fixed: those that changed or are gone are denied from now on.
+    /// A listing differs from the fixed tools. Calls of changed and missing tools are denied from now on.
     #[serde(rename = "catalogue.drifted")]
     #[strum(serialize = "catalogue.drifted")]
     CatalogueDrifted {
-        /// Tools of which the server says something else now, or that it lists more than once, by its names.
+        /// The tools whose definition changed, or that the server lists more than once, by the server's names.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<String>,
-        /// Tools that it does not list any more.
+        /// The tools that the server no longer lists.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         missing: Vec<String>,
-        /// Tools that it did not list before, some of them where there are many. They are not offered.
+        /// New tools, up to a limit. The model does not see them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         added: Vec<String>,
     },
-    /// A result was put aside: the model sees an excerpt, and can read the rest by the handle. For a call that is
-    /// under way this is its answer; for an earlier one it takes the place of what stood in the history.
+    /// A result was offloaded: the model sees an excerpt, and reads the rest with the handle. The excerpt is the answer of
+    /// a call that is under way, or replaces the result of an earlier call in the history.
     #[serde(rename = "result.offloaded")]
     #[strum(serialize = "result.offloaded")]
     ResultOffloaded {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// Names the whole in the focus cache: the digest of its content.
+        /// The handle of the whole result in the focus cache: the digest of its content.
         handle: Digest,
-        /// How large the whole is.
+        /// The size of the whole result, in bytes.
         bytes: u64,
-        /// What the model sees of it.
+        /// The excerpt that the model sees.
         excerpt: String,
     },
-    /// A step of a workflow was closed: one that is no tool, or one that does not apply.
+    /// The model closed a workflow step that is not a tool, or that does not apply.
     #[serde(rename = "subgoal.done")]
     #[strum(serialize = "subgoal.done")]
     SubgoalDone {
         /// The step's id, `sg_<workflow>_<n>`.
         step: String,
-        /// The line of the log that shows it: a tool's answer.
+        /// The `seq` of the tool result that proves it.
         evidence: u64,
-        /// It turned out not to apply.
+        /// Whether the step does not apply.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         not_applicable: bool,
     },
-    /// A person is asked.
+    /// People were asked a question.
     #[serde(rename = "user.asked")]
     #[strum(serialize = "user.asked")]
     UserAsked {
         /// The question.
         question: UserQuestion,
-        /// What it is about.
-        about: About,
+        /// The subject of the question.
+        about: QuestionSubject,
     },
-    /// A person has answered a question.
+    /// A person answered a question.
     #[serde(rename = "user.replied")]
     #[strum(serialize = "user.replied")]
     UserReplied {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
         /// The answer.
         text: String,
-        /// Who the person is.
+        /// The name of the person.
         by: String,
-        /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+        /// The position among the replies of the Job's spec, from 1; none if it did not come from there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         nth: Option<u32>,
     },
-    /// A person says something without being asked.
+    /// A person sent a message that answers no question.
     #[serde(rename = "user.message")]
     #[strum(serialize = "user.message")]
     UserMessage {
-        /// What the person says.
+        /// The message.
         text: String,
-        /// Who the person is.
+        /// The name of the person.
         by: String,
-        /// Its place among the replies of the Job's spec, from 1; none where it did not come from there.
+        /// The position among the replies of the Job's spec, from 1; none if it did not come from there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         nth: Option<u32>,
     },
-    /// The finalization gate has ruled on an answer.
+    /// The finalization gate ruled on an answer.
     #[serde(rename = "gate.ruled")]
     #[strum(serialize = "gate.ruled")]
     GateRuled {
-        /// What it said.
-        ruling: FinalRuling,
+        /// The ruling.
+        ruling: FinalizationRuling,
     },
-    /// The reply polisher is done with an answer that passed.
+    /// The polish of an answer that passed is done.
     #[serde(rename = "reply.polished")]
     #[strum(serialize = "reply.polished")]
     ReplyPolished {
-        /// What became of it.
-        polish: Polish,
+        /// The outcome of the polish.
+        polish: PolishOutcome,
     },
-    /// A budget is spent.
+    /// A limit was hit.
     #[serde(rename = "limit.hit")]
     #[strum(serialize = "limit.hit")]
     LimitHit {
-        /// Which.
+        /// The code of the limit.
         code: OutcomeCode,
-        /// What was spent of what.
+        /// The amount that was spent, and the limit.
         message: String,
     },
-    /// The operator has said what is to become of the run.
+    /// The operator sent a directive.
     #[serde(rename = "directive.received")]
     #[strum(serialize = "directive.received")]
     DirectiveReceived {
-        /// What.
+        /// The directive.
         directive: Directive,
     },
-    /// The worker ends its pod; the conversation goes on in another.
+    /// The worker ended its pod. The conversation continues in another pod.
     #[serde(rename = "parked")]
     #[strum(serialize = "parked")]
     Parked {
-        /// Why.
+        /// The reason.
         reason: ParkReason,
     },
-    /// The conversation has ended.
+    /// The conversation ended.
     #[serde(rename = "finished")]
     #[strum(serialize = "finished")]
     Finished {
-        /// How.
+        /// The outcome.
         outcome: Outcome,
-        /// The answer or the draft, where there is one.
+        /// The answer or the draft, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<WholeResult>,
+        result: Option<FullResult>,
     },
 }
 
 impl Event {
-    /// The event's name, such as `tool.started`.
+    /// Returns the event's name, such as `tool.started`.
     pub fn name(&self) -> &'static str {
         self.into()
     }

@@ -7,11 +7,11 @@ pub(crate) mod staged;
 
 use crate::catalogue::fix_catalogue;
 use crate::conversation::Conversation;
-use crate::event::{Answer, AskedCall, ContextPart, Event};
-use crate::line::{Chain, Stamp};
+use crate::event::{Answer, ContextPart, Event, RequestedCall};
+use crate::line::{Chain, EventTime};
 use crate::next::next;
 use crate::offload::{self, Offload};
-use crate::people::{Ask, Statement};
+use crate::people::{HumanRequest, Statement};
 use crate::run::Run;
 use crate::step::Step;
 use crate::tool::ListedTool;
@@ -85,10 +85,10 @@ pub(crate) fn listed() -> Vec<ListedTool> {
 
 /// An answer that asks for tools.
 pub(crate) fn asks(calls: &[(&str, Value)]) -> Answer {
-    let calls: Vec<AskedCall> = calls
+    let calls: Vec<RequestedCall> = calls
         .iter()
         .enumerate()
-        .map(|(i, (name, arguments))| AskedCall {
+        .map(|(i, (name, arguments))| RequestedCall {
             id: format!("call_{i}"),
             name: (*name).into(),
             arguments: arguments.to_string(),
@@ -124,7 +124,7 @@ pub(crate) fn good_answer() -> Answer {
 pub(crate) type Tools = fn(tool: &str, times: u32) -> Reply;
 
 /// What people say first when they are asked all of this.
-pub(crate) type People = fn(&[Ask<'_>]) -> Option<Statement>;
+pub(crate) type People = fn(&[HumanRequest<'_>]) -> Option<Statement>;
 
 /// What comes back of a call.
 pub(crate) enum Reply {
@@ -176,7 +176,7 @@ impl World {
     }
 
     pub(crate) fn record(&mut self, event: Event) {
-        let stamp = Stamp { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 10 };
+        let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 10 };
         let (line, entry) = self.chain.append(event, stamp).unwrap();
         self.conversation.apply(&entry);
         self.log.push(line);
@@ -216,7 +216,7 @@ impl World {
             Step::Offload(results) => {
                 let offloaded = |result: Offload<'_>| {
                     let handle = Digest::of_bytes(result.text.as_bytes());
-                    let excerpt = offload::reminder(result.text, &handle);
+                    let excerpt = offload::short_excerpt(result.text, &handle);
                     Event::ResultOffloaded {
                         call: result.call.clone(),
                         handle,

@@ -19,7 +19,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// When something happened; it comes in as data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
+pub struct EventTime {
     /// The wall clock, RFC 3339 in UTC. For people: nothing is decided by it.
     pub time: String,
     /// Milliseconds of work since the event before, by a monotonic clock; 0 for the first of an epoch.
@@ -32,14 +32,14 @@ pub struct Entry {
     /// Its place, from 1.
     pub seq: u64,
     /// When it happened.
-    pub stamp: Stamp,
+    pub stamp: EventTime,
     /// What happened.
     pub event: Event,
 }
 
 /// Why a line does not belong where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LineError {
+pub enum Error {
     /// The line is not an event of a version that this engine reads.
     #[error("line {seq} of the log cannot be read: {message}")]
     Unreadable {
@@ -95,7 +95,7 @@ struct Envelope<E> {
 }
 
 /// The conversation that a line says it belongs to; none where it is no line of a log.
-pub fn source_of(line: &str) -> Option<String> {
+pub fn read_source(line: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
         source: String,
@@ -120,18 +120,18 @@ impl Chain {
 
     /// The same log from its beginning.
     #[must_use]
-    pub fn anew(&self) -> Self {
+    pub fn restarted(&self) -> Self {
         Self::new(self.source.clone())
     }
 
     /// Takes for granted that the log has come so far: another line in that place is refused.
     #[must_use]
-    pub fn knowing(self, position: Option<&LogPosition>) -> Self {
+    pub fn with_acknowledged(self, position: Option<&LogPosition>) -> Self {
         Self { known: position.map(|position| (position.events, position.head.clone())), ..self }
     }
 
     /// How many lines the log is known to have, where it has fewer.
-    pub fn lacks(&self) -> Option<u64> {
+    pub fn missing_lines(&self) -> Option<u64> {
         self.known.as_ref().map(|(events, _)| *events).filter(|events| *events > self.events)
     }
 
@@ -146,7 +146,7 @@ impl Chain {
     }
 
     /// Adds an event: the line that is to be written, and the event in its place.
-    pub fn append(&mut self, event: Event, stamp: Stamp) -> Result<(String, Entry), serde_json::Error> {
+    pub fn append(&mut self, event: Event, stamp: EventTime) -> Result<(String, Entry), serde_json::Error> {
         let seq = self.events + 1;
         let line = serde_json::to_string(&Envelope {
             specversion: "1.0".to_owned(),
@@ -165,9 +165,9 @@ impl Chain {
     }
 
     /// Reads the next line (without its line feed), checking that it belongs here.
-    pub fn read(&mut self, line: &str) -> Result<Entry, LineError> {
+    pub fn read(&mut self, line: &str) -> Result<Entry, Error> {
         let expected = self.events + 1;
-        let unreadable = |message: String| LineError::Unreadable { seq: expected, message };
+        let unreadable = |message: String| Error::Unreadable { seq: expected, message };
         let envelope: Envelope<Event> = serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))?;
         if envelope.schemaversion != SCHEMA_VERSION {
             return Err(unreadable(format!(
@@ -176,20 +176,20 @@ impl Chain {
             )));
         }
         if envelope.seq != expected {
-            return Err(LineError::Gap { expected, found: envelope.seq });
+            return Err(Error::Gap { expected, found: envelope.seq });
         }
         if envelope.source != self.source {
-            return Err(LineError::Foreign { seq: expected, found: envelope.source, expected: self.source.clone() });
+            return Err(Error::Foreign { seq: expected, found: envelope.source, expected: self.source.clone() });
         }
         if envelope.prevhash != self.head {
-            return Err(LineError::Broken { seq: expected });
+            return Err(Error::Broken { seq: expected });
         }
         let head = Digest::of_bytes(line.as_bytes());
         if self.known.as_ref().is_some_and(|(events, known)| *events == expected && *known != head) {
-            return Err(LineError::Exchanged { seq: expected });
+            return Err(Error::Exchanged { seq: expected });
         }
         (self.events, self.head) = (expected, head);
-        let stamp = Stamp { time: envelope.time, elapsed_ms: envelope.elapsedms };
+        let stamp = EventTime { time: envelope.time, elapsed_ms: envelope.elapsedms };
         Ok(Entry { seq: expected, stamp, event: envelope.event })
     }
 }
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn stamp() -> Stamp {
-        Stamp { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 7 }
+    fn stamp() -> EventTime {
+        EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 7 }
     }
 
     fn log(lines: u64) -> (Vec<String>, Chain) {
@@ -210,7 +210,7 @@ mod tests {
         (lines, chain)
     }
 
-    fn read(lines: &[String]) -> Result<Chain, LineError> {
+    fn read(lines: &[String]) -> Result<Chain, Error> {
         let mut chain = Chain::new("/namespaces/acme/skilljobs/refund/u-1");
         lines.iter().try_for_each(|line| chain.read(line).map(drop)).map(|()| chain)
     }
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_line_says_whose_it_is() {
-        assert_eq!(source_of(&log(1).0[0]).as_deref(), Some("/namespaces/acme/skilljobs/refund/u-1"));
-        assert_eq!(source_of("{}"), None);
+        assert_eq!(read_source(&log(1).0[0]).as_deref(), Some("/namespaces/acme/skilljobs/refund/u-1"));
+        assert_eq!(read_source("{}"), None);
     }
 
     #[test]
@@ -235,22 +235,22 @@ mod tests {
     #[test]
     fn what_is_known_of_a_log_has_to_be_in_it() {
         let (lines, chain) = log(3);
-        let knowing = |position: &LogPosition| Chain::new(chain.source.clone()).knowing(Some(position));
+        let knowing = |position: &LogPosition| Chain::new(chain.source.clone()).with_acknowledged(Some(position));
         let mut again = knowing(&chain.position("x"));
         for (at, line) in (0..).zip(&lines) {
-            assert_eq!((again.events(), again.lacks()), (at, Some(3)));
+            assert_eq!((again.events(), again.missing_lines()), (at, Some(3)));
             again.read(line).unwrap();
         }
-        assert_eq!((again.events(), again.lacks()), (3, None));
+        assert_eq!((again.events(), again.missing_lines()), (3, None));
         let mut other = knowing(&LogPosition { head: Digest::of_bytes(b"other"), ..chain.position("x") });
         let read = lines.iter().map(|line| other.read(line)).collect::<Result<Vec<_>, _>>();
-        assert_eq!(read, Err(LineError::Exchanged { seq: 3 }));
+        assert_eq!(read, Err(Error::Exchanged { seq: 3 }));
     }
 
     #[test]
     fn a_log_of_another_job_is_refused() {
         let (lines, _) = log(1);
-        assert!(matches!(Chain::new("/elsewhere").read(&lines[0]), Err(LineError::Foreign { seq: 1, .. })));
+        assert!(matches!(Chain::new("/elsewhere").read(&lines[0]), Err(Error::Foreign { seq: 1, .. })));
     }
 
     proptest! {

@@ -33,7 +33,7 @@ pub fn excerpt(text: &str, handle: &Digest) -> String {
 }
 
 /// Returns the excerpt of an older result, which is offloaded when the model's window is nearly full.
-pub fn reminder(text: &str, handle: &Digest) -> String {
+pub fn short_excerpt(text: &str, handle: &Digest) -> String {
     beginning(text, REMINDER_BYTES, handle)
 }
 

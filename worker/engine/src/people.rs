@@ -2,31 +2,31 @@
 
 mod statement;
 
-pub use crate::stages::approval::HeldAsk;
+pub use crate::stages::approval::ApprovalRequest;
 pub use crate::stages::questions::OpenQuestion;
 pub use statement::{MAX_WORDS_BYTES, Statement};
 
 use crate::shared::Shared;
 use crate::stages::approval;
 
-/// A question to people.
+/// A request that waits for people.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask<'a> {
-    /// Whether a held call may be made.
-    Call(HeldAsk<'a>),
+pub enum HumanRequest<'a> {
+    /// The approval of a held call.
+    Approval(ApprovalRequest<'a>),
     /// A question.
     Question(&'a OpenQuestion),
 }
 
-/// Returns everything that waits for people, held calls first.
-pub(crate) fn asks(shared: &Shared) -> Vec<Ask<'_>> {
-    let held = shared.calls.all().iter().filter_map(|call| approval::ask(call, shared)).map(Ask::Call);
-    held.chain(shared.questions.open().iter().map(Ask::Question)).collect()
+/// Returns all requests that wait for people, approvals first.
+pub(crate) fn open_requests(shared: &Shared) -> Vec<HumanRequest<'_>> {
+    let held = shared.calls.all().iter().filter_map(|call| approval::ask(call, shared)).map(HumanRequest::Approval);
+    held.chain(shared.questions.open().iter().map(HumanRequest::Question)).collect()
 }
 
 /// Returns whether a statement changes anything. A decision that was taken before, or is about another call or other
 /// arguments, does not; nor does a reply of the Job's spec that was taken before.
-pub(crate) fn is_awaited(statement: &Statement, shared: &Shared) -> bool {
+pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
     match statement {
         Statement::Approval { call, digest, decision } => {
             approval::is_awaited(call, Some(digest), decision, &shared.calls)

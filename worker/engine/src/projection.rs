@@ -3,7 +3,7 @@
 use crate::conversation::Conversation;
 use crate::event::RulingReason;
 use crate::next::next;
-use crate::people::{self, Ask};
+use crate::people::{self, HumanRequest};
 use crate::shared::Shared;
 use crate::stages::questions::{OpenQuestion, StrayReply};
 use crate::step::Step;
@@ -20,7 +20,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
     Projection {
         phase: phase(conversation),
         outcome: conversation.outcome().cloned(),
-        result: conversation.result().map(crate::event::WholeResult::bounded),
+        result: conversation.result().map(crate::event::FullResult::bounded),
         gates: Gates {
             intent: shared.intent.as_ref().map(bounded_intent),
             pre_tool: shared.calls.rulings().clone(),
@@ -107,10 +107,10 @@ fn stray_reply(reply: &StrayReply) -> String {
 }
 
 /// Returns the first held call, with all that its approvers have to know and the `events` before it.
-pub fn hold(conversation: &Conversation, events: Vec<String>) -> Option<Hold> {
-    let held = people::asks(&conversation.shared).into_iter().find_map(|ask| match ask {
-        Ask::Call(held) => Some(held),
-        Ask::Question(_) => None,
+pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<Hold> {
+    let held = people::open_requests(&conversation.shared).into_iter().find_map(|ask| match ask {
+        HumanRequest::Approval(held) => Some(held),
+        HumanRequest::Question(_) => None,
     })?;
     let rule = |reason: &RulingReason| HoldRule {
         layer: reason.layer,

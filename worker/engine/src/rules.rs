@@ -98,7 +98,7 @@ impl Rules {
 
     /// Returns the objections of the compiled guardrails to a call.
     pub fn guardrails(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<Objection> {
-        let findings = self.guardrails.findings(&tool.name, arguments).into_iter();
+        let findings = self.guardrails.violations(&tool.name, arguments).into_iter();
         findings
             .map(|finding| {
                 let detail = format!("{} (guardrail {:?})", finding.detail, finding.rule);

@@ -152,7 +152,7 @@ impl ModelState {
     fn failed(&mut self, kind: ModelFailure, message: &str) {
         match (kind, self.stage) {
             // The stage asks again, and an answer that passed does not fail because of its polish.
-            (ModelFailure::Misread, _) | (_, Stage::Polish) => return,
+            (ModelFailure::InvalidAnswer, _) | (_, Stage::Polish) => return,
             (ModelFailure::TooLong, Stage::Plan) => return self.too_long = Some(message.to_owned()),
             (ModelFailure::Unreadable, _) => self.unreadable += 1,
             (ModelFailure::Unavailable | ModelFailure::TooLong, _) => {}

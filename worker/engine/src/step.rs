@@ -3,7 +3,7 @@
 use crate::event::{CallId, Event};
 use crate::history::Turn;
 use crate::offload::Offload;
-use crate::people::Ask;
+use crate::people::HumanRequest;
 use crate::stage_prompt::AnswerSchema;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -30,7 +30,7 @@ pub enum Step<'a> {
     Offload(Vec<Offload<'a>>),
     /// Make everything durable, ask people all of this at once, and record the first reply. If people are not asked here,
     /// record [`Event::Parked`] and end the pod.
-    AskPeople(Vec<Ask<'a>>),
+    AskPeople(Vec<HumanRequest<'a>>),
     /// Make everything durable, make all of these calls at once, and record the outcome of each.
     RunReads(Vec<ToolCall<'a>>),
     /// Record [`Event::ToolStarted`], make everything durable, make the call, record its outcome, and make that durable.

@@ -1,7 +1,7 @@
 use super::*;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_engine::Event;
-use bloomery_engine::event::{Answer, AskedCall, CallId};
+use bloomery_engine::event::{Answer, CallId, RequestedCall};
 use serde_json::json;
 use std::borrow::Cow;
 use std::io::Write;
@@ -176,7 +176,7 @@ fn the_beginning_of_a_text_has_no_part_of_a_value() {
 fn a_number_in_the_arguments_of_a_call_becomes_a_text() {
     let redactor = of(&[("pin", "1234567890")]);
     let arguments = r#"{"pin": 1234567890, "n": 1}"#.to_owned();
-    let call = AskedCall { id: "1".into(), name: "act".into(), arguments, secrets: Vec::new() };
+    let call = RequestedCall { id: "1".into(), name: "act".into(), arguments, secrets: Vec::new() };
     let answer = Answer { calls: vec![call], ..Answer::default() };
     let Event::ModelAnswered { answer } = redactor.event(Event::ModelAnswered { answer }).unwrap() else {
         panic!("another event")

@@ -189,7 +189,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
                 told = heard.due() => told,
             };
             for (call, told) in told {
-                entries.push(self.journal.append(Event::ToolProgressed { call, told })?);
+                entries.push(self.journal.append(Event::ToolProgressed { call, progress: told })?);
             }
             self.journal.commit()?;
             self.journal.tidy();

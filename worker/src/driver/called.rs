@@ -4,7 +4,7 @@ use super::heard::Heard;
 use super::results;
 use crate::focus::FocusCache;
 use crate::log::files::Files;
-use bloomery_engine::event::{CallId, Told};
+use bloomery_engine::event::{CallId, ToolProgress};
 use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event};
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub struct Called {
     /// What of the answer is no text. The outcome's text names the digest of each.
     pub media: Vec<Vec<u8>>,
     /// What its server told of it while it was under way, as far as that is not recorded.
-    pub told: Vec<Told>,
+    pub told: Vec<ToolProgress>,
     /// The tools, where they were listed for it.
     pub listed: Option<Vec<ListedTool>>,
 }
@@ -61,9 +61,9 @@ fn of_call(called: Called, conversation: &Conversation) -> Vec<Event> {
     let Called { outcome, structured, told, .. } = called;
     let Some(call) = call_of(&outcome).cloned() else { return vec![outcome] };
     let mut events: Vec<Event> =
-        told.into_iter().map(|told| Event::ToolProgressed { call: call.clone(), told }).collect();
+        told.into_iter().map(|told| Event::ToolProgressed { call: call.clone(), progress: told }).collect();
     events.push(match outcome {
-        Event::ToolCompleted { call, text } => match conversation.output_fault(&call, structured.as_ref()) {
+        Event::ToolCompleted { call, text } => match conversation.output_error(&call, structured.as_ref()) {
             Some(fault) => Event::ToolCompleted { text: unfit(&fault, &text), call },
             None => Event::ToolCompleted { text, call },
         },
@@ -113,8 +113,8 @@ mod tests {
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::Stage;
     use bloomery_engine::catalogue::fix_catalogue;
-    use bloomery_engine::event::{Answer, AskedCall};
-    use bloomery_engine::line::{Chain, Stamp};
+    use bloomery_engine::event::{Answer, RequestedCall};
+    use bloomery_engine::line::{Chain, EventTime};
     use serde_json::json;
 
     fn listed() -> Vec<ListedTool> {
@@ -127,7 +127,7 @@ mod tests {
     /// A conversation that has asked for one call, of a tool whose server promises a total.
     fn asked() -> (Conversation, CallId) {
         let run = fixture::run();
-        let call = AskedCall { id: "c".into(), name: "lookup".into(), arguments: "{}".into(), secrets: Vec::new() };
+        let call = RequestedCall { id: "c".into(), name: "lookup".into(), arguments: "{}".into(), secrets: Vec::new() };
         let answer = Answer { message: json!({"role": "assistant"}), calls: vec![call], ..Answer::default() };
         let events = [
             Event::EpochStarted { epoch: 1, attempt: 1 },
@@ -137,7 +137,7 @@ mod tests {
         ];
         let (mut conversation, mut chain) = (Conversation::new(run), Chain::new(fixture::SOURCE));
         for event in events {
-            let stamp = Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
+            let stamp = EventTime { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
             conversation.apply(&chain.append(event, stamp).unwrap().1);
         }
         let call = conversation.calls()[0].id.clone();
@@ -171,14 +171,14 @@ mod tests {
     #[test]
     fn what_was_told_comes_before_the_outcome_and_what_changed_after_it() {
         let (conversation, call) = asked();
-        let told = Told { progress: Some(0.5), ..Told::default() };
+        let told = ToolProgress { progress: Some(0.5), ..ToolProgress::default() };
         let mut changed = listed();
         changed[0].description = "Another".into();
         let outcome = Event::ToolFailed { call: call.clone(), text: "not sent".into() };
         let called = Called { told: vec![told.clone()], listed: Some(changed), ..Called::from(outcome.clone()) };
         let drifted =
             Event::CatalogueDrifted { changed: vec!["lookup".into()], missing: Vec::new(), added: Vec::new() };
-        assert_eq!(record(called, &conversation), [Event::ToolProgressed { call, told }, outcome, drifted]);
+        assert_eq!(record(called, &conversation), [Event::ToolProgressed { call, progress: told }, outcome, drifted]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::waits::Waits;
 use bloomery_crds::report::Waiting;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
-use bloomery_engine::event::Told;
+use bloomery_engine::event::ToolProgress;
 use bloomery_engine::step::{ModelRequest, ToolCall};
 use bloomery_engine::tool::ListedTool;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Tools for Option<mcp::Client> {
         }
     }
 
-    async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(Told)) -> Called {
+    async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> Called {
         let id = call.id.clone();
         let Some(client) = self else {
             let text = "The Skill has no MCP server any more; nothing was sent.".to_owned();

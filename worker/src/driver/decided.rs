@@ -5,7 +5,7 @@ use super::People;
 use bloomery_crds::run::{GivenDecision, GivenReply};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 use bloomery_engine::event::{CallId, Decision, QuestionId};
-use bloomery_engine::people::{Ask, Statement};
+use bloomery_engine::people::{HumanRequest, Statement};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -59,7 +59,7 @@ impl People for Decided {
         std::mem::take(&mut self.inbox().unheard)
     }
 
-    fn ask<'a>(&'a self, _: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Statement>> {
+    fn ask<'a>(&'a self, _: &'a [HumanRequest<'a>]) -> LocalBoxFuture<'a, Option<Statement>> {
         futures::future::ready(None).boxed_local()
     }
 }
@@ -71,7 +71,7 @@ fn said(given: &GivenDecision) -> Statement {
     match verdict {
         ApprovalVerdict::Approve => Statement::Approval { call, digest: digest.clone(), decision: decision(by) },
         ApprovalVerdict::Deny => Statement::Denial { call, decision: decision(by) },
-        ApprovalVerdict::Expired => Statement::Denial { call, decision: decision(Decision::NOBODY) },
+        ApprovalVerdict::Expired => Statement::Denial { call, decision: decision(Decision::NO_PERSON) },
     }
 }
 

@@ -1,7 +1,7 @@
 //! What servers tell of calls that are under way. It is recorded while they are, so that people see it, but not faster than
 //! they read: each time costs a segment of the log.
 
-use bloomery_engine::event::{CallId, Told};
+use bloomery_engine::event::{CallId, ToolProgress};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) struct Heard {
 
 #[derive(Debug)]
 struct Kept {
-    waiting: Vec<(CallId, Told)>,
+    waiting: Vec<(CallId, ToolProgress)>,
     /// How much there was of each call.
     times: BTreeMap<CallId, usize>,
     /// When it is time again.
@@ -38,7 +38,7 @@ struct Kept {
 /// When something is to be recorded.
 #[derive(Debug, PartialEq)]
 enum Due {
-    Now(Vec<(CallId, Told)>),
+    Now(Vec<(CallId, ToolProgress)>),
     At(Instant),
     /// There is nothing.
     Never,
@@ -53,7 +53,7 @@ impl Heard {
     }
 
     /// Hears something of a call. Of too much, the last is kept.
-    pub(super) fn hear(&self, call: &CallId, told: Told) {
+    pub(super) fn hear(&self, call: &CallId, told: ToolProgress) {
         let mut kept = self.kept.borrow_mut();
         let Kept { waiting, times, .. } = &mut *kept;
         let times = times.entry(call.clone()).or_default();
@@ -67,7 +67,7 @@ impl Heard {
     }
 
     /// Waits until it is time to record something, and takes all that there is.
-    pub(super) async fn due(&self) -> Vec<(CallId, Told)> {
+    pub(super) async fn due(&self) -> Vec<(CallId, ToolProgress)> {
         loop {
             match self.take(Instant::now()) {
                 Due::Now(told) => return told,
@@ -90,11 +90,11 @@ impl Heard {
     }
 
     /// Takes what is left of a call that is over.
-    pub(super) fn rest(&self, call: &CallId) -> Vec<Told> {
+    pub(super) fn rest(&self, call: &CallId) -> Vec<ToolProgress> {
         let mut kept = self.kept.borrow_mut();
         let (of_call, others) = std::mem::take(&mut kept.waiting).into_iter().partition(|(of, _)| of == call);
         kept.waiting = others;
-        let of_call: Vec<(CallId, Told)> = of_call;
+        let of_call: Vec<(CallId, ToolProgress)> = of_call;
         of_call.into_iter().map(|(_, told)| told).collect()
     }
 }
@@ -107,8 +107,8 @@ mod tests {
         CallId::new(7, n)
     }
 
-    fn told(n: u32) -> Told {
-        Told { progress: Some(f64::from(n)), ..Told::default() }
+    fn told(n: u32) -> ToolProgress {
+        ToolProgress { progress: Some(f64::from(n)), ..ToolProgress::default() }
     }
 
     #[test]

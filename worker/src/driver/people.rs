@@ -6,7 +6,7 @@ use crate::log::{Error, files::Files};
 use crate::stop::Why;
 use bloomery_crds::report::ParkReason;
 use bloomery_engine::line::Entry;
-use bloomery_engine::people::{Ask, Statement};
+use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_engine::{Conversation, Event};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
@@ -24,7 +24,7 @@ pub trait People: fmt::Debug + Sync {
 
     /// Asks all of this, and gives the first thing that anybody says; what is still open is asked again then. None
     /// where they have left, so that nobody will answer any more. Dropping the future takes the questions back.
-    fn ask<'a>(&'a self, asks: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Statement>>;
+    fn ask<'a>(&'a self, asks: &'a [HumanRequest<'a>]) -> LocalBoxFuture<'a, Option<Statement>>;
 }
 
 /// Nobody: a call that is held parks the conversation.
@@ -40,7 +40,7 @@ impl People for Nobody {
         Vec::new()
     }
 
-    fn ask<'a>(&'a self, _: &'a [Ask<'a>]) -> LocalBoxFuture<'a, Option<Statement>> {
+    fn ask<'a>(&'a self, _: &'a [HumanRequest<'a>]) -> LocalBoxFuture<'a, Option<Statement>> {
         futures::future::ready(None).boxed_local()
     }
 }
@@ -58,7 +58,7 @@ pub(super) enum Answered {
 /// Asks people, for as long as they take: that is no work. What they are asked about is durable before, and what they
 /// say at once, so that nobody has to say it twice.
 pub(super) async fn ask<M: Model, T: Tools, F: Files>(
-    asks: &[Ask<'_>],
+    asks: &[HumanRequest<'_>],
     conversation: &Conversation,
     journal: &mut Journal<F>,
     world: &World<'_, M, T>,
@@ -89,7 +89,7 @@ pub(super) fn record<F: Files>(said: Vec<Statement>, journal: &mut Journal<F>) -
     Ok(entries)
 }
 
-fn reason(asks: &[Ask<'_>]) -> ParkReason {
-    let held = asks.iter().any(|ask| matches!(ask, Ask::Call(_)));
+fn reason(asks: &[HumanRequest<'_>]) -> ParkReason {
+    let held = asks.iter().any(|ask| matches!(ask, HumanRequest::Approval(_)));
     if held { ParkReason::Approval } else { ParkReason::Reply }
 }

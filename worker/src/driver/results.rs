@@ -6,7 +6,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::CallId;
-use bloomery_engine::offload::{MAX_INLINE_BYTES, Offload, excerpt, reminder};
+use bloomery_engine::offload::{MAX_INLINE_BYTES, Offload, excerpt, short_excerpt};
 use std::io;
 
 /// Outcomes that came together, as they are recorded. A large answer is durable in the focus cache before it is; one
@@ -56,7 +56,7 @@ pub(super) fn offloaded(results: &[Offload<'_>], focus: &FocusCache, files: &imp
     let texts: Vec<&str> = results.iter().map(|result| result.text).collect();
     let recorded = |(result, handle): (&Offload<'_>, io::Result<Digest>)| {
         let handle = handle.map_err(|error| Error::of("keep a result in", focus.dir(), error))?;
-        Ok(put_aside(result.call.clone(), result.text, reminder(result.text, &handle), handle))
+        Ok(put_aside(result.call.clone(), result.text, short_excerpt(result.text, &handle), handle))
     };
     results.iter().zip(focus.keep(files, &texts)).map(recorded).collect()
 }

@@ -45,7 +45,7 @@ pub async fn claim<F: Files>(
         // What was read may have been linked by a worker that died before it synced: were the next segment
         // durable without it, the log would have a hole.
         store.sync()?;
-        if let Some(known) = chain.lacks() {
+        if let Some(known) = chain.missing_lines() {
             if late.wait().await {
                 continue;
             }

@@ -18,8 +18,8 @@ fn event(n: usize) -> Event {
     Event::ToolStarted { call: CallId::new(1, n) }
 }
 
-fn stamp() -> Stamp {
-    Stamp { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 }
+fn stamp() -> EventTime {
+    EventTime { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 }
 }
 
 async fn claim_with<F: Files>(files: F, memory: &Path, uid: &str) -> Result<Claimed<F>, Error> {
@@ -28,7 +28,7 @@ async fn claim_with<F: Files>(files: F, memory: &Path, uid: &str) -> Result<Clai
 }
 
 async fn claim_knowing<F: Files>(store: Store<F>, known: Option<&LogPosition>) -> Result<Claimed<F>, Error> {
-    let chain = Chain::new(SOURCE).knowing(known);
+    let chain = Chain::new(SOURCE).with_acknowledged(known);
     claim(store, chain, &mut Conversation::new(fixture::run()), 1, Duration::ZERO).await
 }
 
@@ -337,7 +337,7 @@ async fn a_clock_that_was_set_back_changes_nothing_but_what_people_read() {
     let memory = tempfile::tempdir().unwrap();
     let log = log_of(memory.path(), "uid-1").await;
     for time in ["2026-01-01T00:00:00.000Z", "1999-12-31T23:59:59.999Z"] {
-        log.append(event(0), Stamp { time: time.into(), elapsed_ms: 7 }).unwrap();
+        log.append(event(0), EventTime { time: time.into(), elapsed_ms: 7 }).unwrap();
         log.sync().unwrap();
     }
     let mut conversation = Conversation::new(fixture::run());

@@ -4,7 +4,7 @@
 //! order.
 
 use bloomery_crds::text::bounded;
-use bloomery_engine::event::Told;
+use bloomery_engine::event::ToolProgress;
 use rmcp::model::{ProgressToken, RequestId};
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,9 +22,9 @@ const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "criti
 #[derive(Debug, PartialEq)]
 pub(super) enum News {
     /// How far the call with this token is.
-    Progress(ProgressToken, Told),
+    Progress(ProgressToken, ToolProgress),
     /// A line of the server's log.
-    Logged(Told),
+    Logged(ToolProgress),
     /// The server gives a request up: one of ours, or one of its own.
     Cancelled(RequestId, Option<String>),
     /// The tools are not those that were listed any more.
@@ -77,7 +77,8 @@ pub(super) fn read(data: &str) -> Option<News> {
     match method.as_str() {
         "notifications/progress" => {
             let HowFar { progress_token, progress, total, message } = serde_json::from_value(params).ok()?;
-            let told = Told { progress: Some(progress), total, level: None, message: message.as_deref().map(shown) };
+            let told =
+                ToolProgress { progress: Some(progress), total, level: None, message: message.as_deref().map(shown) };
             Some(News::Progress(progress_token, told))
         }
         "notifications/message" => {
@@ -85,7 +86,7 @@ pub(super) fn read(data: &str) -> Option<News> {
             let text = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
             let message = logger.map_or_else(|| shown(&text), |logger| shown(&format!("{logger}: {text}")));
             let level = level.filter(|level| LEVELS.contains(&level.as_str())).unwrap_or_else(|| "info".to_owned());
-            Some(News::Logged(Told { level: Some(level), message: Some(message), ..Told::default() }))
+            Some(News::Logged(ToolProgress { level: Some(level), message: Some(message), ..ToolProgress::default() }))
         }
         "notifications/cancelled" => {
             let Cancelled { request_id, reason } = serde_json::from_value(params).ok()?;
@@ -113,12 +114,16 @@ mod tests {
     }
 
     fn progress(progress: f64, total: Option<f64>, message: Option<&str>) -> News {
-        let told = Told { progress: Some(progress), total, level: None, message: message.map(str::to_owned) };
+        let told = ToolProgress { progress: Some(progress), total, level: None, message: message.map(str::to_owned) };
         News::Progress(ProgressToken(NumberOrString::Number(7)), told)
     }
 
     fn logged(level: &str, message: &str) -> News {
-        News::Logged(Told { level: Some(level.into()), message: Some(message.into()), ..Told::default() })
+        News::Logged(ToolProgress {
+            level: Some(level.into()),
+            message: Some(message.into()),
+            ..ToolProgress::default()
+        })
     }
 
     #[rstest]

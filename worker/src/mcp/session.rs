@@ -5,7 +5,7 @@ use super::stdio::{Process, Program, Stdio};
 use super::transport::Transport;
 use super::wire::{Fate, Wire};
 use crate::progress::Onlooker;
-use bloomery_engine::event::Told;
+use bloomery_engine::event::ToolProgress;
 use bloomery_redact::Redactor;
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -193,7 +193,7 @@ impl Session {
         request: ClientRequest,
         meta: RequestMetaObject,
         until: Instant,
-        listener: &dyn Fn(Told),
+        listener: &dyn Fn(ToolProgress),
     ) -> Reply {
         let options = PeerRequestOptions::with_timeout(until.saturating_duration_since(Instant::now())).with_meta(meta);
         let handle = match self.service.send_request_with_option(request, options).await {

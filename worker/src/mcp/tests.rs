@@ -57,7 +57,7 @@ async fn called(client: &Client, tool: &str, arguments: &str, within: Duration) 
 }
 
 /// A call, and what its server told of it.
-async fn followed(client: &Client, tool: &str, within: Duration) -> (CallOutcome, Vec<Told>) {
+async fn followed(client: &Client, tool: &str, within: Duration) -> (CallOutcome, Vec<ToolProgress>) {
     let told = std::cell::RefCell::new(Vec::new());
     let called = called_by(client, (tool, "{}"), within, false, &|news| told.borrow_mut().push(news)).await;
     (called.outcome, told.into_inner())
@@ -73,7 +73,7 @@ async fn called_by(
     (tool, arguments): (&str, &str),
     within: Duration,
     sent_before: bool,
-    listener: &dyn Fn(Told),
+    listener: &dyn Fn(ToolProgress),
 ) -> Called {
     let (id, definition) = (CallId::new(7, 0), fixed(tool).digest());
     let call = ToolCall {

@@ -7,7 +7,7 @@
 
 use super::news::News;
 use crate::progress::{Onlooker, Progress};
-use bloomery_engine::event::Told;
+use bloomery_engine::event::ToolProgress;
 use rmcp::model::{ClientJsonRpcMessage, GetMeta, JsonRpcMessage, ProgressToken, RequestId};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +49,7 @@ enum Note {
 struct Known {
     fate: Fate,
     token: Option<ProgressToken>,
-    told: Vec<Told>,
+    told: Vec<ToolProgress>,
     is_cancelled: bool,
     /// The number of the last event on the stream of its answer.
     last_event: Option<String>,
@@ -130,7 +130,7 @@ impl Wire {
     /// Notes what came on the stream of a request's answer, or on one of which that is not known.
     pub(super) fn hear(&self, on: Option<&RequestId>, news: News) {
         if let News::Progress(_, told) | News::Logged(told) = &news {
-            self.0.onlooker.sees(|| Progress::Told(told.clone()));
+            self.0.onlooker.sees(|| Progress::ToolProgress(told.clone()));
         }
         self.with(|notes| notes.hear(on, news));
         self.0.heard.notify_waiters();
@@ -163,7 +163,7 @@ impl Wire {
     }
 
     /// Waits until the server tells something of a request, and takes it.
-    pub(super) async fn told(&self, id: &RequestId) -> Vec<Told> {
+    pub(super) async fn told(&self, id: &RequestId) -> Vec<ToolProgress> {
         loop {
             let heard = self.0.heard.notified();
             let told = self.with(|notes| notes.known(id).map(|known| std::mem::take(&mut known.told)));
@@ -176,7 +176,7 @@ impl Wire {
 
     /// Gives a request up, and tells what became of it, and what its server told of it at last: one that has not begun by
     /// now is never sent.
-    pub(super) fn give_up(&self, id: &RequestId) -> (Fate, Vec<Told>) {
+    pub(super) fn give_up(&self, id: &RequestId) -> (Fate, Vec<ToolProgress>) {
         self.with(|notes| match notes.requests.remove(id) {
             Some(Note::Known(known)) => (known.fate, known.told),
             Some(Note::GivenUp) | None => {
@@ -273,7 +273,7 @@ impl Notes {
 }
 
 impl Known {
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: ToolProgress) {
         if self.told.len() == MAX_TOLD {
             self.told.pop();
         }
@@ -293,8 +293,8 @@ mod tests {
         ProgressToken(id(n))
     }
 
-    fn told(progress: f64) -> Told {
-        Told { progress: Some(progress), ..Told::default() }
+    fn told(progress: f64) -> ToolProgress {
+        ToolProgress { progress: Some(progress), ..ToolProgress::default() }
     }
 
     #[test]

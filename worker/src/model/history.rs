@@ -4,7 +4,7 @@
 use super::extra::Refused;
 use super::wire::{self, Asking, Piece, Writer};
 use bloomery_crds::run::ModelEndpoint;
-use bloomery_engine::event::AskedCall;
+use bloomery_engine::event::RequestedCall;
 use bloomery_engine::history::{ModelMessage, Turn};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -98,12 +98,12 @@ impl Begun {
     }
 
     /// Gives calls ids that every provider takes, and that no other call of the conversation has.
-    fn rename(&mut self, calls: Vec<AskedCall>) -> Vec<AskedCall> {
+    fn rename(&mut self, calls: Vec<RequestedCall>) -> Vec<RequestedCall> {
         self.renamed.clear();
         let renamed = calls.into_iter().enumerate().map(|(at, call)| {
             let id = format!("call_{}_{at}", self.turns);
             self.renamed.insert(call.id, id.clone());
-            AskedCall { id, ..call }
+            RequestedCall { id, ..call }
         });
         renamed.collect()
     }

@@ -6,7 +6,7 @@ use super::no_answer::NoAnswer;
 use super::{anthropic, openai};
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::ModelProvider;
-use bloomery_engine::event::{Answer, AskedCall};
+use bloomery_engine::event::{Answer, RequestedCall};
 use bloomery_engine::history::ModelMessage;
 use bloomery_engine::step::ModelRequest;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 pub(super) const MAX_CALLS: usize = 128;
 
 /// The calls of an answer, where each of them can have its result.
-pub(super) fn answerable(calls: Vec<AskedCall>) -> Result<Vec<AskedCall>, NoAnswer> {
+pub(super) fn answerable(calls: Vec<RequestedCall>) -> Result<Vec<RequestedCall>, NoAnswer> {
     if calls.len() > MAX_CALLS {
         return Err(NoAnswer::unreadable("it asks for too many tools at once", calls.len().to_string()));
     }
@@ -54,7 +54,7 @@ pub(super) enum Piece<'a> {
         /// In words.
         text: String,
         /// The tools that it asked for.
-        calls: Vec<AskedCall>,
+        calls: Vec<RequestedCall>,
     },
     /// The result of a call.
     Result {
@@ -111,7 +111,7 @@ pub(super) fn fold(provider: ModelProvider) -> Box<dyn Fold> {
 }
 
 /// The words and the calls of a message that a provider's Model said, which was read once and so can be again.
-pub(super) fn told(said: &ModelMessage) -> (String, Vec<AskedCall>) {
+pub(super) fn told(said: &ModelMessage) -> (String, Vec<RequestedCall>) {
     // It was written by us.
     let message: Value = serde_json::from_str(&said.message).unwrap_or_default();
     match said.provider {

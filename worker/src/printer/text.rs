@@ -4,8 +4,8 @@ use bloomery_crds::text::{bounded, steers};
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
-    Answer, Arguments, BoundName, CallId, ContextPart, Decision, Directive, FinalRuling, Polish, RulingReason, Told,
-    UserQuestion,
+    Answer, Arguments, CallId, ContextPart, Decision, Directive, FinalizationRuling, PolishOutcome, ResourceSummary,
+    RulingReason, ToolProgress, UserQuestion,
 };
 use bloomery_engine::line::Entry;
 use bloomery_engine::tool::CatalogueTool;
@@ -74,10 +74,10 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::UserReplied { question, text, by, nth: _ } => format!("{question} by {by}: {text}"),
         Event::UserMessage { text, by, nth: _ } => format!("{by}: {text}"),
         Event::GateRuled { ruling } => final_ruling(ruling),
-        Event::ReplyPolished { polish: Polish::Polished(text) } => text.clone(),
-        Event::ReplyPolished { polish: Polish::Kept(why) } => format!("the answer stands as it was: {why}"),
-        Event::ToolsSelected { tools, of, by } => {
-            format!("{} of {of} tools, by {by}: {}", tools.len(), tools.join(", "))
+        Event::ReplyPolished { polish: PolishOutcome::Polished(text) } => text.clone(),
+        Event::ReplyPolished { polish: PolishOutcome::Kept(why) } => format!("the answer stands as it was: {why}"),
+        Event::ToolsSelected { tools, total, by } => {
+            format!("{} of {total} tools, by {by}: {}", tools.len(), tools.join(", "))
         }
         Event::LimitHit { code, message } => format!("{code}: {message}"),
         Event::DirectiveReceived { directive: Directive::Cancel } => "the Job is cancelled".to_owned(),
@@ -110,7 +110,7 @@ fn of_call(event: &Event, tools: &Tools) -> String {
         Event::ResultOffloaded { call, handle, bytes, .. } => {
             format!("{}: {bytes} bytes are in the focus cache as {handle}", named(call))
         }
-        Event::ToolProgressed { call, told } => format!("{}: {}", named(call), progress(told)),
+        Event::ToolProgressed { call, progress: told } => format!("{}: {}", named(call), progress(told)),
         // No event of a call.
         _ => String::new(),
     }
@@ -136,14 +136,14 @@ fn asked(question: &UserQuestion) -> String {
 
 fn context_gathered(parts: &[ContextPart]) -> String {
     let part = |part: &ContextPart| match &part.fault {
-        None => format!("{} of {}, {} bytes", part.kind.name(), part.of, part.text.len()),
-        Some(fault) => format!("no {} of {}: {fault}", part.kind.name(), part.of),
+        None => format!("{} of {}, {} bytes", part.kind.name(), part.source, part.text.len()),
+        Some(fault) => format!("no {} of {}: {fault}", part.kind.name(), part.source),
     };
     parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-fn progress(told: &Told) -> String {
-    let Told { progress, total, level, message } = told;
+fn progress(told: &ToolProgress) -> String {
+    let ToolProgress { progress, total, level, message } = told;
     let how_far = match (progress, total) {
         (Some(progress), Some(total)) => Some(format!("{progress} of {total}")),
         (Some(progress), None) => Some(progress.to_string()),
@@ -159,8 +159,8 @@ fn drifted(changed: &[String], missing: &[String], added: &[String]) -> String {
     told.map(|(what, tools)| format!("{what}: {}", tools.join(", "))).collect::<Vec<_>>().join("; ")
 }
 
-fn resources_bound(resources: &[BoundName]) -> String {
-    let named = |resource: &BoundName| match &resource.rendering {
+fn resources_bound(resources: &[ResourceSummary]) -> String {
+    let named = |resource: &ResourceSummary| match &resource.rendering {
         Some(rendering) => format!("{} ({}) is {rendering}", resource.name, resource.kind),
         None => format!("{} ({})", resource.name, resource.kind),
     };
@@ -202,16 +202,16 @@ fn ruled(verdict: Verdict, reasons: &[RulingReason]) -> String {
     format!("{verdict} {}", reasons.join("; "))
 }
 
-fn final_ruling(ruling: &FinalRuling) -> String {
+fn final_ruling(ruling: &FinalizationRuling) -> String {
     let (what, attempt) = match ruling {
-        FinalRuling::Skipped => return "the Skill wants no model to rule".to_owned(),
-        FinalRuling::NoNewEvidence => return "no new evidence since the failed attempt".to_owned(),
-        FinalRuling::FormError(attempt) => ("form error", attempt),
-        FinalRuling::Attempt(attempt) if attempt.passed => {
+        FinalizationRuling::Skipped => return "the Skill wants no model to rule".to_owned(),
+        FinalizationRuling::NoNewEvidence => return "no new evidence since the failed attempt".to_owned(),
+        FinalizationRuling::FormError(attempt) => ("form error", attempt),
+        FinalizationRuling::Attempt(attempt) if attempt.passed => {
             let score = attempt.score.map(|score| format!(", score {score}")).unwrap_or_default();
             return format!("passed{score}");
         }
-        FinalRuling::Attempt(attempt) => ("failed", attempt),
+        FinalizationRuling::Attempt(attempt) => ("failed", attempt),
     };
     let reasons: Vec<String> =
         attempt.reasons.iter().map(|reason| format!("{}: {}", reason.code, reason.detail)).collect();
@@ -223,11 +223,11 @@ mod tests {
     use super::*;
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::{HeldCall, ResourceType};
-    use bloomery_engine::event::{About, QuestionId};
-    use bloomery_engine::line::Stamp;
+    use bloomery_engine::event::{QuestionId, QuestionSubject};
+    use bloomery_engine::line::EventTime;
 
     fn printed(event: Event) -> String {
-        let stamp = Stamp { time: "2026-01-02T03:04:05.678Z".into(), elapsed_ms: 5 };
+        let stamp = EventTime { time: "2026-01-02T03:04:05.678Z".into(), elapsed_ms: 5 };
         line(&Entry { seq: 17, stamp, event }, &Tools::from([(CallId::new(14, 0), "check".into())]))
     }
 
@@ -278,22 +278,25 @@ mod tests {
         assert_eq!(gist(Event::ToolDenied { call, decision }), "tool.denied         14-0 check for finance by jane");
         let (id, choices) = (QuestionId::new(1), vec!["A-17".into(), "B-4".into()]);
         let question = UserQuestion { id: id.clone(), text: "Which?".into(), choices };
-        let asked = Event::UserAsked { question, about: About::Draft };
+        let asked = Event::UserAsked { question, about: QuestionSubject::Draft };
         assert_eq!(gist(asked), "user.asked          q-1 Which? [A-17 | B-4]");
         let (text, by) = ("B-4".to_owned(), "jane".to_owned());
         let replied = Event::UserReplied { question: id, text: text.clone(), by: by.clone(), nth: None };
         assert_eq!(gist(replied), "user.replied        q-1 by jane: B-4");
         assert_eq!(gist(Event::UserMessage { text, by, nth: None }), "user.message        jane: B-4");
-        let codebase =
-            BoundName { name: "src".into(), kind: ResourceType::Filesystem, rendering: Some("/resources/src".into()) };
-        let token = BoundName { name: "token".into(), kind: ResourceType::Credential, rendering: None };
+        let codebase = ResourceSummary {
+            name: "src".into(),
+            kind: ResourceType::Filesystem,
+            rendering: Some("/resources/src".into()),
+        };
+        let token = ResourceSummary { name: "token".into(), kind: ResourceType::Credential, rendering: None };
         assert_eq!(
             gist(Event::ResourcesBound { resources: vec![codebase, token] }),
             "resources.bound     src (filesystem) is /resources/src, token (credential)"
         );
         let done = Event::SubgoalDone { step: "greet".into(), evidence: 9, not_applicable: true };
         assert_eq!(gist(done), "subgoal.done        greet does not apply, as line 9 shows");
-        let kept = Event::ReplyPolished { polish: Polish::Kept("the number 5 is lost".into()) };
+        let kept = Event::ReplyPolished { polish: PolishOutcome::Kept("the number 5 is lost".into()) };
         assert_eq!(gist(kept), "reply.polished      the answer stands as it was: the number 5 is lost");
     }
 

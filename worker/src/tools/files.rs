@@ -87,5 +87,5 @@ fn part(overview: Overview) -> ContextPart {
         Ok(text) => (text, None),
         Err(fault) => (String::new(), Some(fault)),
     };
-    ContextPart { kind, of: overview.resource, text, fault }
+    ContextPart { kind, source: overview.resource, text, fault }
 }

@@ -9,7 +9,7 @@ use crate::reach::Reach;
 use bloomery_crds::run::BoundResource;
 use bloomery_crds::v1alpha1::{Method, ResourceDeclaration};
 use bloomery_engine::core_tools::http::{HTTP_GET, HTTP_REQUEST};
-use bloomery_engine::endpoint::{self, Endpoint, Planned};
+use bloomery_engine::endpoint::{self, Endpoint, PlannedRequest};
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Marks;
 use bloomery_redact::{MIN_VALUE_BYTES, Redactor};
@@ -72,7 +72,7 @@ impl Http {
         }
     }
 
-    fn request(&self, planned: &Planned, call: &ToolCall<'_>) -> Result<RequestBuilder, String> {
+    fn request(&self, planned: &PlannedRequest, call: &ToolCall<'_>) -> Result<RequestBuilder, String> {
         let url = reqwest::Url::parse(&planned.url).map_err(|error| error.to_string())?;
         if let Some(refusal) = url.host_str().and_then(|host| self.reach.refusal_unasked(host)) {
             return Err(refusal);

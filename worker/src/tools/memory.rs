@@ -108,5 +108,5 @@ fn part(note: Note) -> ContextPart {
         Ok(text) => (text, None),
         Err(fault) => (String::new(), Some(fault)),
     };
-    ContextPart { kind: ContextKind::MemoryBank, of: note.file, text, fault }
+    ContextPart { kind: ContextKind::MemoryBank, source: note.file, text, fault }
 }

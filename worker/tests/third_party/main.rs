@@ -12,7 +12,7 @@ mod tests {
     use bloomery_crds::Digest;
     use bloomery_crds::run::{BoundResource, McpEndpoint, ResourceSource};
     use bloomery_crds::v1alpha1::ResourceType;
-    use bloomery_engine::event::{CallId, Told};
+    use bloomery_engine::event::{CallId, ToolProgress};
     use bloomery_engine::schema::Schema;
     use bloomery_engine::step::ToolCall;
     use bloomery_engine::tool::{ListedTool, ToolSource};
@@ -53,7 +53,7 @@ mod tests {
         }
 
         /// A call, and what its server told of it.
-        async fn followed(&self, tool: &str, arguments: &str, within: Duration) -> (Called, Vec<Told>) {
+        async fn followed(&self, tool: &str, arguments: &str, within: Duration) -> (Called, Vec<ToolProgress>) {
             let (id, definition) = (CallId::new(7, 0), self.tool(tool).digest());
             let call = ToolCall {
                 id: &id,
@@ -143,7 +143,7 @@ mod tests {
         let tool = "trigger-long-running-operation";
         let (called, told) = job.followed(tool, r#"{"duration":0.3,"steps":3}"#, PLENTY).await;
         assert!(matches!(called.outcome, CallOutcome::Completed { .. }), "{:?}", called.outcome);
-        let step = |n: u32| Told { progress: Some(n.into()), total: Some(3.0), ..Told::default() };
+        let step = |n: u32| ToolProgress { progress: Some(n.into()), total: Some(3.0), ..ToolProgress::default() };
         assert_eq!(told, [step(1), step(2), step(3)]);
 
         let (called, told) = job.followed(tool, r#"{"duration":600,"steps":60000}"#, Duration::from_secs(1)).await;

@@ -3,16 +3,16 @@
 use crate::{choice, plain};
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::Decision;
-use bloomery_engine::people::{Ask, HeldAsk, Statement};
+use bloomery_engine::people::{ApprovalRequest, HumanRequest, Statement};
 
 /// How much of what the model said stands before a decision, in bytes.
 const MAX_SAID: usize = 512;
 
 /// What is asked. `more` other things wait.
-pub fn shown(ask: &Ask<'_>, more: usize) -> String {
+pub fn shown(ask: &HumanRequest<'_>, more: usize) -> String {
     let mut lines = match ask {
-        Ask::Call(held) => call(held),
-        Ask::Question(open) => {
+        HumanRequest::Approval(held) => call(held),
+        HumanRequest::Question(open) => {
             let mut lines = vec![String::new(), visible(&open.question.text)];
             let choices = open.question.choices.iter().zip(1..);
             lines.extend(choices.map(|(choice, number)| format!("  {number}  {}", visible(choice))));
@@ -26,7 +26,7 @@ pub fn shown(ask: &Ask<'_>, more: usize) -> String {
     lines.join("\n")
 }
 
-fn call(held: &HeldAsk<'_>) -> Vec<String> {
+fn call(held: &ApprovalRequest<'_>) -> Vec<String> {
     let mut lines = vec![
         String::new(),
         format!("A call of {} waits for {}.", visible(held.tool), visible(&held.approvers.join(" and "))),
@@ -36,21 +36,21 @@ fn call(held: &HeldAsk<'_>) -> Vec<String> {
         held.reasons.iter().map(|reason| format!("  because    {} ({})", visible(&reason.detail), reason.layer));
     lines.extend(reasons);
     lines.push(format!("  goal       {}", visible(held.goal)));
-    if !held.said.trim().is_empty() {
-        lines.push(format!("  the model  {}", visible(&bounded(held.said.trim(), MAX_SAID))));
+    if !held.answer_text.trim().is_empty() {
+        lines.push(format!("  the model  {}", visible(&bounded(held.answer_text.trim(), MAX_SAID))));
     }
     lines
 }
 
 /// What stands before the cursor.
-pub fn prompt(ask: &Ask<'_>) -> String {
+pub fn prompt(ask: &HumanRequest<'_>) -> String {
     match ask {
-        Ask::Call(held) => {
+        HumanRequest::Approval(held) => {
             let approver = held.approvers.first().copied().unwrap_or("nobody");
             format!("Is it to be made, for {}? yes or no, and why if you like: ", visible(approver))
         }
-        Ask::Question(open) if open.question.choices.is_empty() => "Your answer: ".to_owned(),
-        Ask::Question(_) => "Your answer, its number or words: ".to_owned(),
+        HumanRequest::Question(open) if open.question.choices.is_empty() => "Your answer: ".to_owned(),
+        HumanRequest::Question(_) => "Your answer, its number or words: ".to_owned(),
     }
 }
 
@@ -58,11 +58,13 @@ pub fn prompt(ask: &Ask<'_>) -> String {
 ///
 /// # Errors
 /// What to type instead.
-pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Statement, String> {
+pub fn read(ask: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, String> {
     match ask {
-        Ask::Call(held) => decided(held, line, by),
-        Ask::Question(_) if line.is_empty() => Err("Type an answer; ^C parks the Job until you know it.".to_owned()),
-        Ask::Question(open) => {
+        HumanRequest::Approval(held) => decided(held, line, by),
+        HumanRequest::Question(_) if line.is_empty() => {
+            Err("Type an answer; ^C parks the Job until you know it.".to_owned())
+        }
+        HumanRequest::Question(open) => {
             if let Some(instead) = choice::beside(&open.question.choices, line) {
                 return Err(instead);
             }
@@ -72,7 +74,7 @@ pub fn read(ask: &Ask<'_>, line: &str, by: &str) -> Result<Statement, String> {
     }
 }
 
-fn decided(held: &HeldAsk<'_>, line: &str, by: &str) -> Result<Statement, String> {
+fn decided(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement, String> {
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let is = |long: &str, short: &str| word.eq_ignore_ascii_case(long) || word.eq_ignore_ascii_case(short);
     let decision = || Decision {
@@ -100,15 +102,15 @@ mod tests {
     use super::*;
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::GateReason;
-    use bloomery_engine::event::{About, CallId, QuestionId, RulingReason, UserQuestion};
+    use bloomery_engine::event::{CallId, QuestionId, QuestionSubject, RulingReason, UserQuestion};
     use bloomery_engine::people::OpenQuestion;
     use rstest::rstest;
 
-    fn with_held(test: impl FnOnce(&Ask<'_>)) {
+    fn with_held(test: impl FnOnce(&HumanRequest<'_>)) {
         let (call, digest) = (CallId::new(7, 0), Digest::of_bytes(b""));
         let detail = "amount > 500 needs approval".to_owned();
         let reasons = [RulingReason { layer: GateReason::Approval, detail, approver: Some("supervisor".into()) }];
-        test(&Ask::Call(HeldAsk {
+        test(&HumanRequest::Approval(ApprovalRequest {
             call: &call,
             tool: "process_refund",
             arguments: "{\"amount\":900,\"note\":\"\u{202e}00.5\u{1b}[2J\"}",
@@ -116,14 +118,14 @@ mod tests {
             reasons: &reasons,
             approvers: vec!["finance", "supervisor"],
             goal: "Refund A-17",
-            said: "It arrived broken.\nSo I refund it.",
+            answer_text: "It arrived broken.\nSo I refund it.",
         }));
     }
 
     fn question(refused: Option<&str>) -> OpenQuestion {
         let choices = vec!["A-17".into(), "B-4".into()];
         let question = UserQuestion { id: QuestionId::new(1), text: "Which order?".into(), choices };
-        OpenQuestion { question, about: About::Draft, refused: refused.map(str::to_owned) }
+        OpenQuestion { question, about: QuestionSubject::Draft, refused: refused.map(str::to_owned) }
     }
 
     #[test]
@@ -172,7 +174,7 @@ A call of process_refund waits for finance and supervisor.
     #[case::nothing("", None)]
     fn an_answer_is_a_choice_or_words(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);
-        let said = read(&Ask::Question(&open), line, "jane").ok();
+        let said = read(&HumanRequest::Question(&open), line, "jane").ok();
         let replies = |text: &str| Statement::Reply {
             question: QuestionId::new(1),
             text: text.into(),
@@ -186,6 +188,6 @@ A call of process_refund waits for finance and supervisor.
     fn a_question_is_shown_with_its_choices_and_why_it_is_asked_again() {
         let open = question(Some("\"C\" is none of them"));
         let expected = "\nWhich order?\n  1  A-17\n  2  B-4\n  That was not taken: \"C\" is none of them.";
-        assert_eq!(shown(&Ask::Question(&open), 0), expected);
+        assert_eq!(shown(&HumanRequest::Question(&open), 0), expected);
     }
 }

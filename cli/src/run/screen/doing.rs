@@ -4,7 +4,7 @@ use crate::run::ending;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{Projection, Waiting};
 use bloomery_crds::v1alpha1::Stage;
-use bloomery_engine::event::Told;
+use bloomery_engine::event::ToolProgress;
 use bloomery_worker::progress::Progress;
 use std::time::Instant;
 
@@ -79,7 +79,7 @@ impl Doing {
             (Progress::Answering(more), Act::Asking(_, bytes)) => *bytes = more,
             (Progress::Called(tool), Act::Calling(tools, _)) => tools.push(tool),
             (Progress::Called(tool), _) => self.turn(Act::Calling(vec![tool], None), now),
-            (Progress::Told(told), Act::Calling(_, said)) => *said = Some(words(&told)),
+            (Progress::ToolProgress(told), Act::Calling(_, said)) => *said = Some(words(&told)),
             (Progress::Over(tool), Act::Calling(tools, said)) => {
                 if let Some(at) = tools.iter().position(|under_way| *under_way == tool) {
                     tools.remove(at);
@@ -145,7 +145,7 @@ fn size(bytes: usize) -> String {
     if bytes < 1000 { format!("{bytes} bytes") } else { format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100) }
 }
 
-fn words(told: &Told) -> String {
+fn words(told: &ToolProgress) -> String {
     let far = match (told.progress, told.total) {
         (Some(progress), Some(total)) => Some(format!("{progress} of {total}")),
         (Some(progress), None) => Some(progress.to_string()),
@@ -220,7 +220,7 @@ pub(super) mod tests {
         let what = |doing: &Doing| doing.line(now).split(" (").next().unwrap().to_owned();
         let told = |progress, message: Option<&str>| {
             let message = message.map(str::to_owned);
-            Progress::Told(Told { progress, total: Some(10.0), message, level: None })
+            Progress::ToolProgress(ToolProgress { progress, total: Some(10.0), message, level: None })
         };
         doing.see(told(Some(1.0), None), now);
         assert_eq!(what(&doing), "Running, 0 s");

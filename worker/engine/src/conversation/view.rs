@@ -2,7 +2,7 @@
 
 use super::Conversation;
 use crate::budget::Budget;
-use crate::event::{CallId, Event, WholeResult};
+use crate::event::{CallId, Event, FullResult};
 use crate::history::Turn;
 use crate::people::{self, Statement};
 use crate::run::Run;
@@ -47,8 +47,8 @@ impl Conversation {
     }
 
     /// Returns what is wrong with the structured output of a call, or nothing.
-    pub fn output_fault(&self, call: &CallId, output: Option<&Value>) -> Option<String> {
-        self.shared.catalogue.output_fault(&self.shared.calls.get(call)?.tool, output)
+    pub fn output_error(&self, call: &CallId, output: Option<&Value>) -> Option<String> {
+        self.shared.catalogue.output_error(&self.shared.calls.get(call)?.tool, output)
     }
 
     /// The calls of the latest answer, until all of them are settled.
@@ -67,8 +67,8 @@ impl Conversation {
     }
 
     /// Returns whether a statement of a person changes anything.
-    pub fn is_awaited(&self, statement: &Statement) -> bool {
-        people::is_awaited(statement, &self.shared)
+    pub fn is_relevant(&self, statement: &Statement) -> bool {
+        people::is_relevant(statement, &self.shared)
     }
 
     /// The system prompt, once the conversation is open.
@@ -107,7 +107,7 @@ impl Conversation {
     }
 
     /// The answer or the draft that the conversation ended with.
-    pub fn result(&self) -> Option<&WholeResult> {
+    pub fn result(&self) -> Option<&FullResult> {
         self.ending.finished.as_ref().and_then(|(_, result)| result.as_ref())
     }
 }

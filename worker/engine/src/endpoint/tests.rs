@@ -196,7 +196,7 @@ fn a_query_is_escaped_whatever_is_in_it() {
 }
 
 /// Calls of an endpoint that takes everything, and a credential.
-fn posted(more: &Value) -> Result<Planned, String> {
+fn posted(more: &Value) -> Result<PlannedRequest, String> {
     let everything = json!({
         "rules": [{"methods": ["GET", "POST"], "paths": ["/**"]}],
         "auth": {"credential": "key", "header": "X-Api-Key", "scheme": "Token"},

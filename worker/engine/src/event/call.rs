@@ -1,16 +1,16 @@
-//! A call of a tool, as events tell of it.
+//! Calls of tools.
 
 use bloomery_crds::canonical::Document;
 use bloomery_crds::v1alpha1::GateReason;
 use serde::{Deserialize, Serialize};
 
-/// A tool call, unique within a Job: the `seq` of the answer that asked for it, and its place in it.
+/// The id of a tool call, unique within a Job: the `seq` of the answer that requested it, and its index in that answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub String);
 
 impl CallId {
-    /// Names the call at `index` of the answer logged at `seq`.
+    /// Returns the id of the call at `index` of the answer logged at `seq`.
     pub fn new(seq: u64, index: usize) -> Self {
         Self(format!("{seq}-{index}"))
     }
@@ -26,24 +26,42 @@ impl std::fmt::Display for CallId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Arguments {
-    /// What is ruled on and sent: an object.
+    /// The canonical JSON object. The gate rules on it, and the worker sends it.
     Canonical(Document),
-    /// What the model wrote has no canonical form.
+    /// The model's text has no canonical form.
     Malformed {
-        /// Why, for the model.
+        /// The reason, for the model.
         reason: String,
     },
 }
 
-/// Why the pre-tool gate ruled as it did.
+/// A reason for a ruling of the pre-tool gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RulingReason {
-    /// The layer.
+    /// The layer of the gate.
     pub layer: GateReason,
-    /// Why, for the model and for people.
+    /// The reason, for the model and for people.
     pub detail: String,
-    /// Who has to approve, where the layer holds the call.
+    /// The approver who must approve, if the layer holds the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approver: Option<String>,
+}
+
+/// A progress notification, or a line of the server's log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolProgress {
+    /// The progress so far, in a unit of the server's choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    /// The progress at the end of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// The severity of a log line, such as `warning`; none for a progress notification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// The message, cut to its limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }

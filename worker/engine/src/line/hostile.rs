@@ -1,6 +1,6 @@
 //! Lines that no worker wrote, and events in an order that no engine makes.
 
-use super::{Chain, Entry, LineError, Stamp};
+use super::{Chain, Entry, Error, EventTime};
 use crate::conversation::Conversation;
 use crate::fixture::{Reply, World, asks, good_answer, run};
 use crate::next::next;
@@ -22,7 +22,7 @@ static LOG: LazyLock<Vec<String>> = LazyLock::new(|| {
     world.log
 });
 
-fn read<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Vec<Entry>, LineError> {
+fn read<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Vec<Entry>, Error> {
     let mut chain = Chain::new("/test");
     lines.into_iter().map(|line| chain.read(line)).collect()
 }
@@ -64,7 +64,7 @@ fn a_field_that_stands_twice_hides_nothing(#[case] line: String) {
 #[case::nothing(String::new())]
 #[case::zeros("\0".repeat(4096))]
 fn what_is_no_line_of_this_version_is_unreadable(#[case] line: String) {
-    assert!(matches!(read([line.as_str()]), Err(LineError::Unreadable { seq: 1, .. })), "{line}");
+    assert!(matches!(read([line.as_str()]), Err(Error::Unreadable { seq: 1, .. })), "{line}");
 }
 
 /// On the stack of a small thread: a reader that recurses as deep as its input would end the process.
@@ -111,9 +111,9 @@ proptest! {
         let mut chain = Chain::new("/test");
         let mut conversation = Conversation::new(run());
         for at in order {
-            let Entry { stamp: Stamp { time, elapsed_ms }, event, .. } = at.get(&entries).clone();
+            let Entry { stamp: EventTime { time, elapsed_ms }, event, .. } = at.get(&entries).clone();
             let mut reader = chain.clone();
-            let (line, entry) = chain.append(event, Stamp { time, elapsed_ms }).unwrap();
+            let (line, entry) = chain.append(event, EventTime { time, elapsed_ms }).unwrap();
             prop_assert_eq!(reader.read(&line), Ok(entry.clone()));
             conversation.apply(&entry);
             let _ = next(&conversation);

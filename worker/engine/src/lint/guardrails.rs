@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use super::reading::{self, Known};
-use crate::rules::guardrail::{self, Effect, Rule, Side};
+use crate::rules::guardrail::{self, Effect, Rule, RuleList};
 use crate::rules::text_guardrails;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{SkillSpec, ToolInput, ValueType, Verdict};
@@ -61,8 +61,8 @@ pub(super) fn compiled(spec: &SkillSpec) -> Vec<(String, Rule)> {
         return Vec::new();
     };
     let names: BTreeSet<&str> = super::names::tools(spec).into_iter().collect();
-    let sides = [(Side::Never, &guardrails.never), (Side::Always, &guardrails.always)];
-    let of_side = |(side, texts): (Side, &Vec<String>)| -> Vec<(String, Rule)> {
+    let sides = [(RuleList::Never, &guardrails.never), (RuleList::Always, &guardrails.always)];
+    let of_side = |(side, texts): (RuleList, &Vec<String>)| -> Vec<(String, Rule)> {
         let path = |at: usize| format!("spec.policy.guardrails.{side}[{at}]");
         texts.iter().enumerate().map(|(at, text)| (path(at), guardrail::compile(text, side, &names))).collect()
     };

@@ -3,7 +3,7 @@
 //! A rule reads so where it names a tool, compares with a number, or says `requires approval`. All else is prose,
 //! and prose is what text guardrails are for.
 
-use crate::rules::guardrail::{self, Comparison, Rule, Side, asks_for_approval, plain, split_side};
+use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, plain, split_side};
 use bloomery_crds::nearest::nearest;
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::collections::BTreeSet;
@@ -86,13 +86,13 @@ impl<'a> Sentence<'a> {
     }
 
     /// What it wants, by its first word and else by its list.
-    fn side(&self) -> Side {
+    fn side(&self) -> RuleList {
         let says_not = match self.words.as_slice() {
             [first, second, ..] if first.eq_ignore_ascii_case("do") => second.eq_ignore_ascii_case("not"),
             [first, ..] => first.eq_ignore_ascii_case("don't"),
             [] => false,
         };
-        if says_not { Side::Never } else { split_side(&self.words).0.unwrap_or(self.rule.side) }
+        if says_not { RuleList::Never } else { split_side(&self.words).0.unwrap_or(self.rule.side) }
     }
 
     fn hint_of_tools(&self) -> String {
@@ -111,7 +111,7 @@ impl<'a> Sentence<'a> {
                 "{}; who approves, and when, spec.policy.approvals says",
                 each(&|t| format!("{t} requires approval"))
             )
-        } else if self.side() == Side::Always || (self.tools.len() > 1 && is_order) {
+        } else if self.side() == RuleList::Always || (self.tools.len() > 1 && is_order) {
             "to have an order of tools enforced, make it a workflow in spec.policy.workflows with required: true".into()
         } else {
             format!(
@@ -128,8 +128,8 @@ impl<'a> Sentence<'a> {
             return Self::any_comparison(side);
         };
         let allowed = match (operator, side) {
-            ("==", Side::Never) | ("!=", Side::Always) => Some("!="),
-            ("==", Side::Always) | ("!=", Side::Never) => Some("=="),
+            ("==", RuleList::Never) | ("!=", RuleList::Always) => Some("!="),
+            ("==", RuleList::Always) | ("!=", RuleList::Never) => Some("=="),
             _ => None,
         };
         if let Some(allowed) = allowed {
@@ -141,7 +141,7 @@ impl<'a> Sentence<'a> {
         let (text, list) = if self.asks_for_approval() {
             (format!("{field} {operator} {number} requires approval"), self.rule.side)
         } else {
-            let first = if side == Side::Never { "Never" } else { "Always" };
+            let first = if side == RuleList::Never { "Never" } else { "Always" };
             (format!("{first} {field} {operator} {number}"), side)
         };
         // Never advised unless it would do: the number may be none, such as 10k.
@@ -152,8 +152,8 @@ impl<'a> Sentence<'a> {
         format!("to have it enforced, write {text:?} under {list}, and nothing else in that rule")
     }
 
-    fn any_comparison(side: Side) -> String {
-        let example = if side == Side::Never { "Never amount > 500" } else { "Always amount <= 500" };
+    fn any_comparison(side: RuleList) -> String {
+        let example = if side == RuleList::Never { "Never amount > 500" } else { "Always amount <= 500" };
         format!(
             "a comparison is enforced where the rule is nothing but an argument's name, {}, {}, {} or {}, and a plain \
              number: {example:?}",

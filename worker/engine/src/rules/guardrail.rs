@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Which list of `policy.guardrails` a rule is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
 #[strum(serialize_all = "lowercase")]
-pub enum Side {
+pub enum RuleList {
     /// What must never be done: a comparison is the forbidden range.
     Never,
     /// What must always be done: a comparison is the required range.
@@ -26,7 +26,7 @@ pub struct Rule {
     /// The sentence.
     pub text: String,
     /// Its list.
-    pub side: Side,
+    pub side: RuleList,
     /// What the pre-tool gate enforces. Empty for most rules.
     pub effects: Vec<Effect>,
     /// Whether it (also) goes into the prompt: nothing of it is compiled, or not all.
@@ -116,7 +116,7 @@ impl Threshold {
 }
 
 /// Compiles one rule against the names of the catalogue.
-pub fn compile(text: &str, side: Side, catalogue: &BTreeSet<&str>) -> Rule {
+pub fn compile(text: &str, side: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
     let sentence = Sentence::new(text, side);
     let attempt = sentence
         .with_an_exception(catalogue)
@@ -153,12 +153,12 @@ impl Attempt {
 
 /// A rule's words, without the full stop at its end.
 struct Sentence<'a> {
-    side: Side,
+    side: RuleList,
     words: Vec<&'a str>,
 }
 
 impl<'a> Sentence<'a> {
-    fn new(text: &'a str, side: Side) -> Self {
+    fn new(text: &'a str, side: RuleList) -> Self {
         let text = text.trim();
         Self { side, words: text.strip_suffix(['.', '!']).unwrap_or(text).split_whitespace().collect() }
     }
@@ -205,7 +205,7 @@ impl<'a> Sentence<'a> {
         let (prefix, rest) = split_side(rest);
         let (field, operator, number) = comparison(&rest.join(" "))?;
         let contradicts = match prefix {
-            Some(prefix) => prefix != if needs_approval { Side::Always } else { self.side },
+            Some(prefix) => prefix != if needs_approval { RuleList::Always } else { self.side },
             None => false,
         };
         if contradicts {
@@ -222,7 +222,7 @@ impl<'a> Sentence<'a> {
             field,
             operator,
             value,
-            broken_when: needs_approval || self.side == Side::Never,
+            broken_when: needs_approval || self.side == RuleList::Never,
             verdict: if needs_approval { Verdict::Hold } else { Verdict::Deny },
         })))
     }
@@ -231,7 +231,7 @@ impl<'a> Sentence<'a> {
     fn approval(&self, catalogue: &BTreeSet<&str>) -> Option<Attempt> {
         let (rest, needs_approval) = self.without_approval();
         let (prefix, rest) = split_side(rest);
-        let ([tool], true, None | Some(Side::Always)) = (rest, needs_approval, prefix) else { return None };
+        let ([tool], true, None | Some(RuleList::Always)) = (rest, needs_approval, prefix) else { return None };
         Some(if catalogue.contains(tool) {
             Attempt::compiled(Effect::RequiresApproval { tool: (*tool).to_owned() })
         } else {
@@ -261,10 +261,10 @@ pub(crate) fn plain(word: &str) -> &str {
 }
 
 /// The list that a sentence's first word means, and the words after it.
-pub(crate) fn split_side<'w, 'a>(words: &'w [&'a str]) -> (Option<Side>, &'w [&'a str]) {
+pub(crate) fn split_side<'w, 'a>(words: &'w [&'a str]) -> (Option<RuleList>, &'w [&'a str]) {
     match words {
-        [first, rest @ ..] if first.eq_ignore_ascii_case("never") => (Some(Side::Never), rest),
-        [first, rest @ ..] if first.eq_ignore_ascii_case("always") => (Some(Side::Always), rest),
+        [first, rest @ ..] if first.eq_ignore_ascii_case("never") => (Some(RuleList::Never), rest),
+        [first, rest @ ..] if first.eq_ignore_ascii_case("always") => (Some(RuleList::Always), rest),
         _ => (None, words),
     }
 }

@@ -2,7 +2,7 @@
 
 mod names;
 
-use super::guardrail::{self, Effect, Rule, Side, Threshold};
+use super::guardrail::{self, Effect, Rule, RuleList, Threshold};
 use bloomery_crds::v1alpha1::Verdict;
 use names::Names;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub struct Guardrails {
 
 /// What a guardrail says of a call that breaks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding<'a> {
+pub struct Violation<'a> {
     /// Hold or Deny.
     pub verdict: Verdict,
     /// The rule as it was written.
@@ -54,7 +54,7 @@ impl Guardrails {
     ) -> Self {
         let catalogue: Vec<_> = catalogue.into_iter().collect();
         let names: BTreeSet<&str> = catalogue.iter().map(|(name, _)| *name).collect();
-        let sides = [(Side::Never, never), (Side::Always, always)];
+        let sides = [(RuleList::Never, never), (RuleList::Always, always)];
         let texts = sides.into_iter().flat_map(|(side, texts)| texts.iter().map(move |text| (side, text)));
         let mut compiled = Self::default();
         for (side, text) in texts {
@@ -78,8 +78,8 @@ impl Guardrails {
     ///
     /// A threshold concerns a call whose arguments hold its field, at any depth, or whose tool declares it. A declared
     /// field that is missing, or is no number, breaks the rule.
-    pub fn findings(&self, tool: &str, arguments: &Value) -> Vec<Finding<'_>> {
-        let named = self.tools.get(tool).into_iter().flatten().map(|on| Finding {
+    pub fn violations(&self, tool: &str, arguments: &Value) -> Vec<Violation<'_>> {
+        let named = self.tools.get(tool).into_iter().flatten().map(|on| Violation {
             verdict: on.verdict,
             rule: self.text(on.rule),
             detail: match on.verdict {
@@ -90,7 +90,7 @@ impl Guardrails {
         named.chain(self.broken_thresholds(tool, arguments)).collect()
     }
 
-    fn broken_thresholds(&self, tool: &str, arguments: &Value) -> Vec<Finding<'_>> {
+    fn broken_thresholds(&self, tool: &str, arguments: &Value) -> Vec<Violation<'_>> {
         if self.thresholds.is_empty() {
             return Vec::new();
         }
@@ -177,8 +177,8 @@ impl OnField {
         format!("the tool declares {}, and the call lacks it", self.threshold.field)
     }
 
-    fn finding<'a>(&self, of: &'a Guardrails, detail: String) -> Finding<'a> {
-        Finding { verdict: self.threshold.verdict, rule: of.text(self.rule), detail }
+    fn finding<'a>(&self, of: &'a Guardrails, detail: String) -> Violation<'a> {
+        Violation { verdict: self.threshold.verdict, rule: of.text(self.rule), detail }
     }
 }
 

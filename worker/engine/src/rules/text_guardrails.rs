@@ -1,6 +1,6 @@
 //! The guardrails in the system prompt (seed 002, section 4.2). Each one costs tokens in every step.
 
-use super::guardrail::{Rule, Side};
+use super::guardrail::{Rule, RuleList};
 
 /// The most rules that the prompt carries.
 pub const MAX_RULES: usize = 10;
@@ -25,7 +25,7 @@ pub fn split(rules: &[Rule]) -> TextGuardrails {
     let mut parted = TextGuardrails::default();
     let mut left = MAX_TOKENS;
     let of_side = |side| rules.iter().filter(move |rule| rule.stays_text && rule.side == side);
-    for rule in of_side(Side::Never).chain(of_side(Side::Always)) {
+    for rule in of_side(RuleList::Never).chain(of_side(RuleList::Always)) {
         match left.checked_sub(estimated_tokens(&rule.text)) {
             Some(rest) if parted.in_prompt.len() < MAX_RULES => {
                 left = rest;
@@ -55,7 +55,7 @@ mod tests {
             texts.iter().map(|text| crate::rules::guardrail::compile(text, side, &none)).collect()
         };
         // The other way round, so that the order of the result is its own.
-        [of(Side::Always, always), of(Side::Never, never)].concat()
+        [of(RuleList::Always, always), of(RuleList::Never, never)].concat()
     }
 
     #[test]

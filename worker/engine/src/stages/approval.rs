@@ -5,7 +5,7 @@ mod held;
 mod hold;
 
 pub(crate) use apply::{apply, is_awaited};
-pub use held::HeldAsk;
+pub use held::ApprovalRequest;
 pub(crate) use held::{ask, held_call};
 pub use hold::Hold;
 

@@ -7,5 +7,5 @@ mod prompt;
 mod state;
 
 pub(crate) use next::next;
-pub use next::{key, remembered};
+pub use next::{cache_key, from_cache};
 pub(crate) use state::Selection;

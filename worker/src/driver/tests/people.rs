@@ -5,7 +5,7 @@ use crate::fixture::desk::{Desk, Does};
 use crate::fixture::faulty::{Fault, Faulty};
 use bloomery_engine::event::QuestionId;
 use bloomery_engine::line::Entry;
-use bloomery_engine::people::{Ask, Statement};
+use bloomery_engine::people::{HumanRequest, Statement};
 use rstest::rstest;
 use serde_json::json;
 use std::sync::Arc;
@@ -71,13 +71,13 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
         stand.people = None;
         drop(desk);
         let desk = Desk::new(|asks| match &asks[0] {
-            Ask::Question(open) => Does::Says(Statement::Reply {
+            HumanRequest::Question(open) => Does::Says(Statement::Reply {
                 question: open.question.id.clone(),
                 text: "A-17".into(),
                 by: "jane".into(),
                 nth: None,
             }),
-            Ask::Call(_) => Does::Leaves,
+            HumanRequest::Approval(_) => Does::Leaves,
         });
         stand.people = Some(Arc::new(desk));
     }
@@ -100,8 +100,8 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
 #[case::at_a_held_call(2)]
 #[tokio::test]
 async fn a_drain_while_somebody_thinks_parks_at_once(#[case] at: usize) {
-    let obliges_until = move |asks: &[Ask<'_>]| match (&asks[0], at) {
-        (Ask::Question(open), 2) => Does::Says(Statement::Reply {
+    let obliges_until = move |asks: &[HumanRequest<'_>]| match (&asks[0], at) {
+        (HumanRequest::Question(open), 2) => Does::Says(Statement::Reply {
             question: open.question.id.clone(),
             text: "A-17".into(),
             by: "jane".into(),

@@ -5,7 +5,7 @@ use super::*;
 use crate::fixture::stand::Printed;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{GateReason, ResourceType, Verdict};
-use bloomery_engine::event::{RulingReason, Told};
+use bloomery_engine::event::{RulingReason, ToolProgress};
 use bloomery_redact::Redactor;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Tools for Leaky {
         Ok(["lookup", "verify", "refund", "notify"].map(tool).into())
     }
 
-    async fn call(&self, call: &ToolCall<'_>, _within: Duration, listener: &dyn Fn(Told)) -> Called {
+    async fn call(&self, call: &ToolCall<'_>, _within: Duration, listener: &dyn Fn(ToolProgress)) -> Called {
         self.given.lock().unwrap().push(format!("{} {}", call.tool, call.arguments));
         let id = call.id.clone();
         let outcome = match call.tool {
@@ -65,7 +65,7 @@ impl Tools for Leaky {
             }
             _ => Event::ToolIndeterminate { call: id, text: format!("lost after {ROTATED}, {}", planted()) },
         };
-        listener(Told { message: Some(planted()), ..Told::default() });
+        listener(ToolProgress { message: Some(planted()), ..ToolProgress::default() });
         outcome.into()
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::recent;
 use bloomery_crds::v1alpha1::ToolSelection;
-use bloomery_engine::event::Selector;
+use bloomery_engine::event::SelectedBy;
 
 async fn stand() -> Stand {
     let done = Answer::Says("Done.\n```json\n{\"status\": \"none\"}\n```\n");
@@ -16,7 +16,7 @@ async fn stand() -> Stand {
     stand
 }
 
-fn selections(stand: &Stand) -> Vec<(usize, Selector)> {
+fn selections(stand: &Stand) -> Vec<(usize, SelectedBy)> {
     let of = |entry: bloomery_engine::line::Entry| match entry.event {
         Event::ToolsSelected { tools, by, .. } => Some((tools.len(), by)),
         _ => None,
@@ -28,7 +28,7 @@ fn selections(stand: &Stand) -> Vec<(usize, Selector)> {
 async fn the_next_job_asks_no_more() {
     let mut stand = stand().await;
     stand.run(1).await;
-    assert_eq!(selections(&stand), [(3, Selector::Model)]);
+    assert_eq!(selections(&stand), [(3, SelectedBy::Model)]);
     // Another Job, in the same memory.
     let (cache, kept) = (stand.memory().join(recent::DIR), stand.dir.path().join("kept"));
     fs::rename(&cache, &kept).unwrap();
@@ -36,6 +36,6 @@ async fn the_next_job_asks_no_more() {
     fs::rename(&kept, &cache).unwrap();
     let asked = stand.model.times();
     stand.run(1).await;
-    assert_eq!(selections(&stand), [(3, Selector::Memory)]);
+    assert_eq!(selections(&stand), [(3, SelectedBy::Memory)]);
     assert_eq!(stand.model.times(), asked + 1);
 }

@@ -20,8 +20,8 @@ fn progress(call: &Value, params: Value) -> String {
     notification("notifications/progress", &params)
 }
 
-fn progressed(progress: f64, total: f64, message: &str) -> Told {
-    Told { progress: Some(progress), total: Some(total), level: None, message: Some(message.into()) }
+fn progressed(progress: f64, total: f64, message: &str) -> ToolProgress {
+    ToolProgress { progress: Some(progress), total: Some(total), level: None, message: Some(message.into()) }
 }
 
 #[tokio::test]
@@ -60,7 +60,8 @@ async fn progress_and_log_of_a_call_are_told_and_those_of_others_are_not() {
     });
     let (outcome, told) = followed(&client(&server.start().await), "refund", PLENTY).await;
     assert_eq!(outcome, completed("done"));
-    let logged = Told { level: Some("warning".into()), message: Some("stock: low".into()), ..Told::default() };
+    let logged =
+        ToolProgress { level: Some("warning".into()), message: Some("stock: low".into()), ..ToolProgress::default() };
     assert_eq!(told, [progressed(1.0, 2.0, "picking"), logged, progressed(2.0, 2.0, "packed")]);
 }
 
@@ -74,7 +75,7 @@ async fn an_onlooker_sees_a_call_from_its_begin_to_its_end() {
     assert_eq!(call(&client, "refund", "{}").await, completed("done"));
     let refund = || "refund".to_owned();
     let expected =
-        [Progress::Called(refund()), Progress::Told(progressed(1.0, 2.0, "picking")), Progress::Over(refund())];
+        [Progress::Called(refund()), Progress::ToolProgress(progressed(1.0, 2.0, "picking")), Progress::Over(refund())];
     assert_eq!(*seen.lock().unwrap(), expected);
 }
 
@@ -110,7 +111,7 @@ async fn what_was_told_before_a_stream_broke_belongs_to_the_call_and_so_does_wha
     };
     let (outcome, told) = followed(&client(&server.start().await), "refund", PLENTY).await;
     assert_eq!(outcome, completed("done"));
-    let logged = Told { level: Some("info".into()), message: Some("back".into()), ..Told::default() };
+    let logged = ToolProgress { level: Some("info".into()), message: Some("back".into()), ..ToolProgress::default() };
     assert_eq!(told, [progressed(1.0, 2.0, "a"), logged]);
 }
 

@@ -6,7 +6,7 @@ use crate::model::told::{if_readable, tokens};
 use crate::model::wire::answerable;
 use bloomery_crds::canonical::{self, MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::ModelProvider;
-use bloomery_engine::event::{Answer, AskedCall};
+use bloomery_engine::event::{Answer, RequestedCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -114,10 +114,10 @@ pub(super) fn answer(blocks: Vec<Block>, stop: Stop, usage: Usage) -> Result<Ans
 }
 
 /// The words and the calls of a message that was an answer.
-pub(in crate::model) fn told(message: &Value) -> (String, Vec<AskedCall>) {
+pub(in crate::model) fn told(message: &Value) -> (String, Vec<RequestedCall>) {
     let content = message.get("content").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
     let blocks: Vec<&Map<String, Value>> = content.collect();
-    let calls = blocks.iter().filter(|block| is_a(block, "tool_use")).map(|block| AskedCall {
+    let calls = blocks.iter().filter(|block| is_a(block, "tool_use")).map(|block| RequestedCall {
         id: field(block, "id").to_owned(),
         name: field(block, "name").to_owned(),
         arguments: block.get("input").map(written).unwrap_or_default(),
@@ -145,13 +145,13 @@ fn refused(details: Option<&Value>) -> String {
     parts.join(": ")
 }
 
-fn calls(blocks: &[Block]) -> Result<Vec<AskedCall>, NoAnswer> {
-    let calls: Vec<AskedCall> =
+fn calls(blocks: &[Block]) -> Result<Vec<RequestedCall>, NoAnswer> {
+    let calls: Vec<RequestedCall> =
         blocks.iter().filter(|block| is_a(&block.fields, "tool_use")).map(call).collect::<Result<_, _>>()?;
     answerable(calls)
 }
 
-fn call(Block { fields, input }: &Block) -> Result<AskedCall, NoAnswer> {
+fn call(Block { fields, input }: &Block) -> Result<RequestedCall, NoAnswer> {
     let required = |name: &str| match field(fields, name) {
         "" => {
             Err(NoAnswer::unreadable(format!("a tool call has no {name}"), Value::Object(fields.clone()).to_string()))
@@ -159,7 +159,7 @@ fn call(Block { fields, input }: &Block) -> Result<AskedCall, NoAnswer> {
         found => Ok(found.to_owned()),
     };
     // The worker marks calls where answers become events.
-    Ok(AskedCall { id: required("id")?, name: required("name")?, arguments: input.clone(), secrets: Vec::new() })
+    Ok(RequestedCall { id: required("id")?, name: required("name")?, arguments: input.clone(), secrets: Vec::new() })
 }
 
 /// A block as every later request holds it. Reasoning comes back to the letter, its signature is made of it. Of others

@@ -8,7 +8,7 @@ use crate::model::told::{if_readable, tokens};
 use crate::model::wire::answerable;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::ModelProvider;
-use bloomery_engine::event::{Answer, AskedCall};
+use bloomery_engine::event::{Answer, RequestedCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -90,7 +90,7 @@ pub(super) fn answer(
 }
 
 /// The words and the calls of a message that was an answer.
-pub(in crate::model) fn told(message: &Value) -> (String, Vec<AskedCall>) {
+pub(in crate::model) fn told(message: &Value) -> (String, Vec<RequestedCall>) {
     message.as_object().map_or_else(Default::default, |message| (text(message), calls(message).unwrap_or_default()))
 }
 
@@ -130,8 +130,8 @@ fn is_refusal(message: &Map<String, Value>) -> bool {
     says_nothing && message.get("refusal").is_some_and(Value::is_string)
 }
 
-fn calls(message: &Map<String, Value>) -> Result<Vec<AskedCall>, NoAnswer> {
-    let calls: Vec<AskedCall> = match message.get("tool_calls") {
+fn calls(message: &Map<String, Value>) -> Result<Vec<RequestedCall>, NoAnswer> {
+    let calls: Vec<RequestedCall> = match message.get("tool_calls") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(calls)) => calls.iter().map(call).collect::<Result<Vec<_>, _>>()?,
         Some(other) => return Err(NoAnswer::unreadable("its `tool_calls` are no list", other.to_string())),
@@ -139,7 +139,7 @@ fn calls(message: &Map<String, Value>) -> Result<Vec<AskedCall>, NoAnswer> {
     answerable(calls)
 }
 
-fn call(call: &Value) -> Result<AskedCall, NoAnswer> {
+fn call(call: &Value) -> Result<RequestedCall, NoAnswer> {
     let field = |place: &str| call.pointer(place).and_then(Value::as_str);
     let required = |place: &str, what: &str| {
         let found = field(place).filter(|found| !found.is_empty());
@@ -150,7 +150,7 @@ fn call(call: &Value) -> Result<AskedCall, NoAnswer> {
     if let Some(kind) = field("/type").filter(|kind| *kind != "function") {
         return Err(NoAnswer::unreadable(format!("a tool call is a `{kind}`, no function"), call.to_string()));
     }
-    Ok(AskedCall {
+    Ok(RequestedCall {
         id: required("/id", "id")?,
         name: required("/function/name", "name")?,
         arguments: field("/function/arguments")
@@ -206,7 +206,7 @@ mod tests {
             {"id": "a", "type": "function", "function": {"name": "refund", "arguments": "{\"b\":1, \"a\":2}"}},
             {"id": "b", "function": {"name": "check", "arguments": ""}},
         ]}));
-        let call = |id: &str, name: &str, arguments: &str| AskedCall {
+        let call = |id: &str, name: &str, arguments: &str| RequestedCall {
             id: id.into(),
             name: name.into(),
             arguments: arguments.into(),

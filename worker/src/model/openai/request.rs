@@ -3,7 +3,7 @@
 
 use crate::model::extra::Extra;
 use crate::model::wire::{Asking, Piece, Writer};
-use bloomery_engine::event::AskedCall;
+use bloomery_engine::event::RequestedCall;
 use bloomery_engine::stage_prompt::AnswerSchema;
 use bloomery_engine::tool::CatalogueTool;
 use serde::Serialize;
@@ -174,9 +174,9 @@ struct Called<'a> {
     arguments: &'a str,
 }
 
-impl<'a> From<&'a AskedCall> for Call<'a> {
-    fn from(call: &'a AskedCall) -> Self {
-        let AskedCall { id, name, arguments, secrets: _ } = call;
+impl<'a> From<&'a RequestedCall> for Call<'a> {
+    fn from(call: &'a RequestedCall) -> Self {
+        let RequestedCall { id, name, arguments, secrets: _ } = call;
         let arguments = if arguments.is_empty() { "{}" } else { arguments };
         Self { id, r#type: "function", function: Called { name, arguments } }
     }

@@ -182,7 +182,7 @@ fn output_is_held_against_the_schema_that_its_server_lists() {
     world.listed[0].output_schema = Some(schema);
     world.play_until(|conversation| !conversation.calls().is_empty());
     let [promised, free] = [0, 1].map(|at| world.conversation.calls()[at].id.clone());
-    let fault = |call, output: Option<serde_json::Value>| world.conversation.output_fault(call, output.as_ref());
+    let fault = |call, output: Option<serde_json::Value>| world.conversation.output_error(call, output.as_ref());
     assert_eq!(fault(&promised, Some(json!({"ok": true}))), None);
     let wrong = fault(&promised, Some(json!({"ok": "yes"}))).unwrap();
     assert!(wrong.starts_with("/ok: "), "{wrong}");

@@ -7,7 +7,7 @@ use crate::fixture::staged::*;
 use crate::fixture::*;
 use crate::history::Turn;
 use crate::next::next;
-use crate::people::Ask;
+use crate::people::HumanRequest;
 use crate::step::Step;
 use crate::tool::ListedTool;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
@@ -79,7 +79,7 @@ fn a_refund_of_600_parks_for_the_supervisor() {
     // Another pod finds the same, and does nothing.
     let mut resumed = world.resumed_from(world.log.len());
     let Step::AskPeople(asks) = next(&resumed.conversation) else { panic!("{:?}", resumed.names()) };
-    let [Ask::Call(held)] = asks.as_slice() else { panic!("{asks:?}") };
+    let [HumanRequest::Approval(held)] = asks.as_slice() else { panic!("{asks:?}") };
     assert_eq!((held.tool, held.approvers.as_slice()), ("process_refund", ["default", "supervisor"].as_slice()));
     assert_eq!((held.arguments, held.goal), (r#"{"amount":600.0,"order_id":"A-17"}"#, run().goal.as_str()));
     resumed.play_out();

@@ -6,10 +6,13 @@
 
 mod events;
 
-use super::super::{Chain, Entry, Stamp};
+use super::super::{Chain, Entry, EventTime};
 use super::{read, source};
 use crate::conversation::Conversation;
-use crate::event::{About, Arguments, ContextKind, Directive, Event, FinalRuling, ModelFailure, Polish, Selector};
+use crate::event::{
+    Arguments, ContextKind, Directive, Event, FinalizationRuling, ModelFailure, PolishOutcome, QuestionSubject,
+    SelectedBy,
+};
 use crate::fixture::run;
 use crate::next::next;
 use crate::projection::project;
@@ -32,7 +35,7 @@ fn each_line_is_read_as_what_it_means_and_written_as_it_stands() {
     let mut lines = LOG.split_inclusive('\n');
     let mut missing = String::new();
     for (seq, event) in (1..).zip(events::all()) {
-        let stamp = Stamp { time: "2026-01-01T00:00:00.123Z".into(), elapsed_ms: seq };
+        let stamp = EventTime { time: "2026-01-01T00:00:00.123Z".into(), elapsed_ms: seq };
         let (written, entry): (String, Entry) = writer.append(event, stamp).unwrap();
         match lines.next() {
             Some(line) => {
@@ -68,14 +71,14 @@ fn an_event_is_called_what_it_is_written_as() {
 #[case::layer(variants::<GateReason>(&json!("")), "tool.ruled/reasons/*/layer")]
 #[case::resource(variants::<ResourceType>(&json!("")), "resources.bound/resources/*/type")]
 #[case::context(variants::<ContextKind>(&json!("")), "context.gathered/parts/*/kind")]
-#[case::ruling(variants::<FinalRuling>(&json!("")), "gate.ruled/ruling")]
+#[case::ruling(variants::<FinalizationRuling>(&json!("")), "gate.ruled/ruling")]
 #[case::fault(variants::<FinalizationCode>(&json!("")), "gate.ruled/ruling/*/reasons/*/code")]
 #[case::action(variants::<SuggestedAction>(&json!("")), "gate.ruled/ruling/*/suggestedAction")]
-#[case::polish(variants::<Polish>(&json!("")), "reply.polished/polish")]
-#[case::about(variants::<About>(&json!("")), "user.asked/about")]
+#[case::polish(variants::<PolishOutcome>(&json!("")), "reply.polished/polish")]
+#[case::about(variants::<QuestionSubject>(&json!("")), "user.asked/about")]
 #[case::park(variants::<ParkReason>(&json!("")), "parked/reason")]
 #[case::directive(variants::<Directive>(&json!("")), "directive.received/directive")]
-#[case::selector(variants::<Selector>(&json!("")), "tools.selected/by")]
+#[case::selector(variants::<SelectedBy>(&json!("")), "tools.selected/by")]
 #[case::outcome(variants::<OutcomeCode>(&json!("")), "finished/outcome/code")]
 #[case::out_of_domain(variants::<OutOfDomainAction>(&json!("")), "finished/outcome/action")]
 fn every_variant_is_written(#[case] variants: BTreeSet<String>, #[case] path: &str) {

@@ -6,7 +6,7 @@ use rstest::rstest;
 
 const CATALOGUE: [&str; 3] = ["deleteFile", "process_refund", "files/delete.all"];
 
-fn compiled(text: &str, side: Side) -> Rule {
+fn compiled(text: &str, side: RuleList) -> Rule {
     compile(text, side, &CATALOGUE.into_iter().collect())
 }
 
@@ -24,14 +24,18 @@ fn approval(tool: &str) -> Effect {
 }
 
 #[rstest]
-#[case::never_use_delete_file("Never use deleteFile", Side::Never, deny("deleteFile"))]
+#[case::never_use_delete_file("Never use deleteFile", RuleList::Never, deny("deleteFile"))]
 #[case::amount_needs_approval(
     "amount > 500 needs approval",
-    Side::Never,
+    RuleList::Never,
     threshold("amount", Comparison::MoreThan, "500", true, Verdict::Hold)
 )]
-#[case::process_refund_requires_approval("process_refund requires approval", Side::Always, approval("process_refund"))]
-fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] side: Side, #[case] effect: Effect) {
+#[case::process_refund_requires_approval(
+    "process_refund requires approval",
+    RuleList::Always,
+    approval("process_refund")
+)]
+fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] side: RuleList, #[case] effect: Effect) {
     let rule = compiled(text, side);
     assert_eq!(rule.effects, [effect]);
     assert!(!rule.stays_text);
@@ -39,68 +43,72 @@ fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] side: Side, #[ca
 }
 
 #[rstest]
-#[case::never_share_payment_info("Never share payment info", Side::Never)]
-#[case::never_be_dismissive("Never be dismissive", Side::Never)]
-#[case::always_verify_identity_first("Always verify identity first", Side::Always)]
-fn a_row_of_the_table_that_stays_text(#[case] text: &str, #[case] side: Side) {
+#[case::never_share_payment_info("Never share payment info", RuleList::Never)]
+#[case::never_be_dismissive("Never be dismissive", RuleList::Never)]
+#[case::always_verify_identity_first("Always verify identity first", RuleList::Always)]
+fn a_row_of_the_table_that_stays_text(#[case] text: &str, #[case] side: RuleList) {
     let rule = compiled(text, side);
     assert_eq!((rule.effects, rule.stays_text, rule.lint), (vec![], true, None));
 }
 
 #[rstest]
-#[case::full_stop("Never use deleteFile.", Side::Never, deny("deleteFile"))]
-#[case::other_case("NEVER USE deleteFile", Side::Never, deny("deleteFile"))]
-#[case::in_the_other_list("Never use deleteFile", Side::Always, deny("deleteFile"))]
-#[case::names_that_are_no_words("Never use files/delete.all", Side::Never, deny("files/delete.all"))]
+#[case::full_stop("Never use deleteFile.", RuleList::Never, deny("deleteFile"))]
+#[case::other_case("NEVER USE deleteFile", RuleList::Never, deny("deleteFile"))]
+#[case::in_the_other_list("Never use deleteFile", RuleList::Always, deny("deleteFile"))]
+#[case::names_that_are_no_words("Never use files/delete.all", RuleList::Never, deny("files/delete.all"))]
 #[case::never_is_the_forbidden_range(
     "amount > 500",
-    Side::Never,
+    RuleList::Never,
     threshold("amount", Comparison::MoreThan, "500", true, Verdict::Deny)
 )]
 #[case::never_with_its_word(
     "Never amount >= 500",
-    Side::Never,
+    RuleList::Never,
     threshold("amount", Comparison::AtLeast, "500", true, Verdict::Deny)
 )]
 #[case::always_is_the_required_range(
     "amount <= 500",
-    Side::Always,
+    RuleList::Always,
     threshold("amount", Comparison::AtMost, "500", false, Verdict::Deny)
 )]
 #[case::always_with_its_word(
     "Always amount < 500",
-    Side::Always,
+    RuleList::Always,
     threshold("amount", Comparison::LessThan, "500", false, Verdict::Deny)
 )]
 #[case::approval_holds_when_true_under_always_too(
     "amount > 500 requires approval",
-    Side::Always,
+    RuleList::Always,
     threshold("amount", Comparison::MoreThan, "500", true, Verdict::Hold)
 )]
 #[case::a_fraction_is_read_whole(
     "amount > 500.50",
-    Side::Never,
+    RuleList::Never,
     threshold("amount", Comparison::MoreThan, "500.5", true, Verdict::Deny)
 )]
 #[case::a_fraction_before_a_full_stop(
     "amount > 500.50.",
-    Side::Never,
+    RuleList::Never,
     threshold("amount", Comparison::MoreThan, "500.5", true, Verdict::Deny)
 )]
-#[case::negative("balance < -20", Side::Never, threshold("balance", Comparison::LessThan, "-20", true, Verdict::Deny))]
+#[case::negative(
+    "balance < -20",
+    RuleList::Never,
+    threshold("balance", Comparison::LessThan, "-20", true, Verdict::Deny)
+)]
 #[case::without_blanks(
     "amount>500",
-    Side::Never,
+    RuleList::Never,
     threshold("amount", Comparison::MoreThan, "500", true, Verdict::Deny)
 )]
-#[case::plural_verb("process_refund need approval", Side::Always, approval("process_refund"))]
-#[case::approval_with_always("Always process_refund requires approval", Side::Always, approval("process_refund"))]
+#[case::plural_verb("process_refund need approval", RuleList::Always, approval("process_refund"))]
+#[case::approval_with_always("Always process_refund requires approval", RuleList::Always, approval("process_refund"))]
 #[case::a_field_named_like_a_tool(
     "process_refund > 1",
-    Side::Never,
+    RuleList::Never,
     threshold("process_refund", Comparison::MoreThan, "1", true, Verdict::Deny)
 )]
-fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] side: Side, #[case] effect: Effect) {
+fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] side: RuleList, #[case] effect: Effect) {
     let rule = compiled(text, side);
     assert_eq!(rule.effects, [effect]);
     assert!(!rule.stays_text);
@@ -128,7 +136,7 @@ fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] side:
 #[case::an_exception_to_a_threshold("amount > 500 needs approval except for staff", None)]
 #[case::empty("", None)]
 fn what_is_no_pattern_stays_text(#[case] text: &str, #[case] lint: Option<&str>) {
-    let rule = compiled(text, Side::Never);
+    let rule = compiled(text, RuleList::Never);
     assert_eq!(rule.effects, [], "{text}");
     assert!(rule.stays_text);
     match lint {
@@ -142,7 +150,7 @@ fn what_is_no_pattern_stays_text(#[case] text: &str, #[case] lint: Option<&str>)
 #[case::unless("process_refund requires approval, unless amount < 100.", &["process_refund"])]
 #[case::except("`process_refund` and deleteFile need approval except at night", &["deleteFile", "process_refund"])]
 fn an_exception_with_approval_and_a_tool_holds_every_call_and_stays_text(#[case] text: &str, #[case] tools: &[&str]) {
-    let rule = compiled(text, Side::Never);
+    let rule = compiled(text, RuleList::Never);
     assert_eq!(rule.effects, tools.iter().map(|tool| approval(tool)).collect::<Vec<_>>());
     assert!(rule.stays_text);
 }
@@ -150,7 +158,7 @@ fn an_exception_with_approval_and_a_tool_holds_every_call_and_stays_text(#[case]
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in ".*") {
-        for side in [Side::Never, Side::Always] {
+        for side in [RuleList::Never, RuleList::Always] {
             let rule = compiled(&text, side);
             prop_assert_eq!(rule.effects.is_empty() && !rule.stays_text, false);
         }
@@ -160,7 +168,7 @@ proptest! {
     fn no_soup_of_its_words_makes_it_panic(words in prop::collection::vec(prop::sample::select(vec![
         "never", "always", "use", "deleteFile", "amount", ">", "<=", "500", "5.", "-", "1e9", "needs", "approval", "unless",
     ]), 0..8)) {
-        let _ = compiled(&words.join(" "), Side::Always);
-        let _ = compiled(&words.concat(), Side::Never);
+        let _ = compiled(&words.join(" "), RuleList::Always);
+        let _ = compiled(&words.concat(), RuleList::Never);
     }
 }

@@ -16,17 +16,20 @@ fn guardrails(never: &[&str], always: &[&str]) -> Guardrails {
 }
 
 fn verdicts(guardrails: &Guardrails, tool: &str, arguments: &Value) -> Vec<(Verdict, String)> {
-    guardrails.findings(tool, arguments).into_iter().map(|finding| (finding.verdict, finding.detail)).collect()
+    guardrails.violations(tool, arguments).into_iter().map(|finding| (finding.verdict, finding.detail)).collect()
 }
 
 #[test]
 fn a_denied_tool_is_denied_and_no_other() {
     let guardrails = guardrails(&["Never use deleteFile"], &[]);
-    let findings = guardrails.findings("deleteFile", &json!({}));
-    let expected =
-        Finding { verdict: Verdict::Deny, rule: "Never use deleteFile", detail: "deleteFile must not be used".into() };
+    let findings = guardrails.violations("deleteFile", &json!({}));
+    let expected = Violation {
+        verdict: Verdict::Deny,
+        rule: "Never use deleteFile",
+        detail: "deleteFile must not be used".into(),
+    };
     assert_eq!(findings, [expected]);
-    assert_eq!(guardrails.findings("track_order", &json!({})), []);
+    assert_eq!(guardrails.violations("track_order", &json!({})), []);
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn the_required_range_of_always(#[case] arguments: Value, #[case] detail: Option
 fn evaluate_threshold(#[case] operator: &str, #[case] is_true: [bool; 3]) {
     let rule = format!("amount {operator} 500");
     let broken = |guardrails: &Guardrails| {
-        [499, 500, 501].map(|amount| !guardrails.findings("process_refund", &json!({"amount": amount})).is_empty())
+        [499, 500, 501].map(|amount| !guardrails.violations("process_refund", &json!({"amount": amount})).is_empty())
     };
     assert_eq!(broken(&guardrails(&[&rule], &[])), is_true, "under never it is the forbidden range");
     assert_eq!(broken(&guardrails(&[], &[&rule])), is_true.map(|truth| !truth), "under always the required one");
@@ -104,7 +107,7 @@ fn every_rule_that_a_call_breaks_is_named_once() {
     let guardrails =
         guardrails(&["amount > 500", "amount > 100 needs approval"], &["process_refund requires approval"]);
     let found =
-        guardrails.findings("process_refund", &json!({"amount": 600, "more": [{"amount": 700}, {"amount": 800}]}));
+        guardrails.violations("process_refund", &json!({"amount": 600, "more": [{"amount": 700}, {"amount": 800}]}));
     let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["process_refund requires approval", "amount > 500", "amount > 100 needs approval"]);
 }
@@ -130,7 +133,7 @@ proptest! {
     #[test]
     fn no_rule_and_no_arguments_make_it_panic(rule in ".*", name in ".*", number in any::<f64>()) {
         let guardrails = guardrails(&[&rule, "amount > 5"], &[]);
-        let _ = guardrails.findings(&name, &json!({name.clone(): number, "amount": [number]}));
+        let _ = guardrails.violations(&name, &json!({name.clone(): number, "amount": [number]}));
     }
 
     #[test]
@@ -138,7 +141,7 @@ proptest! {
         let arguments = json!({"amount": amount});
         let never = guardrails(&[&format!("amount > {limit}")], &[]);
         let always = guardrails(&[], &[&format!("amount <= {limit}")]);
-        let broken = |guardrails: &Guardrails| !guardrails.findings("track_order", &arguments).is_empty();
+        let broken = |guardrails: &Guardrails| !guardrails.violations("track_order", &arguments).is_empty();
         prop_assert_eq!(broken(&never), amount > limit);
         prop_assert_eq!(broken(&always), amount > limit);
     }

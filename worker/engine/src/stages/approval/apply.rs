@@ -82,13 +82,13 @@ fn has_arguments(call: &Call, digest: &Digest) -> bool {
 fn denial(decision: &Decision) -> String {
     let Decision { approver, by, reason } = decision;
     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    if by == Decision::NOBODY {
+    if by == Decision::NO_PERSON {
         return format!("no decision for {approver} was seen in time{why}");
     }
     format!("{by} denied it for {approver}{why}")
 }
 
 fn denied_text(decision: &Decision, denial: &str) -> String {
-    let denied = if decision.by == Decision::NOBODY { "Denied" } else { "Denied by a person" };
+    let denied = if decision.by == Decision::NO_PERSON { "Denied" } else { "Denied by a person" };
     format!("{denied}: {denial}. The call was not made.")
 }

@@ -21,7 +21,7 @@ const MAX_REASON_BYTES: usize = 1024;
 
 /// A held call, with all that its approvers have to know.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HeldAsk<'a> {
+pub struct ApprovalRequest<'a> {
     /// The id of the call.
     pub call: &'a CallId,
     /// The tool, as the Skill names it.
@@ -37,10 +37,10 @@ pub struct HeldAsk<'a> {
     /// The goal of the Job.
     pub goal: &'a str,
     /// The text of the answer that asked for the call.
-    pub said: &'a str,
+    pub answer_text: &'a str,
 }
 
-impl HeldAsk<'_> {
+impl ApprovalRequest<'_> {
     /// Returns the approval of exactly this call.
     pub fn approve(&self, decision: Decision) -> Statement {
         Statement::Approval { call: self.call.clone(), digest: self.digest.clone(), decision }
@@ -53,10 +53,10 @@ impl HeldAsk<'_> {
 }
 
 /// Returns the question about a call, if it is held.
-pub(crate) fn ask<'a>(call: &'a Call, shared: &'a Shared) -> Option<HeldAsk<'a>> {
+pub(crate) fn ask<'a>(call: &'a Call, shared: &'a Shared) -> Option<ApprovalRequest<'a>> {
     let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
     let tool = shared.catalogue.tool(&call.tool)?;
-    (call.state == CallState::Held).then(|| HeldAsk {
+    (call.state == CallState::Held).then(|| ApprovalRequest {
         call: &call.id,
         tool: &tool.name,
         arguments: arguments.text(),
@@ -64,7 +64,7 @@ pub(crate) fn ask<'a>(call: &'a Call, shared: &'a Shared) -> Option<HeldAsk<'a>>
         reasons: call.hold.reasons(),
         approvers: call.hold.approvers(),
         goal: &shared.run.goal,
-        said: shared.calls.said(),
+        answer_text: shared.calls.answer_text(),
     })
 }
 

@@ -9,7 +9,7 @@ use crate::fixture::*;
 use crate::history::Turn;
 use crate::line::Chain;
 use crate::next::next;
-use crate::people::{Ask, HeldAsk, Statement};
+use crate::people::{ApprovalRequest, HumanRequest, Statement};
 use crate::projection::project;
 use crate::run::Run;
 use crate::stages::calls::{CallState, Settlement};
@@ -38,11 +38,11 @@ fn refunds(amount: u32) -> (&'static str, serde_json::Value) {
     ("process_refund", json!({"order_id": "A-17", "amount": amount}))
 }
 
-fn approves(asks: &[Ask<'_>]) -> Option<Statement> {
+fn approves(asks: &[HumanRequest<'_>]) -> Option<Statement> {
     decide(asks, |held| held.approve(by_jane(held.approvers[0], None)))
 }
 
-fn denies(asks: &[Ask<'_>]) -> Option<Statement> {
+fn denies(asks: &[HumanRequest<'_>]) -> Option<Statement> {
     decide(asks, |held| held.deny(by_jane(held.approvers[0], Some("it arrived whole"))))
 }
 
@@ -50,8 +50,8 @@ fn by_jane(approver: &str, reason: Option<&str>) -> Decision {
     Decision { approver: approver.into(), by: "jane".into(), reason: reason.map(str::to_owned) }
 }
 
-fn decide(asks: &[Ask<'_>], how: impl Fn(&HeldAsk<'_>) -> Statement) -> Option<Statement> {
-    asks.iter().find_map(|ask| if let Ask::Call(held) = ask { Some(how(held)) } else { None })
+fn decide(asks: &[HumanRequest<'_>], how: impl Fn(&ApprovalRequest<'_>) -> Statement) -> Option<Statement> {
+    asks.iter().find_map(|ask| if let HumanRequest::Approval(held) = ask { Some(how(held)) } else { None })
 }
 
 fn world(run: Run, answers: Vec<Answer>, people: fixture::People) -> World {
@@ -91,7 +91,7 @@ fn two_holds_with_different_approvers_need_both() {
         conversation.shared.calls.held().is_some_and(|held| held.approvers == ["supervisor"])
     });
     let Step::AskPeople(open) = next(&world.conversation) else { panic!("{:?}", world.names()) };
-    let [Ask::Call(held)] = open.as_slice() else { panic!("{open:?}") };
+    let [HumanRequest::Approval(held)] = open.as_slice() else { panic!("{open:?}") };
     assert_eq!(held.approvers, ["supervisor"]);
     assert_eq!(
         held.reasons.iter().map(|reason| reason.detail.as_str()).collect::<Vec<_>>(),
@@ -373,9 +373,9 @@ fn approvers_beyond_those_that_a_status_names_are_asked_once_these_have_agreed()
     for approver in &call.approvers {
         let decision = by_jane(approver, None);
         let said = Statement::Approval { call: CallId(call.id.clone()), digest: call.digest.clone(), decision };
-        assert!(world.conversation.is_awaited(&said));
+        assert!(world.conversation.is_relevant(&said));
         world.record(said.clone().into());
-        assert!(!world.conversation.is_awaited(&said), "it was heard");
+        assert!(!world.conversation.is_relevant(&said), "it was heard");
     }
     assert_eq!(waiting(&world).approvers, ["a8"]);
 }

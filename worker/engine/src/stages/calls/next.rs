@@ -76,7 +76,7 @@ fn is_read(call: &Call, shared: &Shared) -> bool {
 fn close_subgoal<'a>(call: &Call, shared: &'a Shared) -> Step<'a> {
     match call.state {
         CallState::Asked => Step::Record(ruled(call, shared)),
-        CallState::Held | CallState::Asking => Step::AskPeople(people::asks(shared)),
+        CallState::Held | CallState::Asking => Step::AskPeople(people::open_requests(shared)),
         CallState::Ruled | CallState::Started { .. } | CallState::Retry | CallState::Settled(_) => {
             Step::Record(subgoal::close(call, &shared.rules.workflows))
         }
@@ -98,7 +98,7 @@ fn reads<'a>(from: &'a [Call], shared: &'a Shared) -> Step<'a> {
         .filter(|call| call.state != CallState::Held)
         .filter_map(|call| tool_call(call, shared))
         .collect();
-    if allowed.is_empty() { Step::AskPeople(people::asks(shared)) } else { Step::RunReads(allowed) }
+    if allowed.is_empty() { Step::AskPeople(people::open_requests(shared)) } else { Step::RunReads(allowed) }
 }
 
 /// Returns whether a workflow wants one of these reads before the call. The read then runs first, so that the gate does
@@ -118,7 +118,7 @@ fn effect<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
     };
     match call.state {
         CallState::Asked => Step::Record(ruled(call, shared)),
-        CallState::Held | CallState::Asking => Step::AskPeople(people::asks(shared)),
+        CallState::Held | CallState::Asking => Step::AskPeople(people::open_requests(shared)),
         // A worker was lost during the call. This is decided before anything else may run.
         CallState::Started { .. } => lost(),
         CallState::Ruled | CallState::Retry | CallState::Settled(_) => {

@@ -1,6 +1,6 @@
 //! The state of the calls.
 
-use crate::event::{Answer, Arguments, AskedCall, CallId, RulingReason};
+use crate::event::{Answer, Arguments, CallId, RequestedCall, RulingReason};
 use crate::stages::approval::Hold;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
@@ -22,7 +22,7 @@ const MAX_REASON_BYTES: usize = 256;
 pub struct Calls {
     all: Vec<Call>,
     /// The text of the answer that asked for the calls.
-    said: String,
+    answer_text: String,
     /// The counts and the latest rulings of the gate.
     rulings: PreTool,
     /// The calls of each tool that have given evidence, by the digest of their arguments.
@@ -34,7 +34,7 @@ pub struct Calls {
 impl Calls {
     /// Begins the calls of the answer with the event `seq`.
     pub(super) fn begin(&mut self, seq: u64, answer: &Answer) {
-        self.said.clone_from(&answer.text);
+        self.answer_text.clone_from(&answer.text);
         let asked = answer.calls.iter().enumerate();
         self.all = asked.map(|(i, asked)| Call::asked(CallId::new(seq, i), asked, answer.cut)).collect();
     }
@@ -103,8 +103,8 @@ impl Calls {
     }
 
     /// The text of the answer that asked for the calls.
-    pub fn said(&self) -> &str {
-        &self.said
+    pub fn answer_text(&self) -> &str {
+        &self.answer_text
     }
 
     /// The counts and the latest rulings of the gate.
@@ -193,7 +193,7 @@ pub enum Settlement {
 }
 
 impl Call {
-    fn asked(id: CallId, asked: &AskedCall, cut: bool) -> Self {
+    fn asked(id: CallId, asked: &RequestedCall, cut: bool) -> Self {
         Self {
             id,
             provider_id: asked.id.clone(),

@@ -1,7 +1,7 @@
 //! The last events of a conversation.
 
 use crate::conversation::Conversation;
-use crate::event::{Event, Polish, WholeResult};
+use crate::event::{Event, FullResult, PolishOutcome};
 use crate::shared::Shared;
 use crate::stages::calls::Call;
 use crate::stages::finalization::result;
@@ -15,12 +15,12 @@ pub(crate) fn finished(conversation: &Conversation, code: OutcomeCode, message: 
     }
 }
 
-fn latest_result(conversation: &Conversation, verified: bool) -> Option<WholeResult> {
+fn latest_result(conversation: &Conversation, verified: bool) -> Option<FullResult> {
     let contract = conversation.shared.run.skill.output_contract.as_ref();
     let result = result(conversation.finalization.draft()?, contract, verified);
     Some(match conversation.polishing.polish() {
-        Some(Polish::Polished(text)) if verified => WholeResult { text: text.clone(), polished: true, ..result },
-        Some(Polish::Polished(_) | Polish::Kept(_)) | None => result,
+        Some(PolishOutcome::Polished(text)) if verified => FullResult { text: text.clone(), polished: true, ..result },
+        Some(PolishOutcome::Polished(_) | PolishOutcome::Kept(_)) | None => result,
     })
 }
 

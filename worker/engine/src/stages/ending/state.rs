@@ -1,6 +1,6 @@
 //! The state of the ending.
 
-use crate::event::{Event, WholeResult};
+use crate::event::{Event, FullResult};
 use crate::line::Entry;
 use crate::stages::finalization::Finalization;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
@@ -16,7 +16,7 @@ pub(crate) struct Ending {
     /// The reason why the conversation waits for another pod.
     pub parked: Option<ParkReason>,
     /// The outcome, and the answer or the draft.
-    pub finished: Option<(Outcome, Option<WholeResult>)>,
+    pub finished: Option<(Outcome, Option<FullResult>)>,
 }
 
 impl Ending {
@@ -28,7 +28,7 @@ impl Ending {
                 self.limit = Some((*code, message.clone()));
             }
             // The worker records the park itself as another event.
-            Event::DirectiveReceived { directive } => self.demanded = self.demanded.or(directive.ends()),
+            Event::DirectiveReceived { directive } => self.demanded = self.demanded.or(directive.outcome_code()),
             Event::Parked { reason } => self.parked = Some(*reason),
             Event::Finished { outcome, result } => self.finished = Some((outcome.clone(), result.clone())),
             _ => {}

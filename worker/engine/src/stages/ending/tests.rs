@@ -1,7 +1,7 @@
 mod cancelled;
 
 use crate::catalogue::fix_catalogue;
-use crate::event::{CallId, Event, ModelFailure, Told};
+use crate::event::{CallId, Event, ModelFailure, ToolProgress};
 use crate::fixture::checks::*;
 use crate::fixture::*;
 use crate::history::Turn;
@@ -75,7 +75,7 @@ fn what_a_call_tells_before_its_worker_is_lost_is_nothing_new() {
     let mut world = whole.resumed_from(5);
     for epoch in 3..6 {
         assert_eq!(world.conversation.shared.progress.stall(), None);
-        world.record(Event::ToolProgressed { call: CallId::new(7, 0), told: Told::default() });
+        world.record(Event::ToolProgressed { call: CallId::new(7, 0), progress: ToolProgress::default() });
         world.record(Event::EpochStarted { epoch, attempt: 9 });
     }
     world.play_out();

@@ -2,7 +2,7 @@
 
 use super::judge;
 use super::state::{Draft, Finalization};
-use crate::event::{FinalRuling, WholeResult};
+use crate::event::{FinalizationRuling, FullResult};
 use crate::json_block;
 use crate::rules::Rules;
 use bloomery_crds::text::bounded;
@@ -31,7 +31,7 @@ pub(super) struct Gate<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Decision {
     /// The draft passes or fails.
-    Ruling(FinalRuling),
+    Ruling(FinalizationRuling),
     /// Form and workflows are right. The judging model has to be asked about the rest.
     NeedsJudge,
     /// The judging model's answer is no ruling.
@@ -42,29 +42,34 @@ pub(super) enum Decision {
 pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
     let finalization = gate.finalization;
     if finalization.needs_evidence() {
-        return Decision::Ruling(FinalRuling::NoNewEvidence);
+        return Decision::Ruling(FinalizationRuling::NoNewEvidence);
     }
     if let Some(fault) = form_fault(draft, gate) {
         let is_form_error = finalization.form_errors() < MAX_FORM_ERRORS;
-        let ruling = if is_form_error { FinalRuling::FormError(fault) } else { FinalRuling::Attempt(fault) };
+        let ruling =
+            if is_form_error { FinalizationRuling::FormError(fault) } else { FinalizationRuling::Attempt(fault) };
         return Decision::Ruling(ruling);
     }
     if let Some(open) = unfinished(gate.rules, gate.intent) {
         let attempt = failed(FinalizationCode::GoalNotMet, &open, Vec::new());
-        return Decision::Ruling(FinalRuling::Attempt(attempt));
+        return Decision::Ruling(FinalizationRuling::Attempt(attempt));
     }
     if !is_judged(gate.skill) {
-        return Decision::Ruling(FinalRuling::Skipped);
+        return Decision::Ruling(FinalizationRuling::Skipped);
     }
     let judgement = finalization.judgement();
     if judgement.is_given_up() {
         let why = judgement.complaint().unwrap_or_default();
         let detail = format!("the gate's model gave no ruling that can be read: {why}");
-        return Decision::Ruling(FinalRuling::Attempt(failed(FinalizationCode::GoalNotMet, &detail, Vec::new())));
+        return Decision::Ruling(FinalizationRuling::Attempt(failed(
+            FinalizationCode::GoalNotMet,
+            &detail,
+            Vec::new(),
+        )));
     }
     match judgement.text().map(judge::read) {
         None => Decision::NeedsJudge,
-        Some(Ok(attempt)) => Decision::Ruling(FinalRuling::Attempt(attempt)),
+        Some(Ok(attempt)) => Decision::Ruling(FinalizationRuling::Attempt(attempt)),
         Some(Err(error)) => Decision::Misread(error.to_string()),
     }
 }
@@ -83,10 +88,10 @@ fn is_judged(skill: &SkillSpec) -> bool {
 }
 
 /// Returns the result of a draft: prose and fields apart if the contract asks for fields.
-pub(crate) fn result(draft: &Draft, contract: Option<&OutputContract>, verified: bool) -> WholeResult {
+pub(crate) fn result(draft: &Draft, contract: Option<&OutputContract>, verified: bool) -> FullResult {
     let split = if wants_fields(contract) { json_block::split(&draft.text).ok() } else { None };
     let (text, fields) = split.unwrap_or_else(|| (draft.text.clone(), serde_json::Map::new()));
-    WholeResult { text, fields, verified, polished: false }
+    FullResult { text, fields, verified, polished: false }
 }
 
 fn wants_fields(contract: Option<&OutputContract>) -> bool {

@@ -4,7 +4,7 @@ use super::feedback::faults;
 use super::gate::{self, Decision, Gate};
 use super::judge;
 use crate::conversation::Conversation;
-use crate::event::{About, Event, ModelFailure};
+use crate::event::{Event, ModelFailure, QuestionSubject};
 use crate::people;
 use crate::stages::{questions, request};
 use crate::step::Step;
@@ -21,7 +21,9 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let gate = Gate { finalization, rules: &shared.rules, skill, intent: shared.intent_id() };
     Some(match gate::rule(draft, &gate) {
         Decision::Ruling(ruling) => Step::Record(vec![Event::GateRuled { ruling }]),
-        Decision::Misread(message) => Step::Record(vec![Event::ModelFailed { kind: ModelFailure::Misread, message }]),
+        Decision::Misread(message) => {
+            Step::Record(vec![Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message }])
+        }
         Decision::NeedsJudge => {
             let result = gate::result(draft, skill.output_contract.as_ref(), false);
             let prompt = judge::prompt(skill, &shared.goal_data(), &result.text, &result.fields);
@@ -33,10 +35,10 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
 /// Asks a person to clarify the draft. If nobody can be asked, the conversation has ended before.
 fn clarify(conversation: &Conversation) -> Step<'_> {
     let shared = &conversation.shared;
-    if shared.questions.is_open(&About::Draft) {
-        return Step::AskPeople(people::asks(shared));
+    if shared.questions.is_open(&QuestionSubject::Draft) {
+        return Step::AskPeople(people::open_requests(shared));
     }
     let faults = conversation.finalization.attempts().last().map(faults).unwrap_or_default();
     let text = format!("The answer cannot go out before you have said more: {faults}");
-    Step::Record(questions::ask(&shared.questions, vec![(About::Draft, text, Vec::new())]))
+    Step::Record(questions::ask(&shared.questions, vec![(QuestionSubject::Draft, text, Vec::new())]))
 }

@@ -1,7 +1,7 @@
 //! The state of the finalization gate.
 
 use super::feedback;
-use crate::event::{About, Answer, Event, FinalRuling, ModelFailure};
+use crate::event::{Answer, Event, FinalizationRuling, ModelFailure, QuestionSubject};
 use crate::history::Turn;
 use crate::line::Entry;
 use crate::run::Run;
@@ -56,10 +56,12 @@ impl Finalization {
     pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
         match &entry.event {
             Event::ModelAnswered { answer } => self.answered(answer, shared.model.stage),
-            Event::ModelFailed { kind: ModelFailure::Misread, message } => self.misread(message, shared.model.stage),
+            Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } => {
+                self.misread(message, shared.model.stage);
+            }
             Event::GateRuled { ruling } => self.ruled(ruling, shared),
             Event::UserReplied { question, text, .. } => {
-                if let Some(About::Draft) = shared.questions.about(question) {
+                if let Some(QuestionSubject::Draft) = shared.questions.about(question) {
                     let taken = self.clarified(text, shared);
                     shared.settle_question(question, taken);
                 }
@@ -94,22 +96,22 @@ impl Finalization {
         }
     }
 
-    fn ruled(&mut self, ruling: &FinalRuling, shared: &mut Shared) {
+    fn ruled(&mut self, ruling: &FinalizationRuling, shared: &mut Shared) {
         self.ruled = true;
         match ruling {
-            FinalRuling::FormError(attempt) => {
+            FinalizationRuling::FormError(attempt) => {
                 self.form_errors += 1;
                 shared.say(Turn::User(feedback::form_feedback(attempt)));
             }
-            FinalRuling::Skipped => {
+            FinalizationRuling::Skipped => {
                 self.skipped = true;
                 self.attempts.push(FinalizationAttempt { passed: true, ..FinalizationAttempt::default() });
             }
-            FinalRuling::NoNewEvidence => {
+            FinalizationRuling::NoNewEvidence => {
                 let why = "the model came back from a failed attempt without new evidence".to_owned();
                 self.given_up = Some((OutcomeCode::GateFailed, why));
             }
-            FinalRuling::Attempt(attempt) => {
+            FinalizationRuling::Attempt(attempt) => {
                 self.attempted(attempt, retries(&shared.run));
                 if !self.passed() && self.given_up.is_none() && !self.is_clarifying() {
                     shared.say(Turn::User(feedback::attempt_feedback(attempt)));

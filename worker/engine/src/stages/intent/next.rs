@@ -2,7 +2,7 @@
 
 use super::prompt;
 use crate::conversation::Conversation;
-use crate::event::{About, Event, ModelFailure};
+use crate::event::{Event, ModelFailure, QuestionSubject};
 use crate::people;
 use crate::stages::questions;
 use crate::stages::request;
@@ -34,7 +34,7 @@ fn detect<'a>(conversation: &'a Conversation, intents: &Intents) -> Step<'a> {
     };
     Step::Record(vec![match prompt::read(text, intents) {
         Ok(detected) => Event::IntentDetected { missing: prompt::missing(intents, &detected), intent: detected },
-        Err(error) => Event::ModelFailed { kind: ModelFailure::Misread, message: error.to_string() },
+        Err(error) => Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message: error.to_string() },
     }])
 }
 
@@ -66,13 +66,13 @@ fn ask_for<'a>(
 ) -> Step<'a> {
     let shared = &conversation.shared;
     let question = |name: &String| {
-        let about = About::Entity(name.clone());
+        let about = QuestionSubject::Entity(name.clone());
         let (text, choices) = prompt::question(intents, intent, name);
         (!shared.questions.is_open(&about)).then_some((about, text, choices))
     };
     let not_asked: Vec<_> = missing.iter().filter_map(question).collect();
     if not_asked.is_empty() {
-        return Step::AskPeople(people::asks(shared));
+        return Step::AskPeople(people::open_requests(shared));
     }
     Step::Record(questions::ask(&shared.questions, not_asked))
 }

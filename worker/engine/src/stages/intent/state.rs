@@ -1,7 +1,7 @@
 //! The state of the intent detection.
 
 use super::prompt;
-use crate::event::{About, Event, ModelFailure};
+use crate::event::{Event, ModelFailure, QuestionSubject};
 use crate::history::Turn;
 use crate::line::Entry;
 use crate::shared::Shared;
@@ -23,13 +23,15 @@ impl IntentStage {
         let is_asked = shared.model.stage == Stage::Intent;
         match &entry.event {
             Event::ModelAnswered { answer } if is_asked => self.answer.answered(&answer.text),
-            Event::ModelFailed { kind: ModelFailure::Misread, message } if is_asked => self.answer.rejected(message),
+            Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } if is_asked => {
+                self.answer.rejected(message);
+            }
             Event::IntentDetected { intent, missing } => {
                 shared.intent = Some(intent.clone());
                 missing.clone_into(&mut self.missing);
             }
             Event::UserReplied { question, text, .. } => {
-                if let Some(About::Entity(name)) = shared.questions.about(question) {
+                if let Some(QuestionSubject::Entity(name)) = shared.questions.about(question) {
                     let taken = self.take_entity(&name, text, shared);
                     shared.settle_question(question, taken);
                 }

@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, question};
 use crate::conversation::Conversation;
-use crate::event::{About, Event};
+use crate::event::{Event, QuestionSubject};
 use crate::people;
 use crate::progress::Stall;
 use crate::stages::calls::Call;
@@ -19,9 +19,9 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     if !shared.run.people || conversation.lost_call.stopped_by.is_some() || crashes {
         return Some(Step::Record(end(call, conversation)));
     }
-    let about = About::Lost(call.id.clone());
+    let about = QuestionSubject::LostCall(call.id.clone());
     if shared.questions.is_open(&about) {
-        return Some(Step::AskPeople(people::asks(shared)));
+        return Some(Step::AskPeople(people::open_requests(shared)));
     }
     let question = (about, question(call), Finding::choices());
     Some(Step::Record(questions::ask(&shared.questions, vec![question])))

@@ -1,7 +1,7 @@
 //! The state of the question about a lost call.
 
 use super::finding::{Finding, did_not, happened};
-use crate::event::{About, CallId, Event};
+use crate::event::{CallId, Event, QuestionSubject};
 use crate::line::Entry;
 use crate::shared::Shared;
 use crate::stages::calls::apply::{completed, failed};
@@ -17,7 +17,7 @@ pub(crate) struct LostCall {
 impl LostCall {
     pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
         let Event::UserReplied { question, text, by, .. } = &entry.event else { return };
-        if let Some(About::Lost(call)) = shared.questions.about(question) {
+        if let Some(QuestionSubject::LostCall(call)) = shared.questions.about(question) {
             let taken = self.take_finding(&call, text, by, shared);
             shared.settle_question(question, taken);
         }

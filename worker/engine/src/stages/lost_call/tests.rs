@@ -3,7 +3,7 @@ use crate::fixture::attended::*;
 use crate::fixture::checks::*;
 use crate::fixture::*;
 use crate::next::next;
-use crate::people::Ask;
+use crate::people::HumanRequest;
 use crate::step::Step;
 use bloomery_crds::outcome::OutcomeCode;
 
@@ -20,7 +20,7 @@ fn loses_the_refund(people: People) -> World {
 #[test]
 fn a_lost_call_that_happened_is_completed_and_the_rest_goes_on() {
     let world = loses_the_refund(|open| {
-        let [Ask::Question(asked)] = open else { panic!("{open:?}") };
+        let [HumanRequest::Question(asked)] = open else { panic!("{open:?}") };
         assert_eq!(asked.question.choices, ["happened", "did not happen", "stop"]);
         assert!(asked.question.text.contains("process_refund was sent with {\"order_id\":\"A-17\"}"), "{asked:?}");
         reply(open, |_| "happened".to_owned())

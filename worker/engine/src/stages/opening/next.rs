@@ -2,7 +2,7 @@
 
 use super::prompt;
 use crate::conversation::Conversation;
-use crate::event::{BoundName, Event};
+use crate::event::{Event, ResourceSummary};
 use crate::run::Run;
 use crate::step::Step;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
@@ -53,13 +53,13 @@ fn wants_context(run: &Run) -> bool {
         || wants_summary && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
 }
 
-fn bound_name(resource: &BoundResource) -> BoundName {
+fn bound_name(resource: &BoundResource) -> ResourceSummary {
     let rendering = match &resource.source {
         ResourceSource::Value(value) => Some(value.clone()),
         ResourceSource::Mount { path, .. } => Some(path.clone()),
         ResourceSource::Secret(_) => None,
     };
-    BoundName {
+    ResourceSummary {
         name: resource.name.clone(),
         kind: resource.kind,
         rendering: rendering.filter(|_| !resource.kind.is_secret()),

@@ -92,8 +92,9 @@ fn resource(bound: &BoundResource, run: &Run) -> Option<String> {
 fn context_section(context: &[ContextPart]) -> Option<String> {
     let is_usable = |part: &&ContextPart| part.fault.is_none() && part.kind != ContextKind::Earlier;
     let parts = context.iter().filter(is_usable);
-    let sections: Vec<String> =
-        parts.map(|part| format!("Of `{}`:\n{}", part.of, stage_prompt::data(part.kind.name(), &part.text))).collect();
+    let sections: Vec<String> = parts
+        .map(|part| format!("Of `{}`:\n{}", part.source, stage_prompt::data(part.kind.name(), &part.text)))
+        .collect();
     if sections.is_empty() {
         return None;
     }
@@ -143,7 +144,7 @@ mod tests {
     use crate::catalogue::fix_catalogue;
     use crate::conversation::Conversation;
     use crate::fixture;
-    use crate::line::{Chain, Stamp};
+    use crate::line::{Chain, EventTime};
     use crate::run::Run;
     use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
     use bloomery_crds::v1alpha1::ResourceType;
@@ -173,7 +174,7 @@ mod tests {
         run.resources = bound.map(resource).to_vec();
         let told = |run: &Run| {
             let mut conversation = Conversation::new(run.clone());
-            let stamp = Stamp { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
+            let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
             let (_, entry) = Chain::new("/test").append(fix_catalogue(run, Vec::new()), stamp).unwrap();
             conversation.apply(&entry);
             super::resources(&conversation.shared).unwrap()

@@ -4,7 +4,7 @@ use super::content::keeps_content;
 use super::prompt::prompt;
 use super::state::wants_polish;
 use crate::conversation::Conversation;
-use crate::event::{Event, Polish};
+use crate::event::{Event, PolishOutcome};
 use crate::stages::finalization::result;
 use crate::stages::opening::prompt::persona;
 use crate::stages::request;
@@ -29,8 +29,8 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         return Some(request::stage(shared, Stage::Polish, prompt, None));
     };
     let polish = match keeps_content(&result.text, polished, &result.fields) {
-        Ok(()) => Polish::Polished(polished.trim().to_owned()),
-        Err(change) => Polish::Kept(format!("the reply polisher changed the content: {change}")),
+        Ok(()) => PolishOutcome::Polished(polished.trim().to_owned()),
+        Err(change) => PolishOutcome::Kept(format!("the reply polisher changed the content: {change}")),
     };
     Some(Step::Record(vec![Event::ReplyPolished { polish }]))
 }

@@ -1,6 +1,6 @@
 //! The state of the reply polisher.
 
-use crate::event::{Event, Polish};
+use crate::event::{Event, PolishOutcome};
 use crate::line::Entry;
 use crate::shared::Shared;
 use crate::stages::finalization::Finalization;
@@ -11,7 +11,7 @@ use bloomery_crds::v1alpha1::{SkillSpec, Stage};
 pub(crate) struct Polishing {
     /// The polisher's answer, until it is compared with the original.
     polished: Option<String>,
-    polish: Option<Polish>,
+    polish: Option<PolishOutcome>,
 }
 
 impl Polishing {
@@ -21,18 +21,18 @@ impl Polishing {
             Event::ModelAnswered { answer } if is_asked => self.polished = Some(answer.text.clone()),
             // An answer that passed does not fail because of its polish.
             Event::ModelFailed { message, .. } if is_asked => {
-                self.done(Polish::Kept(format!("the reply polisher gave no answer: {message}")));
+                self.done(PolishOutcome::Kept(format!("the reply polisher gave no answer: {message}")));
             }
             Event::LimitHit { message, .. } if finalization.passed() => {
                 shared.budget.abandon_request();
-                self.done(Polish::Kept(format!("a budget was spent before it was polished: {message}")));
+                self.done(PolishOutcome::Kept(format!("a budget was spent before it was polished: {message}")));
             }
             Event::ReplyPolished { polish } => self.done(polish.clone()),
             _ => {}
         }
     }
 
-    fn done(&mut self, polish: Polish) {
+    fn done(&mut self, polish: PolishOutcome) {
         self.polished = None;
         self.polish = Some(polish);
     }
@@ -43,7 +43,7 @@ impl Polishing {
     }
 
     /// The outcome of the polish, once it is done.
-    pub(crate) fn polish(&self) -> Option<&Polish> {
+    pub(crate) fn polish(&self) -> Option<&PolishOutcome> {
         self.polish.as_ref()
     }
 }

@@ -1,4 +1,4 @@
-use crate::event::{Event, ModelFailure, Polish};
+use crate::event::{Event, ModelFailure, PolishOutcome};
 use crate::fixture::checks::*;
 use crate::fixture::staged::*;
 use crate::fixture::*;
@@ -35,5 +35,5 @@ fn an_answer_that_passed_does_not_fail_for_a_polisher_that_gives_no_answer() {
     world.record(Event::ModelFailed { kind: ModelFailure::Unavailable, message: "503".into() });
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::Succeeded);
-    assert!(matches!(world.conversation.polishing.polish(), Some(Polish::Kept(why)) if why.contains("503")));
+    assert!(matches!(world.conversation.polishing.polish(), Some(PolishOutcome::Kept(why)) if why.contains("503")));
 }

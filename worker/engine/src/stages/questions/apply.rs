@@ -1,7 +1,7 @@
 //! The fold of questions, replies and messages.
 
 use super::state::{Refused, StrayReply};
-use crate::event::{About, Event, QuestionId, UserQuestion};
+use crate::event::{Event, QuestionId, QuestionSubject, UserQuestion};
 use crate::line::Entry;
 use crate::shared::Shared;
 use crate::stages::calls::apply::settle;
@@ -25,9 +25,9 @@ pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
     }
 }
 
-fn asked(question: &UserQuestion, about: &About, shared: &mut Shared) {
+fn asked(question: &UserQuestion, about: &QuestionSubject, shared: &mut Shared) {
     shared.questions.open_question(question, about);
-    if let About::Call(id) = about
+    if let QuestionSubject::Call(id) = about
         && let Some(call) = shared.calls.get_mut(id)
     {
         call.state = CallState::Asking;
@@ -37,14 +37,14 @@ fn asked(question: &UserQuestion, about: &About, shared: &mut Shared) {
 /// Takes the reply to a call of `ask_user`, and keeps a stray reply. Other stages take the replies to their questions.
 fn replied(id: &QuestionId, text: &str, (by, nth): (&str, Option<u32>), shared: &mut Shared) {
     match shared.questions.about(id) {
-        Some(About::Call(_)) if text.trim().is_empty() => {
+        Some(QuestionSubject::Call(_)) if text.trim().is_empty() => {
             shared.settle_question(id, Err(Refused::new("the answer is empty")));
         }
-        Some(About::Call(call)) => {
+        Some(QuestionSubject::Call(call)) => {
             settle(&call, Settlement::Completed, text, shared);
             shared.settle_question(id, Ok(()));
         }
-        Some(About::Entity(_) | About::Draft | About::Lost(_)) => {}
+        Some(QuestionSubject::Entity(_) | QuestionSubject::Draft | QuestionSubject::LostCall(_)) => {}
         None => {
             let answered = shared.questions.was_asked(id);
             let (question, text, by) = (id.clone(), text.to_owned(), by.to_owned());

@@ -2,7 +2,7 @@
 
 use super::state::ask;
 use crate::core_tools::ASK_USER;
-use crate::event::{About, Event};
+use crate::event::{Event, QuestionSubject};
 use crate::people;
 use crate::shared::Shared;
 use crate::stages::calls::rule::ruled;
@@ -27,14 +27,14 @@ pub(crate) fn next<'a>(calls: &'a [Call], shared: &'a Shared) -> Step<'a> {
     }
     let allowed = open().filter(|call| call.state == CallState::Ruled);
     let events = if shared.run.people { ask_people(allowed, shared) } else { allowed.map(nobody_there).collect() };
-    if events.is_empty() { Step::AskPeople(people::asks(shared)) } else { Step::Record(events) }
+    if events.is_empty() { Step::AskPeople(people::open_requests(shared)) } else { Step::Record(events) }
 }
 
 fn ask_people<'a>(calls: impl Iterator<Item = &'a Call>, shared: &Shared) -> Vec<Event> {
     let (mut events, mut about) = (Vec::new(), Vec::new());
     for call in calls {
         match read(call) {
-            Ok(Question { text, choices }) => about.push((About::Call(call.id.clone()), text, choices)),
+            Ok(Question { text, choices }) => about.push((QuestionSubject::Call(call.id.clone()), text, choices)),
             Err(text) => events.push(Event::ToolFailed { call: call.id.clone(), text }),
         }
     }

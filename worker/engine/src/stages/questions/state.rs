@@ -1,6 +1,6 @@
 //! The questions and their replies.
 
-use crate::event::{About, Event, QuestionId, UserQuestion};
+use crate::event::{Event, QuestionId, QuestionSubject, UserQuestion};
 use bloomery_crds::text::bounded;
 
 /// The longest question, in bytes.
@@ -15,7 +15,7 @@ pub struct OpenQuestion {
     /// The question.
     pub question: UserQuestion,
     /// The subject of the question.
-    pub about: About,
+    pub about: QuestionSubject,
     /// The reason why the latest reply was not taken, for the person.
     pub refused: Option<String>,
 }
@@ -57,13 +57,13 @@ pub struct Questions {
 }
 
 impl Questions {
-    pub(super) fn open_question(&mut self, question: &UserQuestion, about: &About) {
+    pub(super) fn open_question(&mut self, question: &UserQuestion, about: &QuestionSubject) {
         self.asked += 1;
         self.open.push(OpenQuestion { question: question.clone(), about: about.clone(), refused: None });
     }
 
     /// Returns the subject of an open question.
-    pub(crate) fn about(&self, id: &QuestionId) -> Option<About> {
+    pub(crate) fn about(&self, id: &QuestionId) -> Option<QuestionSubject> {
         self.open.iter().find(|open| open.question.id == *id).map(|open| open.about.clone())
     }
 
@@ -108,7 +108,7 @@ impl Questions {
     }
 
     /// Returns whether a question about this subject waits for its answer.
-    pub(crate) fn is_open(&self, about: &About) -> bool {
+    pub(crate) fn is_open(&self, about: &QuestionSubject) -> bool {
         self.open.iter().any(|open| open.about == *about)
     }
 
@@ -124,8 +124,8 @@ impl Questions {
 }
 
 /// Returns the events that ask questions: each with its subject, its text, and the answers to choose from.
-pub(crate) fn ask(questions: &Questions, about: Vec<(About, String, Vec<String>)>) -> Vec<Event> {
-    let asked = |(n, (about, text, choices)): (u32, (About, String, Vec<String>))| Event::UserAsked {
+pub(crate) fn ask(questions: &Questions, about: Vec<(QuestionSubject, String, Vec<String>)>) -> Vec<Event> {
+    let asked = |(n, (about, text, choices)): (u32, (QuestionSubject, String, Vec<String>))| Event::UserAsked {
         question: UserQuestion { id: QuestionId::new(n), text: bounded(&text, MAX_QUESTION_BYTES), choices },
         about,
     };

@@ -3,7 +3,7 @@
 mod replies;
 
 use crate::conversation::Conversation;
-use crate::event::{About, Event, QuestionId};
+use crate::event::{Event, QuestionId, QuestionSubject};
 use crate::fixture::attended::*;
 use crate::fixture::checks::*;
 use crate::fixture::seed;
@@ -12,7 +12,7 @@ use crate::fixture::*;
 use crate::history::Turn;
 use crate::line::Chain;
 use crate::next::next;
-use crate::people::{Ask, MAX_WORDS_BYTES, Statement};
+use crate::people::{HumanRequest, MAX_WORDS_BYTES, Statement};
 use crate::projection::project;
 use crate::stages::questions::StrayReply;
 use crate::step::Step;
@@ -132,8 +132,8 @@ fn what_the_goal_does_not_name_is_asked_for_all_at_once_and_read_by_its_type() {
     );
     world.people = |_| None;
     world.play_out();
-    let about: Vec<About> = open(&world).into_iter().map(|(_, about)| about).collect();
-    assert_eq!(about, ["order_id", "amount", "urgent"].map(|name| About::Entity(name.into())));
+    let about: Vec<QuestionSubject> = open(&world).into_iter().map(|(_, about)| about).collect();
+    assert_eq!(about, ["order_id", "amount", "urgent"].map(|name| QuestionSubject::Entity(name.into())));
     assert_eq!(world.conversation.questions().open()[2].question.choices, ["true", "false"]);
     assert_eq!(world.asked, 0, "the main loop waits");
     for (n, text) in [(2, "much"), (2, " 49.9 "), (1, ""), (1, "A-17"), (3, "yes"), (3, "true")] {
@@ -169,7 +169,7 @@ fn what_the_gate_has_to_know_is_asked_and_the_answer_opens_the_next_attempt() {
     let stages: [(Stage, &[&'static str]); 2] = [(Stage::Finalization, &[UNCLEAR, PASSES]), (Stage::Polish, &["Two."])];
     let mut world = attended_stages(seed::skill(), answers.clone(), &stages);
     world.people = |open| {
-        let [Ask::Question(asked)] = open else { panic!("{open:?}") };
+        let [HumanRequest::Question(asked)] = open else { panic!("{open:?}") };
         assert_eq!(asked.question.text, "The answer cannot go out before you have said more: no address");
         reply(open, |_| "Mill Lane 3".to_owned())
     };

@@ -2,7 +2,7 @@
 
 use super::prompt::{self, Choice};
 use crate::conversation::Conversation;
-use crate::event::{Event, ModelFailure, Selector};
+use crate::event::{Event, ModelFailure, SelectedBy};
 use crate::stages::request;
 use crate::step::Step;
 use bloomery_crds::Digest;
@@ -18,24 +18,24 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let choice = prompt::choice(shared)?;
     let answer = &selection.answer;
     if choice.room == 0 || answer.is_given_up() {
-        return Some(Step::Record(vec![selected(&choice, choice.first(), Selector::Order)]));
+        return Some(Step::Record(vec![selected(&choice, choice.first(), SelectedBy::Order)]));
     }
     let Some(text) = answer.text() else {
         return Some(request::stage(shared, Stage::Selection, choice.prompt(shared), answer.complaint()));
     };
     Some(Step::Record(vec![match choice.read(text) {
-        Ok(tools) => selected(&choice, tools, Selector::Model),
-        Err(error) => Event::ModelFailed { kind: ModelFailure::Misread, message: error.to_string() },
+        Ok(tools) => selected(&choice, tools, SelectedBy::Model),
+        Err(error) => Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message: error.to_string() },
     }]))
 }
 
-fn selected(choice: &Choice<'_>, tools: Vec<String>, by: Selector) -> Event {
-    Event::ToolsSelected { tools, of: choice.open.len(), by }
+fn selected(choice: &Choice<'_>, tools: Vec<String>, by: SelectedBy) -> Event {
+    Event::ToolsSelected { tools, total: choice.open.len(), by }
 }
 
 /// Returns the key under which a selection may be remembered (`docs/explanation/engine.md`, section 4). It differs for another Skill, goal,
 /// intent, maximum or catalogue.
-pub fn key(conversation: &Conversation) -> Digest {
+pub fn cache_key(conversation: &Conversation) -> Digest {
     let shared = &conversation.shared;
     let tools: Vec<&str> = shared.catalogue.visible().iter().map(|tool| tool.digest.as_str()).collect();
     Digest::of_value(&json!({
@@ -48,7 +48,7 @@ pub fn key(conversation: &Conversation) -> Digest {
 }
 
 /// Returns the event of a remembered selection, if a selection is due.
-pub fn remembered(conversation: &Conversation, tools: Vec<String>) -> Option<Event> {
+pub fn from_cache(conversation: &Conversation, tools: Vec<String>) -> Option<Event> {
     let choice = prompt::choice(&conversation.shared)?;
-    Some(selected(&choice, tools, Selector::Memory))
+    Some(selected(&choice, tools, SelectedBy::Memory))
 }

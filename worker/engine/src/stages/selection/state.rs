@@ -21,7 +21,9 @@ impl Selection {
         let is_asked = shared.model.stage == Stage::Selection;
         match &entry.event {
             Event::ModelAnswered { answer } if is_asked => self.answer.answered(&answer.text),
-            Event::ModelFailed { kind: ModelFailure::Misread, message } if is_asked => self.answer.rejected(message),
+            Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } if is_asked => {
+                self.answer.rejected(message);
+            }
             Event::ToolsSelected { tools, .. } => {
                 self.is_done = true;
                 show(tools, shared);

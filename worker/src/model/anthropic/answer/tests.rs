@@ -25,7 +25,7 @@ fn an_answer_is_read_and_reasoning_kept_to_the_letter() {
     kept[2].as_object_mut().unwrap().remove("citations");
     assert_eq!(answer.message, json!({"role": "assistant", "content": kept}));
     assert_eq!((answer.provider, answer.text.as_str(), answer.cut), (ModelProvider::Anthropic, "I look it up.", false));
-    let call = AskedCall {
+    let call = RequestedCall {
         id: "toolu_01D7".into(),
         name: "get_order".into(),
         arguments: r#"{"id":"A-17"}"#.into(),

@@ -1,8 +1,9 @@
 //! What each line of `every-event.jsonl` means. Every optional field is there in one, and absent in another.
 
 use crate::event::{
-    About, Answer, Arguments, AskedCall, BoundName, CallId, ContextKind, ContextPart, Decision, Directive, Event,
-    FinalRuling, ModelFailure, Polish, QuestionId, RulingReason, Selector, Told, UserQuestion, WholeResult,
+    Answer, Arguments, CallId, ContextKind, ContextPart, Decision, Directive, Event, FinalizationRuling, FullResult,
+    ModelFailure, PolishOutcome, QuestionId, QuestionSubject, RequestedCall, ResourceSummary, RulingReason, SelectedBy,
+    ToolProgress, UserQuestion,
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -65,7 +66,7 @@ fn opening() -> Vec<Event> {
         visible: false,
         ..tool.clone()
     };
-    let bound = |name: &str, kind, rendering: Option<&str>| BoundName {
+    let bound = |name: &str, kind, rendering: Option<&str>| ResourceSummary {
         name: name.into(),
         kind,
         rendering: rendering.map(str::to_owned),
@@ -120,7 +121,7 @@ fn model() -> Vec<Event> {
     };
     let asks = Answer {
         text: String::new(),
-        calls: vec![AskedCall {
+        calls: vec![RequestedCall {
             id: "call_0".into(),
             name: "orders_refund".into(),
             arguments: "{\"amount\":1}".into(),
@@ -140,7 +141,7 @@ fn model() -> Vec<Event> {
         Event::ModelAnswered { answer: asks },
         failed(ModelFailure::Unreadable, "no JSON"),
         failed(ModelFailure::Unavailable, "503"),
-        failed(ModelFailure::Misread, "the field \"intent\" is missing"),
+        failed(ModelFailure::InvalidAnswer, "the field \"intent\" is missing"),
     ]
 }
 
@@ -247,16 +248,16 @@ fn finalized() -> Vec<Event> {
     let rude = attempt(FinalizationCode::ToneMismatch, SuggestedAction::ClarifyUser);
     let good = FinalizationAttempt { passed: true, score: Some(0.1), ..FinalizationAttempt::default() };
     vec![
-        rules(FinalRuling::FormError(unreadable)),
-        rules(FinalRuling::FormError(lacks)),
-        rules(FinalRuling::Attempt(FinalizationAttempt { score: Some(0.0), ..unmet })),
-        rules(FinalRuling::Attempt(violates)),
-        rules(FinalRuling::Attempt(rude)),
-        rules(FinalRuling::NoNewEvidence),
-        rules(FinalRuling::Skipped),
-        rules(FinalRuling::Attempt(good)),
-        Event::ReplyPolished { polish: Polish::Polished("All is well, dear customer!".into()) },
-        Event::ReplyPolished { polish: Polish::Kept("the number 50 is lost".into()) },
+        rules(FinalizationRuling::FormError(unreadable)),
+        rules(FinalizationRuling::FormError(lacks)),
+        rules(FinalizationRuling::Attempt(FinalizationAttempt { score: Some(0.0), ..unmet })),
+        rules(FinalizationRuling::Attempt(violates)),
+        rules(FinalizationRuling::Attempt(rude)),
+        rules(FinalizationRuling::NoNewEvidence),
+        rules(FinalizationRuling::Skipped),
+        rules(FinalizationRuling::Attempt(good)),
+        Event::ReplyPolished { polish: PolishOutcome::Polished("All is well, dear customer!".into()) },
+        Event::ReplyPolished { polish: PolishOutcome::Kept("the number 50 is lost".into()) },
     ]
 }
 
@@ -274,13 +275,13 @@ fn stopped() -> Vec<Event> {
 
 fn finished() -> Vec<Event> {
     let ends = |outcome, result| Event::Finished { outcome, result };
-    let answer = WholeResult {
+    let answer = FullResult {
         text: "50 EUR are on their way.".into(),
         fields: object(json!({"order_id": "A-17", "amount": 50.0, "items": [1, -2]})),
         verified: true,
         polished: true,
     };
-    let draft = WholeResult { text: "Three.".into(), ..WholeResult::default() };
+    let draft = FullResult { text: "Three.".into(), ..FullResult::default() };
     let fails = |code: OutcomeCode| ends(Outcome::new(code, format!("It ended with {code}.")), None);
     let elsewhere = |action| ends(Outcome::out_of_domain(action, "I can only help with orders and refunds"), None);
     vec![
@@ -304,12 +305,12 @@ fn finished() -> Vec<Event> {
 }
 
 fn selected() -> Vec<Event> {
-    let selects = |by| Event::ToolsSelected { tools: vec!["orders_refund-0a1b2c3d".into()], of: 200, by };
+    let selects = |by| Event::ToolsSelected { tools: vec!["orders_refund-0a1b2c3d".into()], total: 200, by };
     vec![
         Event::ModelRequested { reserve: 0, stage: Stage::Selection },
-        selects(Selector::Model),
-        selects(Selector::Memory),
-        Event::ToolsSelected { tools: Vec::new(), of: 3, by: Selector::Order },
+        selects(SelectedBy::Model),
+        selects(SelectedBy::Memory),
+        Event::ToolsSelected { tools: Vec::new(), total: 3, by: SelectedBy::Order },
     ]
 }
 
@@ -334,10 +335,10 @@ fn people() -> Vec<Event> {
         approves(None),
         denies(Some("It did not")),
         denies(None),
-        asks(question(1, "Which order?", &["A-17", "B-4"]), About::Call(CallId::new(11, 0))),
-        asks(question(2, "What is order_id (string)?", &[]), About::Entity("order_id".into())),
-        asks(question(3, "What address?", &[]), About::Draft),
-        asks(question(4, "Did it happen?", &["happened", "did not happen", "stop"]), About::Lost(call())),
+        asks(question(1, "Which order?", &["A-17", "B-4"]), QuestionSubject::Call(CallId::new(11, 0))),
+        asks(question(2, "What is order_id (string)?", &[]), QuestionSubject::Entity("order_id".into())),
+        asks(question(3, "What address?", &[]), QuestionSubject::Draft),
+        asks(question(4, "Did it happen?", &["happened", "did not happen", "stop"]), QuestionSubject::LostCall(call())),
         Event::UserReplied { question: QuestionId::new(1), text: "A-17".into(), by: jane(), nth: None },
         Event::UserMessage { text: "Hurry\nup".into(), by: jane(), nth: None },
         Event::Parked { reason: ParkReason::Reply },
@@ -345,7 +346,7 @@ fn people() -> Vec<Event> {
 }
 
 fn secret() -> Vec<Event> {
-    let asked = AskedCall {
+    let asked = RequestedCall {
         id: "call_1".into(),
         name: "orders_refund".into(),
         arguments: "{\"note\":\"[redacted: token]\"}".into(),
@@ -362,7 +363,7 @@ fn secret() -> Vec<Event> {
 fn gathered() -> Vec<Event> {
     let structure = ContextPart {
         kind: ContextKind::ProjectStructure,
-        of: "code".into(),
+        source: "code".into(),
         text: "src/\nsrc/main.rs  13 bytes\n[2 entries; the end]".into(),
         fault: None,
     };
@@ -377,7 +378,7 @@ fn gathered() -> Vec<Event> {
 
 /// What a server tells beside its answers.
 fn watched() -> Vec<Event> {
-    let tells = |told| Event::ToolProgressed { call: call(), told };
+    let tells = |told| Event::ToolProgressed { call: call(), progress: told };
     let tool = CatalogueTool {
         name: "orders.find".into(),
         alias: "orders_find-0a1b2c3d".into(),
@@ -397,9 +398,13 @@ fn watched() -> Vec<Event> {
     };
     vec![
         Event::CatalogueFixed { tools: vec![tool] },
-        tells(Told { progress: Some(1.0), total: Some(3.5), level: None, message: Some("picking".into()) }),
-        tells(Told { progress: Some(0.1), ..Told::default() }),
-        tells(Told { level: Some("warning".into()), message: Some("stock is low".into()), ..Told::default() }),
+        tells(ToolProgress { progress: Some(1.0), total: Some(3.5), level: None, message: Some("picking".into()) }),
+        tells(ToolProgress { progress: Some(0.1), ..ToolProgress::default() }),
+        tells(ToolProgress {
+            level: Some("warning".into()),
+            message: Some("stock is low".into()),
+            ..ToolProgress::default()
+        }),
         drifted(&["orders.refund"], &["orders.note"], &["orders.pay"]),
         drifted(&["orders.find"], &[], &[]),
         drifted(&[], &["orders.find"], &[]),
@@ -424,12 +429,12 @@ fn object(value: Value) -> Map<String, Value> {
 fn remembered() -> Vec<Event> {
     let note = ContextPart {
         kind: ContextKind::MemoryBank,
-        of: "activeContext.md".into(),
+        source: "activeContext.md".into(),
         text: "Orders of 2025 are in the archive.\n".into(),
         fault: None,
     };
     let broken = ContextPart {
-        of: "progress.md".into(),
+        source: "progress.md".into(),
         text: String::new(),
         fault: Some("progress.md is a directory, no note.".into()),
         ..note.clone()
@@ -441,7 +446,7 @@ fn remembered() -> Vec<Event> {
 fn followed() -> Vec<Event> {
     let earlier = ContextPart {
         kind: ContextKind::Earlier,
-        of: "refund-0".into(),
+        source: "refund-0".into(),
         text: "The person asked:\nRefund A-17\n".into(),
         fault: None,
     };

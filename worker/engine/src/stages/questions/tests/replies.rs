@@ -1,6 +1,6 @@
 //! The replies of a Job's spec, and the questions in its status.
 
-use crate::event::{About, Event, QuestionId, UserQuestion};
+use crate::event::{Event, QuestionId, QuestionSubject, UserQuestion};
 use crate::fixture::attended::*;
 use crate::fixture::checks::*;
 use crate::fixture::*;
@@ -23,18 +23,18 @@ fn a_reply_of_the_spec_counts_once_however_often_it_is_given() {
     let mut world = attended_world(attended(), vec![asks(&[ask("Which?")])], |_| None);
     assert_eq!(projected(&world).replies_heard, 0);
     for said in [given(1, 7, "to nobody"), given(2, 1, "A-17")] {
-        assert!(world.conversation.is_awaited(&said));
+        assert!(world.conversation.is_relevant(&said));
         world.record(said.clone().into());
-        assert!(!world.conversation.is_awaited(&said), "{said:?} was heard");
+        assert!(!world.conversation.is_relevant(&said), "{said:?} was heard");
     }
-    assert!(!world.conversation.is_awaited(&given(1, 1, "B-4")), "whatever it says: replies do not change");
+    assert!(!world.conversation.is_relevant(&given(1, 1, "B-4")), "whatever it says: replies do not change");
     let message = Statement::Message { text: "be quick".into(), by: "a person".into(), nth: Some(3) };
-    assert!(world.conversation.is_awaited(&message));
+    assert!(world.conversation.is_relevant(&message));
     world.record(message.clone().into());
-    assert!(!world.conversation.is_awaited(&message));
+    assert!(!world.conversation.is_relevant(&message));
     assert_eq!(projected(&world).replies_heard, 3);
     // At a terminal nothing is counted: whoever says it twice means it twice.
-    assert!(world.conversation.is_awaited(&Statement::Message {
+    assert!(world.conversation.is_relevant(&Statement::Message {
         text: "be quick".into(),
         by: "jane".into(),
         nth: None
@@ -73,7 +73,7 @@ fn a_conversation_that_runs_on_is_not_waiting() {
     world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Ruled));
     world.record(Event::UserAsked {
         question: UserQuestion { id: QuestionId::new(1), text: "Which?".into(), choices: Vec::new() },
-        about: About::Call(world.conversation.calls()[0].id.clone()),
+        about: QuestionSubject::Call(world.conversation.calls()[0].id.clone()),
     });
     assert_eq!(open(&world).len(), 1);
     assert_eq!((projected(&world).waiting_for, projected(&world).phase), (None, Phase::Running));

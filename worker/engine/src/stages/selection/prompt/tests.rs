@@ -1,6 +1,6 @@
 use super::*;
 use crate::core_tools::FOCUS_READ;
-use crate::event::{Event, Selector};
+use crate::event::{Event, SelectedBy};
 use crate::fixture::{self, Reply, World};
 use crate::run::Run;
 use bloomery_crds::v1alpha1::{Stage, ToolSelection};
@@ -106,7 +106,7 @@ fn a_name_counts_once_and_only_those_that_there_is_room_for() {
 fn what_is_remembered_shows_no_more_than_a_model_could_select() {
     let mut world = chosen();
     let tools = ["note", "nothing", "check_eligibility", "verify_identity"].map(str::to_owned).to_vec();
-    world.record(Event::ToolsSelected { tools, of: 4, by: Selector::Memory });
+    world.record(Event::ToolsSelected { tools, total: 4, by: SelectedBy::Memory });
     assert_eq!(shown(&world), ["verify_identity", "check_eligibility", "process_refund", "subgoal_done"]);
 }
 
@@ -115,7 +115,7 @@ fn another_question_has_another_key() {
     let of = |run: Run| {
         let mut world = World::new(run, Vec::new(), |_, _| Reply::Completed("ok"));
         world.play_until(|conversation| conversation.system().is_some());
-        crate::stages::selection::key(&world.conversation)
+        crate::stages::selection::cache_key(&world.conversation)
     };
     let same = of(run(4));
     assert_eq!(same, of(run(4)));

@@ -1,33 +1,33 @@
-//! What people are asked and decide, as events tell of it.
+//! The questions to people, and their decisions.
 
 use super::CallId;
 use serde::{Deserialize, Serialize};
 
-/// Whose decision about a held call it is.
+/// A person's decision about a held call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// The approver that the person decides for.
+    /// The approver in whose place the person decides.
     pub approver: String,
-    /// Who the person is.
+    /// The name of the person.
     pub by: String,
-    /// Why; of a denial the model is told it.
+    /// The reason. The model reads the reason of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Decision {
-    /// In place of a person where no decision was seen in time: it counts as a denial.
-    pub const NOBODY: &'static str = "nobody";
+    /// The value of `by` if no person decided in time. Such a decision counts as a denial.
+    pub const NO_PERSON: &'static str = "nobody";
 }
 
-/// A question to a person, unique within a Job.
+/// The id of a question to people, unique within a Job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct QuestionId(pub String);
 
 impl QuestionId {
-    /// Names the question that is the `n`th of its Job, from 1.
+    /// Returns the id of the `n`th question of a Job, from 1.
     pub fn new(n: u32) -> Self {
         Self(format!("q-{n}"))
     }
@@ -39,29 +39,30 @@ impl std::fmt::Display for QuestionId {
     }
 }
 
-/// What a person is asked.
+/// A question to people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserQuestion {
-    /// Replies name it.
+    /// The id, which replies name.
     pub id: QuestionId,
-    /// The question.
+    /// The text of the question.
     pub text: String,
-    /// Answers to choose from; none where any words will do.
+    /// The answers to choose from. Empty if the answer is free text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
 }
 
-/// What a question is about, which is where its answer goes.
+/// The subject of a question, which decides the use of its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum About {
-    /// A call of `ask_user`: the answer is its result.
+pub enum QuestionSubject {
+    /// A call of `ask_user`. The answer is its result.
     Call(CallId),
-    /// A required entity of the intent, which the goal does not name.
+    /// A required entity of the intent that the goal does not name.
     Entity(String),
-    /// The latest draft, which the finalization gate cannot let out without a person's word.
+    /// The latest draft, which the finalization gate does not pass without a person's answer.
     Draft,
-    /// A call with effect whose answer was lost: a person says whether it happened.
-    Lost(CallId),
+    /// A call with effect whose answer was lost. A person finds out whether it happened.
+    #[serde(rename = "lost")]
+    LostCall(CallId),
 }
