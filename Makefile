@@ -21,8 +21,8 @@ demo: ## A cluster, the operator, Skills and Jobs: everything at once, on a mach
 test: test-fast sdk-test e2e ## All tests
 
 .PHONY: transcript
-transcript: ## Write docs/people.md's transcript anew, from what people do in the demo
-	@BLOOMERY_TRANSCRIPT=$(CURDIR)/docs/people.md hack/demo
+transcript: ## Write the transcript in docs/how-to/approve.md, from what people do in the demo
+	@BLOOMERY_TRANSCRIPT=$(CURDIR)/docs/how-to/approve.md hack/demo
 
 .PHONY: test-fast
 test-fast: ## Tests that need no cluster
@@ -58,6 +58,7 @@ lint-code:
 	@$(STEP) "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
 	@$(STEP) "each library alone" hack/check-alone
 	@$(STEP) "CRDs as committed" hack/crds --check
+	@$(STEP) "reference as committed" hack/reference --check
 
 .PHONY: lint-chart
 lint-chart:
@@ -75,6 +76,10 @@ fmt: ## Format the Rust sources
 crds: ## Generate crds/yaml and the chart's CRDs from the Rust types
 	@hack/crds
 
+.PHONY: reference
+reference: ## Generate docs/reference from the CRDs, enums, help, metrics and chart values
+	@hack/reference
+
 .PHONY: images
 images: ## Build the images that changed and load them into the cluster
 	@$(STEP) "images" hack/images
@@ -90,6 +95,10 @@ cluster-down: ## Take down all that cluster-up made
 .PHONY: install
 install: ## Install or upgrade the operator in the cluster
 	@$(STEP) "install" hack/install
+
+.PHONY: tutorial
+tutorial: ## Prepare the servers and programs of docs/tutorial.md
+	@$(STEP) "the tutorial's servers" hack/tutorial
 
 .PHONY: kubeconfig
 kubeconfig: ## Print the path of the kubeconfig (make -s kubeconfig)
