@@ -45,7 +45,7 @@ bench-cluster: cluster-up images ## What waiting costs on the cluster, and going
 	@BLOOMERY_STORIES_AT_ONCE=1 $(STEP) "bench on the cluster" hack/e2e numbers:: --ignored
 
 .PHONY: lint
-lint: lint-code lint-chart ## Formatting, clippy, import cycles, licences, generated files, scripts, spelling, chart
+lint: lint-code lint-chart ## Formatting, clippy, import cycles, licences, generated files, documentation, scripts, spelling, chart
 
 .PHONY: lint-code
 lint-code:
@@ -59,6 +59,7 @@ lint-code:
 	@$(STEP) "each library alone" hack/check-alone
 	@$(STEP) "CRDs as committed" hack/crds --check
 	@$(STEP) "reference as committed" hack/reference --check
+	@$(STEP) "documentation" hack/check-docs
 
 .PHONY: lint-chart
 lint-chart:

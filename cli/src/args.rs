@@ -167,34 +167,66 @@ fn namespace(text: &str) -> Result<String, String> {
 mod tests {
     use super::Args;
     use clap::{CommandFactory, Parser};
+    use std::fs;
+    use std::path::{Path, PathBuf};
 
     #[test]
     fn the_command_line_is_sound() {
         Args::command().debug_assert();
     }
 
-    /// Words as a shell has them, as far as the page goes.
+    /// Splits a command line into words as a shell does, up to a comment, a pipe or a redirection.
     fn words(line: &str) -> Vec<String> {
-        let parts = line.split('"').enumerate();
-        parts
-            .flat_map(|(at, part)| match at % 2 {
-                0 => part.split_whitespace().map(str::to_owned).collect(),
-                _ => vec![part.to_owned()],
-            })
-            .collect()
-    }
-
-    /// Those that need more than a test has, a key or a server, are at least commands.
-    #[test]
-    fn the_commands_of_the_page_are_commands() {
-        let page = include_str!("../../docs/local.md");
-        let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
-        let lines: Vec<&str> = blocks.flat_map(str::lines).filter(|line| line.starts_with("bloomery ")).collect();
-        assert_eq!(lines.len(), 4);
-        for line in lines {
-            if let Err(error) = Args::try_parse_from(words(line)) {
-                panic!("{line}: {error}");
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for c in line.chars() {
+            match (quote, c) {
+                (None, '"' | '\'') => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                (Some(open), _) if open == c => quote = None,
+                (None, '#') if word.is_none() => break,
+                (None, '|' | '>' | '<' | '&') => break,
+                (None, ' ') => words.extend(word.take()),
+                _ => word.get_or_insert_default().push(c),
             }
         }
+        words.extend(word);
+        words
+    }
+
+    fn pages(dir: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pages(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+
+    /// The command lines need a key, a server or a cluster, so they are parsed and not run.
+    #[test]
+    fn the_commands_of_the_documentation_are_commands() {
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut found = vec![top.join("README.md")];
+        pages(&top.join("docs"), &mut found);
+        let mut commands = 0;
+        for page in found {
+            let text = fs::read_to_string(&page).unwrap().replace("\\\n", " ");
+            let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+            for line in blocks.flat_map(str::lines).map(str::trim_start) {
+                let line = line.strip_prefix("kubectl ").filter(|line| line.starts_with("bloomery ")).unwrap_or(line);
+                if !line.starts_with("bloomery ") {
+                    continue;
+                }
+                if let Err(error) = Args::try_parse_from(words(line)) {
+                    panic!("{}: {line}: {error}", page.display());
+                }
+                commands += 1;
+            }
+        }
+        assert!(commands > 30, "{commands}");
     }
 }

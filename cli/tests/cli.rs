@@ -320,14 +320,16 @@ mod tests {
     /// Every `console` block of the page is run: `$ command`, then what it prints.
     #[test]
     fn the_examples_of_the_docs_are_true() {
-        let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let page = std::fs::read_to_string(top.join("docs/how-to/write-a-skill.md")).unwrap();
         let blocks: Vec<&str> =
             page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         assert!(!blocks.is_empty());
         for block in blocks {
             let (command, expected) = block.split_once('\n').unwrap();
-            let args: Vec<&str> = command.strip_prefix("$ bloomery ").unwrap().split(' ').collect();
-            let output = bloomery(&args, b"");
+            let args = command.strip_prefix("$ bloomery ").unwrap().split(' ');
+            let program = env!("CARGO_BIN_EXE_bloomery");
+            let output = Command::new(program).args(args).current_dir(&top).output().unwrap();
             let printed = [output.stdout, output.stderr].concat();
             assert_eq!(String::from_utf8(printed).unwrap(), expected, "{command}");
         }

@@ -107,7 +107,7 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Trouble> {
     by_model.or(by_address).or(by_key).ok_or_else(|| {
         let keys: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.key_variable).collect();
         Trouble::usage(format!(
-            "there is no model: set {}, or name a server that needs no key with --model-url (docs/local.md has one that \
+            "there is no model: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md has one that \
              follows a script)",
             keys.join(" or ")
         ))

@@ -45,7 +45,7 @@ pub fn named(args: &McpArgs) -> Result<Option<Server>, Trouble> {
             if let Some(held) = credential::in_arguments(&program.argv) {
                 return Err(Trouble::usage(format!(
                     "--mcp-command: the argument {held}, which would be kept in clear: put it into a variable of the \
-                     environment, and name that with --mcp-env (docs/local.md)"
+                     environment, and name that with --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
                 )));
             }
             runs(&program)?;
@@ -72,7 +72,7 @@ fn endpoint(url: &str) -> Result<McpEndpoint, Trouble> {
     if let Some(held) = credential::in_url(url) {
         return Err(Trouble::usage(format!(
             "the MCP server: its URL {held}, which would be kept in clear, and no header can be sent instead: let a program \
-             that has it from the environment stand between, with --mcp-env and --mcp-command (docs/local.md)"
+             that has it from the environment stand between, with --mcp-env and --mcp-command (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }
     let route = Route { reach: Some(Reach::local()), ..Route::default() };

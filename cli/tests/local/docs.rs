@@ -1,4 +1,4 @@
-//! The examples of docs/local.md.
+//! The examples of docs/how-to/run-locally.md and of the README, and the table of the older runtime.
 
 use super::stand::{Ran, SAYS_HELLO, Stand};
 use bloomery_testkit::orders;
@@ -20,9 +20,9 @@ fn path() -> String {
 #[tokio::test]
 async fn the_examples_of_the_page_are_true() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let page = fs::read_to_string(top.join("docs/local.md")).unwrap();
-    let stand = Stand::new(&fs::read_to_string(top.join("docs/local/model.yaml")).unwrap()).await;
-    for dir in ["docs/local", "skill-templates"] {
+    let page = fs::read_to_string(top.join("docs/how-to/run-locally.md")).unwrap();
+    let stand = Stand::new(&fs::read_to_string(top.join("docs/examples/model.yaml")).unwrap()).await;
+    for dir in ["docs/examples", "skill-templates"] {
         for entry in fs::read_dir(top.join(dir)).unwrap() {
             let file = entry.unwrap();
             let name = format!("{dir}/{}", file.file_name().to_str().unwrap());
@@ -54,7 +54,7 @@ async fn the_runs_of_the_readme_are_true() {
     let runs: Vec<&str> = section.lines().filter(|line| line.starts_with("bloomery run ")).collect();
     let [with_key, without] = runs[..] else { panic!("{runs:?}") };
     let keyed = Stand::with_key(SAYS_HELLO, "sk-1").await;
-    let scripted = Stand::new(&fs::read_to_string(top.join("docs/local/model.yaml")).unwrap()).await;
+    let scripted = Stand::new(&fs::read_to_string(top.join("docs/examples/model.yaml")).unwrap()).await;
     for (stand, line) in [(&keyed, with_key), (&scripted, without)] {
         stand.write("my-project/src/main.rs", "fn main() {}\n");
         for name in ["cs-tier-1", "sw-dev-agent", "sw-dev-senior"] {
@@ -72,12 +72,12 @@ async fn the_runs_of_the_readme_are_true() {
     }
 }
 
-/// Each row of the table of seed 000 names tests that there are.
+/// Each row of the table names tests that exist.
 #[test]
 fn what_the_page_says_of_the_older_runtime_is_tested() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let page = fs::read_to_string(top.join("docs/local.md")).unwrap();
-    let rows = page.split("## From the older runtime").nth(1).unwrap().lines().filter(|line| line.starts_with("| "));
+    let page = include_str!("older-runtime.md");
+    let rows = page.lines().filter(|line| line.starts_with("| "));
     let mut tests = 0;
     for row in rows.skip(1) {
         let told = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
