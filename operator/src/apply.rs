@@ -5,9 +5,9 @@
 //! that the comparison does not know, the answer to the apply is remembered: it is not sent again until
 //! somebody changes the object or wants something else.
 
-mod memory;
 pub mod quantity;
 mod subset;
+mod write_history;
 
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -19,21 +19,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt, Status};
 use kube::{Api, Client};
-use memory::Memory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::sync::Arc;
+use write_history::WriteHistory;
 
 /// What the API server says where a list holds an item that somebody renumbered beside the one that is wanted:
 /// a port, say. Apply cannot take another one's item away, so the object is made anew.
-const IN_THE_WAY: &str = "Duplicate value";
+const DUPLICATE_VALUE: &str = "Duplicate value";
 
 /// A version that no object has: applied with it, an object is made, or refused as a conflict where there is one.
 /// A plain apply would take over what somebody else made since it was asked for; and a create would count as an
 /// update of ours, whose fields no later apply can remove.
-const NEW: &str = "1";
+const CREATE_ONLY_VERSION: &str = "1";
 
 /// What can be applied: any namespaced object that is known at compile time.
 pub trait Object:
@@ -50,21 +50,21 @@ impl<K> Object for K where
 pub struct Applier {
     client: Client,
     metrics: Arc<Metrics>,
-    memory: Memory,
+    history: WriteHistory,
     creating: tokio::sync::Mutex<()>,
 }
 
 /// What became of an object that was to be applied.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Applied<K> {
+pub enum ApplyResult<K> {
     /// It stands as it should, and stood so before: what the cache has of it is true.
-    Stands,
+    Unchanged,
     /// It was written; this is what the API server made of it.
     Written(Box<K>),
     /// It was written a moment ago, and the cache does not show that yet.
-    Settling,
+    CacheBehind,
     /// One of the same name is on its way out; its end wakes the controller.
-    Leaving,
+    BeingDeleted,
     /// Somebody else has an object of that name. It is left as it is.
     NameTaken,
     /// Somebody has made it anew with other content, which nobody can change any more. It is left as it is.
@@ -74,15 +74,15 @@ pub enum Applied<K> {
 }
 
 /// What the cache knows of an object.
-pub struct Known {
+pub struct KnownObject {
     metadata: ObjectMeta,
     whole: Value,
     metadata_only: bool,
 }
 
-impl Known {
+impl KnownObject {
     /// A cached object.
-    pub fn whole<K: Resource + Serialize>(object: &K) -> Option<Self> {
+    pub fn full<K: Resource + Serialize>(object: &K) -> Option<Self> {
         let whole = serde_json::to_value(object).ok()?;
         Some(Self { metadata: object.meta().clone(), whole, metadata_only: false })
     }
@@ -100,7 +100,7 @@ impl Known {
 impl Applier {
     /// Makes an applier.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
-        Self { client, metrics, memory: Memory::default(), creating: tokio::sync::Mutex::default() }
+        Self { client, metrics, history: WriteHistory::default(), creating: tokio::sync::Mutex::default() }
     }
 
     /// Applies `wanted`, which must name its controlling owner, where it differs from what is `known` of it.
@@ -110,62 +110,63 @@ impl Applier {
     ///
     /// # Errors
     /// A conflict where somebody else wrote at the same time; anything else that may pass by itself.
-    pub async fn apply<K: Object>(&self, wanted: &K, known: Option<Known>) -> Result<Applied<K>, Error> {
+    pub async fn apply<K: Object>(&self, wanted: &K, known: Option<KnownObject>) -> Result<ApplyResult<K>, Error> {
         let target = Target::new(wanted)?;
-        let known = known.filter(|known| !known.metadata_only || self.memory.knows(known.metadata.uid.as_deref()));
+        let known =
+            known.filter(|known| !known.metadata_only || self.history.has_answer(known.metadata.uid.as_deref()));
         let known = match known {
             Some(known) => Some(known),
-            None => self.ask::<K>(&target).await?,
+            None => self.fetch::<K>(&target).await?,
         };
         let mut body = json(wanted, &target.what)?;
-        sign(&mut body);
+        add_digest(&mut body);
         let Some(known) = known else {
-            demand(&mut body, "resourceVersion", NEW);
+            require(&mut body, "resourceVersion", CREATE_ONLY_VERSION);
             return self.send(&target, &body, /* force */ false).await;
         };
-        if let Some(verdict) = target.claim(&known.metadata) {
+        if let Some(verdict) = target.obstacle(&known.metadata) {
             return Ok(verdict);
         }
         let Some(uid) = known.metadata.uid.clone() else {
             return Err(Error::Incomplete { what: target.what, field: "metadata.uid" });
         };
-        if self.memory.is_older(&uid, known.metadata.resource_version.as_deref()) {
-            return Ok(Applied::Settling);
+        if self.history.is_older(&uid, known.metadata.resource_version.as_deref()) {
+            return Ok(ApplyResult::CacheBehind);
         }
-        if known.stands(&body) || self.memory.is_answer(&uid, &body, &known.whole) {
+        if known.satisfies(&body) || self.history.is_answer(&uid, &body, &known.whole) {
             if known.is_frozen() {
                 // It was asked for, which it need not be again.
-                self.memory.remember(&known.metadata, &body, known.whole);
+                self.history.remember(&known.metadata, &body, known.whole);
             }
-            return Ok(Applied::Stands);
+            return Ok(ApplyResult::Unchanged);
         }
         if known.is_frozen() && !known.has_data_of(&body) {
-            return Ok(Applied::Replaced);
+            return Ok(ApplyResult::Replaced);
         }
         // Fails where the object was made anew in between, rather than taking over what is there now.
-        demand(&mut body, "uid", &uid);
+        require(&mut body, "uid", &uid);
         let applied = self.send(&target, &body, /* force */ true).await?;
-        if matches!(&applied, Applied::Refused(why) if why.contains(IN_THE_WAY)) && known.was_applied(&body) {
+        if matches!(&applied, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && known.was_applied(&body) {
             self.delete::<K>(&known.metadata).await?;
-            return Ok(Applied::Leaving);
+            return Ok(ApplyResult::BeingDeleted);
         }
         Ok(applied)
     }
 
     /// Creates `wanted`, which nobody owns, unless there is an object of that name; that one is left as it is.
-    pub async fn create_unowned<K: Object>(&self, wanted: &K) -> Result<Applied<K>, Error> {
+    pub async fn create_unowned<K: Object>(&self, wanted: &K) -> Result<ApplyResult<K>, Error> {
         let what = format!("{} {}/{}", K::kind(&()), wanted.namespace().unwrap_or_default(), wanted.name_any());
         let api: Api<K> = self.api(&wanted.namespace().unwrap_or_default());
         // One at a time: several Skills of a new tenant find at once that its memory is missing.
-        let _one = self.creating.lock().await;
+        let _guard = self.creating.lock().await;
         let found = api.get_opt(&wanted.name_any()).await.map_err(Error::api(format!("read {what}")))?;
         if found.is_some() {
-            return Ok(Applied::Stands);
+            return Ok(ApplyResult::Unchanged);
         }
-        self.metrics.wrote(&K::kind(&()), "create");
-        match api.create(&owned::posting(), wanted).await.map_err(Error::api(format!("create {what}"))) {
-            Ok(created) => Ok(Applied::Written(Box::new(created))),
-            Err(error) if error.is_conflict() => Ok(Applied::Stands),
+        self.metrics.count_write(&K::kind(&()), "create");
+        match api.create(&owned::post_params(), wanted).await.map_err(Error::api(format!("create {what}"))) {
+            Ok(created) => Ok(ApplyResult::Written(Box::new(created))),
+            Err(error) if error.is_conflict() => Ok(ApplyResult::Unchanged),
             Err(error) => refusal(error),
         }
     }
@@ -180,7 +181,7 @@ impl Applier {
         let (Some(namespace), Some(name), Some(uid)) = (&metadata.namespace, &metadata.name, &metadata.uid) else {
             return Ok(());
         };
-        if metadata.deletion_timestamp.is_some() || !self.memory.is_first_deletion(uid) {
+        if metadata.deletion_timestamp.is_some() || !self.history.is_first_deletion(uid) {
             return Ok(());
         }
         let parameters = DeleteParams {
@@ -188,14 +189,14 @@ impl Applier {
             grace_period_seconds: grace,
             ..DeleteParams::background()
         };
-        self.metrics.wrote(&K::kind(&()), "delete");
+        self.metrics.count_write(&K::kind(&()), "delete");
         let what = format!("delete {} {namespace}/{name}", K::kind(&()));
         match self.api::<K>(namespace).delete(name, &parameters).await.map_err(Error::api(what)) {
             Ok(_) => Ok(()),
             // Gone, or another one of the same name: what was meant is not there.
             Err(error) if error.is_gone() || error.is_conflict() => Ok(()),
             Err(error) => {
-                self.memory.forget(uid);
+                self.history.forget(uid);
                 Err(error)
             }
         }
@@ -206,7 +207,7 @@ impl Applier {
         let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
         let preconditions = Preconditions { uid: seen.uid(), resource_version: seen.resource_version() };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-        self.metrics.wrote(&K::kind(&()), "delete");
+        self.metrics.count_write(&K::kind(&()), "delete");
         let what = format!("delete {} {namespace}/{name}", K::kind(&()));
         match self.api::<K>(&namespace).delete(&name, &parameters).await.map_err(Error::api(what)) {
             Err(error) if !(error.is_gone() || error.is_conflict()) => Err(error),
@@ -214,20 +215,20 @@ impl Applier {
         }
     }
 
-    async fn ask<K: Object>(&self, target: &Target) -> Result<Option<Known>, Error> {
+    async fn fetch<K: Object>(&self, target: &Target) -> Result<Option<KnownObject>, Error> {
         let found = self.api::<K>(&target.namespace).get_opt(&target.name).await;
         let found = found.map_err(Error::api(format!("read {}", target.what)))?;
-        Ok(found.as_ref().and_then(Known::whole))
+        Ok(found.as_ref().and_then(KnownObject::full))
     }
 
-    async fn send<K: Object>(&self, target: &Target, body: &Value, force: bool) -> Result<Applied<K>, Error> {
+    async fn send<K: Object>(&self, target: &Target, body: &Value, force: bool) -> Result<ApplyResult<K>, Error> {
         let parameters = PatchParams { force, ..PatchParams::apply(MANAGER) };
-        self.metrics.wrote(&K::kind(&()), "apply");
+        self.metrics.count_write(&K::kind(&()), "apply");
         let sent = self.api::<K>(&target.namespace).patch(&target.name, &parameters, &Patch::Apply(body)).await;
         match sent.map_err(Error::api(format!("apply {}", target.what))) {
             Ok(answer) => {
-                self.memory.remember(answer.meta(), body, json(&answer, &target.what)?);
-                Ok(Applied::Written(Box::new(answer)))
+                self.history.remember(answer.meta(), body, json(&answer, &target.what)?);
+                Ok(ApplyResult::Written(Box::new(answer)))
             }
             Err(error) => refusal(error),
         }
@@ -262,17 +263,21 @@ impl Target {
     }
 
     /// What stands in the way of writing to what is there; none where it is ours.
-    fn claim<K>(&self, there: &ObjectMeta) -> Option<Applied<K>> {
+    fn obstacle<K>(&self, there: &ObjectMeta) -> Option<ApplyResult<K>> {
         if owned::is_owned_by(there, &self.owner_uid) {
-            return there.deletion_timestamp.is_some().then_some(Applied::Leaving);
+            return there.deletion_timestamp.is_some().then_some(ApplyResult::BeingDeleted);
         }
         let owners = there.owner_references.iter().flatten();
         let of_namesake = owners.into_iter().any(|owner| owner.name == self.owner_name && owner.uid != self.owner_uid);
-        if owned::is_managed(there) && of_namesake { Some(Applied::Leaving) } else { Some(Applied::NameTaken) }
+        if owned::is_managed(there) && of_namesake {
+            Some(ApplyResult::BeingDeleted)
+        } else {
+            Some(ApplyResult::NameTaken)
+        }
     }
 }
 
-impl Known {
+impl KnownObject {
     /// Whether what is wanted now was applied before: then somebody changed the object since.
     fn was_applied(&self, wanted: &Value) -> bool {
         let applied = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
@@ -287,21 +292,21 @@ impl Known {
 
     fn has_data_of(&self, wanted: &Value) -> bool {
         let data = |object: &Value| object.get("data").cloned().unwrap_or_default();
-        subset::holds(&data(wanted), &data(&self.whole))
+        subset::contains(&data(wanted), &data(&self.whole))
     }
 
-    fn stands(&self, wanted: &Value) -> bool {
+    fn satisfies(&self, wanted: &Value) -> bool {
         if !self.metadata_only {
-            return subset::holds(wanted, &self.whole);
+            return subset::contains(wanted, &self.whole);
         }
         let both = (wanted.get("metadata"), self.whole.get("metadata"));
-        matches!(both, (Some(wanted), Some(live)) if subset::holds(wanted, live))
+        matches!(both, (Some(wanted), Some(live)) if subset::contains(wanted, live))
     }
 }
 
 /// Writes the digest of what is wanted into it: what is there still holds all of a smaller wish, so only the
 /// digest shows that a field is to go.
-fn sign(body: &mut Value) {
+fn add_digest(body: &mut Value) {
     let digest = Digest::of_value(body);
     let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
@@ -311,17 +316,17 @@ fn sign(body: &mut Value) {
 }
 
 /// Makes an apply fail unless what is there has this value in its metadata.
-fn demand(body: &mut Value, field: &str, value: &str) {
+fn require(body: &mut Value, field: &str, value: &str) {
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert(field.to_owned(), Value::String(value.to_owned()));
     }
 }
 
 /// Separates what lies in the object or its namespace from what may pass by itself.
-fn refusal<K>(error: Error) -> Result<Applied<K>, Error> {
+fn refusal<K>(error: Error) -> Result<ApplyResult<K>, Error> {
     match &error {
         Error::Api { source: kube::Error::Api(status), .. } if !error.is_gone() && is_refusal(status) => {
-            Ok(Applied::Refused(status.message.clone()))
+            Ok(ApplyResult::Refused(status.message.clone()))
         }
         _ => Err(error),
     }

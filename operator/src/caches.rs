@@ -8,8 +8,8 @@ mod index;
 mod raw;
 mod trim;
 
-pub use cache::{Cache, Change, Feed, Guarded, Keep};
-pub use raw::{Binding, Policy, Raw};
+pub use cache::{Cache, CacheOptions, Change, Feed, Guarded};
+pub use raw::{AdmissionBinding, AdmissionPolicy, Raw};
 
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
@@ -34,9 +34,9 @@ pub struct Caches {
     /// All Approvals, without what is told of the call; found by the UID of their Job.
     pub approvals: Cache<Guarded<Approval>>,
     /// The admission policy that checks decisions, as it is stored.
-    pub policies: Cache<Policy>,
+    pub policies: Cache<AdmissionPolicy>,
     /// Its binding.
-    pub bindings: Cache<Binding>,
+    pub bindings: Cache<AdmissionBinding>,
     /// Revisions of Skills: metadata only, they are immutable and named by their content.
     pub revisions: Cache<PartialObjectMeta<ConfigMap>>,
     /// Every `ServiceAccount` of ours.
@@ -67,19 +67,34 @@ impl Caches {
         let of_policy = || everything().fields(&format!("metadata.name={policy}"));
         let mut feeds = Vec::new();
         let caches = Self {
-            skills: cache(client, everything(), Keep::trimmed(trim::metadata), &mut feeds),
-            jobs: cache(client, everything(), Keep::trimmed(trim::metadata).found_by(continued), &mut feeds),
-            models: cache(client, everything(), Keep::trimmed(trim::metadata), &mut feeds),
-            approvals: cache(client, everything(), Keep::trimmed(trim::approval).found_by(job_of), &mut feeds),
-            policies: cache(client, of_policy(), Keep::trimmed(trim::metadata), &mut feeds),
-            bindings: cache(client, of_policy(), Keep::trimmed(trim::metadata), &mut feeds),
-            revisions: cache(client, revisions, Keep::trimmed(trim::metadata), &mut feeds),
-            service_accounts: cache(client, ours(), Keep::trimmed(trim::metadata), &mut feeds),
-            deployments: cache(client, ours(), Keep::trimmed(trim::metadata), &mut feeds),
-            services: cache(client, everything(), Keep::trimmed(trim::service), &mut feeds),
-            claims: cache(client, everything(), Keep::trimmed(trim::claim), &mut feeds),
-            pods: cache(client, ours(), Keep::trimmed(trim::pod), &mut feeds),
-            namespaces: cache(client, everything(), Keep::trimmed(trim::namespace).telling(turns), &mut feeds),
+            skills: cache(client, everything(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            jobs: cache(
+                client,
+                everything(),
+                CacheOptions::trimmed(trim::metadata).indexed_by(continued_job),
+                &mut feeds,
+            ),
+            models: cache(client, everything(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            approvals: cache(
+                client,
+                everything(),
+                CacheOptions::trimmed(trim::approval).indexed_by(job_uid),
+                &mut feeds,
+            ),
+            policies: cache(client, of_policy(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            bindings: cache(client, of_policy(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            revisions: cache(client, revisions, CacheOptions::trimmed(trim::metadata), &mut feeds),
+            service_accounts: cache(client, ours(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            deployments: cache(client, ours(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            services: cache(client, everything(), CacheOptions::trimmed(trim::service), &mut feeds),
+            claims: cache(client, everything(), CacheOptions::trimmed(trim::claim), &mut feeds),
+            pods: cache(client, ours(), CacheOptions::trimmed(trim::pod), &mut feeds),
+            namespaces: cache(
+                client,
+                everything(),
+                CacheOptions::trimmed(trim::namespace).announcing(suspension_changed),
+                &mut feeds,
+            ),
         };
         (caches, futures::stream::select_all(feeds).boxed())
     }
@@ -130,26 +145,26 @@ fn is_suspended(namespace: &PartialObjectMeta<Namespace>) -> bool {
 }
 
 /// Whether a namespace is suspended from now on, or no longer.
-fn turns(before: &PartialObjectMeta<Namespace>, after: &PartialObjectMeta<Namespace>) -> bool {
+fn suspension_changed(before: &PartialObjectMeta<Namespace>, after: &PartialObjectMeta<Namespace>) -> bool {
     is_suspended(before) != is_suspended(after)
 }
 
 /// The UID of the Job that an Approval is of.
-fn job_of(approval: &Guarded<Approval>) -> Option<String> {
+fn job_uid(approval: &Guarded<Approval>) -> Option<String> {
     approval.0.as_ref().ok().map(|approval| approval.spec.job_uid.clone())
 }
 
 /// The name of the Job that a Job continues.
-fn continued(job: &Guarded<Job>) -> Option<String> {
+fn continued_job(job: &Guarded<Job>) -> Option<String> {
     job.0.as_ref().ok()?.spec.continues.clone()
 }
 
 /// The cache of a kind in all namespaces; what feeds it joins `feeds`.
-fn cache<K>(client: &Client, config: watcher::Config, keep: Keep<K>, feeds: &mut Vec<Feed>) -> Cache<K>
+fn cache<K>(client: &Client, config: watcher::Config, options: CacheOptions<K>, feeds: &mut Vec<Feed>) -> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    let (cache, feed) = Cache::new(Api::all(client.clone()), config, keep);
+    let (cache, feed) = Cache::new(Api::all(client.clone()), config, options);
     feeds.push(feed);
     cache
 }
@@ -178,6 +193,6 @@ mod tests {
         #[case] after: Option<&str>,
         #[case] is_told: bool,
     ) {
-        assert_eq!(turns(&annotated(before), &annotated(after)), is_told);
+        assert_eq!(suspension_changed(&annotated(before), &annotated(after)), is_told);
     }
 }

@@ -28,7 +28,7 @@ pub struct Context {
     /// Counts.
     pub metrics: Arc<Metrics>,
     /// Which CAs workers may trust when they report.
-    pub report_trust: crate::report::Trust,
+    pub report_ca_bundle: crate::report::CaBundle,
     /// Which parts are ready.
     pub readiness: Readiness,
     /// Whether this replica leads.

@@ -4,7 +4,7 @@
 use crate::caches::{Change, Guarded};
 use crate::context::Context;
 use crate::error::Error;
-use crate::events::Telling;
+use crate::events::EventMessage;
 use bloomery_crds::conditions::Reason;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use k8s_openapi::NamespaceResourceScope;
@@ -58,15 +58,15 @@ where
             .map(Ok::<_, Infallible>);
         let retries = Arc::new(Retries::default());
         let reconcile = Arc::new(reconcile);
-        let one = {
+        let run_one = {
             let retries = retries.clone();
             move |object: Arc<Guarded<K>>, context: Arc<Context>| {
-                Box::pin(guarded(name, object, context, reconcile.clone(), retries.clone()))
+                Box::pin(reconcile_object(name, object, context, reconcile.clone(), retries.clone()))
             }
         };
-        let policy = move |object: Arc<Guarded<K>>, error: &Error, _: Arc<Context>| retries.after(&object, error);
+        let policy = move |object: Arc<Guarded<K>>, error: &Error, _: Arc<Context>| retries.next_action(&object, error);
         let config = Config::default().concurrency(concurrency);
-        let mut results = std::pin::pin!(applier(one, policy, context, store, queue, config).into_stream());
+        let mut results = std::pin::pin!(applier(run_one, policy, context, store, queue, config).into_stream());
         while let Some(result) = results.next().await {
             if let Err(error @ (RunError::QueueError(_) | RunError::RunnerError(_))) = result {
                 tracing::error!(controller = name, %error, "the controller itself failed");
@@ -114,7 +114,7 @@ where
     store.state().iter().map(|object| ObjectRef::from_obj(object.as_ref())).collect()
 }
 
-async fn guarded<K, F, Fut>(
+async fn reconcile_object<K, F, Fut>(
     name: &'static str,
     object: Arc<Guarded<K>>,
     context: Arc<Context>,
@@ -136,7 +136,7 @@ where
                 invalid.error
             );
             tracing::warn!(controller = name, namespace = object.namespace(), note);
-            context.events.tell(object.as_ref(), Telling::warning(Reason::Invalid, note)).await;
+            context.events.publish(object.as_ref(), EventMessage::warning(Reason::Invalid, note)).await;
             return Ok(Action::await_change());
         }
     };
@@ -165,7 +165,7 @@ where
 struct Retries(Mutex<HashMap<String, u32>>);
 
 impl Retries {
-    fn after<K: Resource>(&self, object: &DeserializeGuard<K>, error: &Error) -> Action {
+    fn next_action<K: Resource>(&self, object: &DeserializeGuard<K>, error: &Error) -> Action {
         if error.is_gone() {
             self.forget(object);
             return Action::await_change();

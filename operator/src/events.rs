@@ -10,18 +10,18 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 /// How many tellings are remembered, so that none is repeated.
-const REMEMBERED: usize = 4096;
+const MAX_OBJECTS: usize = 4096;
 
 /// Tells people, and never twice in a row the same of one object.
 pub struct Events {
     client: Client,
     reporter: Reporter,
-    told: Mutex<Told>,
+    last: Mutex<LastEvents>,
 }
 
 /// What an event says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Telling {
+pub struct EventMessage {
     /// Whether somebody has to do something.
     pub warning: bool,
     /// Why, in one word.
@@ -30,7 +30,7 @@ pub struct Telling {
     pub note: String,
 }
 
-impl Telling {
+impl EventMessage {
     /// Something went as it should.
     pub fn normal(reason: Reason, note: impl Into<String>) -> Self {
         Self { warning: false, reason, note: note.into() }
@@ -46,27 +46,27 @@ impl Events {
     /// Makes a teller; `instance` is the name of this pod.
     pub fn new(client: Client, instance: &str) -> Self {
         let reporter = Reporter { controller: "bloomery-operator".to_owned(), instance: Some(instance.to_owned()) };
-        Self { client, reporter, told: Mutex::default() }
+        Self { client, reporter, last: Mutex::default() }
     }
 
     /// Tells of an object, unless that was the last thing told of it.
     ///
-    /// A telling that cannot be delivered is logged: nothing depends on it.
-    pub async fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, telling: Telling) {
+    /// A message that cannot be delivered is logged: nothing depends on it.
+    pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, message: EventMessage) {
         let reference = object.object_ref(&());
-        if self.is_news(&reference, &telling) {
-            self.publish(&reference, telling).await;
+        if self.is_news(&reference, &message) {
+            self.send(&reference, message).await;
         }
     }
 
     /// Tells of an object what has happened again, though it was told before.
-    pub async fn tell_again<K: Resource<DynamicType = ()>>(&self, object: &K, telling: Telling) {
+    pub async fn publish_again<K: Resource<DynamicType = ()>>(&self, object: &K, message: EventMessage) {
         let reference = object.object_ref(&());
-        self.is_news(&reference, &telling);
-        self.publish(&reference, telling).await;
+        self.is_news(&reference, &message);
+        self.send(&reference, message).await;
     }
 
-    async fn publish(&self, reference: &ObjectReference, Telling { warning, reason, note }: Telling) {
+    async fn send(&self, reference: &ObjectReference, EventMessage { warning, reason, note }: EventMessage) {
         let event = Event {
             type_: if warning { EventType::Warning } else { EventType::Normal },
             reason: reason.to_string(),
@@ -85,31 +85,31 @@ impl Events {
     }
 
     /// Whether something else was told of the object last; from now on it was this. Of what was never stored nothing is.
-    fn is_news(&self, reference: &ObjectReference, Telling { reason, note, .. }: &Telling) -> bool {
+    fn is_news(&self, reference: &ObjectReference, EventMessage { reason, note, .. }: &EventMessage) -> bool {
         let Some(uid) = reference.uid.clone() else { return false };
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).is_news(uid, *reason, note)
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).is_news(uid, *reason, note)
     }
 }
 
-/// The last telling of each object, bounded.
+/// The last message of each object, bounded.
 #[derive(Default)]
-struct Told {
-    last: HashMap<String, (Reason, String)>,
+struct LastEvents {
+    by_uid: HashMap<String, (Reason, String)>,
     order: VecDeque<String>,
 }
 
-impl Told {
+impl LastEvents {
     fn is_news(&mut self, uid: String, reason: Reason, note: &str) -> bool {
-        if self.last.get(&uid).is_some_and(|(told, words)| *told == reason && words == note) {
+        if self.by_uid.get(&uid).is_some_and(|(last_reason, last_note)| *last_reason == reason && last_note == note) {
             return false;
         }
-        if self.last.insert(uid.clone(), (reason, note.to_owned())).is_none() {
+        if self.by_uid.insert(uid.clone(), (reason, note.to_owned())).is_none() {
             self.order.push_back(uid);
         }
-        if self.order.len() > REMEMBERED
+        if self.order.len() > MAX_OBJECTS
             && let Some(oldest) = self.order.pop_front()
         {
-            self.last.remove(&oldest);
+            self.by_uid.remove(&oldest);
         }
         true
     }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_same_is_told_once_and_a_change_is_news() {
-        let mut told = Told::default();
+        let mut told = LastEvents::default();
         let mut is_news = |reason, note| told.is_news("u-1".to_owned(), reason, note);
         assert!(is_news(Reason::ServiceNotFound, "orders"));
         assert!(!is_news(Reason::ServiceNotFound, "orders"));
@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut told = Told::default();
-        for object in 0..2 * REMEMBERED {
+        let mut told = LastEvents::default();
+        for object in 0..2 * MAX_OBJECTS {
             told.is_news(object.to_string(), Reason::Ready, "");
         }
-        assert_eq!(told.last.len(), REMEMBERED);
+        assert_eq!(told.by_uid.len(), MAX_OBJECTS);
     }
 }

@@ -11,34 +11,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Which parts of this process are ready, as a value: each part opens its own gate.
+/// Which parts of this process are ready, as a value: each part opens its own flag.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     /// All caches were filled once.
-    pub caches: Gate,
+    pub caches: ReadyFlag,
     /// The CA of the report endpoint is known.
-    pub report_ca: Gate,
+    pub report_ca: ReadyFlag,
     /// Reports are taken.
-    pub report_listener: Gate,
+    pub report_listener: ReadyFlag,
 }
 
 /// One part that has to be ready.
 #[derive(Debug, Clone, Default)]
-pub struct Gate(Arc<AtomicBool>);
+pub struct ReadyFlag(Arc<AtomicBool>);
 
-impl Gate {
+impl ReadyFlag {
     /// Says that the part is ready.
-    pub fn open(&self) {
+    pub fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
 
     /// Says that the part is not ready any more.
-    pub fn close(&self) {
+    pub fn clear(&self) {
         self.0.store(false, Ordering::Release);
     }
 
     /// Whether the part is ready.
-    pub fn is_open(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
@@ -48,7 +48,7 @@ impl Readiness {
     pub fn missing(&self) -> Vec<&'static str> {
         let Self { caches, report_ca, report_listener } = self;
         let parts = [(caches, "the caches"), (report_ca, "the report CA"), (report_listener, "the report listener")];
-        parts.into_iter().filter(|(gate, _)| !gate.is_open()).map(|(_, name)| name).collect()
+        parts.into_iter().filter(|(flag, _)| !flag.is_set()).map(|(_, name)| name).collect()
     }
 }
 
@@ -67,7 +67,7 @@ pub fn router(readiness: Readiness, metrics: Arc<Metrics>) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready).with_state(readiness))
-        .route("/metrics", get(series).with_state(metrics))
+        .route("/metrics", get(metrics_text).with_state(metrics))
 }
 
 async fn ready(State(readiness): State<Readiness>) -> (StatusCode, String) {
@@ -78,7 +78,7 @@ async fn ready(State(readiness): State<Readiness>) -> (StatusCode, String) {
     (StatusCode::SERVICE_UNAVAILABLE, format!("waiting for {}", missing.join(", ")))
 }
 
-async fn series(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {
+async fn metrics_text(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], metrics.to_text())
 }
 
@@ -102,13 +102,13 @@ mod tests {
         let readiness = Readiness::default();
         let router = router(readiness.clone(), Arc::new(Metrics::new()));
         assert_eq!(fetch(&router, "/healthz").await.0, StatusCode::OK);
-        readiness.caches.open();
-        readiness.report_ca.open();
+        readiness.caches.set();
+        readiness.report_ca.set();
         let (status, body) = fetch(&router, "/readyz").await;
         assert_eq!((status, body.as_str()), (StatusCode::SERVICE_UNAVAILABLE, "waiting for the report listener"));
-        readiness.report_listener.open();
+        readiness.report_listener.set();
         assert_eq!(fetch(&router, "/readyz").await, (StatusCode::OK, "ok".to_owned()));
-        readiness.report_ca.close();
+        readiness.report_ca.clear();
         assert_eq!(fetch(&router, "/readyz").await.0, StatusCode::SERVICE_UNAVAILABLE);
     }
 

@@ -9,23 +9,23 @@ pub mod applied;
 pub mod apply;
 pub mod build;
 pub mod call_not_started;
-mod census;
 pub mod decide;
 pub mod ending;
+mod events;
 pub mod fetch;
 #[cfg(test)]
 pub(crate) mod fixtures;
-pub mod pace;
 mod paths;
+mod phase_metrics;
 pub mod plan;
 pub mod pods;
 pub mod replies;
 pub mod status;
-mod tell;
 pub mod validate;
 mod wake;
+pub mod write_pace;
 
-pub(crate) use tell::{tell_end, tell_waiting};
+pub(crate) use events::{publish_end, publish_waiting};
 
 use crate::context::Context;
 use crate::controller::Controller;
@@ -33,14 +33,14 @@ use crate::error::Error;
 use crate::status::Stamp;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 use ending::{Ending, EndingSince};
-use fetch::Fetched;
+use fetch::FetchedJob;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::runtime::controller::Action;
-use pace::Pace;
-use plan::sooner;
+use plan::earlier;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+use write_pace::WritePace;
 
 /// How many Jobs are reconciled at the same time: each is a few requests to the API server.
 const CONCURRENCY: u16 = 32;
@@ -51,39 +51,39 @@ const CA_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the controller remembers between reconciles.
 #[derive(Debug, Default)]
-struct Memory {
-    pace: Pace,
+struct ControllerState {
+    pace: WritePace,
     ending: EndingSince,
 }
 
 /// Runs the Job controller until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     tokio::select! {
-        () = context.report_trust.known() => {}
+        () = context.report_ca_bundle.known() => {}
         () = tokio::time::sleep(CA_TIMEOUT) => {}
         () = shutdown.cancelled() => return,
     }
-    let memory = Arc::new(Memory::default());
+    let state = Arc::new(ControllerState::default());
     let controller = Controller {
         name: "job",
         store: context.caches.jobs.store().clone(),
         wakes: wake::changes(&context),
         concurrency: CONCURRENCY,
     };
-    let reconcile = move |job: Job, context: Arc<Context>| reconcile(job, context, memory.clone());
+    let reconcile = move |job: Job, context: Arc<Context>| reconcile(job, context, state.clone());
     tokio::select! {
         () = controller.run(context.clone(), reconcile, shutdown) => {}
-        () = census::keep(&context) => {}
+        () = phase_metrics::run(&context) => {}
     }
 }
 
-async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Result<Action, Error> {
+async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>) -> Result<Action, Error> {
     let now = Timestamp::now();
     // Fetch (IO): what the decision depends on.
     let Some(fetched) = fetch::fetch(&context, job, now).await? else { return Ok(Action::await_change()) };
     // Decide (pure).
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
-    let plan = decide::decide(&fetched.facts(retention, ending(&memory.ending, &fetched, now), now));
+    let plan = decide::decide(&fetched.facts(retention, ending(&state.ending, &fetched, now), now));
     // Fetch (IO): what the pod is made of, where an attempt starts.
     let plan = fetch::attempt::fetch(&context, &fetched, plan).await?;
     // Validate (pure).
@@ -91,18 +91,20 @@ async fn reconcile(job: Job, context: Arc<Context>, memory: Arc<Memory>) -> Resu
     // Build (pure).
     let plan = plan.and_then(|valid| build::build(&valid, &context.settings.worker));
     // Apply (IO).
-    let (applied, again) = Box::pin(apply::apply(&context, &fetched, plan)).await?;
+    let (applied, requeue_after) = Box::pin(apply::apply(&context, &fetched, plan)).await?;
     // Status (pure).
     let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &Stamp::new(&fetched.job, now));
     // Write and tell (IO).
-    let again = write(&context, &memory.pace, &fetched, &status, again).await?;
-    census::waited(&context.metrics, &fetched.status, &status, now);
-    tell::tell(&context, &fetched, &applied, &status).await;
-    Ok(again.and_then(|again| Duration::try_from(again).ok()).map_or_else(Action::await_change, Action::requeue))
+    let requeue_after = write(&context, &state.pace, &fetched, &status, requeue_after).await?;
+    phase_metrics::observe_wait(&context.metrics, &fetched.status, &status, now);
+    events::publish(&context, &fetched, &applied, &status).await;
+    Ok(requeue_after
+        .and_then(|requeue_after| Duration::try_from(requeue_after).ok())
+        .map_or_else(Action::await_change, Action::requeue))
 }
 
 /// Returns why the Job is ending, and since when this process knows it.
-fn ending(known: &EndingSince, fetched: &Fetched, now: Timestamp) -> Option<(Ending, Timestamp)> {
+fn ending(known: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(Ending, Timestamp)> {
     if fetched.status.is_terminal() {
         known.forget(&fetched.uid);
     }
@@ -112,23 +114,23 @@ fn ending(known: &EndingSince, fetched: &Fetched, now: Timestamp) -> Option<(End
 /// Writes the status where it changed. Where only the message of a wait changed, the write waits for the next interval.
 async fn write(
     context: &Context,
-    pace: &Pace,
-    fetched: &Fetched,
+    pace: &WritePace,
+    fetched: &FetchedJob,
     status: &JobStatus,
-    again: Option<SignedDuration>,
+    requeue_after: Option<SignedDuration>,
 ) -> Result<Option<SignedDuration>, Error> {
     if *status == fetched.status {
-        return Ok(again);
+        return Ok(requeue_after);
     }
-    if status::only_words_changed(&fetched.status, status)
-        && let Some(left) = pace.left(&fetched.uid, Instant::now())
+    if status::only_message_changed(&fetched.status, status)
+        && let Some(left) = pace.remaining(&fetched.uid, Instant::now())
     {
-        return Ok(sooner(again, Some(SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO))));
+        return Ok(earlier(requeue_after, Some(SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO))));
     }
     if context.statuses.replace(&fetched.job, status.clone()).await?.is_some() {
-        pace.wrote(&fetched.uid, Instant::now());
+        pace.record_write(&fetched.uid, Instant::now());
     }
-    Ok(again)
+    Ok(requeue_after)
 }
 
 #[cfg(test)]

@@ -11,19 +11,19 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// How long a leader that is gone without a word is waited for, in seconds.
-const DURATION_SECONDS: u64 = 15;
+const LEASE_SECONDS: u64 = 15;
 
-/// How long before that a leader renews, in seconds. No request for the lease may take longer ([`REQUEST_LIMIT`]).
-const GRACE_SECONDS: u64 = 5;
+/// How long before that a leader renews, in seconds. No request for the lease may take longer ([`REQUEST_TIMEOUT`]).
+const RENEWAL_GRACE_SECONDS: u64 = 5;
 
 /// How long a request for the lease may take: a leader that cannot renew knows it before another one takes over.
-pub const REQUEST_LIMIT: Duration = Duration::from_secs(4);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How often the lease of another replica is looked at: one that is given back is taken over at once.
-const LOOK: Duration = Duration::from_secs(1);
+const LEASE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The pause after an error.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Whether this replica leads.
 #[derive(Debug, Clone)]
@@ -32,8 +32,8 @@ pub struct Leadership(watch::Receiver<bool>);
 impl Leadership {
     /// Makes the two ends: what is known, and what says so.
     pub fn channel() -> (watch::Sender<bool>, Self) {
-        let (teller, known) = watch::channel(false);
-        (teller, Self(known))
+        let (sender, known) = watch::channel(false);
+        (sender, Self(known))
     }
 
     /// Whether this replica leads now.
@@ -43,16 +43,16 @@ impl Leadership {
 
     /// Waits until this replica leads.
     pub async fn gained(&self) {
-        self.reaches(true).await;
+        self.wait_for(true).await;
     }
 
     /// Waits until this replica does not lead any more.
     pub async fn lost(&self) {
-        self.reaches(false).await;
+        self.wait_for(false).await;
     }
 
-    async fn reaches(&self, wanted: bool) {
-        // Without a teller nothing leads, and nothing will.
+    async fn wait_for(&self, wanted: bool) {
+        // Without a sender nothing leads, and nothing will.
         if self.0.clone().wait_for(|leads| *leads == wanted).await.is_err() && wanted {
             std::future::pending::<()>().await;
         }
@@ -66,44 +66,48 @@ impl Leadership {
 pub async fn compete(
     client: Client,
     settings: &Settings,
-    teller: watch::Sender<bool>,
+    sender: watch::Sender<bool>,
     metrics: &Arc<Metrics>,
     shutdown: CancellationToken,
 ) {
-    let tell = |leads: bool| {
-        let changed = teller.send_replace(leads) != leads;
-        metrics.leads(leads);
+    let set_leading = |leads: bool| {
+        let changed = sender.send_replace(leads) != leads;
+        metrics.set_leader(leads);
         if changed {
             tracing::info!(leads, lease = settings.lease_name, "leadership changed");
         }
     };
     while !shutdown.is_cancelled() {
         let term = tokio::select! {
-            term = term(&client, settings, &tell) => term,
+            term = hold_lease(&client, settings, &set_leading) => term,
             () = shutdown.cancelled() => break,
         };
-        tell(false);
+        set_leading(false);
         if let Err(error) = term {
             tracing::warn!(%error, lease = settings.lease_name, "the lease cannot be held; not leading");
         }
         tokio::select! {
-            () = tokio::time::sleep(RETRY) => {}
+            () = tokio::time::sleep(RETRY_DELAY) => {}
             () = shutdown.cancelled() => {}
         }
     }
-    let led = *teller.borrow();
-    tell(false);
-    if led && let Err(error) = give_back(client, settings).await {
+    let led = *sender.borrow();
+    set_leading(false);
+    if led && let Err(error) = release(client, settings).await {
         tracing::warn!(%error, "the lease could not be given back; it runs out by itself");
     }
 }
 
-async fn term(client: &Client, settings: &Settings, tell: &impl Fn(bool)) -> Result<(), LeaseManagerError> {
+async fn hold_lease(
+    client: &Client,
+    settings: &Settings,
+    set_leading: &impl Fn(bool),
+) -> Result<(), LeaseManagerError> {
     loop {
-        let manager = gained(client, settings).await?;
-        tell(true);
+        let manager = acquire(client, settings).await?;
+        set_leading(true);
         while manager.changed().await? {}
-        tell(false);
+        set_leading(false);
     }
 }
 
@@ -112,12 +116,12 @@ async fn term(client: &Client, settings: &Settings, tell: &impl Fn(bool)) -> Res
 /// A manager that has seen the lease of another one sleeps until that would run out, and never learns that it was
 /// given back: each rollout would be without a leader for so long. So the lease is looked at beside it, and a new
 /// manager begins with what is true now.
-async fn gained(client: &Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
+async fn acquire(client: &Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
     loop {
         let manager = manager(client.clone(), settings).await?;
         let leads = tokio::select! {
             leads = manager.changed() => leads?,
-            () = freed(client, settings) => false,
+            () = wait_until_free(client, settings) => false,
         };
         if leads {
             return Ok(manager);
@@ -126,10 +130,10 @@ async fn gained(client: &Client, settings: &Settings) -> Result<LeaseManager, Le
 }
 
 /// Waits until nobody holds the lease.
-async fn freed(client: &Client, settings: &Settings) {
+async fn wait_until_free(client: &Client, settings: &Settings) {
     let api: Api<Lease> = Api::namespaced(client.clone(), &settings.pod_namespace);
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(LEASE_POLL_INTERVAL).await;
         // What cannot be read is not known to be free.
         let Ok(lease) = api.get_opt(&settings.lease_name).await else { continue };
         if lease.and_then(|lease| lease.spec?.holder_identity).is_none() {
@@ -138,7 +142,7 @@ async fn freed(client: &Client, settings: &Settings) {
     }
 }
 
-async fn give_back(client: Client, settings: &Settings) -> Result<(), LeaseManagerError> {
+async fn release(client: Client, settings: &Settings) -> Result<(), LeaseManagerError> {
     manager(client, settings).await?.release().await
 }
 
@@ -147,8 +151,8 @@ async fn manager(client: Client, settings: &Settings) -> Result<LeaseManager, Le
         .with_namespace(&settings.pod_namespace)
         .with_identity(&settings.pod_name)
         .with_field_manager(format!("bloomery-{}", settings.pod_name))
-        .with_duration(DURATION_SECONDS)
-        .with_grace(GRACE_SECONDS)
+        .with_duration(LEASE_SECONDS)
+        .with_grace(RENEWAL_GRACE_SECONDS)
         .build()
         .await
 }

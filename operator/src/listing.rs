@@ -3,15 +3,15 @@
 use bloomery_crds::text::bounded;
 
 /// What a condition's message holds, in bytes, with room for a few words before the list.
-pub const IN_A_CONDITION: usize = 960;
+pub const MAX_LIST_BYTES: usize = 960;
 
 /// Room for the words that say how many sentences were left out.
-const REST: usize = 24;
+const SUFFIX_BYTES: usize = 24;
 
 /// Joins as many whole sentences as `max` bytes hold, and says how many more there are.
-pub fn listed<S: AsRef<str>>(sentences: &[S], max: usize) -> String {
+pub fn join_sentences<S: AsRef<str>>(sentences: &[S], max: usize) -> String {
     let whole: usize = sentences.iter().map(|sentence| sentence.as_ref().len() + 1).sum();
-    let room = if whole <= max + 1 { max } else { max.saturating_sub(REST) };
+    let room = if whole <= max + 1 { max } else { max.saturating_sub(SUFFIX_BYTES) };
     let mut text = String::new();
     for (at, sentence) in sentences.iter().map(AsRef::as_ref).enumerate() {
         let fits = text.len() + sentence.len() < room;
@@ -39,13 +39,13 @@ mod tests {
     #[case::some(&["One is wrong.", "Two is wrong.", "Three is wrong."], 42, "One is wrong. And 2 more.")]
     #[case::the_first_is_too_long(&["One is wrong, and much so.", "Two."], 30, "One… And 1 more.")]
     fn whole_sentences(#[case] sentences: &[&str], #[case] max: usize, #[case] expected: &str) {
-        assert_eq!(listed(sentences, max), expected);
+        assert_eq!(join_sentences(sentences, max), expected);
     }
 
     proptest! {
         #[test]
         fn never_longer_than_asked(sentences in prop::collection::vec(".{0,40}", 0..9), max in 32_usize..200) {
-            prop_assert!(listed(&sentences, max).len() <= max);
+            prop_assert!(join_sentences(&sentences, max).len() <= max);
         }
     }
 }

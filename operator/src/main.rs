@@ -16,7 +16,7 @@ async fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    bloomery_operator::logs::start(&settings.log_filter);
+    bloomery_operator::logs::init(&settings.log_filter);
     match wiring::run(settings).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

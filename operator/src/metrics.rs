@@ -74,17 +74,17 @@ impl Metrics {
     }
 
     /// Counts a request that changes the cluster.
-    pub fn wrote(&self, kind: &str, verb: &str) {
+    pub fn count_write(&self, kind: &str, verb: &str) {
         self.writes.get_or_create(&[("kind", kind.to_owned()), ("verb", verb.to_owned())]).inc();
     }
 
     /// Says whether this replica leads.
-    pub fn leads(&self, leads: bool) {
+    pub fn set_leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
     }
 
     /// Says how many Jobs are in each phase; phases that are not named have none.
-    pub fn jobs_by_phase(&self, counts: impl IntoIterator<Item = (String, usize)>) {
+    pub fn set_jobs_by_phase(&self, counts: impl IntoIterator<Item = (String, usize)>) {
         self.jobs.clear();
         for (phase, count) in counts {
             self.jobs.get_or_create(&[("phase", phase)]).set(i64::try_from(count).unwrap_or(i64::MAX));
@@ -92,7 +92,7 @@ impl Metrics {
     }
 
     /// Says for how many seconds the Job that waits longest has waited in each phase; none waits in those not named.
-    pub fn waiting_longest(&self, seconds: impl IntoIterator<Item = (String, i64)>) {
+    pub fn set_longest_waits(&self, seconds: impl IntoIterator<Item = (String, i64)>) {
         self.waiting.clear();
         for (phase, seconds) in seconds {
             self.waiting.get_or_create(&[("phase", phase)]).set(seconds);
@@ -100,17 +100,17 @@ impl Metrics {
     }
 
     /// Counts a Job that has waited for people in this phase, for so many seconds.
-    pub fn waited(&self, phase: &str, seconds: f64) {
+    pub fn observe_wait(&self, phase: &str, seconds: f64) {
         self.waited.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
     }
 
     /// Counts a report by its result, such as `merged`, `repeated`, `refused`.
-    pub fn report(&self, result: &str) {
+    pub fn count_report(&self, result: &str) {
         self.reports.get_or_create(&[("result", result.to_owned())]).inc();
     }
 
     /// Counts verdicts of a gate.
-    pub fn gate(&self, gate: &str, verdict: &str, count: u64) {
+    pub fn count_verdicts(&self, gate: &str, verdict: &str, count: u64) {
         let labels = [("gate", gate.to_owned()), ("verdict", verdict.to_owned())];
         self.verdicts.get_or_create(&labels).inc_by(count);
     }
@@ -139,10 +139,10 @@ mod tests {
         let metrics = Metrics::new();
         metrics.reconcile_began("skill");
         metrics.reconcile_ended("skill", "conflict", 0.3);
-        metrics.gate("preTool", "Deny", 2);
-        metrics.jobs_by_phase([("Running".to_owned(), 3)]);
-        metrics.waiting_longest([("AwaitingReply".to_owned(), 90)]);
-        metrics.waited("AwaitingReply", 90.0);
+        metrics.count_verdicts("preTool", "Deny", 2);
+        metrics.set_jobs_by_phase([("Running".to_owned(), 3)]);
+        metrics.set_longest_waits([("AwaitingReply".to_owned(), 90)]);
+        metrics.observe_wait("AwaitingReply", 90.0);
         let text = metrics.to_text();
         for line in [
             r#"bloomery_reconciles_total{controller="skill",result="conflict"} 1"#,

@@ -59,11 +59,11 @@ async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error>
 
 /// Computes the status. Where nothing but time would change it equals the one that stands.
 fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time) -> ModelStatus {
-    let standing = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let current = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;
     ModelStatus {
         observed_generation: generation,
-        conditions: merge(standing, &health(model, find).observations(), generation, now),
+        conditions: merge(current, &health(model, find).observations(), generation, now),
     }
 }
 

@@ -23,7 +23,7 @@ pub fn is_managed(metadata: &ObjectMeta) -> bool {
 /// The reference to the owner of an object: it goes when its owner goes.
 ///
 /// None for an owner that was not stored yet, and so has no UID.
-pub fn owner<K: Resource<DynamicType = ()>>(owner: &K) -> Option<OwnerReference> {
+pub fn owner_reference<K: Resource<DynamicType = ()>>(owner: &K) -> Option<OwnerReference> {
     owner.controller_owner_ref(&()).map(|reference| OwnerReference { block_owner_deletion: Some(true), ..reference })
 }
 
@@ -34,6 +34,6 @@ pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
 }
 
 /// How the operator creates and replaces: as its own field manager.
-pub fn posting() -> PostParams {
+pub fn post_params() -> PostParams {
     PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() }
 }

@@ -5,15 +5,15 @@
 
 pub mod auth;
 pub mod ca;
-mod count;
+mod ca_bundle;
 mod directives;
+mod gate_metrics;
 pub mod judge;
 pub mod merge;
 pub mod refusal;
 pub mod server;
 pub mod service;
 mod tls;
-mod trust;
 
+pub use ca_bundle::CaBundle;
 pub use server::serve;
-pub use trust::Trust;

@@ -1,6 +1,6 @@
 //! What an installation decides: read once, refused at start with the variable's name.
 
-use crate::approval::guard::Shipped;
+use crate::approval::policy::ShippedPolicy;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use ipnet::IpNet;
@@ -62,7 +62,7 @@ pub struct ApprovalSettings {
     /// The admission policy that checks decisions, as it was shipped: JSON of `name`, `operator` (the operator's own user
     /// name), `policy` and `binding` (the spec of each). Without it nobody is asked, and held calls wait.
     #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = shipped)]
-    pub shipped: Option<Shipped>,
+    pub shipped: Option<ShippedPolicy>,
 }
 
 impl ApprovalSettings {
@@ -242,7 +242,7 @@ fn quantity(text: &str) -> Result<Quantity, String> {
     }
 }
 
-fn shipped(text: &str) -> Result<Shipped, String> {
+fn shipped(text: &str) -> Result<ShippedPolicy, String> {
     serde_json::from_str(text).map_err(|error| format!("is not what the chart writes: {error}"))
 }
 

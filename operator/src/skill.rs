@@ -2,10 +2,10 @@
 
 mod apply;
 mod build;
+mod events;
 mod fetch;
 mod prune;
 mod status;
-mod tell;
 mod validate;
 
 use crate::caches::{Caches, Guarded};
@@ -28,12 +28,12 @@ use tokio_util::sync::CancellationToken;
 const CONCURRENCY: u16 = 8;
 
 /// How soon a Skill is looked at again that something is in the way of: what is not labelled as ours goes untold.
-const OBSTRUCTED: Duration = Duration::from_mins(1);
+const OBSTRUCTION_RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Reconciles Skills until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.skills.store().clone();
-    let controller = Controller { name: "skill", store, wakes: wake(&context.caches), concurrency: CONCURRENCY };
+    let controller = Controller { name: "skill", store, wakes: changes(&context.caches), concurrency: CONCURRENCY };
     controller.run(context, reconcile, shutdown).await;
 }
 
@@ -58,18 +58,18 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     // Write, tell and prune (IO).
     let before = skill.status.clone().unwrap_or_default();
     context.statuses.replace(&skill, status.clone()).await?;
-    tell::tell(&skill, &before, &status, &context.events).await;
+    events::publish(&skill, &before, &status, &context.events).await;
     let Ok(applied) = applied else { return Ok(Action::await_change()) };
     prune::prune(&skill, &applied, &fetched, &context.applier).await?;
     match applied.refusal() {
         Some(refusal) => Err(refusal),
-        None if applied.is_obstructed() => Ok(Action::requeue(OBSTRUCTED)),
+        None if applied.is_obstructed() => Ok(Action::requeue(OBSTRUCTION_RETRY_INTERVAL)),
         None => Ok(Action::await_change()),
     }
 }
 
 /// Everything after which a Skill has to be looked at.
-fn wake(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
+fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let skills = caches.skills.store();
     let same_namespace = skills.clone();
     let naming = skills.clone();
@@ -87,21 +87,21 @@ fn wake(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wakes(caches.claims.changes(), skills, move |claim| {
             let is_memory = claim.name_any() == names::MEMORY_CLAIM;
             let namespace = claim.metadata.namespace.as_deref();
-            if is_memory { fetch::skills(&same_namespace, namespace, |_| true) } else { Vec::new() }
+            if is_memory { fetch::select_skills(&same_namespace, namespace, |_| true) } else { Vec::new() }
         }),
         wakes(caches.services.changes(), skills, move |service| {
             let name = service.name_any();
             let namespace = service.metadata.namespace.as_deref();
-            fetch::skills(&naming, namespace, |skill| fetch::concerns(skill, &name))
+            fetch::select_skills(&naming, namespace, |skill| fetch::uses_service(skill, &name))
         }),
         // A Job that ended, or went, no longer holds its revision.
-        wakes(caches.jobs.changes(), skills, move |job| ended(&jobs, job)),
+        wakes(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
 }
 
 /// The Skill of a Job that ended or is gone. One that was deleted at once never had a deletion timestamp, and
 /// may have a namesake by now.
-fn ended(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
     let Ok(read) = &job.0 else { return Vec::new() };
     let is_there = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|there| there.uid() == job.uid());
     let unfinished = is_there && fetch::is_unfinished(read) && read.metadata.deletion_timestamp.is_none();

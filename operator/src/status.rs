@@ -17,7 +17,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many objects are remembered at most; who is forgotten costs a refused write at worst.
-const REMEMBERED: usize = 8192;
+const MAX_OBJECTS: usize = 8192;
 
 /// When a status is computed, and for which generation of the spec.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub fn reason_of(conditions: &[Condition], kind: ConditionType) -> Option<Reason
 }
 
 /// Says why a condition does not hold; none where it does.
-pub fn unmet(conditions: &[Condition], kind: ConditionType) -> Option<String> {
+pub fn unmet_message(conditions: &[Condition], kind: ConditionType) -> Option<String> {
     match conditions::find(conditions, kind) {
         Some(condition) if condition.status == "True" => None,
         Some(condition) => Some(format!("{kind}={} ({}): {}", condition.status, condition.reason, condition.message)),
@@ -85,8 +85,9 @@ impl Statuses {
         let namespace = object.namespace().unwrap_or_default();
         let what = format!("write the status of {} {namespace}/{}", K::kind(&()), object.name_any());
         let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
-        self.metrics.wrote(&K::kind(&()), "status");
-        let stored = api.replace_status(&object.name_any(), &owned::posting(), &new).await.map_err(Error::api(what))?;
+        self.metrics.count_write(&K::kind(&()), "status");
+        let stored =
+            api.replace_status(&object.name_any(), &owned::post_params(), &new).await.map_err(Error::api(what))?;
         self.remember(stored.meta().uid.as_deref(), stored.meta().resource_version.as_deref());
         Ok(Some(stored))
     }
@@ -111,7 +112,7 @@ impl Statuses {
     fn remember(&self, uid: Option<&str>, resource_version: Option<&str>) {
         let (Some(uid), Some(version)) = (uid, version(resource_version)) else { return };
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if written.len() >= REMEMBERED {
+        if written.len() >= MAX_OBJECTS {
             written.clear();
         }
         written.insert(uid.to_owned(), version);

@@ -20,10 +20,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// How long requests and reconciles under way may take after SIGTERM. The pod's grace is longer.
-const FAREWELL: Duration = Duration::from_secs(20);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long the API server may be silent: a watch without news ends sooner, by its own limit.
-const SILENCE: Duration = Duration::from_secs(330);
+const READ_TIMEOUT: Duration = Duration::from_secs(330);
 
 /// Why the operator cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -54,15 +54,15 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate()).map_err(io("cannot listen for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
     let config = Config::infer().await?;
-    let lease_client = client(config.clone(), leader::REQUEST_LIMIT)?;
-    let (context, feed, teller) = context(client(config, SILENCE)?, settings);
+    let lease_client = client(config.clone(), leader::REQUEST_TIMEOUT)?;
+    let (context, feed, leads) = context(client(config, READ_TIMEOUT)?, settings);
 
     let stopping = CancellationToken::new();
     let released = CancellationToken::new();
     let feeding = tokio::spawn(feed.for_each(|()| async {}));
     let competing = tokio::spawn({
         let (context, released) = (context.clone(), released.clone());
-        async move { leader::compete(lease_client, &context.settings, teller, &context.metrics, released).await }
+        async move { leader::compete(lease_client, &context.settings, leads, &context.metrics, released).await }
     });
     let mut parts = start(&context, &stopping).await?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), pod = context.settings.pod_name, "started");
@@ -77,29 +77,29 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     };
     tracing::info!("stopping");
     stopping.cancel();
-    let drained = tokio::time::timeout(FAREWELL, async { while parts.join_next().await.is_some() {} }).await;
+    let drained = tokio::time::timeout(SHUTDOWN_TIMEOUT, async { while parts.join_next().await.is_some() {} }).await;
     if drained.is_err() {
         tracing::warn!("requests or reconciles under way did not end in time, and are abandoned");
     }
     // Only now may another replica lead: nothing of ours is under way any more.
     drop(parts);
     released.cancel();
-    let _ = tokio::time::timeout(leader::REQUEST_LIMIT * 2, competing).await;
+    let _ = tokio::time::timeout(leader::REQUEST_TIMEOUT * 2, competing).await;
     feeding.abort();
     end
 }
 
 /// A client whose requests fail where the API server is silent for so long.
-fn client(mut config: Config, silence: Duration) -> Result<Client, kube::Error> {
-    config.read_timeout = Some(silence);
-    // A pooled connection was idle before, which is no silence.
+fn client(mut config: Config, read_timeout: Duration) -> Result<Client, kube::Error> {
+    config.read_timeout = Some(read_timeout);
+    // A pooled connection was idle before, which is no read_timeout.
     config.reset_reader_on_write = true;
     Client::try_from(config)
 }
 
 fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
     let (caches, feed) = Caches::new(&client, settings.approvals.policy_name());
-    let (teller, leadership) = Leadership::channel();
+    let (leads, leadership) = Leadership::channel();
     let metrics = Arc::new(Metrics::new());
     let context = Context {
         caches,
@@ -107,13 +107,13 @@ fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sy
         statuses: Statuses::new(client.clone(), metrics.clone()),
         events: Events::new(client.clone(), &settings.pod_name),
         metrics,
-        report_trust: report::Trust::default(),
+        report_ca_bundle: report::CaBundle::default(),
         readiness: Readiness::default(),
         leadership,
         client,
         settings,
     };
-    (Arc::new(context), feed, teller)
+    (Arc::new(context), feed, leads)
 }
 
 /// Starts everything that ends by `stopping`. A part that ends before that ends the operator.
@@ -136,7 +136,7 @@ async fn start(context: &Arc<Context>, stopping: &CancellationToken) -> Result<J
 async fn synced(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
     tokio::select! {
         () = context.caches.synced() => {
-            context.readiness.caches.open();
+            context.readiness.caches.set();
             tracing::info!("the caches are filled");
             stopping.cancelled().await;
         }

@@ -7,23 +7,23 @@ use super::quantity;
 use serde_json::Value;
 
 /// Fields whose values are quantities: `0.5` and `500m` are the same there.
-const QUANTITIES: [&str; 4] = ["limits", "requests", "sizeLimit", "divisor"];
+const QUANTITY_FIELDS: [&str; 4] = ["limits", "requests", "sizeLimit", "divisor"];
 
 /// What the API server counts up, or keeps its books in.
-const COUNTED: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
+const SERVER_FIELDS: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
 /// Whether everything in `wanted` stands in `live`.
-pub fn holds(wanted: &Value, live: &Value) -> bool {
-    stands(wanted, Some(live), false)
+pub fn contains(wanted: &Value, live: &Value) -> bool {
+    contains_value(wanted, Some(live), false)
 }
 
-fn stands(wanted: &Value, live: Option<&Value>, quantity: bool) -> bool {
+fn contains_value(wanted: &Value, live: Option<&Value>, quantity: bool) -> bool {
     let Some(live) = live else { return is_empty(wanted) };
     match (wanted, live) {
-        (Value::Object(wanted), Value::Object(live)) => wanted
-            .iter()
-            .all(|(key, wanted)| stands(wanted, live.get(key), quantity || QUANTITIES.contains(&key.as_str()))),
-        (Value::Array(wanted), Value::Array(live)) => all_stand(wanted, live),
+        (Value::Object(wanted), Value::Object(live)) => wanted.iter().all(|(key, wanted)| {
+            contains_value(wanted, live.get(key), quantity || QUANTITY_FIELDS.contains(&key.as_str()))
+        }),
+        (Value::Array(wanted), Value::Array(live)) => contains_items(wanted, live),
         (Value::String(wanted), Value::String(live)) if quantity && wanted != live => {
             quantity::parse(wanted).is_some_and(|value| quantity::parse(live) == Some(value))
         }
@@ -32,14 +32,15 @@ fn stands(wanted: &Value, live: Option<&Value>, quantity: bool) -> bool {
 }
 
 /// Lists of named things are maps to the API server; in every other list place and length count.
-fn all_stand(wanted: &[Value], live: &[Value]) -> bool {
+fn contains_items(wanted: &[Value], live: &[Value]) -> bool {
     if !wanted.is_empty() && wanted.iter().all(|item| name(item).is_some()) {
         return wanted.iter().all(|wanted| {
             let same = live.iter().find(|live| name(live) == name(wanted));
-            same.is_some_and(|live| stands(wanted, Some(live), false))
+            same.is_some_and(|live| contains_value(wanted, Some(live), false))
         });
     }
-    wanted.len() == live.len() && wanted.iter().zip(live).all(|(wanted, live)| stands(wanted, Some(live), false))
+    wanted.len() == live.len()
+        && wanted.iter().zip(live).all(|(wanted, live)| contains_value(wanted, Some(live), false))
 }
 
 fn name(item: &Value) -> Option<&str> {
@@ -57,12 +58,12 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The part of an object that somebody decided: without status and without what the API server counts up.
-pub fn decided(mut object: Value) -> Value {
+/// The part of an object that somebody without_server_fields: without status and without what the API server counts up.
+pub fn without_server_fields(mut object: Value) -> Value {
     let Some(fields) = object.as_object_mut() else { return object };
     fields.remove("status");
     if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|field, _| !COUNTED.contains(&field.as_str()));
+        metadata.retain(|field, _| !SERVER_FIELDS.contains(&field.as_str()));
     }
     object
 }
@@ -80,7 +81,7 @@ mod tests {
     #[case::more_of_a_named_list(json!([{"name": "a"}]), json!([{"name": "mesh"}, {"name": "a", "x": 1}]))]
     #[case::plain_list(json!({"args": ["a", "b"]}), json!({"args": ["a", "b"]}))]
     fn stands_in(#[case] wanted: Value, #[case] live: Value) {
-        assert!(holds(&wanted, &live));
+        assert!(contains(&wanted, &live));
     }
 
     #[rstest]
@@ -92,15 +93,15 @@ mod tests {
     #[case::argument_added(json!({"args": ["a"]}), json!({"args": ["a", "b"]}))]
     #[case::emptied(json!({"args": ["a"]}), json!({}))]
     fn does_not_stand_in(#[case] wanted: Value, #[case] live: Value) {
-        assert!(!holds(&wanted, &live));
+        assert!(!contains(&wanted, &live));
     }
 
     #[test]
     fn a_status_decides_nothing() {
         let mut later = json!({"metadata": {"name": "a", "resourceVersion": "7"}, "spec": 1, "status": {"ready": 1}});
         let now = json!({"metadata": {"name": "a", "resourceVersion": "3"}, "spec": 1});
-        assert_eq!(decided(later.clone()), decided(now.clone()));
+        assert_eq!(without_server_fields(later.clone()), without_server_fields(now.clone()));
         later["spec"] = json!(2);
-        assert_ne!(decided(later), decided(now));
+        assert_ne!(without_server_fields(later), without_server_fields(now));
     }
 }

@@ -17,8 +17,8 @@ fn account(owner_uid: &str, managed: bool) -> ServiceAccount {
     .unwrap()
 }
 
-fn claim(there: &ServiceAccount) -> Option<Applied<ServiceAccount>> {
-    Target::new(&account("u-skill", true)).unwrap().claim(&there.metadata)
+fn claim(there: &ServiceAccount) -> Option<ApplyResult<ServiceAccount>> {
+    Target::new(&account("u-skill", true)).unwrap().obstacle(&there.metadata)
 }
 
 #[test]
@@ -28,20 +28,20 @@ fn ours_may_be_written_unless_it_is_on_its_way_out() {
     assert_eq!(claim(&account("u-skill", false)), None);
     let mut leaving = account("u-skill", true);
     leaving.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
-    assert_eq!(claim(&leaving), Some(Applied::Leaving));
+    assert_eq!(claim(&leaving), Some(ApplyResult::BeingDeleted));
 }
 
 #[test]
 fn what_was_made_for_an_earlier_skill_of_the_name_is_waited_out() {
-    assert_eq!(claim(&account("u-earlier", true)), Some(Applied::Leaving));
+    assert_eq!(claim(&account("u-earlier", true)), Some(ApplyResult::BeingDeleted));
 }
 
 #[test]
 fn what_somebody_else_has_is_left_alone() {
-    assert_eq!(claim(&account("u-foreign", false)), Some(Applied::NameTaken));
+    assert_eq!(claim(&account("u-foreign", false)), Some(ApplyResult::NameTaken));
     let mut unowned = account("u-skill", true);
     unowned.metadata.owner_references = None;
-    assert_eq!(claim(&unowned), Some(Applied::NameTaken));
+    assert_eq!(claim(&unowned), Some(ApplyResult::NameTaken));
 }
 
 #[test]
@@ -57,22 +57,22 @@ fn of_an_object_that_cannot_change_only_metadata_is_compared() {
     let seen: PartialObjectMeta<ServiceAccount> = serde_json::from_value(wanted.clone()).unwrap();
     let mut more = wanted;
     more["automountServiceAccountToken"] = json!(false);
-    assert!(Known::metadata(&seen).unwrap().stands(&more));
+    assert!(KnownObject::metadata(&seen).unwrap().satisfies(&more));
     more["metadata"]["labels"]["app.kubernetes.io/component"] = json!("worker");
-    assert!(!Known::metadata(&seen).unwrap().stands(&more));
+    assert!(!KnownObject::metadata(&seen).unwrap().satisfies(&more));
 }
 
 #[test]
 fn a_field_that_is_no_longer_wanted_is_noticed() {
     let mut before = json!({"metadata": {"name": "a"}, "spec": {"args": ["x"], "replicas": 1}});
-    sign(&mut before);
+    add_digest(&mut before);
     let live = before.clone();
     let mut same = json!({"metadata": {"name": "a"}, "spec": {"args": ["x"], "replicas": 1}});
-    sign(&mut same);
-    assert!(subset::holds(&same, &live));
+    add_digest(&mut same);
+    assert!(subset::contains(&same, &live));
     let mut fewer = json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}});
-    sign(&mut fewer);
-    assert!(!subset::holds(&fewer, &live));
+    add_digest(&mut fewer);
+    assert!(!subset::contains(&fewer, &live));
 }
 
 #[rstest]
@@ -89,19 +89,19 @@ fn a_refusal_is_a_result_and_what_may_pass_is_an_error(
 ) {
     let status = Status::failure(message, "Reason").with_code(code);
     let verdict = refusal::<ServiceAccount>(Error::api("apply it")(kube::Error::Api(Box::new(status))));
-    assert_eq!(matches!(verdict, Ok(Applied::Refused(why)) if why == message), refused);
+    assert_eq!(matches!(verdict, Ok(ApplyResult::Refused(why)) if why == message), refused);
 }
 
 #[test]
 fn a_change_by_somebody_else_is_told_from_another_wish() {
     let mut wanted = serde_json::to_value(account("u-skill", true)).unwrap();
-    sign(&mut wanted);
+    add_digest(&mut wanted);
     let mut there = account("u-skill", true);
-    assert!(!Known::whole(&there).unwrap().was_applied(&wanted));
+    assert!(!KnownObject::full(&there).unwrap().was_applied(&wanted));
     let applied = wanted["metadata"]["annotations"][ANNOTATION_APPLIED].as_str().unwrap().to_owned();
     there.annotations_mut().insert(ANNOTATION_APPLIED.to_owned(), applied);
-    assert!(Known::whole(&there).unwrap().was_applied(&wanted));
+    assert!(KnownObject::full(&there).unwrap().was_applied(&wanted));
     wanted["automountServiceAccountToken"] = json!(false);
-    sign(&mut wanted);
-    assert!(!Known::whole(&there).unwrap().was_applied(&wanted));
+    add_digest(&mut wanted);
+    assert!(!KnownObject::full(&there).unwrap().was_applied(&wanted));
 }

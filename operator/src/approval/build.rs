@@ -11,7 +11,7 @@ use kube::core::ResourceExt;
 use std::time::Duration;
 
 /// The longest that an Approval stays open, whatever a report says: the Skill's own bound.
-const LONGEST: SignedDuration = SignedDuration::from_hours(8760);
+const MAX_EXPIRY: SignedDuration = SignedDuration::from_hours(8760);
 
 /// The Approvals of a call that a report tells, decisions on which `guard` checks; or how the report differs from the call
 /// in the status, which is a fault of the report.
@@ -20,7 +20,7 @@ pub fn approvals(
     call: &HeldCall,
     hold: &Hold,
     (default_expiry, now): (Duration, Timestamp),
-    guard: &Digest,
+    policy: &Digest,
 ) -> Result<Vec<Approval>, String> {
     if hold.call != call.id {
         return Err(format!("hold is of the call {}, and waitingFor of {}", hold.call, call.id));
@@ -29,12 +29,12 @@ pub fn approvals(
         return Err("hold.arguments are not those of waitingFor.call.digest".to_owned());
     }
     let (uid, name) = (job.uid().unwrap_or_default(), job.name_any());
-    let owner = owned::owner(job).ok_or_else(|| format!("the Job {name} has no UID"))?;
-    let open = hold.expiry_seconds.map_or_else(
-        || SignedDuration::try_from(default_expiry).unwrap_or(LONGEST),
+    let owner = owned::owner_reference(job).ok_or_else(|| format!("the Job {name} has no UID"))?;
+    let expiry = hold.expiry_seconds.map_or_else(
+        || SignedDuration::try_from(default_expiry).unwrap_or(MAX_EXPIRY),
         |seconds| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)),
     );
-    let expires_at = Time(whole_seconds(now) + open.min(LONGEST));
+    let expires_at = Time(whole_seconds(now) + expiry.min(MAX_EXPIRY));
     let made = call.approvers.iter().map(|approver| {
         let spec = ApprovalSpec {
             job: name.clone(),
@@ -48,7 +48,7 @@ pub fn approvals(
             goal: hold.goal.clone(),
             events: hold.events.clone(),
             expires_at: expires_at.clone(),
-            guard: Some(guard.clone()),
+            guard: Some(policy.clone()),
             decision: None,
         };
         let mut approval = Approval::new(&names::approval(&name, &uid, &call.id, approver), spec);

@@ -1,7 +1,7 @@
 //! Approvals that their Job has left behind: `kubectl delete --cascade=orphan` does that. Nobody need decide on them.
 
-use super::settle;
-use super::standing::is_unsettled;
+use super::evaluate::is_uncounted;
+use super::store;
 use crate::caches::Guarded;
 use crate::context::Context;
 use crate::controller::{Controller, Wake, wakes};
@@ -44,12 +44,12 @@ async fn reconcile(approval: Approval, context: Arc<Context>) -> Result<Action, 
     let (namespace, name) = (approval.namespace().unwrap_or_default(), approval.name_any());
     let (job, job_uid) = (&approval.spec.job, &approval.spec.job_uid);
     // One that still has its Job as its owner goes with it.
-    let is_orphan = is_unsettled(&approval) && !owned::is_owned_by(&approval.metadata, job_uid);
+    let is_orphan = is_uncounted(&approval) && !owned::is_owned_by(&approval.metadata, job_uid);
     if let Some(uid) = approval.metadata.uid.as_deref().filter(|_| is_orphan)
         && is_gone(&context, &namespace, job, job_uid).await?
     {
         let why = format!("the Job {job} is gone");
-        settle::withdraw(&context, &namespace, (&name, uid), &why).await?;
+        store::withdraw(&context, &namespace, (&name, uid), &why).await?;
     }
     Ok(Action::await_change())
 }

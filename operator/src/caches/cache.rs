@@ -20,7 +20,7 @@ pub type Guarded<K> = DeserializeGuard<K>;
 pub type Feed = BoxStream<'static, ()>;
 
 /// How many changes a controller may be behind before it looks at everything instead.
-const BACKLOG: usize = 1024;
+const MAX_PENDING_CHANGES: usize = 1024;
 
 /// The cache of one kind.
 pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
@@ -32,28 +32,28 @@ pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
 }
 
 /// How the objects of a kind are kept.
-pub struct Keep<K> {
+pub struct CacheOptions<K> {
     trim: fn(&mut K),
-    word: fn(&K) -> Option<String>,
-    is_news: fn(&K, &K) -> bool,
+    index_key: fn(&K) -> Option<String>,
+    announces: fn(&K, &K) -> bool,
 }
 
-impl<K> Keep<K> {
+impl<K> CacheOptions<K> {
     /// Each is trimmed before it is kept.
     pub fn trimmed(trim: fn(&mut K)) -> Self {
-        Self { trim, word: |_| None, is_news: |_, _| true }
+        Self { trim, index_key: |_| None, announces: |_, _| true }
     }
 
-    /// Each is found by its word, where it has one ([`Cache::found_by`]).
+    /// Each is found by its index_key, where it has one ([`Cache::found_by`]).
     #[must_use]
-    pub fn found_by(self, word: fn(&K) -> Option<String>) -> Self {
-        Self { word, ..self }
+    pub fn indexed_by(self, index_key: fn(&K) -> Option<String>) -> Self {
+        Self { index_key, ..self }
     }
 
     /// Nobody is told of a change that is no news, given what stood and what stands.
     #[must_use]
-    pub fn telling(self, is_news: fn(&K, &K) -> bool) -> Self {
-        Self { is_news, ..self }
+    pub fn announcing(self, announces: fn(&K, &K) -> bool) -> Self {
+        Self { announces, ..self }
     }
 }
 
@@ -71,29 +71,29 @@ where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
     /// Makes a cache, and what feeds it.
-    pub fn new(api: Api<K>, config: watcher::Config, keep: Keep<K>) -> (Self, Feed) {
-        Self::fed_by(watcher(api, config).default_backoff(), keep)
+    pub fn new(api: Api<K>, config: watcher::Config, options: CacheOptions<K>) -> (Self, Feed) {
+        Self::fed_by(watcher(api, config).default_backoff(), options)
     }
 
-    fn fed_by<S>(watch: S, keep: Keep<K>) -> (Self, Feed)
+    fn fed_by<S>(watch: S, options: CacheOptions<K>) -> (Self, Feed)
     where
         S: Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
     {
         let (store, writer): (Store<K>, Writer<K>) = store();
-        let (changes, _) = broadcast::channel(BACKLOG);
-        let (tell_filled, filled) = watch::channel(false);
-        let (teller, index) = (changes.clone(), Index::default());
-        let trim = keep.trim;
-        let mut keeper = Keeper { store: store.clone(), writer, index: index.clone(), keep };
+        let (changes, _) = broadcast::channel(MAX_PENDING_CHANGES);
+        let (filled_sender, filled) = watch::channel(false);
+        let (sender, index) = (changes.clone(), Index::default());
+        let trim = options.trim;
+        let mut store_writer = StoreWriter { store: store.clone(), writer, index: index.clone(), options };
         let feed = watch.modify(trim).map(move |event| {
             let is_filled = matches!(event, Ok(watcher::Event::InitDone));
-            let change = keeper.take(event);
+            let change = store_writer.apply(event);
             if is_filled {
-                tell_filled.send_replace(true);
+                filled_sender.send_replace(true);
             }
             if let Some(change) = change {
                 // Nobody listens where this replica does not lead.
-                let _ = teller.send(change);
+                let _ = sender.send(change);
             }
         });
         (Self { store, index, changes, filled }, feed.boxed())
@@ -104,9 +104,9 @@ where
         self.store.get(&ObjectRef::new(name).within(namespace))
     }
 
-    /// The objects of a namespace with a word ([`Keep::found_by`]).
-    pub fn found_by(&self, namespace: &str, word: &str) -> Vec<Arc<K>> {
-        self.index.names(namespace, word).iter().filter_map(|name| self.get(namespace, name)).collect()
+    /// The objects of a namespace with a word ([`CacheOptions::found_by`]).
+    pub fn found_by(&self, namespace: &str, index_key: &str) -> Vec<Arc<K>> {
+        self.index.names(namespace, index_key).iter().filter_map(|name| self.get(namespace, name)).collect()
     }
 
     /// The objects of a namespace that a test holds for.
@@ -140,16 +140,16 @@ where
 }
 
 /// Takes what a watch tells into a store and its index.
-struct Keeper<K: Resource<DynamicType = ()> + Clone + 'static> {
+struct StoreWriter<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     writer: Writer<K>,
     index: Index,
-    keep: Keep<K>,
+    options: CacheOptions<K>,
 }
 
-impl<K: Resource<DynamicType = ()> + Clone + 'static> Keeper<K> {
+impl<K: Resource<DynamicType = ()> + Clone + 'static> StoreWriter<K> {
     /// Takes one event; gives what is to be told of it, once it is in the store.
-    fn take(&mut self, event: watcher::Result<watcher::Event<K>>) -> Option<Change<K>> {
+    fn apply(&mut self, event: watcher::Result<watcher::Event<K>>) -> Option<Change<K>> {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
@@ -164,20 +164,20 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Keeper<K> {
             watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::InitDone => None,
         };
         self.writer.apply_watcher_event(&event);
-        let word_before = || before.as_deref().and_then(self.keep.word);
+        let key_before = || before.as_deref().and_then(self.options.index_key);
         match event {
             watcher::Event::Apply(object) => {
-                self.index.turn(&object, word_before(), (self.keep.word)(&object));
-                let is_news = before.is_none_or(|before| (self.keep.is_news)(&before, &object));
-                is_news.then(|| Change::Touched(Arc::new(object)))
+                self.index.update(&object, key_before(), (self.options.index_key)(&object));
+                let announces = before.is_none_or(|before| (self.options.announces)(&before, &object));
+                announces.then(|| Change::Touched(Arc::new(object)))
             }
             watcher::Event::Delete(object) => {
-                self.index.turn(&object, word_before(), None);
+                self.index.update(&object, key_before(), None);
                 Some(Change::Touched(Arc::new(object)))
             }
             // What vanished while nobody watched is not told one by one.
             watcher::Event::InitDone => {
-                self.index.fill(&self.store.state(), self.keep.word);
+                self.index.replace_all(&self.store.state(), self.options.index_key);
                 Some(Change::Anything)
             }
             watcher::Event::Init | watcher::Event::InitApply(_) => None,
@@ -202,7 +202,7 @@ mod tests {
     #[tokio::test]
     async fn everybody_who_waits_for_a_filled_cache_is_woken() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, Keep::trimmed(|_| {}));
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
         let cache = Arc::new(cache);
         let waiting: Vec<_> = (0..8)
             .map(|_| {
@@ -225,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn changes_name_their_object_and_gaps_say_so() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, Keep::trimmed(|_| {}));
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
         let changes = cache.changes();
         for event in [Event::Init, Event::InitApply(account("a")), Event::InitDone, Event::Delete(account("a"))] {
             watch.unbounded_send(Ok(event)).unwrap();
@@ -242,9 +242,9 @@ mod tests {
     #[tokio::test]
     async fn who_falls_behind_looks_at_everything() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, Keep::trimmed(|_| {}));
+        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
         let mut changes = cache.changes();
-        for _ in 0..=BACKLOG {
+        for _ in 0..=MAX_PENDING_CHANGES {
             watch.unbounded_send(Ok(Event::Apply(account("a")))).unwrap();
         }
         drop(watch);
@@ -253,26 +253,26 @@ mod tests {
         assert!(matches!(changes.next().await, Some(Change::Touched(_))));
     }
 
-    /// An account that is found by this word, and whose changes are news where that differs.
-    fn with_word(name: &str, word: Option<&str>) -> ServiceAccount {
+    /// An account that is found by this key, and whose changes are announced where that differs.
+    fn with_key(name: &str, index_key: Option<&str>) -> ServiceAccount {
         let mut account = account(name);
-        account.metadata.labels = word.map(|word| [("word".to_owned(), word.to_owned())].into());
+        account.metadata.labels = index_key.map(|key| [("key".to_owned(), key.to_owned())].into());
         account
     }
 
-    fn word(account: &ServiceAccount) -> Option<String> {
-        account.metadata.labels.as_ref()?.get("word").cloned()
+    fn index_key(account: &ServiceAccount) -> Option<String> {
+        account.metadata.labels.as_ref()?.get("key").cloned()
     }
 
     #[tokio::test]
     async fn objects_are_found_by_their_word_whatever_becomes_of_it() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, mut feed) = Cache::fed_by(events, Keep::trimmed(|_| {}).found_by(word));
+        let (cache, mut feed) = Cache::fed_by(events, CacheOptions::trimmed(|_| {}).indexed_by(index_key));
         let mut after = async |event| {
             watch.unbounded_send(Ok(event)).unwrap();
             feed.next().await.unwrap();
-            let names = |word| {
-                let found = cache.found_by("acme", word);
+            let names = |key| {
+                let found = cache.found_by("acme", key);
                 let mut names: Vec<_> = found.iter().filter_map(|account| account.metadata.name.clone()).collect();
                 names.sort();
                 names.join(" ")
@@ -282,16 +282,16 @@ mod tests {
         let both = |x: &str, y: &str| (x.to_owned(), y.to_owned());
         assert_eq!(after(Event::Init).await, both("", ""));
         for name in ["a", "b"] {
-            assert_eq!(after(Event::InitApply(with_word(name, Some("x")))).await, both("", ""));
+            assert_eq!(after(Event::InitApply(with_key(name, Some("x")))).await, both("", ""));
         }
         assert_eq!(after(Event::InitDone).await, both("a b", ""));
-        assert_eq!(after(Event::Apply(with_word("a", Some("y")))).await, both("b", "a"));
-        assert_eq!(after(Event::Apply(with_word("c", Some("y")))).await, both("b", "a c"));
-        assert_eq!(after(Event::Apply(with_word("c", None))).await, both("b", "a"));
-        assert_eq!(after(Event::Delete(with_word("b", Some("x")))).await, both("", "a"));
+        assert_eq!(after(Event::Apply(with_key("a", Some("y")))).await, both("b", "a"));
+        assert_eq!(after(Event::Apply(with_key("c", Some("y")))).await, both("b", "a c"));
+        assert_eq!(after(Event::Apply(with_key("c", None))).await, both("b", "a"));
+        assert_eq!(after(Event::Delete(with_key("b", Some("x")))).await, both("", "a"));
         // Another watch: what is gone is not found any more.
         after(Event::Init).await;
-        after(Event::InitApply(with_word("d", Some("x")))).await;
+        after(Event::InitApply(with_key("d", Some("x")))).await;
         assert_eq!(after(Event::InitDone).await, both("d", ""));
         assert_eq!(cache.found_by("other", "x").len(), 0);
     }
@@ -299,10 +299,12 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_told_of_what_is_no_news() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) =
-            Cache::fed_by(events, Keep::trimmed(|_| {}).telling(|before, after| word(before) != word(after)));
+        let (cache, feed) = Cache::fed_by(
+            events,
+            CacheOptions::trimmed(|_| {}).announcing(|before, after| index_key(before) != index_key(after)),
+        );
         let changes = cache.changes();
-        let a = |word: Option<&str>| with_word("a", word);
+        let a = |index_key: Option<&str>| with_key("a", index_key);
         let same =
             [Event::Apply(a(None)), Event::Apply(a(None)), Event::Apply(a(Some("x"))), Event::Apply(a(Some("x")))];
         for event in same.into_iter().chain([Event::Delete(a(Some("x"))), Event::Apply(a(Some("x")))]) {
@@ -311,7 +313,7 @@ mod tests {
         drop(watch);
         feed.for_each(|()| async {}).await;
         let told = changes.map(|change| match change {
-            Change::Touched(account) => word(&account),
+            Change::Touched(account) => index_key(&account),
             Change::Anything => Some("*".to_owned()),
         });
         let x = || Some("x".to_owned());

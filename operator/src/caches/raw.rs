@@ -59,7 +59,7 @@ impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Resource for R
 }
 
 /// A policy, as it is stored.
-pub type Policy = Raw<ValidatingAdmissionPolicy>;
+pub type AdmissionPolicy = Raw<ValidatingAdmissionPolicy>;
 
 /// A binding of one, as it is stored.
-pub type Binding = Raw<ValidatingAdmissionPolicyBinding>;
+pub type AdmissionBinding = Raw<ValidatingAdmissionPolicyBinding>;

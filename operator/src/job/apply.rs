@@ -1,12 +1,12 @@
 //! Applies the plan for a Job: creates and deletes pods, settles Approvals, deletes the Job.
 
-use super::applied::{Applied, StartedPod};
+use super::applied::{AppliedPlan, StartedPod};
 use super::build::{PreparedPod, revision_of};
 use super::call_not_started;
-use super::fetch::{Fetched, stored_pod};
-use super::plan::{Act, End, Plan, PodDeletion, Wait, sooner};
-use crate::approval::settle;
-use crate::approval::standing::{Mark, wanted_of};
+use super::fetch::{FetchedJob, stored_pod};
+use super::plan::{Act, JobEnd, Plan, PodDeletion, Wait, earlier};
+use crate::approval::evaluate::{ApprovalUpdate, expected_approval};
+use crate::approval::store;
 use crate::context::Context;
 use crate::error::Error;
 use crate::owned;
@@ -38,52 +38,52 @@ enum Created {
 /// Applies a plan, and says when to reconcile again.
 pub async fn apply(
     context: &Context,
-    fetched: &Fetched,
+    fetched: &FetchedJob,
     plan: Plan<PreparedPod>,
-) -> Result<(Applied, Option<SignedDuration>), Error> {
-    let Plan { act, delete, again } = plan;
+) -> Result<(AppliedPlan, Option<SignedDuration>), Error> {
+    let Plan { act, delete, requeue_after } = plan;
     for pod in &delete {
         delete_pod(context, fetched, pod).await?;
     }
     let applied = match act {
-        Act::Idle | Act::KeepPausing => Applied::Nothing,
-        Act::Observe(problem) => Applied::Observed(problem),
-        Act::Pause(lost) => Applied::Paused(lost),
-        Act::WaitForPeople(wait) => Applied::WaitsForPeople(wait),
-        Act::Settle(marks) => {
-            for mark in &marks {
-                settle(context, fetched, mark).await?;
+        Act::Idle | Act::KeepPausing => AppliedPlan::Nothing,
+        Act::Observe(problem) => AppliedPlan::Observed(problem),
+        Act::Pause(lost) => AppliedPlan::Paused(lost),
+        Act::WaitForPeople(wait) => AppliedPlan::WaitsForPeople(wait),
+        Act::UpdateApprovals(updates) => {
+            for update in &updates {
+                update_approval(context, fetched, update).await?;
             }
             // The written Approvals wake the Job again.
-            Applied::Nothing
+            AppliedPlan::Nothing
         }
-        Act::RecordParking(message) => Applied::Parked(message),
-        Act::Suspend(after) => Applied::Waiting(suspended(&fetched.namespace), after),
-        Act::Wait(wait, after) => Applied::Waiting(wait, after),
-        Act::AwaitPodEnd(ending, problem) => Applied::AwaitsPodEnd(ending, problem),
+        Act::RecordParking(message) => AppliedPlan::Parked(message),
+        Act::Suspend(after) => AppliedPlan::Waiting(suspended(&fetched.namespace), after),
+        Act::Wait(wait, after) => AppliedPlan::Waiting(wait, after),
+        Act::AwaitPodEnd(ending, problem) => AppliedPlan::AwaitsPodEnd(ending, problem),
         Act::Delete => {
             context.applier.delete_as_seen(&fetched.job).await?;
-            return Ok((Applied::Deleted, None));
+            return Ok((AppliedPlan::Deleted, None));
         }
         Act::End(end) => ended(fetched, end),
         Act::Start { attempt, after } => match create(context, fetched, attempt).await? {
-            Created::Started(started) => Applied::Started(started, after),
+            Created::Started(started) => AppliedPlan::Started(started, after),
             Created::Waits(wait) => {
-                let again = sooner(again, wait.retry);
-                return Ok((Applied::Waiting(wait, after), again));
+                let requeue_after = earlier(requeue_after, wait.retry);
+                return Ok((AppliedPlan::Waiting(wait, after), requeue_after));
             }
-            Created::Later(delay) => return Ok((Applied::Nothing, sooner(again, Some(delay)))),
+            Created::Later(delay) => return Ok((AppliedPlan::Nothing, earlier(requeue_after, Some(delay)))),
         },
     };
-    Ok((applied, again))
+    Ok((applied, requeue_after))
 }
 
-fn ended(fetched: &Fetched, end: End) -> Applied {
+fn ended(fetched: &FetchedJob, end: JobEnd) -> AppliedPlan {
     let not_started = call_not_started::at_end(&fetched.status, &fetched.pods, &end).cloned();
-    Applied::Ended(end, not_started)
+    AppliedPlan::Ended(end, not_started)
 }
 
-async fn delete_pod(context: &Context, fetched: &Fetched, pod: &PodDeletion) -> Result<(), Error> {
+async fn delete_pod(context: &Context, fetched: &FetchedJob, pod: &PodDeletion) -> Result<(), Error> {
     let metadata = ObjectMeta {
         namespace: Some(fetched.namespace.clone()),
         name: Some(pod.name.clone()),
@@ -93,18 +93,20 @@ async fn delete_pod(context: &Context, fetched: &Fetched, pod: &PodDeletion) -> 
     context.applier.delete_within::<Pod>(&metadata, pod.grace).await
 }
 
-async fn settle(context: &Context, fetched: &Fetched, mark: &Mark) -> Result<(), Error> {
+async fn update_approval(context: &Context, fetched: &FetchedJob, update: &ApprovalUpdate) -> Result<(), Error> {
     let namespace = &fetched.namespace;
-    let name = match mark {
-        Mark::Count(name) | Mark::Void { name, .. } => name,
-        Mark::Withdraw { name, uid, why } => return settle::withdraw(context, namespace, (name, uid), why).await,
-        Mark::CallNotStarted { name, uid, why } => {
-            return settle::call_not_started(context, namespace, (name, uid), why).await;
+    let name = match update {
+        ApprovalUpdate::Count(name) | ApprovalUpdate::Void { name, .. } => name,
+        ApprovalUpdate::Withdraw { name, uid, why } => {
+            return store::withdraw(context, namespace, (name, uid), why).await;
+        }
+        ApprovalUpdate::CallNotStarted { name, uid, why } => {
+            return store::record_call_not_started(context, namespace, (name, uid), why).await;
         }
     };
-    let Some(asked) = &fetched.asked else { return Ok(()) };
-    match wanted_of(&fetched.name, &fetched.uid, &asked.call, name) {
-        Some(wanted) => settle::settle(context, namespace, name, &wanted).await,
+    let Some(call_approvals) = &fetched.call_approvals else { return Ok(()) };
+    match expected_approval(&fetched.name, &fetched.uid, &call_approvals.call, name) {
+        Some(expected) => store::update(context, namespace, name, &expected).await,
         None => Ok(()),
     }
 }
@@ -112,14 +114,14 @@ async fn settle(context: &Context, fetched: &Fetched, mark: &Mark) -> Result<(),
 /// Creates the pod of an attempt under its one possible name.
 ///
 /// After a crash between the creation of a pod and the write of the status, the pod is found and taken over.
-async fn create(context: &Context, fetched: &Fetched, prepared: PreparedPod) -> Result<Created, Error> {
+async fn create(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) -> Result<Created, Error> {
     if !is_current(context, fetched).await? {
         return Ok(Created::Later(CACHE_CATCH_UP_DELAY));
     }
     let (namespace, name) = (&fetched.namespace, prepared.pod.name_any());
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
-    context.metrics.wrote("Pod", "create");
-    match api.create(&owned::posting(), &prepared.pod).await {
+    context.metrics.count_write("Pod", "create");
+    match api.create(&owned::post_params(), &prepared.pod).await {
         Ok(pod) => Ok(started(&pod, prepared)),
         Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
             Ok(match stored_pod(context, namespace, &name).await? {
@@ -133,7 +135,7 @@ async fn create(context: &Context, fetched: &Fetched, prepared: PreparedPod) -> 
 }
 
 /// Whether the plan was made for the Job as it is stored: a Job that ended or was deleted meanwhile gets no pod.
-async fn is_current(context: &Context, fetched: &Fetched) -> Result<bool, Error> {
+async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Error> {
     let api: Api<Job> = Api::namespaced(context.client.clone(), &fetched.namespace);
     let what = format!("read Job {}/{}", fetched.namespace, fetched.name);
     let stored = api.get_metadata_opt(&fetched.name).await.map_err(Error::api(what))?;

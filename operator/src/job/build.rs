@@ -1,14 +1,14 @@
 //! Builds what an attempt creates: its pod, from the validated attempt alone.
 
 mod affinity;
-mod bound;
 mod part;
 mod pod;
+mod tenant_volumes;
 mod volumes;
 
 pub use pod::revision_of;
 
-use super::plan::Unmet;
+use super::plan::Blocked;
 use super::validate::ValidAttempt;
 use crate::settings::WorkerSettings;
 use bloomery_crds::v1alpha1::RevisionRef;
@@ -28,7 +28,7 @@ pub struct PreparedPod {
 }
 
 /// Builds the pod of an attempt around its part of the run document.
-pub fn build(attempt: &ValidAttempt, settings: &WorkerSettings) -> Result<PreparedPod, Unmet> {
+pub fn build(attempt: &ValidAttempt, settings: &WorkerSettings) -> Result<PreparedPod, Blocked> {
     let part = part::build_job_part(attempt)?;
     Ok(PreparedPod {
         pod: pod::build_pod(attempt, settings, &part),

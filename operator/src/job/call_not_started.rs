@@ -1,6 +1,6 @@
 //! The held call that no worker has started before its Job ended: its approvers are told that it is not made.
 
-use super::plan::End;
+use super::plan::JobEnd;
 use super::pods::WorkerPod;
 use crate::status::reason_of;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
@@ -72,19 +72,19 @@ impl FromStr for CallNotStarted {
 
 /// Returns the call that a Job waited with and ended without, where that is certain: no worker ran since, or the last one
 /// reported as many started calls as there were before.
-pub fn at_end<'a>(standing: &'a JobStatus, pods: &[WorkerPod], end: &End) -> Option<&'a HeldCall> {
+pub fn at_end<'a>(current: &'a JobStatus, pods: &[WorkerPod], end: &JobEnd) -> Option<&'a HeldCall> {
     let Some(message) = &end.read_from else {
-        return held(standing).filter(|_| is_parked_with_it(standing, pods));
+        return held(current).filter(|_| is_parked_with_it(current, pods));
     };
     let events = |log: Option<&LogPosition>| log.map_or(0, |log| log.events);
-    let is_later = events(message.log.as_ref()) >= events(standing.log.as_ref());
-    as_reported(standing, message.usage.as_ref().filter(|_| is_later))
+    let is_later = events(message.log.as_ref()) >= events(current.log.as_ref());
+    as_reported(current, message.usage.as_ref().filter(|_| is_later))
 }
 
 /// Returns the same where a worker reported the end, with this usage.
-pub fn as_reported<'a>(standing: &'a JobStatus, usage: Option<&Usage>) -> Option<&'a HeldCall> {
-    let before = standing.usage.as_ref()?.tool_calls;
-    held(standing).filter(|_| usage.is_some_and(|usage| usage.tool_calls == before))
+pub fn as_reported<'a>(current: &'a JobStatus, usage: Option<&Usage>) -> Option<&'a HeldCall> {
+    let before = current.usage.as_ref()?.tool_calls;
+    held(current).filter(|_| usage.is_some_and(|usage| usage.tool_calls == before))
 }
 
 fn held(status: &JobStatus) -> Option<&HeldCall> {
@@ -153,18 +153,18 @@ mod tests {
     #[case::queued(holds(Phase::Queued), vec![], false)]
     #[case::lost(lost(holds(Phase::Queued)), vec![], false)]
     #[case::started(holds(Phase::Starting), vec![], false)]
-    #[case::at_work(holds(Phase::Running), vec![], false)]
+    #[case::phase_health(holds(Phase::Running), vec![], false)]
     #[case::started_and_not_recorded(holds(Phase::AwaitingApproval), vec![pod(2, "Failed")], false)]
     #[case::waits_with_no_call(without_the_call(holds(Phase::AwaitingApproval)), vec![], false)]
     fn of_a_job_that_ends_without_a_word_of_its_worker(
-        #[case] standing: JobStatus,
+        #[case] current: JobStatus,
         #[case] pods: Vec<Pod>,
         #[case] is_known: bool,
     ) {
-        let read = |pod: &Pod| WorkerPod::read(pod, crate::job::fixtures::UID, standing.attempt.as_ref(), at(11));
+        let read = |pod: &Pod| WorkerPod::read(pod, crate::job::fixtures::UID, current.attempt.as_ref(), at(11));
         let pods: Vec<WorkerPod> = pods.iter().filter_map(read).collect();
-        let end = End { outcome: Outcome::new(OutcomeCode::Cancelled, "cancelled"), read_from: None };
-        assert_eq!(at_end(&standing, &pods, &end), is_known.then(held_call).as_ref());
+        let end = JobEnd { outcome: Outcome::new(OutcomeCode::Cancelled, "cancelled"), read_from: None };
+        assert_eq!(at_end(&current, &pods, &end), is_known.then(held_call).as_ref());
     }
 
     #[rstest]
@@ -172,15 +172,15 @@ mod tests {
     #[case::one_was(4, 9, false)]
     #[case::of_a_log_that_lost_events(3, 4, false)]
     fn of_a_job_whose_worker_told_the_end(#[case] calls: u32, #[case] events: u64, #[case] is_known: bool) {
-        let mut standing = holds(Phase::Starting);
-        standing.log = Some(crate::job::fixtures::log(7));
+        let mut current = holds(Phase::Starting);
+        current.log = Some(crate::job::fixtures::log(7));
         let mut message = message(1, PodEnd::Finished, Some(OutcomeCode::Cancelled));
         message.usage = Some(Usage { tool_calls: calls, ..Usage::default() });
         message.log = Some(crate::job::fixtures::log(events));
-        let end = End { outcome: message.outcome.clone().unwrap(), read_from: Some(Box::new(message.clone())) };
-        assert_eq!(at_end(&standing, &[], &end).is_some(), is_known);
-        standing.usage = None;
-        assert_eq!(at_end(&standing, &[], &end), None, "nobody knows how many there were");
+        let end = JobEnd { outcome: message.outcome.clone().unwrap(), read_from: Some(Box::new(message.clone())) };
+        assert_eq!(at_end(&current, &[], &end).is_some(), is_known);
+        current.usage = None;
+        assert_eq!(at_end(&current, &[], &end), None, "nobody knows how many there were");
         assert_eq!(as_reported(&holds(Phase::Running), None), None);
     }
 }

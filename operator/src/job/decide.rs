@@ -9,7 +9,7 @@ mod observe;
 
 pub use facts::Facts;
 
-use super::plan::{Act, Plan, sooner};
+use super::plan::{Act, Plan, earlier};
 use super::pods::WorkerPod;
 use bloomery_crds::outcome::Phase;
 use k8s_openapi::jiff::SignedDuration;
@@ -19,7 +19,7 @@ pub fn decide(facts: &Facts) -> Plan {
     let (delete, next_deletion) = cleanup::plan(facts);
     let (act, next_look) = act(facts);
     let act = if facts.suspended { suspended(act, facts) } else { act };
-    Plan { act, delete, again: sooner(next_deletion, next_look) }
+    Plan { act, delete, requeue_after: earlier(next_deletion, next_look) }
 }
 
 fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
@@ -50,14 +50,16 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if status.phase == Some(Phase::AwaitingReply) {
         return awaiting::reply(facts, recorded, pod);
     }
-    if let Some(marks) = facts.asked.and_then(|asked| awaiting::to_settle(facts, asked)) {
-        return (Act::Settle(marks), None);
+    if let Some(updates) =
+        facts.call_approvals.and_then(|call_approvals| awaiting::approval_updates(facts, call_approvals))
+    {
+        return (Act::UpdateApprovals(updates), None);
     }
     // A queued Job has waited for people already, and goes on as soon as it can.
     if let Some(message) = pod.and_then(observe::parked_for_people).filter(|_| status.phase != Some(Phase::Queued)) {
         return (Act::RecordParking(Box::new(message.clone())), None);
     }
-    observe::alive(facts, pod).unwrap_or_else(|| attempt::after(facts, recorded, pod))
+    observe::observe_alive(facts, pod).unwrap_or_else(|| attempt::next_act(facts, recorded, pod))
 }
 
 /// Decides for a Job that has ended.
@@ -66,7 +68,7 @@ fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
     match time_to_live(facts) {
         Some(left) if left <= SignedDuration::ZERO && !facts.continued => (Act::Delete, None),
         left if facts.left_open.is_empty() => (Act::Idle, left),
-        left => (Act::Settle(facts.left_open.to_vec()), left),
+        left => (Act::UpdateApprovals(facts.left_open.to_vec()), left),
     }
 }
 

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// How many Jobs are remembered before old ones are dropped.
-const REMEMBERED: usize = 4096;
+const MAX_JOBS: usize = 4096;
 
 /// The age at which a remembered Job is old: the pod of a Job that is ending for so long is on a lost node.
-const OLD: SignedDuration = SignedDuration::from_hours(1);
+const MAX_AGE: SignedDuration = SignedDuration::from_hours(1);
 
 /// Why a Job ends, whatever its worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +58,8 @@ impl EndingSince {
     /// Returns since when this Job is known to be ending: now, where it was not known before, or the clock was set back.
     pub fn first_known(&self, uid: &str, now: Timestamp) -> Timestamp {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.retain(|_, since| now.duration_since(*since) < OLD);
+        if known.len() >= MAX_JOBS {
+            known.retain(|_, since| now.duration_since(*since) < MAX_AGE);
         }
         let since = known.entry(uid.to_owned()).or_insert(now);
         *since = now.min(*since);
@@ -83,7 +83,7 @@ mod tests {
     #[rstest]
     #[case::cancelled(Reason::Cancelling, Some(Ending::Cancelled))]
     #[case::without_a_skill(Reason::SkillDeleted, Some(Ending::SkillDeleted))]
-    #[case::at_work(Reason::Running, None)]
+    #[case::phase_health(Reason::Running, None)]
     fn a_status_records_the_ending_in_its_reason(#[case] reason: Reason, #[case] expected: Option<Ending>) {
         let mut status = status(1, Phase::Running);
         assert_eq!(Ending::recorded(&status), None);
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_is_old_makes_room() {
         let known = EndingSince::default();
-        for job in 0..REMEMBERED {
+        for job in 0..MAX_JOBS {
             known.first_known(&job.to_string(), at(0));
         }
         known.first_known("late", at(3600));

@@ -7,8 +7,8 @@ use super::decide::Facts;
 use super::ending::Ending;
 use super::pods::WorkerPod;
 use super::replies;
-use crate::approval::standing::{Asked, Mark, call_not_started, withdrawal};
-use crate::approval::{guard, names_of, settle};
+use crate::approval::evaluate::{ApprovalUpdate, CallApprovals, call_not_started, withdrawal};
+use crate::approval::{approval_names, policy, store};
 use crate::caches::Guarded;
 use crate::context::Context;
 use crate::error::Error;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A Job, and what a decision on it depends on.
-pub struct Fetched {
+pub struct FetchedJob {
     /// The Job.
     pub job: Job,
     /// Its namespace.
@@ -40,9 +40,9 @@ pub struct Fetched {
     /// Its pods, by attempt.
     pub pods: Vec<WorkerPod>,
     /// The held call that people decide on, where the Job waits for that.
-    pub asked: Option<Asked>,
+    pub call_approvals: Option<CallApprovals>,
     /// What to do to Approvals, where the Job has ended.
-    pub left_open: Vec<Mark>,
+    pub left_open: Vec<ApprovalUpdate>,
     /// Whether a Job that continues this one has not begun.
     pub continued: bool,
     /// Whether the namespace is suspended.
@@ -51,14 +51,14 @@ pub struct Fetched {
     pub reply_expiry: Option<SignedDuration>,
 }
 
-impl Fetched {
+impl FetchedJob {
     /// Everything that a decision depends on.
     pub fn facts(&self, retention: SignedDuration, ending: Option<(Ending, Timestamp)>, now: Timestamp) -> Facts<'_> {
         Facts {
             job: (&self.name, &self.uid),
             status: &self.status,
             pods: &self.pods,
-            asked: self.asked.as_ref(),
+            call_approvals: self.call_approvals.as_ref(),
             left_open: &self.left_open,
             ending,
             suspended: self.suspended,
@@ -97,10 +97,10 @@ impl Fetched {
 }
 
 /// Fetches what a decision on a Job depends on; none for a Job that is being deleted, for which nothing more is done.
-pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option<Fetched>, Error> {
+pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option<FetchedJob>, Error> {
     let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
     let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
-    let mut fetched = Fetched {
+    let mut fetched = FetchedJob {
         status: job.status.clone().unwrap_or_default(),
         suspended: context.caches.is_suspended(&namespace),
         job,
@@ -109,7 +109,7 @@ pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option
         uid,
         skill: None,
         pods: Vec::new(),
-        asked: None,
+        call_approvals: None,
         left_open: Vec::new(),
         continued: false,
         reply_expiry: None,
@@ -119,15 +119,15 @@ pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option
         fetched.reply_expiry = reply_expiry(context, fetched.skill.as_deref());
     }
     fetched.pods = pods(context, &fetched, now).await?;
-    fetched.asked = asked(context, &fetched).await?;
+    fetched.call_approvals = call_approvals(context, &fetched).await?;
     fetched.left_open = left_open(context, &fetched);
     fetched.continued = is_continued(context, &fetched);
     Ok(Some(fetched))
 }
 
 /// Fetches the Skill. Where a started Job depends on it, only the API server can say that it is gone.
-async fn skill(context: &Context, fetched: &Fetched) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
-    let Fetched { namespace, job, status, .. } = fetched;
+async fn skill(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
+    let FetchedJob { namespace, job, status, .. } = fetched;
     let name = &job.spec.skill;
     let cached = context.caches.skills.get(namespace, name);
     if cached.is_some() || status.skill_revision.is_none() {
@@ -147,27 +147,27 @@ fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<Sig
 }
 
 /// Fetches the Approvals of the held call that people decide on. Only the API server can say that one is gone.
-async fn asked(context: &Context, fetched: &Fetched) -> Result<Option<Asked>, Error> {
-    let Fetched { namespace, name, uid, status, .. } = fetched;
+async fn call_approvals(context: &Context, fetched: &FetchedJob) -> Result<Option<CallApprovals>, Error> {
+    let FetchedJob { namespace, name, uid, status, .. } = fetched;
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.clone());
     let Some(call) = call.filter(|_| !status.is_terminal()) else { return Ok(None) };
     let mut approvals = Vec::new();
-    for name in names_of(name, uid, &call) {
+    for name in approval_names(name, uid, &call) {
         let cached = context.caches.approvals.get(namespace, &name);
         let cached = cached.and_then(|cached| cached.0.as_ref().ok().cloned());
         let known = match cached.filter(|cached| !context.statuses.is_stale(cached)) {
             Some(cached) => Some(cached),
-            None => settle::stored(context, namespace, &name).await?,
+            None => store::read(context, namespace, &name).await?,
         };
         approvals.push((name, known.filter(|approval| approval.metadata.deletion_timestamp.is_none())));
     }
-    let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
-    Ok(Some(Asked { call, approvals, guard }))
+    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
+    Ok(Some(CallApprovals { call, approvals, policy }))
 }
 
 /// Returns what to do to the Approvals of an ended Job that are still open, or that approve a call which no worker has started.
 /// The cache is good enough: each is read again before it is written.
-fn left_open(context: &Context, fetched: &Fetched) -> Vec<Mark> {
+fn left_open(context: &Context, fetched: &FetchedJob) -> Vec<ApprovalUpdate> {
     let Some(outcome) = fetched.status.outcome.as_ref().filter(|_| fetched.status.is_terminal()) else {
         return Vec::new();
     };
@@ -186,7 +186,7 @@ fn left_open(context: &Context, fetched: &Fetched) -> Vec<Mark> {
 }
 
 /// Whether a Job that continues this one has not begun: once it has, its status holds what it needs.
-fn is_continued(context: &Context, fetched: &Fetched) -> bool {
+fn is_continued(context: &Context, fetched: &FetchedJob) -> bool {
     if !fetched.status.is_terminal() || fetched.job.spec.ttl_seconds_after_finished.is_none() {
         return false;
     }
@@ -202,8 +202,8 @@ fn is_continued(context: &Context, fetched: &Fetched) -> bool {
 }
 
 /// Fetches the pods of all attempts, under the names that follow from them; the next one too, which may not be recorded yet.
-async fn pods(context: &Context, fetched: &Fetched, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
-    let Fetched { namespace, name, uid, status, .. } = fetched;
+async fn pods(context: &Context, fetched: &FetchedJob, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
+    let FetchedJob { namespace, name, uid, status, .. } = fetched;
     let recorded = status.attempt.as_ref();
     let last = recorded.map_or(0, |attempt| attempt.number).saturating_add(1);
     let cached = (1..=last).filter_map(|attempt| {

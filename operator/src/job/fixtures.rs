@@ -4,9 +4,9 @@ pub(crate) mod api;
 pub(crate) mod open;
 
 use super::paths;
-use super::validate::{Bound, Filesystem, ValidAttempt};
+use super::validate::{BoundResources, Filesystem, ValidAttempt};
 use crate::approval;
-use crate::approval::guard::Guard;
+use crate::approval::policy::PolicyState;
 use crate::settings::{PullPolicy, WorkerSettings};
 use crate::status::Stamp;
 use bloomery_crds::Digest;
@@ -92,7 +92,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
                 ..model("claude", None)
             },
         ],
-        bound: Bound {
+        bound: BoundResources {
             resources: vec![
                 resource("codebase", ResourceType::Filesystem, mount("codebase", false)),
                 resource("docs", ResourceType::ApiEndpoint, ResourceSource::Value("https://docs.example.com".into())),
@@ -120,7 +120,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
             ca: "-----BEGIN CERTIFICATE-----\n".into(),
         },
-        one_node: true,
+        single_node: true,
     }
 }
 
@@ -154,7 +154,7 @@ fn mount(name: &str, read_only: bool) -> ResourceSource {
 
 /// A file system that a Job binds, of a claim that one node can mount.
 pub(crate) fn filesystem(name: &str, claim: &str, read_only: bool) -> Filesystem {
-    Filesystem { name: name.into(), claim: claim.into(), sub_path: None, read_only, one_node: true }
+    Filesystem { name: name.into(), claim: claim.into(), sub_path: None, read_only, single_node: true }
 }
 
 /// A call that waits for two people.
@@ -202,8 +202,8 @@ pub(crate) fn guarded_by() -> Digest {
 }
 
 /// The same, as the operator finds it.
-pub(crate) fn stands() -> Guard {
-    Guard::Stands(guarded_by())
+pub(crate) fn stands() -> PolicyState {
+    PolicyState::InForce(guarded_by())
 }
 
 /// The Approval, decided by jane.
@@ -222,7 +222,7 @@ pub(crate) fn counted(approval: Approval, verdict: ApprovalVerdict) -> Approval 
 }
 
 fn owner() -> OwnerReference {
-    crate::owned::owner(&job()).unwrap()
+    crate::owned::owner_reference(&job()).unwrap()
 }
 
 /// What the installation decides of worker pods.

@@ -1,8 +1,8 @@
 //! The plan for a Job: what a reconcile does, and how far its steps have come with a new attempt.
 
 use super::ending::Ending;
-use super::pods::Problem;
-use crate::approval::standing::{Mark, PendingDecision};
+use super::pods::PodProblem;
+use crate::approval::evaluate::{ApprovalUpdate, PendingDecision};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::TerminationMessage;
@@ -20,7 +20,7 @@ pub struct Plan<A = u32> {
     /// The pods to delete.
     pub delete: Vec<PodDeletion>,
     /// When to reconcile again, even if nothing changes until then.
-    pub again: Option<SignedDuration>,
+    pub requeue_after: Option<SignedDuration>,
 }
 
 /// What to do for the Job itself.
@@ -31,32 +31,32 @@ pub enum Act<A = u32> {
     /// Delete the Job, which ended and has stayed for its time to live.
     Delete,
     /// The pod is alive: report what keeps it from its work, if anything does.
-    Observe(Option<Problem>),
+    Observe(Option<PodProblem>),
     /// Nothing: the pause after a lost attempt is not over.
     KeepPausing,
     /// Wait for people.
     WaitForPeople(PeopleWait),
     /// Settle these Approvals before anything else.
-    Settle(Vec<Mark>),
+    UpdateApprovals(Vec<ApprovalUpdate>),
     /// Report that an attempt was lost, and pause.
-    Pause(Lost),
+    Pause(LostAttempt),
     /// Start an attempt.
     Start {
         /// The attempt, as far as the steps have come with it.
         attempt: A,
         /// The attempt before, where it ended without an outcome and did not park.
-        after: Option<Lost>,
+        after: Option<LostAttempt>,
     },
     /// Start no attempt while the namespace is suspended.
-    Suspend(Option<Lost>),
+    Suspend(Option<LostAttempt>),
     /// Start no attempt while something that its pod needs is missing.
-    Wait(Wait, Option<Lost>),
+    Wait(Wait, Option<LostAttempt>),
     /// The Job is ending and a pod of it is alive: wait for the pod, and report what keeps it, if anything does.
-    AwaitPodEnd(Ending, Option<Problem>),
+    AwaitPodEnd(Ending, Option<PodProblem>),
     /// The worker parked for a person, and only its termination message says so: record that.
     RecordParking(Box<TerminationMessage>),
     /// End the Job.
-    End(End),
+    End(JobEnd),
 }
 
 /// Whom a Job without a pod waits for.
@@ -67,12 +67,12 @@ pub enum PeopleWait {
     /// The approvers who have not decided on the held call.
     Approvers(Vec<PendingDecision>),
     /// Nobody can be asked, for this reason.
-    NobodyAsked(String),
+    PolicyMissing(String),
 }
 
 /// An attempt that ended without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostAttempt {
     /// When it ended.
     pub ended: Timestamp,
     /// How many attempts in a row, up to this one, ended without a report or a message.
@@ -83,14 +83,14 @@ pub struct Lost {
 
 /// The end of a Job that no report carried.
 #[derive(Debug, Clone, PartialEq)]
-pub struct End {
+pub struct JobEnd {
     /// The outcome.
     pub outcome: Outcome,
     /// The termination message that it was read from, where the report did not arrive.
     pub read_from: Option<Box<TerminationMessage>>,
 }
 
-impl End {
+impl JobEnd {
     /// An end that the operator decides on, without a message of the worker.
     pub fn decided(outcome: Outcome) -> Self {
         Self { outcome, read_from: None }
@@ -134,14 +134,14 @@ impl Wait {
 
 /// Why an attempt does not start.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Unmet {
+pub enum Blocked {
     /// Something that its pod needs is missing.
     Wait(Wait),
     /// It can never start, and the Job ends.
-    Never(End),
+    Never(JobEnd),
 }
 
-impl From<Wait> for Unmet {
+impl From<Wait> for Blocked {
     fn from(wait: Wait) -> Self {
         Self::Wait(wait)
     }
@@ -150,26 +150,26 @@ impl From<Wait> for Unmet {
 impl<A> Plan<A> {
     /// Passes the attempt to the next step, which may find that it does not start.
     #[must_use]
-    pub fn and_then<T>(self, step: impl FnOnce(A) -> Result<T, Unmet>) -> Plan<T> {
-        let Self { act, delete, mut again } = self;
+    pub fn and_then<T>(self, step: impl FnOnce(A) -> Result<T, Blocked>) -> Plan<T> {
+        let Self { act, delete, mut requeue_after } = self;
         let act = match act.into_start() {
             Ok((attempt, after)) => match step(attempt) {
                 Ok(attempt) => Act::Start { attempt, after },
-                Err(Unmet::Wait(wait)) => {
-                    again = sooner(again, wait.retry);
+                Err(Blocked::Wait(wait)) => {
+                    requeue_after = earlier(requeue_after, wait.retry);
                     Act::Wait(wait, after)
                 }
-                Err(Unmet::Never(end)) => Act::End(end),
+                Err(Blocked::Never(end)) => Act::End(end),
             },
             Err(other) => other,
         };
-        Plan { act, delete, again }
+        Plan { act, delete, requeue_after }
     }
 }
 
 impl<A> Act<A> {
     /// Separates the start of an attempt from every other act.
-    pub fn into_start<T>(self) -> Result<(A, Option<Lost>), Act<T>> {
+    pub fn into_start<T>(self) -> Result<(A, Option<LostAttempt>), Act<T>> {
         Err(match self {
             Self::Start { attempt, after } => return Ok((attempt, after)),
             Self::Idle => Act::Idle,
@@ -177,7 +177,7 @@ impl<A> Act<A> {
             Self::Observe(problem) => Act::Observe(problem),
             Self::KeepPausing => Act::KeepPausing,
             Self::WaitForPeople(wait) => Act::WaitForPeople(wait),
-            Self::Settle(marks) => Act::Settle(marks),
+            Self::UpdateApprovals(updates) => Act::UpdateApprovals(updates),
             Self::Pause(lost) => Act::Pause(lost),
             Self::Suspend(after) => Act::Suspend(after),
             Self::Wait(wait, after) => Act::Wait(wait, after),
@@ -189,7 +189,7 @@ impl<A> Act<A> {
 }
 
 /// The earlier of two times, where there are two.
-pub fn sooner(one: Option<SignedDuration>, other: Option<SignedDuration>) -> Option<SignedDuration> {
+pub fn earlier(one: Option<SignedDuration>, other: Option<SignedDuration>) -> Option<SignedDuration> {
     [one, other].into_iter().flatten().min()
 }
 
@@ -200,7 +200,7 @@ mod tests {
 
     fn plan(act: Act) -> Plan {
         let delete = vec![PodDeletion { name: "refund-1".into(), uid: "uid-1".into(), grace: None }];
-        Plan { act, delete, again: Some(SignedDuration::from_secs(90)) }
+        Plan { act, delete, requeue_after: Some(SignedDuration::from_secs(90)) }
     }
 
     #[test]
@@ -211,17 +211,17 @@ mod tests {
 
         let wait = Wait::new(Reason::ModelNotFound, "no Model").retry_after(SignedDuration::from_secs(5));
         let waits: Plan<String> = starts().and_then(|_| Err(wait.clone().into()));
-        assert_eq!((waits.act, waits.again), (Act::Wait(wait, None), Some(SignedDuration::from_secs(5))));
+        assert_eq!((waits.act, waits.requeue_after), (Act::Wait(wait, None), Some(SignedDuration::from_secs(5))));
         assert_eq!(waits.delete, starts().delete, "what else is planned is done");
 
-        let end = End::decided(Outcome::new(OutcomeCode::UserNeeded, "it does not fit"));
-        let ends: Plan<String> = starts().and_then(|_| Err(Unmet::Never(end.clone())));
-        assert_eq!((ends.act, ends.again), (Act::End(end), starts().again));
+        let end = JobEnd::decided(Outcome::new(OutcomeCode::UserNeeded, "it does not fit"));
+        let ends: Plan<String> = starts().and_then(|_| Err(Blocked::Never(end.clone())));
+        assert_eq!((ends.act, ends.requeue_after), (Act::End(end), starts().requeue_after));
     }
 
     #[test]
     fn a_plan_without_an_attempt_skips_the_step() {
         let observes: Plan<String> = plan(Act::Observe(None)).and_then(|_| panic!("there is no attempt"));
-        assert_eq!((observes.act, observes.again), (Act::Observe(None), Some(SignedDuration::from_secs(90))));
+        assert_eq!((observes.act, observes.requeue_after), (Act::Observe(None), Some(SignedDuration::from_secs(90))));
     }
 }

@@ -2,7 +2,7 @@
 
 mod problem;
 
-pub use problem::Problem;
+pub use problem::PodProblem;
 
 use crate::owned;
 use crate::report::judge::questions_fault;
@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod, PodStatus};
 use k8s_openapi::jiff::Timestamp;
 
 /// How much of what a worker said before it ended is passed on, in bytes.
-const SAID: usize = 512;
+const MAX_EXIT_MESSAGE_BYTES: usize = 512;
 
 /// One pod of a Job, as decisions need it.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,14 +35,14 @@ pub struct WorkerPod {
     /// What the worker left behind, once its container ended.
     pub message: Option<TerminationMessage>,
     /// How it goes.
-    pub life: Life,
+    pub state: PodState,
 }
 
 /// How a pod goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Life {
+pub enum PodState {
     /// It will run, runs, or is about to end.
-    Alive(Option<Problem>),
+    Alive(Option<PodProblem>),
     /// Its containers ended for good.
     Ended {
         /// When, where the kubelet says so.
@@ -68,7 +68,7 @@ impl WorkerPod {
         let message = terminated
             .and_then(|state| TerminationMessage::from_text(state.message.as_deref()?))
             .filter(|message| message.job == job_uid && message.attempt == attempt)
-            .map(fitting);
+            .map(without_invalid_questions);
         Some(Self {
             name: pod.metadata.name.clone()?,
             uid: pod.metadata.uid.clone()?,
@@ -77,21 +77,21 @@ impl WorkerPod {
             created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
             deleting: pod.metadata.deletion_timestamp.is_some(),
             message,
-            life: life(pod, terminated, now),
+            state: pod_state(pod, terminated, now),
         })
     }
 
     /// When it ended by the clock of its node, for pods that did. One that never began ended when it was made.
     pub fn ended(&self) -> Option<Timestamp> {
-        match &self.life {
-            Life::Alive(_) => None,
-            Life::Ended { at, .. } => at.or(self.created),
+        match &self.state {
+            PodState::Alive(_) => None,
+            PodState::Ended { at, .. } => at.or(self.created),
         }
     }
 }
 
 /// The message without questions that no status could hold: it is not checked like a report.
-fn fitting(mut message: TerminationMessage) -> TerminationMessage {
+fn without_invalid_questions(mut message: TerminationMessage) -> TerminationMessage {
     let heard = usize::try_from(message.replies_heard).unwrap_or(usize::MAX);
     if heard > Reply::MAX_REPLIES || questions_fault(&message.questions).is_some() {
         message.questions = Vec::new();
@@ -107,12 +107,14 @@ fn is_watched(pod: &Pod, attempt: u32, job_uid: &str) -> bool {
     owned::is_managed(&pod.metadata) && wakes.is_some() && wakes == pod.metadata.name
 }
 
-fn life(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> Life {
+fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> PodState {
     let empty = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&empty);
     match status.phase.as_deref() {
-        Some("Succeeded" | "Failed") => Life::Ended { at: ended_at(status, terminated), how: how(status, terminated) },
-        _ => Life::Alive(problem::find(pod, status, pod::worker(pod), now)),
+        Some("Succeeded" | "Failed") => {
+            PodState::Ended { at: ended_at(status, terminated), how: end_description(status, terminated) }
+        }
+        _ => PodState::Alive(problem::find(pod, status, pod::worker(pod), now)),
     }
 }
 
@@ -123,7 +125,7 @@ fn ended_at(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -
     finished.or_else(|| turned().max_by_key(|time| time.0)).map(|time| time.0)
 }
 
-fn how(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> String {
+fn end_description(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> String {
     let container = terminated.map(|state| {
         let code = match state.reason.as_deref() {
             Some(reason) if reason != "Error" && reason != "Completed" => {
@@ -134,7 +136,7 @@ fn how(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> Str
         // A worker that could not begin leaves a sentence instead of a message of ours.
         let said = state.message.as_deref().map(str::trim);
         let said = said.filter(|said| !said.is_empty() && TerminationMessage::from_text(said).is_none());
-        said.map_or_else(|| code.clone(), |said| format!("{code}: {}", bounded(said, SAID)))
+        said.map_or_else(|| code.clone(), |said| format!("{code}: {}", bounded(said, MAX_EXIT_MESSAGE_BYTES)))
     });
     let pod = status.reason.as_deref().map(|reason| match status.message.as_deref() {
         Some(message) => format!("{reason}: {message}"),
@@ -142,7 +144,7 @@ fn how(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> Str
     });
     match (pod, container) {
         (Some(pod), Some(container)) => format!("{pod}, {container}"),
-        (Some(one), None) | (None, Some(one)) => one,
+        (Some(known), None) | (None, Some(known)) => known,
         (None, None) => "without a word".to_owned(),
     }
 }

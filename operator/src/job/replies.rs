@@ -1,7 +1,7 @@
 //! Replies to the questions of a Job, and the record of those that no worker hears: pure, over its spec and status.
 
 use super::status::quoted;
-use crate::listing::listed;
+use crate::listing::join_sentences;
 use crate::status::Stamp;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
 use bloomery_crds::run::GivenReply;
@@ -10,66 +10,67 @@ use bloomery_crds::v1alpha1::{JobSpec, JobStatus, Reply};
 
 /// Whether the open questions are answered, or still can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
+pub enum AnswerState {
     /// The spec has no reply to a question that the conversation has not heard.
-    Awaited,
+    Pending,
     /// It has one.
-    Here,
+    Available,
     /// It has none, and takes no more replies.
     Impossible,
 }
 
 /// Separates the words of a worker from those of the operator, within the message of the condition.
-const UNHEARD: &str = "Not heard: ";
+const UNHEARD_PREFIX: &str = "Not heard: ";
 
 /// How much of the message the words of either may take, in bytes.
-const MAX_SHARE: usize = 480;
+const MAX_SHARE_BYTES: usize = 480;
 
 /// Returns whether the open questions are answered.
-pub fn answers(spec: &JobSpec, status: &JobStatus) -> Answers {
+pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
     if spec.is_answered(status) {
-        Answers::Here
+        AnswerState::Available
     } else if spec.replies.len() >= Reply::MAX_REPLIES {
-        Answers::Impossible
+        AnswerState::Impossible
     } else {
-        Answers::Awaited
+        AnswerState::Pending
     }
 }
 
 /// Records in a status the replies that no worker will hear, or none before the Job goes on for another reason.
 pub fn with_unheard(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
     let (reason, strays) = if status.is_terminal() {
-        (Reason::JobEnded, spec.unheard(&status).map(|reply| missed(&reply)).collect::<Vec<_>>())
+        (Reason::JobEnded, spec.unheard(&status).map(|reply| missed_reply(&reply)).collect::<Vec<_>>())
     } else if status.awaits_people() {
-        (Reason::UnknownQuestion, spec.unheard(&status).filter_map(|reply| stray(&status, &reply)).collect())
+        (Reason::UnknownQuestion, spec.unheard(&status).filter_map(|reply| stray_reply(&status, &reply)).collect())
     } else {
         return status;
     };
     if strays.is_empty() {
         return status;
     }
-    let standing = conditions::find(&status.conditions, ConditionType::RepliesTaken);
-    let of_worker = standing.and_then(|standing| standing.message.split(UNHEARD).next()).unwrap_or_default().trim_end();
-    let mut message = bounded(of_worker, MAX_SHARE);
+    let current = conditions::find(&status.conditions, ConditionType::RepliesTaken);
+    let of_worker =
+        current.and_then(|current| current.message.split(UNHEARD_PREFIX).next()).unwrap_or_default().trim_end();
+    let mut message = bounded(of_worker, MAX_SHARE_BYTES);
     if !message.is_empty() {
         message.push(' ');
     }
-    message += UNHEARD;
-    message += &listed(&strays, MAX_SHARE);
+    message += UNHEARD_PREFIX;
+    message += &join_sentences(&strays, MAX_SHARE_BYTES);
     let seen = Observation::fails(ConditionType::RepliesTaken, reason, message);
     let conditions = conditions::put(&status.conditions, &seen, stamp.generation, &stamp.now);
     JobStatus { conditions, ..status }
 }
 
 /// A reply that the Job has ended without.
-fn missed(reply: &GivenReply) -> String {
+fn missed_reply(reply: &GivenReply) -> String {
     let GivenReply { nth, question, text } = reply;
     let to = question.as_ref().map(|question| format!(" to {question}")).unwrap_or_default();
     format!("reply {nth}{to}, before the Job ended: {}.", quoted(text))
 }
 
 /// A reply to a question that is not open; none for one that may be heard yet.
-fn stray(status: &JobStatus, reply: &GivenReply) -> Option<String> {
+fn stray_reply(status: &JobStatus, reply: &GivenReply) -> Option<String> {
     let GivenReply { nth, question, text } = reply;
     let question = question.as_ref().filter(|question| !status.may_be_open(question))?;
     Some(format!("reply {nth} is to {question}, which is not open: {}.", quoted(text)))

@@ -2,17 +2,17 @@
 //!
 //! Reports are merged into the same status by [`crate::report`], with the words and the endings of this module.
 
-mod words;
+mod messages;
 
-pub use words::{at_work, log_of, of_outcome, of_remarks, of_strays, quoted};
+pub use messages::{log_location, outcome_health, phase_health, quoted, remarks_condition, stray_replies_condition};
 
-use super::applied::{Applied, StartedPod};
+use super::applied::{AppliedPlan, StartedPod};
 use super::call_not_started::CallNotStarted;
 use super::ending::Ending;
-use super::plan::{End, Lost, PeopleWait, Wait};
-use super::pods::Problem;
+use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
+use super::pods::PodProblem;
 use super::replies;
-use crate::approval::standing::PendingDecision;
+use crate::approval::evaluate::PendingDecision;
 use crate::status::{Stamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
@@ -21,39 +21,39 @@ use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobSpec, JobStatus, WaitingFor}
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 /// Computes the status. Where nothing but time would change it equals the one that stands.
-pub fn compute(standing: &JobStatus, spec: &JobSpec, applied: &Applied, stamp: &Stamp) -> JobStatus {
+pub fn compute(current: &JobStatus, spec: &JobSpec, applied: &AppliedPlan, stamp: &Stamp) -> JobStatus {
     match applied {
-        Applied::Deleted => standing.clone(),
-        applied => replies::with_unheard(after(standing, applied, stamp), spec, stamp),
+        AppliedPlan::Deleted => current.clone(),
+        applied => replies::with_unheard(next_status(current, applied, stamp), spec, stamp),
     }
 }
 
-fn after(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
+fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &Stamp) -> JobStatus {
     match applied {
-        Applied::Nothing | Applied::Deleted => settled(standing, stamp),
-        Applied::AwaitsPodEnd(ending, problem) => awaits_pod_end(standing, *ending, problem.as_ref(), stamp),
-        Applied::Observed(problem) => observed(standing, problem.as_ref(), stamp),
-        Applied::Paused(lost) => paused(standing, lost, stamp),
-        Applied::Waiting(wait, after) => waiting(standing, wait, after.as_ref(), stamp),
-        Applied::Started(pod, after) => starting(standing, pod.clone(), after.as_ref(), stamp),
-        Applied::WaitsForPeople(wait) => waits_for_people(standing, wait, stamp),
-        Applied::Parked(message) => parked(standing, message, stamp),
-        Applied::Ended(end, not_started) => ended(standing, end, not_started.as_ref(), stamp),
+        AppliedPlan::Nothing | AppliedPlan::Deleted => unchanged(current, stamp),
+        AppliedPlan::AwaitsPodEnd(ending, problem) => awaits_pod_end(current, *ending, problem.as_ref(), stamp),
+        AppliedPlan::Observed(problem) => observed(current, problem.as_ref(), stamp),
+        AppliedPlan::Paused(lost) => paused(current, lost, stamp),
+        AppliedPlan::Waiting(wait, after) => waiting(current, wait, after.as_ref(), stamp),
+        AppliedPlan::Started(pod, after) => starting(current, pod.clone(), after.as_ref(), stamp),
+        AppliedPlan::WaitsForPeople(wait) => waits_for_people(current, wait, stamp),
+        AppliedPlan::Parked(message) => parked(current, message, stamp),
+        AppliedPlan::Ended(end, not_started) => ended(current, end, not_started.as_ref(), stamp),
     }
 }
 
 /// Whether two statuses differ only in the message that says why the Job waits.
-pub fn only_words_changed(standing: &JobStatus, next: &JobStatus) -> bool {
+pub fn only_message_changed(current: &JobStatus, next: &JobStatus) -> bool {
     let reason = |status: &JobStatus| reason_of(&status.conditions, ConditionType::Reconciling);
-    let rest = JobStatus { conditions: standing.conditions.clone(), ..next.clone() };
-    rest == *standing && reason(standing).is_some() && reason(standing) == reason(next)
+    let rest = JobStatus { conditions: current.conditions.clone(), ..next.clone() };
+    rest == *current && reason(current).is_some() && reason(current) == reason(next)
 }
 
 /// The status once the pod of an attempt was created.
-fn starting(standing: &JobStatus, started: StartedPod, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
+fn starting(current: &JobStatus, started: StartedPod, after: Option<&LostAttempt>, stamp: &Stamp) -> JobStatus {
     let StartedPod { pod, uid, attempt, revision, continued, created } = started;
-    let before = standing.attempt.as_ref();
-    let mut status = standing.clone();
+    let before = current.attempt.as_ref();
+    let mut status = current.clone();
     status.phase = Some(Phase::Starting);
     status.attempt = Some(Attempt {
         number: attempt,
@@ -67,37 +67,37 @@ fn starting(standing: &JobStatus, started: StartedPod, after: Option<&Lost>, sta
     status.skill_revision = Some(revision);
     status.continued_uid = continued;
     status.start_time = status.start_time.take().or(created).or_else(|| Some(stamp.now.clone()));
-    goes_on(&mut status);
-    let health = at_work(&status);
+    clear_wait_start(&mut status);
+    let health = phase_health(&status);
     with_health(status, health, stamp)
 }
 
 /// The status while something that a new pod needs is missing.
-fn waiting(standing: &JobStatus, wait: &Wait, after: Option<&Lost>, stamp: &Stamp) -> JobStatus {
-    let mut status = standing.clone();
-    status.phase = Some(if standing.attempt.is_some() { Phase::Queued } else { Phase::Pending });
+fn waiting(current: &JobStatus, wait: &Wait, after: Option<&LostAttempt>, stamp: &Stamp) -> JobStatus {
+    let mut status = current.clone();
+    status.phase = Some(if current.attempt.is_some() { Phase::Queued } else { Phase::Pending });
     record_loss(&mut status, after);
-    goes_on(&mut status);
+    clear_wait_start(&mut status);
     with_health(status, Health::Reconciling(wait.reason, wait.message.clone()), stamp)
 }
 
 /// Records that the Job waits for people no longer, whatever it waits for now.
-fn goes_on(status: &mut JobStatus) {
+fn clear_wait_start(status: &mut JobStatus) {
     if let Some(waiting) = &mut status.waiting_for {
         waiting.since = None;
     }
 }
 
 /// The status once an attempt was lost, until the next one starts after a pause.
-fn paused(standing: &JobStatus, lost: &Lost, stamp: &Stamp) -> JobStatus {
-    let mut status = standing.clone();
+fn paused(current: &JobStatus, lost: &LostAttempt, stamp: &Stamp) -> JobStatus {
+    let mut status = current.clone();
     status.phase = Some(Phase::Queued);
     record_loss(&mut status, Some(lost));
     let message = format!("{}; the next attempt starts after a pause", lost.message);
     with_health(status, Health::Reconciling(Reason::BackOff, message), stamp)
 }
 
-fn record_loss(status: &mut JobStatus, lost: Option<&Lost>) {
+fn record_loss(status: &mut JobStatus, lost: Option<&LostAttempt>) {
     if let (Some(attempt), Some(lost)) = (&mut status.attempt, lost)
         && attempt.ended.is_none()
     {
@@ -109,80 +109,83 @@ fn record_loss(status: &mut JobStatus, lost: Option<&Lost>) {
 /// The status while the pod is alive, and this keeps it from its work.
 ///
 /// What a worker reported stands, unless its node no longer answers.
-fn observed(standing: &JobStatus, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
-    let standing_reason = reason_of(&standing.conditions, ConditionType::Reconciling);
+fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &Stamp) -> JobStatus {
+    let current_reason = reason_of(&current.conditions, ConditionType::Reconciling);
     let problem =
-        problem.filter(|problem| standing.phase == Some(Phase::Starting) || problem.reason == Reason::NodeLost);
+        problem.filter(|problem| current.phase == Some(Phase::Starting) || problem.reason == Reason::NodeLost);
     match problem {
         // Each try to pull an image fails with another message: the first one stays.
-        Some(Problem { reason: Reason::ImageUnavailable, .. }) if standing_reason == Some(Reason::ImageUnavailable) => {
-            settled(standing, stamp)
+        Some(PodProblem { reason: Reason::ImageUnavailable, .. })
+            if current_reason == Some(Reason::ImageUnavailable) =>
+        {
+            unchanged(current, stamp)
         }
         Some(problem) => {
             let health = Health::Reconciling(problem.reason, problem.message.clone());
-            with_health(standing.clone(), health, stamp)
+            with_health(current.clone(), health, stamp)
         }
-        None if standing_reason.is_some_and(is_of_a_pod) => with_health(standing.clone(), at_work(standing), stamp),
-        None => settled(standing, stamp),
+        None if current_reason.is_some_and(is_pod_problem) => {
+            with_health(current.clone(), phase_health(current), stamp)
+        }
+        None => unchanged(current, stamp),
     }
 }
 
 /// The status of a Job that is ending while its pod is alive.
-fn awaits_pod_end(standing: &JobStatus, ending: Ending, problem: Option<&Problem>, stamp: &Stamp) -> JobStatus {
-    let pod = standing.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
+fn awaits_pod_end(current: &JobStatus, ending: Ending, problem: Option<&PodProblem>, stamp: &Stamp) -> JobStatus {
+    let pod = current.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
     let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
     let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
     let what = match ending {
         Ending::Cancelled => "the Job is cancelled, and ends",
         Ending::SkillDeleted => "the Skill was deleted, and the Job ends",
     };
-    with_health(standing.clone(), Health::Reconciling(ending.reason(), format!("{what} once {pod} has{kept}")), stamp)
+    with_health(current.clone(), Health::Reconciling(ending.reason(), format!("{what} once {pod} has{kept}")), stamp)
 }
 
-fn is_of_a_pod(reason: Reason) -> bool {
+fn is_pod_problem(reason: Reason) -> bool {
     matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
 }
 
 /// The status while the Job waits for people. What it says stands, unless nobody is asked, or nobody was, or some have decided.
-fn waits_for_people(standing: &JobStatus, wait: &PeopleWait, stamp: &Stamp) -> JobStatus {
-    let was_unasked =
-        reason_of(&standing.conditions, ConditionType::Reconciling) == Some(Reason::ApprovalPolicyMissing);
+fn waits_for_people(current: &JobStatus, wait: &PeopleWait, stamp: &Stamp) -> JobStatus {
+    let was_unasked = reason_of(&current.conditions, ConditionType::Reconciling) == Some(Reason::ApprovalPolicyMissing);
     match wait {
-        PeopleWait::NobodyAsked(why) => unguarded(standing, why.clone(), stamp),
-        PeopleWait::Approvers(pending) if was_unasked || !names_them(standing, pending) => {
-            let mut status = standing.clone();
+        PeopleWait::PolicyMissing(why) => policy_missing(current, why.clone(), stamp),
+        PeopleWait::Approvers(pending) if was_unasked || !names_approvals(current, pending) => {
+            let mut status = current.clone();
             if let Some(waiting) = &mut status.waiting_for {
                 waiting.approvals = pending.iter().map(|decision| decision.approval.clone()).collect();
             }
             let approvers: Vec<&str> = pending.iter().map(|decision| decision.approver.as_str()).collect();
-            let health = words::awaiting(&status, &approvers);
+            let health = messages::approval_health(&status, &approvers);
             with_health(status, health, stamp)
         }
-        PeopleWait::AsRecorded if was_unasked => with_health(standing.clone(), at_work(standing), stamp),
-        PeopleWait::AsRecorded | PeopleWait::Approvers(_) => settled(standing, stamp),
+        PeopleWait::AsRecorded if was_unasked => with_health(current.clone(), phase_health(current), stamp),
+        PeopleWait::AsRecorded | PeopleWait::Approvers(_) => unchanged(current, stamp),
     }
 }
 
 /// Whether a status names the Approvals of the pending decisions, and no others.
-fn names_them(status: &JobStatus, pending: &[PendingDecision]) -> bool {
+fn names_approvals(status: &JobStatus, pending: &[PendingDecision]) -> bool {
     let named = status.waiting_for.as_ref().map(|waiting| waiting.approvals.as_slice()).unwrap_or_default();
     named.iter().eq(pending.iter().map(|decision| &decision.approval))
 }
 
 /// The status while nobody is asked, because nothing checks decisions.
-pub fn unguarded(standing: &JobStatus, why: String, stamp: &Stamp) -> JobStatus {
-    with_health(standing.clone(), Health::Reconciling(Reason::ApprovalPolicyMissing, why), stamp)
+pub fn policy_missing(current: &JobStatus, why: String, stamp: &Stamp) -> JobStatus {
+    with_health(current.clone(), Health::Reconciling(Reason::ApprovalPolicyMissing, why), stamp)
 }
 
 /// The status while people cannot be asked about a call; its worker reports it again.
-pub fn not_asked(standing: &JobStatus, why: &str, stamp: &Stamp) -> JobStatus {
+pub fn approvals_not_created(current: &JobStatus, why: &str, stamp: &Stamp) -> JobStatus {
     let message = format!("a call is held, and nobody can be asked to approve it, which is tried again: {why}");
-    with_health(standing.clone(), Health::Reconciling(Reason::NobodyAsked, message), stamp)
+    with_health(current.clone(), Health::Reconciling(Reason::NobodyAsked, message), stamp)
 }
 
 /// The status once a worker parked for a person, where only its termination message says so.
-fn parked(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
-    let mut status = standing.clone();
+fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
+    let mut status = current.clone();
     let (phase, what, questions) = match message.end {
         PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question", message.questions.clone()),
         PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension)
@@ -194,7 +197,7 @@ fn parked(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> 
     // What the Job waited for earlier may be answered since.
     let since = status.waiting_for.take().and_then(|waiting| waiting.since).unwrap_or_else(|| stamp.now.clone());
     status.waiting_for = Some(WaitingFor { since: Some(since), questions, ..WaitingFor::default() });
-    carry(&mut status, message);
+    adopt_progress(&mut status, message);
     if let Some(attempt) = &mut status.attempt {
         attempt.untold = (!is_complete).then(|| attempt.untold.unwrap_or(0).saturating_add(1));
     }
@@ -203,19 +206,19 @@ fn parked(standing: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> 
     } else {
         format!("that a {what} waits was read from its termination message, and the {what} is in")
     };
-    let mut seen = at_work(&status).observations();
+    let mut seen = phase_health(&status).observations();
     seen.push(report_lost(&status, &lost));
-    seen.extend(standing_remarks(&status));
+    seen.extend(current_remarks(&status));
     with_conditions(status, seen, stamp)
 }
 
 /// The status of a Job that ended, where no report carried the end.
-fn ended(standing: &JobStatus, end: &End, not_started: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
-    let mut status = standing.clone();
+fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
+    let mut status = current.clone();
     let not_started = not_started.map(|call| CallNotStarted::from(call).observation());
-    let mut more: Vec<Observation> = standing_remarks(&status).chain(not_started).collect();
+    let mut more: Vec<Observation> = current_remarks(&status).chain(not_started).collect();
     if let Some(message) = end.read_from.as_deref() {
-        carry(&mut status, message);
+        adopt_progress(&mut status, message);
         let what = match message.outcome {
             Some(_) => "the outcome was read from its termination message, the answer is in",
             None => "how far it had come was read from its termination message, the conversation is in",
@@ -227,7 +230,7 @@ fn ended(standing: &JobStatus, end: &End, not_started: Option<&HeldCall>, stamp:
 
 /// Puts the outcome into a status, with the phase, the time and the conditions that belong to it.
 pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, stamp: &Stamp) -> JobStatus {
-    let mut seen = of_outcome(&outcome).observations();
+    let mut seen = outcome_health(&outcome).observations();
     seen.extend(more);
     status.phase = Some(outcome.phase());
     status.outcome = Some(outcome);
@@ -238,9 +241,9 @@ pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, s
 }
 
 /// Takes over what a termination message knows, where that is more than the status.
-fn carry(status: &mut JobStatus, message: &TerminationMessage) {
-    let standing = status.log.as_ref().map_or(0, |log| log.events);
-    if let Some(log) = message.log.as_ref().filter(|log| log.events >= standing) {
+fn adopt_progress(status: &mut JobStatus, message: &TerminationMessage) {
+    let current = status.log.as_ref().map_or(0, |log| log.events);
+    if let Some(log) = message.log.as_ref().filter(|log| log.events >= current) {
         status.log = Some(log.clone());
         if message.usage.is_some() {
             status.usage.clone_from(&message.usage);
@@ -261,12 +264,12 @@ fn report_lost(status: &JobStatus, what: &str) -> Observation {
 }
 
 /// The status that stands, once the operator has seen this generation of the spec.
-fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
-    if standing.observed_generation == stamp.generation || standing.phase.is_none() {
-        return standing.clone();
+fn unchanged(current: &JobStatus, stamp: &Stamp) -> JobStatus {
+    if current.observed_generation == stamp.generation || current.phase.is_none() {
+        return current.clone();
     }
     let is_ours = |condition: &Condition| condition.type_.parse::<ConditionType>().is_ok();
-    let mut status = standing.clone();
+    let mut status = current.clone();
     status.observed_generation = stamp.generation;
     for condition in status.conditions.iter_mut().filter(|condition| is_ours(condition)) {
         condition.observed_generation = stamp.generation;
@@ -277,7 +280,7 @@ fn settled(standing: &JobStatus, stamp: &Stamp) -> JobStatus {
 /// Puts the health of a Job that has not ended into its status. The remarks of its worker stand.
 fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
     let mut seen = health.observations();
-    seen.extend(standing_remarks(&status));
+    seen.extend(current_remarks(&status));
     with_conditions(status, seen, stamp)
 }
 
@@ -285,7 +288,7 @@ fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
 pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &Stamp) -> JobStatus {
     if !seen.iter().any(|seen| seen.kind == ConditionType::AwaitingPeople) {
         let is_asked = seen.iter().all(|seen| seen.reason != Reason::ApprovalPolicyMissing);
-        seen.extend(words::of_people(&status, is_asked));
+        seen.extend(messages::awaiting_people_condition(&status, is_asked));
     }
     status.observed_generation = stamp.generation;
     status.conditions = conditions::merge(&status.conditions, &seen, stamp.generation, &stamp.now);
@@ -293,12 +296,12 @@ pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp:
 }
 
 /// The worker's remarks on the Skill and on replies: they stand until another report changes them.
-fn standing_remarks(status: &JobStatus) -> impl Iterator<Item = Observation> {
+fn current_remarks(status: &JobStatus) -> impl Iterator<Item = Observation> {
     let remarks =
         [(ConditionType::SkillAsWritten, Reason::Differs), (ConditionType::RepliesTaken, Reason::UnknownQuestion)];
-    let standing =
+    let current =
         |(kind, why)| Some(Observation::fails(kind, why, conditions::find(&status.conditions, kind)?.message.clone()));
-    remarks.into_iter().filter_map(standing)
+    remarks.into_iter().filter_map(current)
 }
 
 #[cfg(test)]

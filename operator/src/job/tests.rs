@@ -96,7 +96,7 @@ async fn look(api: &FakeApi) -> Result<Action, Error> {
 fn rests(api: &FakeApi, mut rests: JobStatus) {
     rests.observed_generation = Some(1);
     rests.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
-    let told = status::at_work(&rests).observations();
+    let told = status::phase_health(&rests).observations();
     let rests = status::with_conditions(rests, told, &Stamp { now: Time(fixtures::at(0)), generation: Some(1) });
     api.change(JOB, |job| job["status"] = serde_json::to_value(rests).unwrap());
 }
@@ -300,7 +300,7 @@ async fn what_the_operator_itself_misses_is_named_and_healed() {
         assert_eq!((&api.get(JOB)["status"]["phase"], reason(&api).as_str()), (&json!("Pending"), "ReportUnavailable"));
     }
     assert_eq!(api.writes(), [format!("status {JOB}")]);
-    context.report_trust.set("-----BEGIN CERTIFICATE-----\n".to_owned());
+    context.report_ca_bundle.set("-----BEGIN CERTIFICATE-----\n".to_owned());
     reconcile(job(), context, Arc::default()).await.unwrap();
     assert_eq!(reason(&api), "Starting");
 }
@@ -315,7 +315,7 @@ async fn jobs_are_not_looked_at_before_the_operator_is_ready_for_their_reports()
         tokio::task::yield_now().await;
     }
     assert_eq!(api.writes(), [""; 0]);
-    context.report_trust.set("-----BEGIN CERTIFICATE-----\n".to_owned());
+    context.report_ca_bundle.set("-----BEGIN CERTIFICATE-----\n".to_owned());
     let mut writes = Vec::new();
     while writes.len() < 2 {
         tokio::task::yield_now().await;

@@ -5,11 +5,11 @@ mod models;
 mod resources;
 mod revision;
 
-pub use attempt::{Bound, Filesystem, ValidAttempt};
+pub use attempt::{BoundResources, Filesystem, ValidAttempt};
 
-use super::fetch::Fetched;
-use super::fetch::attempt::Sources;
-use super::plan::{End, Unmet, Wait};
+use super::fetch::FetchedJob;
+use super::fetch::attempt::AttemptSources;
+use super::plan::{Blocked, JobEnd, Wait};
 use crate::caches::Guarded;
 use crate::owned;
 use crate::settings::Settings;
@@ -26,15 +26,15 @@ use k8s_openapi::jiff::SignedDuration;
 const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 /// Turns a Job and what its next attempt is made of into the one value that the pod is built from.
-pub fn validate(fetched: &Fetched, sources: Sources, settings: &Settings) -> Result<ValidAttempt, Unmet> {
-    let Sources { attempt, revision, models, claims, continued, decisions, report_ca } = sources;
-    let Fetched { job, namespace, name, uid, status, .. } = fetched;
+pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
+    let AttemptSources { attempt, revision, models, claims, continued, decisions, report_ca } = sources;
+    let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
     let (revision, compiled) = revision::revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
     let bound = resources::resources(&compiled.spec.resources, &job.spec.resources, &claims)
         .map_err(|wait| unfit(status, wait))?;
     let models = models::models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
-    let owner = owned::owner(job);
+    let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
     let of_skill = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let limits = EffectiveLimits::resolve(of_skill, job.spec.limits.as_ref());
@@ -55,7 +55,7 @@ pub fn validate(fetched: &Fetched, sources: Sources, settings: &Settings) -> Res
         continues: continues(job, status, continued.as_deref())?,
         replies: fetched.unheard().collect(),
         report,
-        one_node: resources::is_of_one_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
+        single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
     })
 }
 
@@ -77,16 +77,16 @@ fn report_endpoint(settings: &Settings, ca: Option<String>) -> Result<ReportEndp
 ///
 /// As long as the Job has no revision, an edit of the Skill may fix that. With one, both sides are immutable: only an operator
 /// with stricter rules than the one before finds the misfit, and a person has to decide.
-fn unfit(status: &JobStatus, wait: Wait) -> Unmet {
+fn unfit(status: &JobStatus, wait: Wait) -> Blocked {
     match &status.skill_revision {
         Some(RevisionRef { name, .. }) if wait.reason == Reason::ResourcesInvalid => {
             let message = format!(
                 "what the Job binds does not fit the revision {name} that it runs on: make another Job. {}",
                 wait.message
             );
-            Unmet::Never(End::decided(Outcome::new(OutcomeCode::UserNeeded, message)))
+            Blocked::Never(JobEnd::decided(Outcome::new(OutcomeCode::UserNeeded, message)))
         }
-        _ => Unmet::Wait(wait),
+        _ => Blocked::Wait(wait),
     }
 }
 

@@ -21,14 +21,14 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
     let jobs = caches.jobs.store();
     let known = context.clone();
     vec![
-        wakes(caches.jobs.changes(), jobs, itself(jobs)),
+        wakes(caches.jobs.changes(), jobs, changed_job(jobs)),
         wakes(caches.jobs.changes(), jobs, move |job| follow_ups(&known.caches, job)),
         wakes(caches.jobs.changes(), jobs, continued_by),
         wakes(caches.pods.changes(), jobs, |pod| labelled(pod, names::LABEL_JOB)),
         wakes(caches.approvals.changes(), jobs, job_of_approval),
         wakes(caches.policies.changes(), jobs, dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval))),
         wakes(caches.bindings.changes(), jobs, dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval))),
-        wakes(caches.namespaces.changes(), jobs, dependents(jobs, is_in)),
+        wakes(caches.namespaces.changes(), jobs, dependents(jobs, is_in_namespace)),
         wakes(caches.skills.changes(), jobs, dependents(jobs, uses_skill)),
         wakes(caches.revisions.changes(), jobs, dependents(jobs, uses_revision)),
         wakes(caches.models.changes(), jobs, dependents(jobs, may_call)),
@@ -37,7 +37,7 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
 }
 
 /// The Job that changed, unless it is gone.
-fn itself(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake<Job>> + Send + 'static {
+fn changed_job(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake<Job>> + Send + 'static {
     let jobs = jobs.clone();
     move |job| {
         let job = ObjectRef::from_obj(job);
@@ -78,31 +78,33 @@ pub(super) fn dependents<C>(
 }
 
 /// An unfinished Job goes on, or waits, as its namespace is suspended: nothing else of a namespace is announced.
-pub(super) fn is_in(namespace: &PartialObjectMeta<Namespace>, job: &Job) -> bool {
+pub(super) fn is_in_namespace(namespace: &PartialObjectMeta<Namespace>, job: &Job) -> bool {
     job.metadata.namespace == namespace.metadata.name && is_unfinished(job)
 }
 
 fn uses_skill(skill: &Guarded<Skill>, job: &Job) -> bool {
-    is_beside(skill, job) && job.spec.skill == skill.name_any() && is_unfinished(job)
+    is_same_namespace(skill, job) && job.spec.skill == skill.name_any() && is_unfinished(job)
 }
 
 fn uses_revision(revision: &PartialObjectMeta<ConfigMap>, job: &Job) -> bool {
-    is_beside(revision, job) && revision.labels().get(names::LABEL_SKILL) == Some(&job.spec.skill) && is_unfinished(job)
+    is_same_namespace(revision, job)
+        && revision.labels().get(names::LABEL_SKILL) == Some(&job.spec.skill)
+        && is_unfinished(job)
 }
 
 /// Only the revision says which Models a Job calls, so each Job of the namespace that waits for a pod may call this one.
 fn may_call(model: &Guarded<Model>, job: &Job) -> bool {
-    is_beside(model, job) && waits_for_a_pod(job)
+    is_same_namespace(model, job) && waits_for_a_pod(job)
 }
 
 fn binds(claim: &PersistentVolumeClaim, job: &Job) -> bool {
     let mut bound = job.spec.resources.values().filter_map(|binding| binding.persistent_volume_claim.as_ref());
-    is_beside(claim, job)
+    is_same_namespace(claim, job)
         && waits_for_a_pod(job)
         && bound.any(|bound| claim.metadata.name.as_ref() == Some(&bound.claim_name))
 }
 
-fn is_beside<C: Resource>(object: &C, job: &Job) -> bool {
+fn is_same_namespace<C: Resource>(object: &C, job: &Job) -> bool {
     object.meta().namespace == job.metadata.namespace
 }
 
@@ -198,7 +200,7 @@ mod tests {
         let api = FakeApi::default();
         put(&api, "refund", "cs-tier-1", Phase::Running);
         let context = api.operator().await;
-        let of_job = itself(context.caches.jobs.store());
+        let of_job = changed_job(context.caches.jobs.store());
         let mut job = fixtures::job();
         assert_eq!(names(of_job(&guarded(job.clone()))), ["refund"]);
         job.metadata.name = Some("gone".to_owned());

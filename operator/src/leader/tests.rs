@@ -67,28 +67,28 @@ fn settings(pod: &str) -> Settings {
 
 #[tokio::test]
 async fn who_waits_is_woken_by_gain_and_loss() {
-    let (teller, known) = Leadership::channel();
+    let (sender, known) = Leadership::channel();
     assert!(!known.is_leader());
-    teller.send_replace(true);
+    sender.send_replace(true);
     known.gained().await;
     assert!(known.is_leader());
-    drop(teller);
+    drop(sender);
     known.lost().await;
 }
 
 #[tokio::test]
 async fn a_lease_that_is_given_back_is_taken_over_and_given_back_again() {
     let api = LeaseApi::held_by("op-0");
-    let (teller, known) = Leadership::channel();
+    let (sender, known) = Leadership::channel();
     let shutdown = CancellationToken::new();
     let competing = tokio::spawn({
         let (client, shutdown) = (api.client(), shutdown.clone());
-        async move { compete(client, &settings("op-1"), teller, &Arc::new(Metrics::new()), shutdown).await }
+        async move { compete(client, &settings("op-1"), sender, &Arc::new(Metrics::new()), shutdown).await }
     });
     // Once when the manager is made, once by the manager: it knows now how long the lease would last.
     api.read(2).await;
     assert!(!known.is_leader());
-    give_back(api.client(), &settings("op-0")).await.unwrap();
+    release(api.client(), &settings("op-0")).await.unwrap();
     tokio::time::timeout(PATIENCE, known.gained()).await.unwrap();
     assert_eq!(api.holder(), "op-1");
     shutdown.cancel();
@@ -101,7 +101,7 @@ async fn a_lease_that_is_held_stays_with_its_holder() {
     let api = LeaseApi::held_by("op-0");
     let (client, waiting) = (api.client(), settings("op-1"));
     tokio::select! {
-        _ = gained(&client, &waiting) => panic!("it is held for another hour"),
+        _ = acquire(&client, &waiting) => panic!("it is held for another hour"),
         () = api.read(4) => {}
     }
     assert_eq!(api.holder(), "op-0");

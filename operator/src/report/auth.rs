@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// How many reviews may be under way: a flood of tokens must not become a flood at the API server.
-const REVIEWS: usize = 16;
+const MAX_CONCURRENT_REVIEWS: usize = 16;
 
 /// How long a checked token is trusted: a pod that is deleted may report for that much longer.
 const TRUST_DURATION: Duration = Duration::from_mins(1);
 
 /// How many tokens are remembered; a forgotten one is checked again.
-const MAX_REMEMBERED: usize = 8192;
+const MAX_TOKENS: usize = 8192;
 
 /// What a projected token says of the pod that it is bound to.
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
@@ -37,34 +37,34 @@ pub struct Caller {
 pub struct Authenticator {
     reviews: Api<TokenReview>,
     metrics: Arc<Metrics>,
-    under_way: Semaphore,
-    remembered: Remembered,
+    permits: Semaphore,
+    tokens: TokenCache,
 }
 
 impl Authenticator {
     /// Makes one that asks this API server.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
-        let under_way = Semaphore::new(REVIEWS);
-        Self { reviews: Api::all(client), metrics, under_way, remembered: Remembered::default() }
+        let permits = Semaphore::new(MAX_CONCURRENT_REVIEWS);
+        Self { reviews: Api::all(client), metrics, permits, tokens: TokenCache::default() }
     }
 
     /// The worker that a bearer token belongs to. The API server is asked at most once a minute for each.
     pub async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
         let key = Digest::of_bytes(token.as_bytes());
-        if let Some(caller) = self.remembered.get(&key, Instant::now()) {
+        if let Some(caller) = self.tokens.get(&key, Instant::now()) {
             return Ok(caller);
         }
         let asked = Instant::now();
         let caller = identify(&self.review(token).await?)?;
-        self.remembered.put(key, caller.clone(), asked);
+        self.tokens.put(key, caller.clone(), asked);
         Ok(caller)
     }
 
     async fn review(&self, token: &str) -> Result<TokenReviewStatus, Refusal> {
         let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences: Some(vec![REPORT_AUDIENCE.to_owned()]) };
         let unavailable = |why: String| Refusal::Unavailable(format!("the token cannot be checked now: {why}"));
-        let _permit = self.under_way.acquire().await.map_err(|closed| unavailable(closed.to_string()))?;
-        self.metrics.wrote("TokenReview", "create");
+        let _permit = self.permits.acquire().await.map_err(|closed| unavailable(closed.to_string()))?;
+        self.metrics.count_write("TokenReview", "create");
         let review = TokenReview { spec, ..TokenReview::default() };
         let answer = self.reviews.create(&PostParams::default(), &review).await;
         let answer = answer.map_err(|error| unavailable(error.to_string()))?;
@@ -93,9 +93,9 @@ pub fn identify(review: &TokenReviewStatus) -> Result<Caller, Refusal> {
 
 /// Callers by the digest of their token.
 #[derive(Debug, Default)]
-struct Remembered(Mutex<HashMap<Digest, (Instant, Caller)>>);
+struct TokenCache(Mutex<HashMap<Digest, (Instant, Caller)>>);
 
-impl Remembered {
+impl TokenCache {
     /// The caller of a token that was checked within the last minute.
     fn get(&self, token: &Digest, now: Instant) -> Option<Caller> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,10 +106,10 @@ impl Remembered {
     /// Remembers a caller, as of when the API server was asked.
     fn put(&self, token: Digest, caller: Caller, asked: Instant) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_REMEMBERED {
+        if known.len() >= MAX_TOKENS {
             known.retain(|_, (then, _)| asked.saturating_duration_since(*then) < TRUST_DURATION);
         }
-        if known.len() >= MAX_REMEMBERED {
+        if known.len() >= MAX_TOKENS {
             known.clear();
         }
         known.insert(token, (asked, caller));

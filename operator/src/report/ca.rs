@@ -6,7 +6,7 @@
 
 mod pem;
 
-use pem::{Pair, Times};
+use pem::{AuthorityPair, Validity};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -41,7 +41,7 @@ pub enum Error {
 
 /// The authorities, oldest first.
 #[derive(Debug, Clone, Default)]
-pub struct Authorities(Vec<Pair>);
+pub struct Authorities(Vec<AuthorityPair>);
 
 /// A certificate for a replica, and its key.
 pub struct Leaf {
@@ -68,36 +68,37 @@ impl Authorities {
 
     /// The certificates that a pod made now has to trust.
     pub fn bundle(&self, now: u64) -> String {
-        self.0.iter().filter(|pair| pair.times.not_after > now).map(|pair| pair.certificate.as_str()).collect()
+        self.0.iter().filter(|pair| pair.validity.not_after > now).map(|pair| pair.certificate.as_str()).collect()
     }
 
     /// Whether a new authority is due: there is none, or less than a third of the newest is left.
-    pub fn is_due(&self, now: u64) -> bool {
+    pub fn needs_renewal(&self, now: u64) -> bool {
         self.0.last().is_none_or(|pair| {
-            let Times { not_before, not_after } = pair.times;
+            let Validity { not_before, not_after } = pair.validity;
             not_after.saturating_sub(now) < not_after.saturating_sub(not_before) / 3
         })
     }
 
     /// The same with a new authority, without those that have expired.
     pub fn renewed(&self, now: u64) -> Result<Self, Error> {
-        let mut pairs: Vec<Pair> = self.0.iter().filter(|pair| pair.times.not_after > now).cloned().collect();
-        pairs.push(authority(now)?);
+        let mut pairs: Vec<AuthorityPair> =
+            self.0.iter().filter(|pair| pair.validity.not_after > now).cloned().collect();
+        pairs.push(new_authority(now)?);
         Ok(Self(pairs))
     }
 
     /// Signs a certificate for these names. The oldest authority that outlives it signs: all pods know that one.
     pub fn issue(&self, names: &[String], now: u64) -> Result<Leaf, Error> {
-        let alive = || self.0.iter().filter(|pair| pair.times.not_after > now);
-        let outlives = |pair: &&Pair| pair.times.not_after > now.saturating_add(LEAF_SECONDS);
+        let alive = || self.0.iter().filter(|pair| pair.validity.not_after > now);
+        let outlives = |pair: &&AuthorityPair| pair.validity.not_after > now.saturating_add(LEAF_SECONDS);
         let signer = alive().find(outlives).or_else(|| alive().next_back()).ok_or(Error::Expired)?;
-        let not_after = now.saturating_add(LEAF_SECONDS).min(signer.times.not_after);
+        let not_after = now.saturating_add(LEAF_SECONDS).min(signer.validity.not_after);
         let mut params = CertificateParams::new(names.to_vec())?;
         params.distinguished_name = common_name("bloomery report endpoint");
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        limit(&mut params, Times { not_before: now.saturating_sub(SKEW_SECONDS), not_after });
+        set_validity(&mut params, Validity { not_before: now.saturating_sub(SKEW_SECONDS), not_after });
         let key = KeyPair::generate()?;
         let issuer = Issuer::from_ca_cert_pem(&signer.certificate, KeyPair::from_pem(&signer.key)?)?;
         let certificate = params.signed_by(&key, &issuer)?;
@@ -105,24 +106,24 @@ impl Authorities {
     }
 }
 
-fn authority(now: u64) -> Result<Pair, Error> {
+fn new_authority(now: u64) -> Result<AuthorityPair, Error> {
     let mut params = CertificateParams::default();
     // A name of its own: of two authorities with one name, a client may try only the wrong one.
     params.distinguished_name = common_name(&format!("bloomery report CA {now}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let times =
-        Times { not_before: now.saturating_sub(SKEW_SECONDS), not_after: now.saturating_add(AUTHORITY_SECONDS) };
-    limit(&mut params, times);
+    let validity =
+        Validity { not_before: now.saturating_sub(SKEW_SECONDS), not_after: now.saturating_add(AUTHORITY_SECONDS) };
+    set_validity(&mut params, validity);
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?;
-    Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem(), times })
+    Ok(AuthorityPair { certificate: certificate.pem(), key: key.serialize_pem(), validity })
 }
 
-fn limit(params: &mut CertificateParams, times: Times) {
+fn set_validity(params: &mut CertificateParams, validity: Validity) {
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    params.not_before = epoch + Duration::from_secs(times.not_before);
-    params.not_after = epoch + Duration::from_secs(times.not_after);
+    params.not_before = epoch + Duration::from_secs(validity.not_before);
+    params.not_after = epoch + Duration::from_secs(validity.not_after);
 }
 
 fn common_name(name: &str) -> DistinguishedName {

@@ -14,7 +14,7 @@ use bloomery_crds::v1alpha1::{Attempt, Job};
 
 /// What is to be thought of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Judgement {
     /// The caller is the recorded pod.
     Accepted,
     /// The caller is another pod than the recorded one, of the same attempt: good only if that one is gone.
@@ -24,11 +24,11 @@ pub enum Verdict {
 }
 
 /// Judges a report by the Job that it names.
-pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Verdict {
+pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Judgement {
     let named = &report.job;
-    let refused = |refusal: fn(String) -> Refusal, message: String| Verdict::Refused(refusal(message));
-    if let Err(refusal) = same_tenant(caller, report) {
-        return Verdict::Refused(refusal);
+    let refused = |refusal: fn(String) -> Refusal, message: String| Judgement::Refused(refusal(message));
+    if let Err(refusal) = check_tenant(caller, report) {
+        return Judgement::Refused(refusal);
     }
     let Some(job) = job.filter(|job| job.metadata.uid.as_ref() == Some(&named.uid)) else {
         return refused(
@@ -45,14 +45,14 @@ pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Verdict {
         return refused(Refusal::Superseded, message);
     }
     match &recorded.pod_uid {
-        Some(uid) if *uid == caller.pod_uid => Verdict::Accepted,
-        Some(_) => Verdict::OtherPod(recorded.clone()),
+        Some(uid) if *uid == caller.pod_uid => Judgement::Accepted,
+        Some(_) => Judgement::OtherPod(recorded.clone()),
         None => too_early(),
     }
 }
 
 /// Refuses a report for a Job of another namespace than the caller's.
-pub fn same_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
+pub fn check_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
     let (of, named) = (&caller.namespace, &report.job.namespace);
     if of == named {
         return Ok(());
@@ -62,7 +62,7 @@ pub fn same_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
 
 /// Refuses a report that names its Job by no possible name, contradicts itself, says more than a status holds, or
 /// would make lists of Jobs unreadable.
-pub fn check(report: &Report) -> Result<(), Refusal> {
+pub fn check_report(report: &Report) -> Result<(), Refusal> {
     let job = &report.job;
     for (what, value) in [("namespace", &job.namespace), ("name", &job.name), ("UID", &job.uid)] {
         // They become paths of requests to the API server.
@@ -70,7 +70,7 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
             return Err(Refusal::Invalid(format!("the {what} of the Job is not a DNS label")));
         }
     }
-    if let Some(message) = too_deep(report) {
+    if let Some(message) = depth_fault(report) {
         return Err(Refusal::Invalid(message));
     }
     let (phase, outcome) = (report.projection.phase, report.projection.outcome.as_ref());
@@ -84,7 +84,8 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
         (Some(_), Some(End::Parked(_))) => Some("a worker that parked has no outcome".to_owned()),
         _ => None,
     };
-    let too_much = || bounds::fault(&report.projection).or_else(|| bounds::hold_fault(report.hold.as_ref()?));
+    let too_much =
+        || bounds::projection_fault(&report.projection).or_else(|| bounds::hold_fault(report.hold.as_ref()?));
     match contradiction.or_else(too_much) {
         Some(message) => Err(Refusal::Invalid(message)),
         None if report.epoch == 0 || report.attempt == 0 => {
@@ -95,7 +96,7 @@ pub fn check(report: &Report) -> Result<(), Refusal> {
 }
 
 /// What is wrong with the fields of the answer, the one part of a report that may have any form.
-fn too_deep(report: &Report) -> Option<String> {
+fn depth_fault(report: &Report) -> Option<String> {
     let fields = &report.projection.result.as_ref()?.fields;
     let (name, levels) =
         fields.iter().map(|(name, value)| (name, 1 + depth(value))).max_by_key(|(_, levels)| *levels)?;

@@ -1,9 +1,9 @@
 //! How a report changes a Job's status: pure, idempotent, and never backwards.
 
-use crate::approval::names_of;
+use crate::approval::approval_names;
 use crate::job::call_not_started::{CallNotStarted, as_reported};
 use crate::job::ending::Ending;
-use crate::job::status::{at_work, finish, of_remarks, of_strays, with_conditions};
+use crate::job::status::{finish, phase_health, remarks_condition, stray_replies_condition, with_conditions};
 use crate::status::{Stamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
@@ -16,11 +16,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Merged {
     /// The report says nothing new.
-    Nothing,
+    Unchanged,
     /// It does, and can wait for the next one.
-    Later(Box<JobStatus>),
+    Deferrable(Box<JobStatus>),
     /// A person would want to know now.
-    Now(Box<JobStatus>),
+    Urgent(Box<JobStatus>),
 }
 
 /// Merges a report of the recorded attempt into the status that stands.
@@ -28,33 +28,33 @@ pub enum Merged {
 /// # Guarantees
 /// Reports count by (epoch, events): one that is older than what stands changes nothing, so repetitions and
 /// reordering do no harm. A terminal status is final; phase, epoch and log never go back.
-pub fn merge(standing: &JobStatus, report: &Report, stamp: &Stamp) -> Merged {
-    if !is_news(standing, report) {
-        return Merged::Nothing;
+pub fn merge(current: &JobStatus, report: &Report, stamp: &Stamp) -> Merged {
+    if !is_news(current, report) {
+        return Merged::Unchanged;
     }
-    let status = merged(standing, report, stamp);
-    if status == *standing {
-        Merged::Nothing
-    } else if is_urgent(standing, &status) {
-        Merged::Now(Box::new(status))
+    let status = merged(current, report, stamp);
+    if status == *current {
+        Merged::Unchanged
+    } else if is_urgent(current, &status) {
+        Merged::Urgent(Box::new(status))
     } else {
-        Merged::Later(Box::new(status))
+        Merged::Deferrable(Box::new(status))
     }
 }
 
 /// How many events of the log are safe, as far as its worker has to care.
 ///
 /// Nothing more of a Job that has ended will ever be written: its worker need not wait for it.
-pub fn ack(standing: &JobStatus, report: &Report) -> u64 {
-    let safe = standing.log.as_ref().map_or(0, |log| log.events);
-    if standing.is_terminal() { safe.max(report.projection.log.events) } else { safe }
+pub fn acknowledged_events(current: &JobStatus, report: &Report) -> u64 {
+    let safe = current.log.as_ref().map_or(0, |log| log.events);
+    if current.is_terminal() { safe.max(report.projection.log.events) } else { safe }
 }
 
-fn is_news(standing: &JobStatus, report: &Report) -> bool {
-    let Some(attempt) = &standing.attempt else { return false };
-    let events = standing.log.as_ref().map_or(0, |log| log.events);
+fn is_news(current: &JobStatus, report: &Report) -> bool {
+    let Some(attempt) = &current.attempt else { return false };
+    let events = current.log.as_ref().map_or(0, |log| log.events);
     let position = (report.epoch, report.projection.log.events);
-    !standing.is_terminal()
+    !current.is_terminal()
         && attempt.number == report.attempt
         && report.end != Some(End::Superseded)
         // A log that lost acknowledged events is not followed, whatever its epoch.
@@ -62,7 +62,7 @@ fn is_news(standing: &JobStatus, report: &Report) -> bool {
         && position >= (attempt.epoch.unwrap_or(0), events)
 }
 
-fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
+fn merged(current: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     // Without `..`: what is added to the projection cannot be forgotten here.
     let Projection {
         phase,
@@ -78,12 +78,12 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
         usage,
         log,
     } = &report.projection;
-    let mut status = standing.clone();
+    let mut status = current.clone();
     status.result.clone_from(result);
     status.gates = Some(gates.clone());
     status.workflows.clone_from(workflows);
     status.tool_names.clone_from(tool_names);
-    status.waiting_for = waiting_for.clone().map(|waiting| named(waiting, &report.job));
+    status.waiting_for = waiting_for.clone().map(|waiting| with_approval_names(waiting, &report.job));
     status.replies_heard = Some(*replies_heard).filter(|heard| *heard > 0);
     status.usage = Some(usage.clone());
     status.log = Some(log.clone());
@@ -94,36 +94,38 @@ fn merged(standing: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
             attempt.untold = None;
         }
     }
-    let mut told = of_remarks(remarks).into_iter().chain(of_strays(stray_replies)).collect::<Vec<_>>();
+    let mut remarks_seen =
+        remarks_condition(remarks).into_iter().chain(stray_replies_condition(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
-        told.extend(as_reported(standing, Some(usage)).map(|call| CallNotStarted::from(call).observation()));
-        return finish(status, outcome.clone(), told, stamp);
+        remarks_seen.extend(as_reported(current, Some(usage)).map(|call| CallNotStarted::from(call).observation()));
+        return finish(status, outcome.clone(), remarks_seen, stamp);
     }
-    let rests_in = rests_in(report);
+    let waiting_phase = waiting_phase(report);
     if let Some(waiting) = &mut status.waiting_for {
-        waiting.since = since(standing, rests_in, stamp);
+        waiting.since = waiting_since(current, waiting_phase, stamp);
     }
-    if standing.phase.is_some_and(|phase| phase == Phase::Queued || phase.awaits_people()) && rests_in.is_none() {
+    if current.phase.is_some_and(|phase| phase == Phase::Queued || phase.awaits_people()) && waiting_phase.is_none() {
         // What comes after a worker parked, or was given up, does not bring it back to work.
         return status;
     }
     let parks = matches!(report.end, Some(End::Parked(_)));
-    status.phase = Some(match (rests_in, phase) {
-        (Some(rests_in), _) => rests_in,
+    status.phase = Some(match (waiting_phase, phase) {
+        (Some(waiting_phase), _) => waiting_phase,
         _ if parks => Phase::Queued,
         (None, Phase::Finalizing) => Phase::Finalizing,
         (None, _) => Phase::Running,
     });
     let waiting = report.waiting.as_ref().filter(|_| !parks);
-    let health = of_standing(standing, report).unwrap_or_else(|| waiting.map_or_else(|| at_work(&status), of_waiting));
+    let health = persistent_health(current, report)
+        .unwrap_or_else(|| waiting.map_or_else(|| phase_health(&status), worker_wait_health));
     let mut seen = health.observations();
-    seen.extend(told);
+    seen.extend(remarks_seen);
     with_conditions(status, seen, stamp)
 }
 
 /// The phase in which the Job rests until people have spoken, where it does: its worker parked with a call that is held or
 /// a question that is open, whatever it parked for. One that goes on afterwards finds that so at first, and is at work.
-pub(super) fn rests_in(report: &Report) -> Option<Phase> {
+pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     match report.end {
         Some(End::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
         Some(End::Parked(ParkReason::Reply)) => Some(Phase::AwaitingReply),
@@ -135,31 +137,31 @@ pub(super) fn rests_in(report: &Report) -> Option<Phase> {
 }
 
 /// Since when the Job rests: what is told of it again and again does not change that.
-fn since(standing: &JobStatus, rests_in: Option<Phase>, stamp: &Stamp) -> Option<Time> {
-    if !standing.awaits_people() {
-        return rests_in.map(|_| stamp.now.clone());
+fn waiting_since(current: &JobStatus, waiting_phase: Option<Phase>, stamp: &Stamp) -> Option<Time> {
+    if !current.awaits_people() {
+        return waiting_phase.map(|_| stamp.now.clone());
     }
-    standing.waiting_for.as_ref().and_then(|waiting| waiting.since.clone()).or_else(|| Some(stamp.now.clone()))
+    current.waiting_for.as_ref().and_then(|waiting| waiting.since.clone()).or_else(|| Some(stamp.now.clone()))
 }
 
 /// What the Job waits for, with the Approvals that people decide it on.
-fn named(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
-    let approvals = waiting.call.as_ref().map(|call| names_of(&job.name, &job.uid, call)).unwrap_or_default();
+fn with_approval_names(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
+    let approvals = waiting.call.as_ref().map(|call| approval_names(&job.name, &job.uid, call)).unwrap_or_default();
     WaitingFor { approvals, ..waiting }
 }
 
 /// The health that stands whatever the worker reports: that the Job is ending, until it has ended; and that its node is lost, as
 /// long as nothing has happened there.
-fn of_standing(standing: &JobStatus, report: &Report) -> Option<Health> {
-    let reason = reason_of(&standing.conditions, ConditionType::Reconciling)?;
-    let nothing_happened = standing.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
-    let stands = Ending::recorded(standing).is_some()
-        || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
-    let message = &conditions::find(&standing.conditions, ConditionType::Reconciling)?.message;
+fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
+    let reason = reason_of(&current.conditions, ConditionType::Reconciling)?;
+    let nothing_happened = current.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
+    let stands =
+        Ending::recorded(current).is_some() || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
+    let message = &conditions::find(&current.conditions, ConditionType::Reconciling)?.message;
     stands.then(|| Health::Reconciling(reason, message.clone()))
 }
 
-fn of_waiting(waiting: &Waiting) -> Health {
+fn worker_wait_health(waiting: &Waiting) -> Health {
     let (reason, message) = match waiting {
         Waiting::SecretMissing { name, key } => (
             Reason::SecretMissing,
@@ -174,20 +176,20 @@ fn of_waiting(waiting: &Waiting) -> Health {
 }
 
 /// Whether a person would want to know now, and not with the next write.
-fn is_urgent(standing: &JobStatus, merged: &JobStatus) -> bool {
+fn is_urgent(current: &JobStatus, merged: &JobStatus) -> bool {
     let epoch = |status: &JobStatus| status.attempt.as_ref().and_then(|attempt| attempt.epoch);
     let rests = |status: &JobStatus, phase| status.phase == Some(phase);
-    let turned = |phase| rests(standing, phase) != rests(merged, phase);
+    let changed = |phase| rests(current, phase) != rests(merged, phase);
     merged.is_terminal()
-        || epoch(standing) != epoch(merged)
-        || turned(Phase::Queued)
-        || turned(Phase::AwaitingApproval)
-        || turned(Phase::AwaitingReply)
-        || waits_for(standing) != waits_for(merged)
+        || epoch(current) != epoch(merged)
+        || changed(Phase::Queued)
+        || changed(Phase::AwaitingApproval)
+        || changed(Phase::AwaitingReply)
+        || worker_wait_reason(current) != worker_wait_reason(merged)
 }
 
 /// What a worker waits for, as its Job's conditions have it.
-fn waits_for(status: &JobStatus) -> Option<Reason> {
+fn worker_wait_reason(status: &JobStatus) -> Option<Reason> {
     reason_of(&status.conditions, ConditionType::Reconciling)
         .filter(|reason| matches!(reason, Reason::SecretMissing | Reason::McpUnavailable | Reason::ModelUnavailable))
 }

@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use super::service::Service;
-use super::tls::{self, Served};
+use super::tls::{self, ServedCertificate};
 use crate::context::Context;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -24,24 +24,24 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// How many workers may be connected to one replica.
-const CONNECTIONS: usize = 4096;
+const MAX_CONNECTIONS: usize = 4096;
 
 /// How long a handshake may take, and how long a connection may be silent.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-const IDLE: Duration = Duration::from_mins(1);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How much of a request is held beside its body: the headers, of which a token is the largest.
-const HEADERS: usize = 32 * 1024;
+const MAX_HEADER_BYTES: usize = 32 * 1024;
 
 /// How long requests under way may take after the shutdown.
-const FAREWELL: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Takes reports until the shutdown; those under way are finished.
 ///
 /// # Errors
 /// Where the address cannot be listened on, or TLS cannot be set up.
 pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::io::Result<()> {
-    let served = Arc::new(Served::default());
+    let served = Arc::new(ServedCertificate::default());
     let tls = tls::config(served.clone()).map_err(std::io::Error::other)?;
     let address = context.settings.report.addr;
     let listener = TcpListener::bind(address).await.map_err(|error| {
@@ -50,11 +50,11 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
             format!("reports cannot be taken at {address} (BLOOMERY_REPORT_ADDR): {error}"),
         )
     })?;
-    context.readiness.report_listener.open();
+    context.readiness.report_listener.set();
     let router = router(Arc::new(Service::new(context.clone())));
     tokio::select! {
         () = accept(listener, TlsAcceptor::from(Arc::new(tls)), router, &shutdown) => {}
-        () = tls::keep(&context, &served) => {}
+        () = tls::keep_renewed(&context, &served) => {}
     }
     Ok(())
 }
@@ -79,7 +79,7 @@ async fn report(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Directives>, Refusal> {
     let taken = match parse(&headers, body) {
-        Ok((token, report)) => service.take(token, &report).await,
+        Ok((token, report)) => service.handle(token, &report).await,
         Err(refusal) => Err(refusal),
     };
     taken.map(Json).inspect_err(|refusal| service.refused(refusal))
@@ -107,7 +107,7 @@ fn parse(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&s
 }
 
 async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdown: &CancellationToken) {
-    let (tasks, places) = (TaskTracker::new(), Arc::new(Semaphore::new(CONNECTIONS)));
+    let (tasks, places) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { break };
         let accepted = tokio::select! {
@@ -130,7 +130,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
         }
     }
     tasks.close();
-    let _ = tokio::time::timeout(FAREWELL, tasks.wait()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, tasks.wait()).await;
 }
 
 async fn connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
@@ -138,15 +138,15 @@ async fn connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdow
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection ended before its handshake");
     }
-    let stream = match tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
+    let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => return tracing::debug!("a TLS handshake took too long"),
     };
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(IDLE)
-        .max_buf_size(HEADERS)
+        .header_read_timeout(IDLE_TIMEOUT)
+        .max_buf_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut served = std::pin::pin!(served);
     let ended = tokio::select! {

@@ -2,15 +2,15 @@
 
 use super::auth::{Authenticator, Caller};
 use super::directives::directives;
-use super::judge::{Verdict, check, judge, same_tenant};
-use super::merge::{Merged, ack, merge, rests_in};
+use super::judge::{Judgement, check_report, check_tenant, judge};
+use super::merge::{Merged, acknowledged_events, merge, waiting_phase};
 use super::refusal::Refusal;
-use crate::approval::ask::{Unasked, ask};
+use crate::approval::create::{self, create};
 use crate::context::Context;
 use crate::error::Error;
 use crate::job::fetch::stored_pod;
-use crate::job::pace::Pace;
-use crate::job::status::{not_asked, only_words_changed, unguarded};
+use crate::job::status::{approvals_not_created, only_message_changed, policy_missing};
+use crate::job::write_pace::WritePace;
 use crate::owned;
 use crate::status::Stamp;
 use bloomery_crds::report::{Directives, Report};
@@ -22,50 +22,50 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// How often a write is tried again that somebody else came before.
-const TRIES: u32 = 5;
+const MAX_WRITE_TRIES: u32 = 5;
 
 /// Takes reports.
 pub struct Service {
     context: Arc<Context>,
     authenticator: Authenticator,
-    pace: Pace,
+    pace: WritePace,
 }
 
 /// What became of a report.
-enum Step {
+enum Handled {
     /// It is dealt with.
     Done(Directives),
     /// The Job that it was judged by may be behind.
-    Again,
+    Retry,
 }
 
 impl Service {
     /// Makes one.
     pub fn new(context: Arc<Context>) -> Self {
         let authenticator = Authenticator::new(context.client.clone(), context.metrics.clone());
-        Self { context, authenticator, pace: Pace::default() }
+        Self { context, authenticator, pace: WritePace::default() }
     }
 
     /// Takes a report, and says how much of the log is safe.
     ///
     /// # Errors
     /// [`Refusal`] says which of them a worker should repeat.
-    pub async fn take(&self, token: &str, report: &Report) -> Result<Directives, Refusal> {
-        check(report)?;
+    pub async fn handle(&self, token: &str, report: &Report) -> Result<Directives, Refusal> {
+        check_report(report)?;
         let caller = self.authenticator.caller(token).await?;
         // Before anything is read: a worker may not have us look into another tenant.
-        same_tenant(&caller, report)?;
+        check_tenant(&caller, report)?;
         if let Some(job) = self.cached(report)
-            && judge(Some(&job), &caller, report) == Verdict::Accepted
-            && let Step::Done(directives) = self.merge(&job, report).await?
+            && judge(Some(&job), &caller, report) == Judgement::Accepted
+            && let Handled::Done(directives) = self.merge(&job, report).await?
         {
             return Ok(directives);
         }
-        for _ in 0..TRIES {
+        for _ in 0..MAX_WRITE_TRIES {
             let job = self.stored(report).await?;
             self.admit(job.as_ref(), &caller, report).await?;
             let Some(job) = job else { continue };
-            if let Step::Done(directives) = self.merge(&job, report).await? {
+            if let Handled::Done(directives) = self.merge(&job, report).await? {
                 return Ok(directives);
             }
         }
@@ -74,7 +74,7 @@ impl Service {
 
     /// Counts a report that was not taken.
     pub fn refused(&self, refusal: &Refusal) {
-        self.context.metrics.report(refusal.kind());
+        self.context.metrics.count_report(refusal.kind());
         tracing::debug!(%refusal, "a report was not taken");
     }
 
@@ -93,14 +93,14 @@ impl Service {
 
     async fn admit(&self, job: Option<&Job>, caller: &Caller, report: &Report) -> Result<(), Refusal> {
         match judge(job, caller, report) {
-            Verdict::Accepted => Ok(()),
-            Verdict::Refused(refusal) => Err(refusal),
-            Verdict::OtherPod(recorded) => self.succeeds(&recorded, caller, report).await,
+            Judgement::Accepted => Ok(()),
+            Judgement::Refused(refusal) => Err(refusal),
+            Judgement::OtherPod(recorded) => self.check_successor(&recorded, caller, report).await,
         }
     }
 
     /// Accepts the pod that took the place of the recorded one: of the same name, and of the same Job.
-    async fn succeeds(&self, recorded: &Attempt, caller: &Caller, report: &Report) -> Result<(), Refusal> {
+    async fn check_successor(&self, recorded: &Attempt, caller: &Caller, report: &Report) -> Result<(), Refusal> {
         let stored = stored_pod(&self.context, &report.job.namespace, &recorded.pod).await;
         let pod = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
         let is_successor = pod.is_some_and(|pod| {
@@ -112,72 +112,76 @@ impl Service {
         Err(Refusal::Forbidden(format!("attempt {} runs in another pod, {}", recorded.number, recorded.pod)))
     }
 
-    async fn merge(&self, job: &Job, report: &Report) -> Result<Step, Refusal> {
-        let standing = job.status.clone().unwrap_or_default();
+    async fn merge(&self, job: &Job, report: &Report) -> Result<Handled, Refusal> {
+        let current = job.status.clone().unwrap_or_default();
         let stamp = stamp(job);
         let uid = &report.job.uid;
-        let status = match merge(&standing, report, &stamp) {
-            Merged::Now(status) => status,
-            Merged::Later(status) if self.pace.left(uid, Instant::now()).is_none() => status,
-            Merged::Later(_) => return Ok(self.done("deferred", job, report, ack(&standing, report))),
-            Merged::Nothing => return Ok(self.done("repeated", job, report, ack(&standing, report))),
+        let status = match merge(&current, report, &stamp) {
+            Merged::Urgent(status) => status,
+            Merged::Deferrable(status) if self.pace.remaining(uid, Instant::now()).is_none() => status,
+            Merged::Deferrable(_) => {
+                return Ok(self.respond("deferred", job, report, acknowledged_events(&current, report)));
+            }
+            Merged::Unchanged => {
+                return Ok(self.respond("repeated", job, report, acknowledged_events(&current, report)));
+            }
         };
-        let status = match self.ask(job, report).await {
+        let status = match self.create_approvals(job, report).await {
             Ok(None) => status,
             Ok(Some(why)) => {
                 tracing::warn!(namespace = job.namespace(), job = job.name_any(), "nobody is asked: {why}");
-                Box::new(unguarded(&status, why, &stamp))
+                Box::new(policy_missing(&status, why, &stamp))
             }
-            Err(Unasked::Invalid(message)) => return Err(Refusal::Invalid(message)),
-            Err(why) => return self.unasked(job, report, &why).await,
+            Err(create::Error::Invalid(message)) => return Err(Refusal::Invalid(message)),
+            Err(why) => return self.without_approvals(job, report, &why).await,
         };
-        let safe = ack(&status, report);
+        let safe = acknowledged_events(&status, report);
         let written = match self.context.statuses.replace(job, (*status).clone()).await {
             Ok(written) => written,
-            Err(error) if error.is_conflict() => return Ok(Step::Again),
+            Err(error) if error.is_conflict() => return Ok(Handled::Retry),
             Err(error) => return Err(refused(&error)),
         };
-        self.pace.wrote(uid, Instant::now());
-        self.tell(job, &standing, &status).await;
-        Ok(self.done("merged", written.as_ref().unwrap_or(job), report, safe))
+        self.pace.record_write(uid, Instant::now());
+        self.publish_events(job, &current, &status).await;
+        Ok(self.respond("merged", written.as_ref().unwrap_or(job), report, safe))
     }
 
     /// Asks people about the call that the worker parked with: before the status says that they are asked.
-    async fn ask(&self, job: &Job, report: &Report) -> Result<Option<String>, Unasked> {
+    async fn create_approvals(&self, job: &Job, report: &Report) -> Result<Option<String>, create::Error> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, rests_in(report)) else { return Ok(None) };
-        ask(&self.context, job, call, hold).await
+        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, waiting_phase(report)) else { return Ok(None) };
+        create(&self.context, job, call, hold).await
     }
 
     /// Nobody could be asked: the report is not taken, and its worker sends it again. It hears what people want all the
     /// same: a person may have cancelled the Job meanwhile.
-    async fn unasked(&self, job: &Job, report: &Report, why: &Unasked) -> Result<Step, Refusal> {
-        let standing = job.status.clone().unwrap_or_default();
+    async fn without_approvals(&self, job: &Job, report: &Report, why: &create::Error) -> Result<Handled, Refusal> {
+        let current = job.status.clone().unwrap_or_default();
         tracing::warn!(namespace = job.namespace(), job = job.name_any(), "people cannot be asked now: {why}");
-        let told = not_asked(&standing, &why.to_string(), &stamp(job));
-        if told != standing && !only_words_changed(&standing, &told) {
-            match self.context.statuses.replace(job, told).await {
+        let next = approvals_not_created(&current, &why.to_string(), &stamp(job));
+        if next != current && !only_message_changed(&current, &next) {
+            match self.context.statuses.replace(job, next).await {
                 Ok(_) => {}
-                Err(error) if error.is_conflict() => return Ok(Step::Again),
+                Err(error) if error.is_conflict() => return Ok(Handled::Retry),
                 Err(error) => return Err(refused(&error)),
             }
         }
-        Ok(self.done("unasked", job, report, ack(&standing, report)))
+        Ok(self.respond("unasked", job, report, acknowledged_events(&current, report)))
     }
 
     /// What the worker is told, by the Job as it is known: that costs no request, so a worker may ask as often as it likes.
-    fn done(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Step {
-        self.context.metrics.report(result);
+    fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
+        self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);
-        Step::Done(directives(job, suspended, report, ack))
+        Handled::Done(directives(job, suspended, report, ack))
     }
 
-    async fn tell(&self, job: &Job, standing: &JobStatus, merged: &JobStatus) {
-        super::count::count(&self.context.metrics, standing, merged);
-        if let Some(outcome) = merged.outcome.as_ref().filter(|_| !standing.is_terminal()) {
-            crate::job::tell_end(&self.context, job, outcome).await;
-        } else if merged.awaits_people() && standing.phase != merged.phase {
-            crate::job::tell_waiting(&self.context, job, merged).await;
+    async fn publish_events(&self, job: &Job, current: &JobStatus, merged: &JobStatus) {
+        super::gate_metrics::count_verdicts(&self.context.metrics, current, merged);
+        if let Some(outcome) = merged.outcome.as_ref().filter(|_| !current.is_terminal()) {
+            crate::job::publish_end(&self.context, job, outcome).await;
+        } else if merged.awaits_people() && current.phase != merged.phase {
+            crate::job::publish_waiting(&self.context, job, merged).await;
         }
     }
 }

@@ -21,10 +21,10 @@ const CERTIFICATES: &str = "ca.crt";
 const KEYS: &str = "ca.key";
 
 /// How often a replica looks whether the leader has filled the Secret, and tries again after an error.
-const POLL: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How often the Secret is read, and this replica's certificate made anew.
-const RENEWAL: Duration = Duration::from_hours(12);
+const RENEWAL_INTERVAL: Duration = Duration::from_hours(12);
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -50,22 +50,22 @@ pub(super) enum Error {
 
 /// The certificate that is served now.
 #[derive(Debug, Default)]
-pub(super) struct Served(RwLock<Option<Arc<CertifiedKey>>>);
+pub(super) struct ServedCertificate(RwLock<Option<Arc<CertifiedKey>>>);
 
-impl Served {
+impl ServedCertificate {
     fn set(&self, key: CertifiedKey) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(key));
     }
 }
 
-impl ResolvesServerCert for Served {
+impl ResolvesServerCert for ServedCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// TLS 1.2 and 1.3 with whatever certificate is served at the time.
-pub(super) fn config(served: Arc<Served>) -> Result<ServerConfig, TlsError> {
+pub(super) fn config(served: Arc<ServedCertificate>) -> Result<ServerConfig, TlsError> {
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let mut config = builder.with_safe_default_protocol_versions()?.with_no_client_auth().with_cert_resolver(served);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -73,11 +73,11 @@ pub(super) fn config(served: Arc<Served>) -> Result<ServerConfig, TlsError> {
 }
 
 /// Keeps a valid certificate served, and the trusted ones known. It ends only when it is dropped.
-pub(super) async fn keep(context: &Context, served: &Served) {
-    let mut told = String::new();
+pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) {
+    let mut last_message = String::new();
     loop {
         let pause = match renew(context, served).await {
-            Ok(()) => RENEWAL,
+            Ok(()) => RENEWAL_INTERVAL,
             Err(error) => {
                 let secret = &context.settings.report.ca_secret;
                 let message = format!(
@@ -86,11 +86,11 @@ pub(super) async fn keep(context: &Context, served: &Served) {
                 );
                 match error {
                     Error::Empty => tracing::debug!("{message}"),
-                    _ if message == told => {}
+                    _ if message == last_message => {}
                     _ => tracing::warn!("{message}"),
                 }
-                told = message;
-                POLL
+                last_message = message;
+                RETRY_INTERVAL
             }
         };
         tokio::select! {
@@ -101,7 +101,7 @@ pub(super) async fn keep(context: &Context, served: &Served) {
     }
 }
 
-async fn renew(context: &Context, served: &Served) -> Result<(), Error> {
+async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Error> {
     let now = u64::try_from(Timestamp::now().as_second()).unwrap_or(0);
     let authorities = authorities(context, now).await?;
     let names = host_names(&context.settings.report_url());
@@ -109,8 +109,8 @@ async fn renew(context: &Context, served: &Served) -> Result<(), Error> {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(leaf.key));
     let key = ring::sign::any_ecdsa_type(&key)?;
     served.set(CertifiedKey::new(vec![leaf.certificate], key));
-    context.report_trust.set(authorities.bundle(now));
-    context.readiness.report_ca.open();
+    context.report_ca_bundle.set(authorities.bundle(now));
+    context.readiness.report_ca.set();
     Ok(())
 }
 
@@ -119,17 +119,17 @@ async fn authorities(context: &Context, now: u64) -> Result<Authorities, Error> 
     let api: Api<Secret> = Api::namespaced(context.client.clone(), &context.settings.pod_namespace);
     let name = &context.settings.report.ca_secret;
     let secret = api.get(name).await.map_err(|source| Error::Api { what: "read", source })?;
-    let standing = Authorities::read(&text(&secret, CERTIFICATES), &text(&secret, KEYS))?;
-    if !standing.is_due(now) {
-        return Ok(standing);
+    let current = Authorities::read(&text(&secret, CERTIFICATES), &text(&secret, KEYS))?;
+    if !current.needs_renewal(now) {
+        return Ok(current);
     }
     if !context.leadership.is_leader() {
-        return if standing.bundle(now).is_empty() { Err(Error::Empty) } else { Ok(standing) };
+        return if current.bundle(now).is_empty() { Err(Error::Empty) } else { Ok(current) };
     }
-    let renewed = standing.renewed(now)?;
-    let filled = filled(secret, &renewed);
+    let renewed = current.renewed(now)?;
+    let filled = with_authorities(secret, &renewed);
     // Carries the version that was read: of two leaders at once, one is refused and reads what the other wrote.
-    context.metrics.wrote("Secret", "update");
+    context.metrics.count_write("Secret", "update");
     let written = api.replace(name, &PostParams::default(), &filled).await;
     written.map_err(|source| Error::Api { what: "filled", source })?;
     tracing::info!(secret = name, "made a certificate authority for the report endpoint");
@@ -141,7 +141,7 @@ fn text(secret: &Secret, key: &str) -> String {
     bytes.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).unwrap_or_default()
 }
 
-fn filled(mut secret: Secret, authorities: &Authorities) -> Secret {
+fn with_authorities(mut secret: Secret, authorities: &Authorities) -> Secret {
     let (certificates, keys) = authorities.to_pem();
     let data = secret.data.get_or_insert_with(BTreeMap::new);
     data.insert(CERTIFICATES.to_owned(), ByteString(certificates.into_bytes()));

@@ -8,7 +8,7 @@ mod metadata;
 mod revision;
 mod worker_account;
 
-use super::validate::{Invalid, Mcp, Valid};
+use super::validate::{InvalidSkill, ValidMcp, ValidSkill};
 use crate::settings::Settings;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, Serv
 
 /// Everything that a Skill needs, as it should be.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prepared {
+pub struct PreparedSkill {
     /// The memory of the tenant.
     pub memory_claim: PersistentVolumeClaim,
     /// The compiled Skill.
@@ -35,14 +35,14 @@ pub enum PreparedMcp {
     /// There is none.
     Absent,
     /// It is a Service that somebody else runs.
-    Foreign(McpService),
+    External(McpService),
     /// The operator runs it.
-    Own(Box<OwnMcp>),
+    Managed(Box<ManagedMcp>),
 }
 
 /// What runs an MCP server.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OwnMcp {
+pub struct ManagedMcp {
     /// Who it runs as.
     pub account: ServiceAccount,
     /// What runs it.
@@ -52,18 +52,18 @@ pub struct OwnMcp {
 }
 
 /// Builds everything that a Skill needs.
-pub fn build(skill: &Valid, settings: &Settings) -> Result<Prepared, Invalid> {
+pub fn build(skill: &ValidSkill, settings: &Settings) -> Result<PreparedSkill, InvalidSkill> {
     let (revision, revision_ref) = revision::build_revision(skill)?;
     let mcp = match &skill.mcp {
         None => PreparedMcp::Absent,
-        Some(Mcp::Service(service)) => PreparedMcp::Foreign(service.clone()),
-        Some(Mcp::Container(container)) => PreparedMcp::Own(Box::new(OwnMcp {
+        Some(ValidMcp::Service(service)) => PreparedMcp::External(service.clone()),
+        Some(ValidMcp::Container(container)) => PreparedMcp::Managed(Box::new(ManagedMcp {
             account: mcp_account::build_mcp_account(skill),
             deployment: mcp_deployment::build_mcp_deployment(skill, container),
             service: mcp_service::build_mcp_service(skill, container),
         })),
     };
-    Ok(Prepared {
+    Ok(PreparedSkill {
         memory_claim: memory_claim::build_memory_claim(&skill.namespace, &settings.memory),
         revision,
         revision_ref,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What the caches know of everything that a Skill needs.
 #[derive(Debug, Default)]
-pub struct Fetched {
+pub struct FetchedSkill {
     /// The memory claim of the tenant.
     pub memory_claim: Option<Arc<PersistentVolumeClaim>>,
     /// Who the workers run as.
@@ -35,7 +35,7 @@ pub struct Fetched {
 }
 
 /// Reads the caches.
-pub fn fetch(skill: &Skill, caches: &Caches) -> Fetched {
+pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let namespace = &skill.namespace().unwrap_or_default();
     let name = &skill.name_any();
     let mcp = &names::mcp_server(name);
@@ -48,7 +48,7 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> Fetched {
     let in_use = unfinished
         .iter()
         .filter_map(|job| Some(job.0.as_ref().ok()?.status.as_ref()?.skill_revision.as_ref()?.name.clone()));
-    Fetched {
+    FetchedSkill {
         memory_claim: caches.claims.get(namespace, names::MEMORY_CLAIM),
         worker_account: caches.service_accounts.get(namespace, &names::worker_service_account(name)),
         mcp_account: caches.service_accounts.get(namespace, mcp),
@@ -67,14 +67,14 @@ pub fn is_unfinished(job: &Job) -> bool {
 }
 
 /// Whether a Service of this name matters to a Skill.
-pub fn concerns(skill: &Skill, service: &str) -> bool {
+pub fn uses_service(skill: &Skill, service: &str) -> bool {
     let server = skill.spec.mcp_server.as_ref();
     let named = server.and_then(|server| server.service.as_ref()).is_some_and(|named| named.name == service);
     named || names::mcp_server(&skill.name_any()) == service
 }
 
 /// The Skills of a namespace that a test holds for.
-pub fn skills(
+pub fn select_skills(
     store: &Store<Guarded<Skill>>,
     namespace: Option<&str>,
     test: impl Fn(&Skill) -> bool,

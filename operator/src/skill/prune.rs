@@ -1,7 +1,7 @@
 //! Deletes what a Skill no longer needs: earlier revisions, and an MCP server that it no longer has.
 
 use super::apply::{AppliedMcp, AppliedSkill};
-use super::fetch::Fetched;
+use super::fetch::FetchedSkill;
 use crate::apply::Applier;
 use crate::error::Error;
 use crate::owned;
@@ -13,24 +13,31 @@ use kube::core::Resource;
 use std::cmp::Reverse;
 
 /// How many revisions are kept that nothing refers to: a Job that chose one a moment ago has not said so yet.
-const HISTORY: usize = 2;
+const MAX_UNUSED_REVISIONS: usize = 2;
 
 /// Deletes what a Skill no longer needs, if it is the Skill's own.
-pub async fn prune(skill: &Skill, result: &AppliedSkill, fetched: &Fetched, applier: &Applier) -> Result<(), Error> {
+pub async fn prune(
+    skill: &Skill,
+    result: &AppliedSkill,
+    fetched: &FetchedSkill,
+    applier: &Applier,
+) -> Result<(), Error> {
     let Some(uid) = skill.metadata.uid.as_deref() else { return Ok(()) };
     for revision in superseded(uid, &result.revision_ref.name, fetched) {
         applier.delete::<ConfigMap>(revision).await?;
     }
-    if matches!(result.mcp, AppliedMcp::Own { .. }) || is_outlived(&result.revision_ref.name, fetched) {
+    if matches!(result.mcp, AppliedMcp::Managed { .. })
+        || is_earlier_revision_in_use(&result.revision_ref.name, fetched)
+    {
         return Ok(());
     }
-    if let Some(service) = own(uid, fetched.mcp_service.as_deref()) {
+    if let Some(service) = owned_metadata(uid, fetched.mcp_service.as_deref()) {
         applier.delete::<Service>(service).await?;
     }
-    if let Some(deployment) = own(uid, fetched.mcp_deployment.as_deref()) {
+    if let Some(deployment) = owned_metadata(uid, fetched.mcp_deployment.as_deref()) {
         applier.delete::<Deployment>(deployment).await?;
     }
-    if let Some(account) = own(uid, fetched.mcp_account.as_deref()) {
+    if let Some(account) = owned_metadata(uid, fetched.mcp_account.as_deref()) {
         applier.delete::<ServiceAccount>(account).await?;
     }
     Ok(())
@@ -38,17 +45,17 @@ pub async fn prune(skill: &Skill, result: &AppliedSkill, fetched: &Fetched, appl
 
 /// Whether unfinished Jobs run on another revision than the current one: they call the MCP server of theirs. The
 /// end of each wakes the Skill.
-fn is_outlived(current: &str, fetched: &Fetched) -> bool {
+fn is_earlier_revision_in_use(current: &str, fetched: &FetchedSkill) -> bool {
     fetched.revisions_in_use.iter().any(|name| name != current)
 }
 
 /// The metadata of an object that is there and the Skill's own.
-fn own<'a, K: Resource>(uid: &str, object: Option<&'a K>) -> Option<&'a ObjectMeta> {
+fn owned_metadata<'a, K: Resource>(uid: &str, object: Option<&'a K>) -> Option<&'a ObjectMeta> {
     object.map(Resource::meta).filter(|metadata| owned::is_owned_by(metadata, uid))
 }
 
 /// The revisions that no new or unfinished Job uses, but for the latest few.
-fn superseded<'a>(uid: &str, current: &str, fetched: &'a Fetched) -> Vec<&'a ObjectMeta> {
+fn superseded<'a>(uid: &str, current: &str, fetched: &'a FetchedSkill) -> Vec<&'a ObjectMeta> {
     let used = |name: &str| name == current || fetched.revisions_in_use.contains(name);
     let mut unused: Vec<&ObjectMeta> = fetched
         .revisions
@@ -58,7 +65,7 @@ fn superseded<'a>(uid: &str, current: &str, fetched: &'a Fetched) -> Vec<&'a Obj
         .filter(|metadata| metadata.name.as_deref().is_some_and(|name| !used(name)))
         .collect();
     unused.sort_by_key(|metadata| Reverse((metadata.creation_timestamp.clone(), metadata.name.clone())));
-    unused.into_iter().skip(HISTORY).collect()
+    unused.into_iter().skip(MAX_UNUSED_REVISIONS).collect()
 }
 
 #[cfg(test)]
@@ -67,7 +74,7 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
 
-    fn fetched(revisions: &[(&str, u32, &str)], in_use: &[&str]) -> Fetched {
+    fn fetched(revisions: &[(&str, u32, &str)], in_use: &[&str]) -> FetchedSkill {
         let revisions = revisions.iter().map(|(name, minute, owner)| {
             let object = json!({
                 "apiVersion": "v1", "kind": "ConfigMap",
@@ -78,10 +85,10 @@ mod tests {
             });
             Arc::new(serde_json::from_value(object).unwrap())
         });
-        Fetched {
+        FetchedSkill {
             revisions: revisions.collect(),
             revisions_in_use: in_use.iter().map(ToString::to_string).collect(),
-            ..Fetched::default()
+            ..FetchedSkill::default()
         }
     }
 
@@ -108,6 +115,6 @@ mod tests {
     fn what_is_not_the_skills_own_is_not_found() {
         let service: Service =
             serde_json::from_value(json!({"metadata": {"name": "orders-mcp", "namespace": "acme"}})).unwrap();
-        assert_eq!(own("u-skill", Some(&service)), None);
+        assert_eq!(owned_metadata("u-skill", Some(&service)), None);
     }
 }

@@ -6,22 +6,27 @@ mod memory;
 mod pods;
 
 use super::apply::AppliedSkill;
-use super::fetch::Fetched;
-use super::validate::Invalid;
-use crate::listing::{IN_A_CONDITION, listed};
+use super::fetch::FetchedSkill;
+use super::validate::InvalidSkill;
+use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::{ConditionType, Health, Reason, merge};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Skill, SkillStatus};
-use finding::{Finding, Hindrance, stands};
+use finding::{Blocker, Finding, object_fault};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ResourceExt;
 
 /// Computes the status. Where nothing but time would change it equals the one that stands.
-pub fn compute(skill: &Skill, applied: &Result<AppliedSkill, Invalid>, fetched: &Fetched, now: &Time) -> SkillStatus {
-    let standing = skill.status.clone().unwrap_or_default();
+pub fn compute(
+    skill: &Skill,
+    applied: &Result<AppliedSkill, InvalidSkill>,
+    fetched: &FetchedSkill,
+    now: &Time,
+) -> SkillStatus {
+    let current = skill.status.clone().unwrap_or_default();
     let (revision, findings) = match applied {
         // Jobs that run go on with the revision that they have, and a reverted Skill is what it was.
-        Err(invalid) => (standing.revision, vec![refused(invalid)]),
+        Err(invalid) => (current.revision, vec![refused(invalid)]),
         Ok(applied) => {
             let name = skill.name_any();
             let findings = vec![
@@ -37,37 +42,37 @@ pub fn compute(skill: &Skill, applied: &Result<AppliedSkill, Invalid>, fetched: 
     SkillStatus {
         observed_generation: skill.metadata.generation,
         revision,
-        conditions: merge(&standing.conditions, &seen, skill.metadata.generation, now),
+        conditions: merge(&current.conditions, &seen, skill.metadata.generation, now),
     }
 }
 
 /// The health of the whole: what a person has to do goes before what passes by itself.
 fn health(findings: &[Finding]) -> Health {
-    let first = |hindrance| findings.iter().find(|finding| finding.hinders == Some(hindrance)).map(|found| &found.seen);
-    if let Some(seen) = first(Hindrance::Person) {
+    let first = |blocker| findings.iter().find(|finding| finding.blocker == Some(blocker)).map(|found| &found.seen);
+    if let Some(seen) = first(Blocker::Person) {
         return Health::Stalled(seen.reason, seen.message.clone());
     }
-    if let Some(seen) = first(Hindrance::Time) {
+    if let Some(seen) = first(Blocker::Time) {
         return Health::Reconciling(seen.reason, seen.message.clone());
     }
     Health::Ready(Reason::Ready, "Jobs can use this Skill".to_owned())
 }
 
-fn refused(invalid: &Invalid) -> Finding {
-    let Invalid(faults) = invalid;
-    Finding::stalls(ConditionType::Accepted, Reason::Invalid, listed(faults, IN_A_CONDITION))
+fn refused(invalid: &InvalidSkill) -> Finding {
+    let InvalidSkill(faults) = invalid;
+    Finding::stalls(ConditionType::Accepted, Reason::Invalid, join_sentences(faults, MAX_LIST_BYTES))
 }
 
 fn accepted(applied: &AppliedSkill, skill: &str) -> Finding {
     let name = &applied.revision_ref.name;
-    let revision = stands(ConditionType::Accepted, &format!("ConfigMap {name}"), &applied.revision);
+    let revision = object_fault(ConditionType::Accepted, &format!("ConfigMap {name}"), &applied.revision);
     let account = || {
         let what = format!("ServiceAccount {}", names::worker_service_account(skill));
-        stands(ConditionType::Accepted, &what, &applied.worker_account)
+        object_fault(ConditionType::Accepted, &what, &applied.worker_account)
     };
     revision
         .or_else(account)
-        .unwrap_or_else(|| Finding::well(ConditionType::Accepted, Reason::Compiled, format!("compiled as {name}")))
+        .unwrap_or_else(|| Finding::healthy(ConditionType::Accepted, Reason::Compiled, format!("compiled as {name}")))
 }
 
 #[cfg(test)]

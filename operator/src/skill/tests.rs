@@ -1,6 +1,6 @@
 //! One look at a time, over an API server in memory; each operator starts anew, as after a crash.
 
-use super::{ended, fixtures, reconcile};
+use super::{fixtures, reconcile, skill_of_ended_job};
 use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
 use bloomery_crds::conditions::{ConditionType, find, is_true};
@@ -200,14 +200,14 @@ async fn the_end_of_a_job_wakes_its_skill_and_so_does_its_deletion() {
     let context = api.operator().await;
     let jobs = context.caches.jobs.store();
     let read = |job: Value| serde_json::from_value::<Guarded<Job>>(job).unwrap();
-    assert_eq!(ended(jobs, &read(job_on(&revision))), []);
+    assert_eq!(skill_of_ended_job(jobs, &read(job_on(&revision))), []);
     let mut finished = job_on(&revision);
     finished["status"]["phase"] = json!("Failed");
-    assert_eq!(ended(jobs, &read(finished)).len(), 1);
+    assert_eq!(skill_of_ended_job(jobs, &read(finished)).len(), 1);
     for (field, value) in [("name", "another"), ("uid", "of a namesake made later")] {
         let mut gone = job_on(&revision);
         gone["metadata"][field] = json!(value);
-        assert_eq!(ended(jobs, &read(gone)).len(), 1, "the cache no longer has it");
+        assert_eq!(skill_of_ended_job(jobs, &read(gone)).len(), 1, "the cache no longer has it");
     }
 }
 

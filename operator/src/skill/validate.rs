@@ -13,7 +13,7 @@ use kube::core::ResourceExt;
 
 /// A Skill that can be built.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Valid {
+pub struct ValidSkill {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -23,12 +23,12 @@ pub struct Valid {
     /// What it says.
     pub spec: SkillSpec,
     /// Its MCP server.
-    pub mcp: Option<Mcp>,
+    pub mcp: Option<ValidMcp>,
 }
 
 /// Where the MCP server comes from.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Mcp {
+pub enum ValidMcp {
     /// The operator runs it.
     Container(McpContainer),
     /// It runs already.
@@ -37,17 +37,17 @@ pub enum Mcp {
 
 /// Why a Skill cannot be built: every fault, each a sentence that begins with the path of its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid(pub Vec<String>);
+pub struct InvalidSkill(pub Vec<String>);
 
 /// Resolves a Skill, or says which fields are at fault, all at once.
-pub fn validate(skill: &Skill) -> Result<Valid, Invalid> {
+pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     let mut faults = Vec::new();
     let name = skill.name_any();
     if name.len() > names::MAX_NAME {
         faults
             .push("metadata.name: is longer than 50 characters; make the Skill again under a shorter name.".to_owned());
     }
-    let identity = skill.namespace().zip(owned::owner(skill));
+    let identity = skill.namespace().zip(owned::owner_reference(skill));
     if identity.is_none() {
         faults.push("metadata: has no namespace or UID; the API server gives every stored Skill both.".to_owned());
     }
@@ -58,17 +58,17 @@ pub fn validate(skill: &Skill) -> Result<Valid, Invalid> {
     faults.extend(spec::faults(&skill.spec));
     match identity {
         Some((namespace, owner)) if faults.is_empty() => {
-            Ok(Valid { namespace, name, owner, spec: skill.spec.clone(), mcp })
+            Ok(ValidSkill { namespace, name, owner, spec: skill.spec.clone(), mcp })
         }
-        _ => Err(Invalid(faults)),
+        _ => Err(InvalidSkill(faults)),
     }
 }
 
-fn mcp(server: Option<McpServer>) -> Result<Option<Mcp>, String> {
+fn mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, String> {
     match server {
         None => Ok(None),
-        Some(McpServer { container: Some(container), service: None }) => Ok(Some(Mcp::Container(container))),
-        Some(McpServer { container: None, service: Some(service) }) => Ok(Some(Mcp::Service(service))),
+        Some(McpServer { container: Some(container), service: None }) => Ok(Some(ValidMcp::Container(container))),
+        Some(McpServer { container: None, service: Some(service) }) => Ok(Some(ValidMcp::Service(service))),
         Some(_) => {
             let what = "exactly one of container (the operator runs it) and service (it runs already) is needed.";
             Err(format!("spec.mcpServer: {what}"))
@@ -86,8 +86,8 @@ mod tests {
         let valid = validate(&fixtures::with_container()).unwrap();
         assert_eq!((valid.namespace.as_str(), valid.name.as_str()), ("acme", "orders"));
         assert_eq!((valid.owner.uid.as_str(), valid.owner.controller), ("u-skill", Some(true)));
-        assert!(matches!(valid.mcp, Some(Mcp::Container(_))));
-        assert!(matches!(validate(&fixtures::with_service()).unwrap().mcp, Some(Mcp::Service(_))));
+        assert!(matches!(valid.mcp, Some(ValidMcp::Container(_))));
+        assert!(matches!(validate(&fixtures::with_service()).unwrap().mcp, Some(ValidMcp::Service(_))));
         assert_eq!(validate(&fixtures::without_server()).unwrap().mcp, None);
     }
 
@@ -97,7 +97,7 @@ mod tests {
         skill.spec.mcp_server.as_mut().unwrap().service = fixtures::with_service().spec.mcp_server.unwrap().service;
         skill.spec.role.as_mut().unwrap().persona = Some("You are {{name}}".into());
         skill.metadata.name = Some("o".repeat(51));
-        let Invalid(faults) = validate(&skill).unwrap_err();
+        let InvalidSkill(faults) = validate(&skill).unwrap_err();
         let fields: Vec<_> = faults.iter().map(|fault| fault.split([' ', ':']).next().unwrap()).collect();
         assert_eq!(fields, ["metadata.name", "spec.mcpServer", "spec.role.persona"]);
     }

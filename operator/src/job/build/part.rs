@@ -6,7 +6,7 @@ use bloomery_crds::conditions::Reason;
 use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART, Sealed};
 
 /// The most that replies take of it, in bytes of JSON: more than the longest of them, every byte of it escaped.
-const MAX_REPLIES: usize = 16 * 1024;
+const MAX_REPLIES_BYTES: usize = 16 * 1024;
 
 /// Builds and seals the Job's part; refuses one that no pod could carry.
 pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
@@ -22,7 +22,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         resources: attempt.bound.resources.clone(),
         log: attempt.log.clone(),
         approvals: attempt.approvals.clone(),
-        replies: that_fit(attempt.replies.iter().cloned()),
+        replies: replies_that_fit(attempt.replies.iter().cloned()),
         continues: attempt.continues.clone(),
         report: Some(attempt.report.clone()),
     };
@@ -39,8 +39,8 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
 }
 
 /// Returns as many replies, from the first, as leave room for everything else. The others come with the answers to reports.
-fn that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply> {
-    let mut room = MAX_REPLIES;
+fn replies_that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply> {
+    let mut room = MAX_REPLIES_BYTES;
     let mut fits = |reply: &GivenReply| {
         let bytes = serde_json::to_string(reply).map_or(usize::MAX, |text| text.len());
         room.checked_sub(bytes).map(|left| room = left).is_some()
@@ -69,9 +69,9 @@ mod tests {
     #[test]
     fn replies_leave_room_and_the_first_always_fits() {
         let reply = |nth| GivenReply { nth, question: Some("q-1".into()), text: "\u{1}".repeat(1024) };
-        let fitting = that_fit((1..=32).map(reply));
+        let fitting = replies_that_fit((1..=32).map(reply));
         assert_eq!(fitting.iter().map(|reply| reply.nth).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(that_fit((1..=32).map(|nth| GivenReply { text: "A-17".into(), ..reply(nth) })).len(), 32);
+        assert_eq!(replies_that_fit((1..=32).map(|nth| GivenReply { text: "A-17".into(), ..reply(nth) })).len(), 32);
         let mut attempt = valid_attempt();
         attempt.goal = "\"".repeat(8192);
         attempt.replies = fitting;

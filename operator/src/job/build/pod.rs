@@ -14,18 +14,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::collections::BTreeMap;
 
 /// How long a pod may outlive the duration of its Job: to start, to park, to be heard.
-const MARGIN_SECONDS: u64 = 300;
+const DEADLINE_MARGIN_SECONDS: u64 = 300;
 
 /// The longest deadline of a pod that the API server takes.
-const DEADLINE_SECONDS: i64 = i32::MAX as i64;
+const MAX_DEADLINE_SECONDS: i64 = i32::MAX as i64;
 
 /// How long a call in flight may take after a worker was asked to stop.
-const GRACE_SECONDS: i64 = 60;
+const TERMINATION_GRACE_SECONDS: i64 = 60;
 
 /// Lets the cluster autoscaler move a worker: SIGTERM parks it, and its Job goes on elsewhere.
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
-const REVISION_DIGEST: &str = "--revision-digest=";
+const REVISION_DIGEST_FLAG: &str = "--revision-digest=";
 
 /// Builds the pod of an attempt around the sealed Job's part.
 ///
@@ -58,14 +58,14 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
 }
 
 fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
-    let deadline = i64::try_from(attempt.remaining_seconds.saturating_add(MARGIN_SECONDS)).unwrap_or(i64::MAX);
+    let deadline = i64::try_from(attempt.remaining_seconds.saturating_add(DEADLINE_MARGIN_SECONDS)).unwrap_or(i64::MAX);
     PodSpec {
         service_account_name: Some(names::worker_service_account(&attempt.skill)),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         restart_policy: Some("Never".to_owned()),
-        active_deadline_seconds: Some(deadline.min(DEADLINE_SECONDS)),
-        termination_grace_period_seconds: Some(GRACE_SECONDS),
+        active_deadline_seconds: Some(deadline.min(MAX_DEADLINE_SECONDS)),
+        termination_grace_period_seconds: Some(TERMINATION_GRACE_SECONDS),
         security_context: Some(pod::of_memory(
             Some(settings.run_as_user),
             Some(settings.run_as_group),
@@ -108,7 +108,7 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
     let mut args = vec![
         "run".to_owned(),
         format!("--revision={}", paths::revision()),
-        format!("{REVISION_DIGEST}{}", attempt.revision.digest),
+        format!("{REVISION_DIGEST_FLAG}{}", attempt.revision.digest),
         format!("--job={}/{}", paths::JOB_DIR, paths::JOB_FILE),
         format!("--job-digest={}", part.digest),
         format!("--memory={}", paths::memory(&attempt.skill)),
@@ -124,7 +124,7 @@ pub fn revision_of(pod: &Pod) -> Option<RevisionRef> {
     let spec = pod.spec.as_ref()?;
     let name = volumes::revision_name(spec.volumes.as_deref()?)?;
     let worker = spec.containers.iter().find(|container| container.name == WORKER)?;
-    let digest = worker.args.iter().flatten().find_map(|arg| arg.strip_prefix(REVISION_DIGEST))?;
+    let digest = worker.args.iter().flatten().find_map(|arg| arg.strip_prefix(REVISION_DIGEST_FLAG))?;
     Some(RevisionRef { name: name.to_owned(), digest: digest.parse().ok()? })
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::super::part::build_job_part;
     use super::*;
     use crate::job::fixtures::{valid_attempt, worker_settings};
-    use crate::job::validate::Bound;
+    use crate::job::validate::BoundResources;
 
     fn built(attempt: &ValidAttempt) -> Pod {
         build_pod(attempt, &worker_settings(), &build_job_part(attempt).unwrap())
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_job_that_binds_nothing_and_calls_a_model_without_a_key_mounts_what_every_job_does() {
-        let mut attempt = ValidAttempt { bound: Bound::default(), ..valid_attempt() };
+        let mut attempt = ValidAttempt { bound: BoundResources::default(), ..valid_attempt() };
         attempt.models.truncate(1);
         attempt.models[0].api_key = None;
         let spec = built(&attempt).spec.unwrap();

@@ -1,6 +1,6 @@
 //! What a worker pod mounts, and where.
 
-use super::bound;
+use super::tenant_volumes;
 use crate::job::paths;
 use crate::job::validate::ValidAttempt;
 use bloomery_crds::names;
@@ -18,7 +18,7 @@ const TOKEN: &str = "token";
 const SCRATCH: &str = "tmp";
 
 /// How long a report's token is good for; the kubelet renews it at four fifths of that.
-const TOKEN_SECONDS: i64 = 3600;
+const TOKEN_EXPIRATION_SECONDS: i64 = 3600;
 
 /// The annotation as the downward API writes it.
 fn annotation() -> String {
@@ -48,14 +48,14 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
         Volume { projected: Some(token()), ..named(TOKEN) },
         Volume { empty_dir: Some(scratch), ..named(SCRATCH) },
     ];
-    volumes.extend(bound::volumes(attempt));
+    volumes.extend(tenant_volumes::volumes(attempt));
     volumes
 }
 
 fn token() -> ProjectedVolumeSource {
     let token = ServiceAccountTokenProjection {
         audience: Some(names::REPORT_AUDIENCE.to_owned()),
-        expiration_seconds: Some(TOKEN_SECONDS),
+        expiration_seconds: Some(TOKEN_EXPIRATION_SECONDS),
         path: paths::TOKEN_FILE.to_owned(),
     };
     ProjectedVolumeSource {
@@ -86,7 +86,7 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
         read_only(TOKEN, paths::TOKEN_DIR),
         scratch,
     ];
-    mounts.extend(bound::mounts(attempt));
+    mounts.extend(tenant_volumes::mounts(attempt));
     mounts
 }
 

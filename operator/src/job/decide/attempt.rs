@@ -1,8 +1,8 @@
 //! Decides what follows an attempt that ended without an outcome (`docs/explanation/engine.md`, section 1).
 
 use super::facts::Facts;
-use crate::job::plan::{Act, End, Lost};
-use crate::job::pods::{Life, WorkerPod};
+use crate::job::plan::{Act, JobEnd, LostAttempt};
+use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
@@ -15,7 +15,7 @@ const MAX_SILENT_ATTEMPTS: u32 = 3;
 const BRIEF_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
 /// The pause after the attempt of this number.
-pub(super) fn pause(attempt: u32) -> SignedDuration {
+pub(super) fn pause_after(attempt: u32) -> SignedDuration {
     SignedDuration::from_secs(match attempt {
         0 | 1 => 1,
         2 => 5,
@@ -24,19 +24,19 @@ pub(super) fn pause(attempt: u32) -> SignedDuration {
 }
 
 /// Decides what follows an attempt whose pod ended, or is gone.
-pub(super) fn after(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
+pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let next = recorded.number.saturating_add(1);
     if facts.pods.iter().any(|pod| pod.attempt == next) {
         // Created before a crash of the operator, and not recorded yet.
-        return (Act::Start { attempt: next, after: lost_once(facts, recorded, pod) }, None);
+        return (Act::Start { attempt: next, after: lost_attempt(facts, recorded, pod) }, None);
     }
-    let Some(lost) = lost_once(facts, recorded, pod) else {
+    let Some(lost) = lost_attempt(facts, recorded, pod) else {
         return (Act::Start { attempt: next, after: None }, None);
     };
     if lost.silent >= MAX_SILENT_ATTEMPTS {
         return (Act::End(crash_loop(&lost)), None);
     }
-    let pause = pause(recorded.number);
+    let pause = pause_after(recorded.number);
     let left = pause - facts.now.duration_since(lost.ended);
     if left <= SignedDuration::ZERO {
         return (Act::Start { attempt: next, after: Some(lost) }, None);
@@ -49,14 +49,14 @@ pub(super) fn after(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
 }
 
 /// Returns how the attempt was lost; none where it parked.
-pub(super) fn lost_once(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> Option<Lost> {
+pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> Option<LostAttempt> {
     let message = pod.and_then(|pod| pod.message.as_ref());
     if is_parked(facts.status, recorded) || message.is_some_and(has_parked) {
         return None;
     }
-    let how = match pod.map(|pod| &pod.life) {
-        Some(Life::Ended { how, .. }) => format!("ended without an outcome: {how}"),
-        Some(Life::Alive(_)) | None => "vanished without an outcome".to_owned(),
+    let how = match pod.map(|pod| &pod.state) {
+        Some(PodState::Ended { how, .. }) => format!("ended without an outcome: {how}"),
+        Some(PodState::Alive(_)) | None => "vanished without an outcome".to_owned(),
     };
     let counted = recorded.silent.unwrap_or(0);
     let (ended, silent) = match &recorded.ended {
@@ -67,7 +67,7 @@ pub(super) fn lost_once(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPo
         ),
     };
     let message = format!("the pod {} of attempt {} {how}", recorded.pod, recorded.number);
-    Some(Lost { ended, silent, message })
+    Some(LostAttempt { ended, silent, message })
 }
 
 /// Whether the worker of the recorded attempt has reported: its first report is always recorded.
@@ -84,10 +84,10 @@ fn has_parked(message: &TerminationMessage) -> bool {
     matches!(message.end, PodEnd::Parked(_))
 }
 
-fn crash_loop(lost: &Lost) -> End {
+fn crash_loop(lost: &LostAttempt) -> JobEnd {
     let message = format!(
         "{} attempts in a row ended without a report or a message; {}: kubectl logs and kubectl describe of that pod say more",
         lost.silent, lost.message
     );
-    End::decided(Outcome::new(OutcomeCode::CrashLoop, message))
+    JobEnd::decided(Outcome::new(OutcomeCode::CrashLoop, message))
 }

@@ -1,13 +1,13 @@
 //! Decides for a Job that waits for people: it has no pod, and goes on in its next attempt.
 
-use super::attempt::pause;
+use super::attempt::pause_after;
 use super::facts::Facts;
-use super::observe::alive;
-use crate::approval::standing::{Asked, Mark, Standing, standing};
-use crate::job::plan::{Act, End, PeopleWait};
+use super::observe::observe_alive;
+use crate::approval::evaluate::{ApprovalState, ApprovalUpdate, CallApprovals, evaluate};
+use crate::job::plan::{Act, JobEnd, PeopleWait};
 use crate::job::pods::WorkerPod;
-use crate::job::replies::Answers;
-use crate::job::status::{log_of, quoted};
+use crate::job::replies::AnswerState;
+use crate::job::status::{log_location, quoted};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{AskedQuestion, Attempt, Reply};
 use k8s_openapi::jiff::SignedDuration;
@@ -16,30 +16,30 @@ use k8s_openapi::jiff::SignedDuration;
 const MAX_UNREPORTED_PARKINGS: u32 = 3;
 
 /// What to do about a question that stays open.
-const REMEDY: &str = "make another Job, and say in its goal what is asked";
+const NEW_JOB_REMEDY: &str = "make another Job, and say in its goal what is asked";
 
 /// Decides for a Job whose worker parked because a call is held.
 pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
-    let next = next(recorded);
+    let next = start_next(recorded);
     let (name, uid) = facts.job;
-    let standing = match facts.asked {
-        Some(asked) => standing(name, uid, asked, facts.now),
+    let state = match facts.call_approvals {
+        Some(call_approvals) => evaluate(name, uid, call_approvals, facts.now),
         // No report has said which call it is.
-        None => Standing::Missing,
+        None => ApprovalState::Missing,
     };
     // Questions may be open beside the call.
-    let is_answered = facts.answers == Answers::Here && !facts.questions().is_empty();
-    match standing {
-        Standing::Settle(marks) => (Act::Settle(marks), None),
-        Standing::Decided | Standing::Missing if let Some(observed) = alive(facts, pod) => observed,
-        Standing::Decided => (next, None),
-        _ if is_answered && alive(facts, pod).is_none() => (next, None),
-        Standing::Unguarded(why) => (Act::WaitForPeople(PeopleWait::NobodyAsked(why)), None),
-        Standing::Open(until, pending) => {
+    let is_answered = facts.answers == AnswerState::Available && !facts.questions().is_empty();
+    match state {
+        ApprovalState::NeedsUpdate(updates) => (Act::UpdateApprovals(updates), None),
+        ApprovalState::Decided | ApprovalState::Missing if let Some(observed) = observe_alive(facts, pod) => observed,
+        ApprovalState::Decided => (next, None),
+        _ if is_answered && observe_alive(facts, pod).is_none() => (next, None),
+        ApprovalState::PolicyMissing(why) => (Act::WaitForPeople(PeopleWait::PolicyMissing(why)), None),
+        ApprovalState::Pending(until, pending) => {
             (Act::WaitForPeople(PeopleWait::Approvers(pending)), Some(until.duration_since(facts.now)))
         }
-        Standing::Nobody => (Act::WaitForPeople(PeopleWait::AsRecorded), None),
-        Standing::Missing => report_again(facts, recorded, pod),
+        ApprovalState::NoApprover => (Act::WaitForPeople(PeopleWait::AsRecorded), None),
+        ApprovalState::Missing => report_again(facts, recorded, pod),
     }
 }
 
@@ -47,15 +47,15 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
 /// hears it.
 pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let questions = facts.questions();
-    if facts.answers == Answers::Here || questions.is_empty() {
-        return match alive(facts, pod) {
+    if facts.answers == AnswerState::Available || questions.is_empty() {
+        return match observe_alive(facts, pod) {
             Some(observed) => observed,
             // No report has said which question it is, nor which replies were heard.
             None if questions.is_empty() => report_again(facts, recorded, pod),
-            None => (next(recorded), None),
+            None => (start_next(recorded), None),
         };
     }
-    if facts.answers == Answers::Impossible {
+    if facts.answers == AnswerState::Impossible {
         return (Act::End(unanswerable(questions)), None);
     }
     match reply_time_left(facts) {
@@ -66,15 +66,19 @@ pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
 
 /// Returns the Approvals to settle of a Job that goes on with its call still held, because another question was answered.
 /// What is decided meanwhile counts from now on, not from when the Job parks again.
-pub(super) fn to_settle(facts: &Facts, asked: &Asked) -> Option<Vec<Mark>> {
+pub(super) fn approval_updates(facts: &Facts, call_approvals: &CallApprovals) -> Option<Vec<ApprovalUpdate>> {
     let (name, uid) = facts.job;
-    match standing(name, uid, asked, facts.now) {
-        Standing::Settle(marks) => Some(marks),
-        Standing::Decided | Standing::Unguarded(_) | Standing::Missing | Standing::Open(..) | Standing::Nobody => None,
+    match evaluate(name, uid, call_approvals, facts.now) {
+        ApprovalState::NeedsUpdate(updates) => Some(updates),
+        ApprovalState::Decided
+        | ApprovalState::PolicyMissing(_)
+        | ApprovalState::Missing
+        | ApprovalState::Pending(..)
+        | ApprovalState::NoApprover => None,
     }
 }
 
-fn next(recorded: &Attempt) -> Act {
+fn start_next(recorded: &Attempt) -> Act {
     Act::Start { attempt: recorded.number.saturating_add(1), after: None }
 }
 
@@ -86,28 +90,28 @@ fn reply_time_left(facts: &Facts) -> Option<(SignedDuration, SignedDuration)> {
 }
 
 /// The end of a Job whose question nobody has answered in time.
-fn expired(questions: &[AskedQuestion], limit: SignedDuration) -> End {
-    let asked = listed(questions);
+fn expired(questions: &[AskedQuestion], limit: SignedDuration) -> JobEnd {
+    let asked = quoted_questions(questions);
     user_needed(&format!(
-        "nobody has answered {asked} within {limit:#}, which is how long a Job waits for a reply (engine.replyExpiry of the Skill): {REMEDY}"
+        "nobody has answered {asked} within {limit:#}, which is how long a Job waits for a reply (engine.replyExpiry of the Skill): {NEW_JOB_REMEDY}"
     ))
 }
 
 /// The end of a Job whose question nobody can answer any more.
-fn unanswerable(questions: &[AskedQuestion]) -> End {
-    let asked = listed(questions);
+fn unanswerable(questions: &[AskedQuestion]) -> JobEnd {
+    let asked = quoted_questions(questions);
     let most = Reply::MAX_REPLIES;
-    user_needed(&format!("nobody can answer {asked}: a Job takes {most} replies, and has them: {REMEDY}"))
+    user_needed(&format!("nobody can answer {asked}: a Job takes {most} replies, and has them: {NEW_JOB_REMEDY}"))
 }
 
 /// Lists questions within a sentence.
-pub(super) fn listed(questions: &[AskedQuestion]) -> String {
+pub(super) fn quoted_questions(questions: &[AskedQuestion]) -> String {
     let asked = |asked: &AskedQuestion| format!("{} ({})", asked.id, quoted(&asked.text));
     questions.iter().map(asked).collect::<Vec<_>>().join(", ")
 }
 
-fn user_needed(message: &str) -> End {
-    End::decided(Outcome::new(OutcomeCode::UserNeeded, message))
+fn user_needed(message: &str) -> JobEnd {
+    JobEnd::decided(Outcome::new(OutcomeCode::UserNeeded, message))
 }
 
 /// Starts, after a pause, a worker that reports again what the Job waits for. The Job ends after several such attempts in vain,
@@ -123,20 +127,20 @@ fn report_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (
         let ended = since.map_or(ended, |since| ended.min(since.0));
         facts.now.duration_since(ended)
     });
-    let pause = pause(recorded.number);
+    let pause = pause_after(recorded.number);
     match passed {
         Some(passed) if !passed.is_negative() && passed < pause => {
             (Act::WaitForPeople(PeopleWait::AsRecorded), Some(pause - passed))
         }
-        Some(_) | None => (next(recorded), None),
+        Some(_) | None => (start_next(recorded), None),
     }
 }
 
 /// The end of a Job that waits for a person, and whose workers cannot report what for.
-fn unreportable(facts: &Facts, recorded: &Attempt, unreported: u32) -> End {
+fn unreportable(facts: &Facts, recorded: &Attempt, unreported: u32) -> JobEnd {
     let is_call = facts.status.phase == Some(Phase::AwaitingApproval);
     let what = if is_call { "a call waits for an approval" } else { "a question waits for an answer" };
-    let (log, pod) = (log_of(facts.status), &recorded.pod);
+    let (log, pod) = (log_location(facts.status), &recorded.pod);
     user_needed(&format!(
         "{what}, and nobody can be asked: the last reports of {unreported} attempts in a row did not arrive at the operator. {log} says \
          what is asked, and kubectl logs {pod} why the report did not arrive; the call was not made. Once workers can report, make \

@@ -2,8 +2,8 @@
 
 use super::ending;
 use super::facts::Facts;
-use crate::job::plan::{PodDeletion, sooner};
-use crate::job::pods::{Life, WorkerPod};
+use crate::job::plan::{PodDeletion, earlier};
+use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::outcome::OutcomeCode;
 use k8s_openapi::jiff::SignedDuration;
 
@@ -13,34 +13,35 @@ const LAST_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(180);
 /// Returns the pods to delete now, and when to look again.
 pub(super) fn plan(facts: &Facts) -> (Vec<PodDeletion>, Option<SignedDuration>) {
     let mut delete = Vec::new();
-    let mut again: Option<SignedDuration> = None;
+    let mut requeue_after: Option<SignedDuration> = None;
     for pod in facts.pods.iter().filter(|pod| !pod.deleting) {
-        let Some(left) = left(facts, pod) else { continue };
+        let Some(left) = time_left(facts, pod) else { continue };
         if left <= SignedDuration::ZERO {
             let grace = ending::grace(facts, pod);
             delete.push(PodDeletion { name: pod.name.clone(), uid: pod.uid.clone(), grace });
         } else {
-            again = sooner(again, Some(left));
+            requeue_after = earlier(requeue_after, Some(left));
         }
     }
-    (delete, again)
+    (delete, requeue_after)
 }
 
 /// Returns how long a pod may stay; none where it stays until something happens to it.
-fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
+fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let since = |then| facts.now.duration_since(then);
-    match &pod.life {
-        Life::Ended { .. } if is_needed(facts, pod) => None,
-        Life::Ended { .. } => pod.ended().map(|ended| facts.retention - since(ended)),
-        Life::Alive(_) if facts.status.is_terminal() => match facts.status.outcome.as_ref().map(|outcome| outcome.code)
-        {
-            // Created while the Job was ending, and never recorded: it has nothing to report.
-            Some(OutcomeCode::Cancelled | OutcomeCode::SkillDeleted) if !facts.is_recorded(pod) => {
-                Some(SignedDuration::ZERO)
+    match &pod.state {
+        PodState::Ended { .. } if is_needed(facts, pod) => None,
+        PodState::Ended { .. } => pod.ended().map(|ended| facts.retention - since(ended)),
+        PodState::Alive(_) if facts.status.is_terminal() => {
+            match facts.status.outcome.as_ref().map(|outcome| outcome.code) {
+                // Created while the Job was ending, and never recorded: it has nothing to report.
+                Some(OutcomeCode::Cancelled | OutcomeCode::SkillDeleted) if !facts.is_recorded(pod) => {
+                    Some(SignedDuration::ZERO)
+                }
+                _ => facts.status.completion_time.as_ref().map(|ended| LAST_REPORT_TIMEOUT - since(ended.0)),
             }
-            _ => facts.status.completion_time.as_ref().map(|ended| LAST_REPORT_TIMEOUT - since(ended.0)),
-        },
-        Life::Alive(_) => ending::left(facts, pod),
+        }
+        PodState::Alive(_) => ending::time_left(facts, pod),
     }
 }
 

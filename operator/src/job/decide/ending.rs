@@ -1,21 +1,21 @@
 //! Decides for a Job that is ending, because a person has cancelled it or its Skill was deleted: it ends as soon as no worker of
 //! it can be at work any more.
 
-use super::attempt::lost_once;
-use super::awaiting::listed;
+use super::attempt::lost_attempt;
+use super::awaiting::quoted_questions;
 use super::facts::Facts;
 use super::observe::{next_look, outcome};
 use crate::job::ending::Ending;
-use crate::job::plan::{Act, End, Lost};
-use crate::job::pods::{Life, WorkerPod};
-use crate::job::status::log_of;
+use crate::job::plan::{Act, JobEnd, LostAttempt};
+use crate::job::pods::{PodState, WorkerPod};
+use crate::job::status::log_location;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::Attempt;
 use k8s_openapi::jiff::SignedDuration;
 
 /// How long a worker may take to hear of the ending, to give a call with effect its grace, and to end by itself.
-const WORKER_GRACE: SignedDuration = SignedDuration::from_secs(30);
+const WORKER_END_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
 /// The grace period, in seconds, of a pod whose worker has not reported. It is shorter than a pod's own, within which a tool call
 /// may go on: such a worker may never hear that its Job is ending. A worker that hears it has 5 s for a call.
@@ -30,7 +30,7 @@ pub(super) fn act(
 ) -> (Act, Option<SignedDuration>) {
     // A pod that was created and is not recorded yet counts as well.
     for pod in facts.pods {
-        if let Life::Alive(problem) = &pod.life {
+        if let PodState::Alive(problem) = &pod.state {
             return (Act::AwaitPodEnd(why, problem.clone()), next_look(pod, facts.now));
         }
     }
@@ -39,12 +39,12 @@ pub(super) fn act(
 }
 
 /// Returns how long a live pod of an ending Job may stay. A worker that has not reported is not waited for.
-pub(super) fn left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
+pub(super) fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let (_, since) = facts.ending?;
     if is_unreported(facts, pod) {
         return Some(SignedDuration::ZERO);
     }
-    Some(WORKER_GRACE - facts.now.duration_since(since))
+    Some(WORKER_END_TIMEOUT - facts.now.duration_since(since))
 }
 
 /// Returns the grace period in seconds of a live pod of an ending Job; none where its own applies.
@@ -63,7 +63,7 @@ fn is_unreported(facts: &Facts, pod: &WorkerPod) -> bool {
 }
 
 /// The end of a Job without a worker.
-fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> End {
+fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> JobEnd {
     let parked = unreported_parking(facts, pod);
     let open = parked.map_or_else(|| facts.questions(), |message| &message.questions);
     let what = match why {
@@ -72,11 +72,11 @@ fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&Work
     };
     let rest = cut_short(facts, recorded, pod)
         // A question may be whether a call has happened.
-        .or_else(|| (!open.is_empty()).then(|| format!(", with an open question: {}", listed(open))))
+        .or_else(|| (!open.is_empty()).then(|| format!(", with an open question: {}", quoted_questions(open))))
         .or_else(|| {
             parked
                 .filter(|message| asks(message))
-                .map(|_| format!(", with a question open that {} tells", log_of(facts.status)))
+                .map(|_| format!(", with a question open that {} tells", log_location(facts.status)))
         });
     let remedy = match why {
         Ending::Cancelled => "",
@@ -87,7 +87,7 @@ fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&Work
         (Some(rest), "") => format!("{what}{rest}"),
         (Some(rest), remedy) => format!("{what}{rest}.{remedy}"),
     };
-    End { outcome: Outcome::new(why.code(), message), read_from: parked.cloned().map(Box::new) }
+    JobEnd { outcome: Outcome::new(why.code(), message), read_from: parked.cloned().map(Box::new) }
 }
 
 /// Says how the attempt ended without an outcome; none where it parked, or there was none.
@@ -95,16 +95,16 @@ fn cut_short(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>)
     let status = facts.status;
     // A Job that waits for people has a worker that parked.
     let recorded = recorded.filter(|_| !status.awaits_people())?;
-    let Lost { message: how, .. } = lost_once(facts, recorded, pod)?;
+    let LostAttempt { message: how, .. } = lost_attempt(facts, recorded, pod)?;
     let Attempt { number, pod, .. } = recorded;
     Some(if status.phase == Some(Phase::Starting) {
         // Most such workers have not begun: the pod was waiting for a node, or for its image.
         format!(
             " before the worker of attempt {number} had reported; where its pod {pod} ran at all, {} says what it did",
-            log_of(status)
+            log_location(status)
         )
     } else {
-        format!("; {how}: a call of a tool may have been under way, and {} says which", log_of(status))
+        format!("; {how}: a call of a tool may have been under way, and {} says which", log_location(status))
     })
 }
 

@@ -1,9 +1,9 @@
 //! Everything that a decision depends on.
 
-use crate::approval::standing::{Asked, Mark};
+use crate::approval::evaluate::{ApprovalUpdate, CallApprovals};
 use crate::job::ending::Ending;
 use crate::job::pods::WorkerPod;
-use crate::job::replies::Answers;
+use crate::job::replies::AnswerState;
 use bloomery_crds::v1alpha1::{AskedQuestion, JobStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -17,9 +17,9 @@ pub struct Facts<'a> {
     /// The Job's pods.
     pub pods: &'a [WorkerPod],
     /// The held call that people decide on, where it is known.
-    pub asked: Option<&'a Asked>,
+    pub call_approvals: Option<&'a CallApprovals>,
     /// What to do to the Approvals that an ended Job has left open.
-    pub left_open: &'a [Mark],
+    pub left_open: &'a [ApprovalUpdate],
     /// Why the Job is ending, and since when this process knows it.
     pub ending: Option<(Ending, Timestamp)>,
     /// Whether the namespace is suspended.
@@ -27,7 +27,7 @@ pub struct Facts<'a> {
     /// For how many seconds the Job stays after its end; without limit where absent.
     pub ttl: Option<i64>,
     /// Whether the open questions are answered.
-    pub answers: Answers,
+    pub answers: AnswerState,
     /// How long the Job may wait for a reply; absent where its Skill cannot be read.
     pub reply_expiry: Option<SignedDuration>,
     /// Whether a Job that continues this one has not begun, and needs it.

@@ -1,8 +1,8 @@
 //! What a pod says about the Job: whether it is alive, and what its termination message carries.
 
 use super::facts::Facts;
-use crate::job::plan::{Act, End};
-use crate::job::pods::{Life, WorkerPod};
+use crate::job::plan::{Act, JobEnd};
+use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -16,11 +16,11 @@ const DELETING_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
 const PROBLEM_AGES: [SignedDuration; 2] = [SignedDuration::from_secs(5), SignedDuration::from_secs(60)];
 
 /// Observes a pod that is alive; returns none where there is none.
-pub(super) fn alive(facts: &Facts, pod: Option<&WorkerPod>) -> Option<(Act, Option<SignedDuration>)> {
+pub(super) fn observe_alive(facts: &Facts, pod: Option<&WorkerPod>) -> Option<(Act, Option<SignedDuration>)> {
     let pod = pod?;
-    match &pod.life {
-        Life::Alive(problem) => Some((Act::Observe(problem.clone()), next_look(pod, facts.now))),
-        Life::Ended { .. } => None,
+    match &pod.state {
+        PodState::Alive(problem) => Some((Act::Observe(problem.clone()), next_look(pod, facts.now))),
+        PodState::Ended { .. } => None,
     }
 }
 
@@ -38,10 +38,10 @@ pub(super) fn next_look(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuratio
 }
 
 /// The outcome that a pod left behind. It is final: no pod is started only to report it.
-pub(super) fn outcome(pod: &WorkerPod) -> Option<End> {
+pub(super) fn outcome(pod: &WorkerPod) -> Option<JobEnd> {
     let message = pod.message.as_ref()?;
     let outcome = message.outcome.clone()?;
-    Some(End { outcome, read_from: Some(Box::new(message.clone())) })
+    Some(JobEnd { outcome, read_from: Some(Box::new(message.clone())) })
 }
 
 /// The message of a worker that parked for a person: no pod is started for it.

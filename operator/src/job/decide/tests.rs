@@ -1,12 +1,12 @@
 use super::*;
-use crate::approval::guard::Guard;
-use crate::approval::standing::{Asked, Mark, PendingDecision};
+use crate::approval::evaluate::{ApprovalUpdate, CallApprovals, PendingDecision};
+use crate::approval::policy::PolicyState;
 use crate::job::ending::Ending;
 use crate::job::fixtures::{
     UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, stands, status,
 };
-use crate::job::plan::{End, PeopleWait, PodDeletion};
-use crate::job::replies::Answers;
+use crate::job::plan::{JobEnd, PeopleWait, PodDeletion};
+use crate::job::replies::AnswerState;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, JobStatus};
@@ -35,12 +35,12 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         job: ("refund", UID),
         status,
         pods,
-        asked: None,
+        call_approvals: None,
         left_open: &[],
         ending: None,
         suspended: false,
         ttl: None,
-        answers: Answers::Awaited,
+        answers: AnswerState::Pending,
         reply_expiry: None,
         continued: false,
         retention: RETENTION,
@@ -96,9 +96,9 @@ fn word(act: &Act) -> String {
         }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::KeepPausing => "keep pausing".into(),
-        Act::WaitForPeople(PeopleWait::NobodyAsked(_)) => "unguarded".into(),
+        Act::WaitForPeople(PeopleWait::PolicyMissing(_)) => "unguarded".into(),
         Act::WaitForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_)) => "await".into(),
-        Act::Settle(marks) => format!("settle {}", marks.len()),
+        Act::UpdateApprovals(updates) => format!("settle {}", updates.len()),
         Act::Wait(wait, _) => panic!("{wait:?} is found by a later step"),
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
@@ -113,7 +113,7 @@ fn word(act: &Act) -> String {
 #[rstest]
 #[case::new(JobStatus::default(), vec![], 0, "start 1")]
 #[case::alive(status(1, Phase::Starting), vec![pod(1, "Pending")], 0, "observe")]
-#[case::at_work(status(1, Phase::Running), vec![pod(1, "Running")], 0, "observe")]
+#[case::phase_health(status(1, Phase::Running), vec![pod(1, "Running")], 0, "observe")]
 // A pause of one second is not worth a write where the pod itself keeps the time.
 #[case::crashed(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 10, "keep pausing")]
 #[case::crashed_a_second_ago(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 11, "start 2 silent=0")]
@@ -170,7 +170,7 @@ fn a_pause_that_was_written_down_lasts_whatever_becomes_of_the_pod() {
     status.attempt.as_mut().unwrap().ended = Some(Time(at(10)));
     for pods in [vec![], vec![ended_pod(2, 10, None)]] {
         let held = decide_at(12, &status, &pods, false);
-        assert_eq!((held.act, held.again), (Act::KeepPausing, Some(SignedDuration::from_secs(3))));
+        assert_eq!((held.act, held.requeue_after), (Act::KeepPausing, Some(SignedDuration::from_secs(3))));
         assert_eq!(word(&act_at(15, &status, &pods)), "start 3 silent=2");
     }
 }
@@ -179,7 +179,7 @@ fn a_pause_that_was_written_down_lasts_whatever_becomes_of_the_pod() {
 fn a_clock_ahead_does_not_lengthen_a_pause() {
     let decision = decide_at(10, &status(1, Phase::Running), &[ended_pod(1, 500, None)], false);
     let Act::Pause(lost) = decision.act else { panic!("{:?}", decision.act) };
-    assert_eq!((lost.ended, decision.again), (at(10), Some(SignedDuration::from_secs(1))));
+    assert_eq!((lost.ended, decision.requeue_after), (at(10), Some(SignedDuration::from_secs(1))));
 }
 
 #[rstest]
@@ -200,14 +200,14 @@ fn the_pause_before_something_is_told_again(
     let told = message(2, PodEnd::Parked(ParkReason::Reply), None);
     let decision = decide_at(now, &status, &[ended_pod(2, ended, Some(told))], false);
     let expected = left.map_or_else(|| start(3), |_| Act::WaitForPeople(PeopleWait::AsRecorded));
-    assert_eq!((decision.act, left.and(decision.again)), (expected, left.map(SignedDuration::from_secs)));
+    assert_eq!((decision.act, left.and(decision.requeue_after)), (expected, left.map(SignedDuration::from_secs)));
 }
 
 #[test]
 fn a_job_that_nobody_can_be_asked_for_says_why() {
     let mut told_in_vain = untold(status(3, Phase::AwaitingApproval), 3);
     told_in_vain.log = Some(crate::job::fixtures::log(7));
-    let Act::End(End { outcome, read_from: None }) = act_at(11, &told_in_vain, &[]) else { panic!("it ends") };
+    let Act::End(JobEnd { outcome, read_from: None }) = act_at(11, &told_in_vain, &[]) else { panic!("it ends") };
     let log = format!("jobs/{UID}");
     for part in ["a call waits for an approval", "3 attempts", &log, "kubectl logs refund-3-01234", "was not made"] {
         assert!(outcome.message.contains(part), "{part}: {}", outcome.message);
@@ -222,7 +222,7 @@ fn a_silent_node_never_gets_a_twin() {
     lost.metadata.deletion_timestamp = Some(Time(at(60)));
     let decision = decide_at(1000, &status(1, Phase::Running), &[lost], false);
     assert_eq!(word(&decision.act), "NodeLost");
-    assert!(decision.again.is_some());
+    assert!(decision.requeue_after.is_some());
 }
 
 #[test]
@@ -230,13 +230,13 @@ fn a_live_pod_without_its_labels_never_gets_a_twin() {
     let mut bare = pod(1, "Running");
     bare.metadata.labels = None;
     let decision = decide_at(1000, &status(1, Phase::Running), &[bare.clone()], false);
-    assert_eq!((decision.act, decision.again), (Act::Observe(None), Some(SignedDuration::from_secs(60))));
+    assert_eq!((decision.act, decision.requeue_after), (Act::Observe(None), Some(SignedDuration::from_secs(60))));
     let mut mislabelled = pod(1, "Running");
     let labels = mislabelled.metadata.labels.as_mut().unwrap();
     labels.insert(bloomery_crds::names::LABEL_ATTEMPT.into(), "2".into());
     assert_eq!(act_at(1000, &status(1, Phase::Running), &[mislabelled]), Act::Observe(None));
     let labelled = decide_at(1000, &status(1, Phase::Running), &[pod(1, "Running")], false);
-    assert_eq!(labelled.again, None, "changes of that one are told");
+    assert_eq!(labelled.requeue_after, None, "changes of that one are told");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_live_pod_without_its_owner_never_gets_a_twin_and_still_goes_in_the_end() {
     let mut orphan = pod(1, "Running");
     orphan.metadata.owner_references = None;
     let decision = decide_at(1000, &status(1, Phase::Running), std::slice::from_ref(&orphan), false);
-    assert_eq!((decision.act, decision.again), (Act::Observe(None), None), "its labels still tell of it");
+    assert_eq!((decision.act, decision.requeue_after), (Act::Observe(None), None), "its labels still tell of it");
     let mut ended = status(1, Phase::Succeeded);
     ended.completion_time = Some(Time(at(1000)));
     let deleted: Vec<String> =
@@ -256,7 +256,7 @@ fn a_live_pod_without_its_owner_never_gets_a_twin_and_still_goes_in_the_end() {
 fn a_worker_at_work_is_waited_for_where_the_skill_is_deleted() {
     let running = decide_at(5, &status(1, Phase::Running), &[pod(1, "Running")], true);
     assert_eq!((word(&running.act).as_str(), running.delete.len()), ("give up SkillDeleted", 0));
-    assert_eq!(running.again, Some(SignedDuration::from_secs(25)));
+    assert_eq!(running.requeue_after, Some(SignedDuration::from_secs(25)));
     let told = ended_pod(1, 3, Some(message(1, PodEnd::Finished, Some(OutcomeCode::Succeeded))));
     assert_eq!(word(&decide_at(5, &status(1, Phase::Running), &[told], true).act), "end Succeeded by message");
 }
@@ -265,7 +265,7 @@ fn a_worker_at_work_is_waited_for_where_the_skill_is_deleted() {
 fn the_pod_of_a_held_job_is_kept_for_its_log_and_then_goes() {
     let held = status(1, Phase::AwaitingApproval);
     let kept = decide_at(609, &held, &[ended_pod(1, 10, None)], false);
-    assert_eq!((kept.delete, kept.again), (vec![], Some(SignedDuration::from_secs(1))));
+    assert_eq!((kept.delete, kept.requeue_after), (vec![], Some(SignedDuration::from_secs(1))));
     let gone = decide_at(610, &held, &[ended_pod(1, 10, None)], false);
     assert_eq!(gone.delete, [doomed(1)]);
     let untold = decide_at(5000, &status(1, Phase::Running), &[ended_pod(1, 10, Some(self::held()))], false);
@@ -305,7 +305,7 @@ fn pods_of_a_job_that_ended(
     let expected = deleted.then(|| doomed(1));
     assert_eq!(decision.act, Act::Idle);
     assert_eq!(decision.delete, Vec::from_iter(expected));
-    assert_eq!(decision.again, again.map(SignedDuration::from_secs));
+    assert_eq!(decision.requeue_after, again.map(SignedDuration::from_secs));
 }
 
 #[test]
@@ -321,20 +321,20 @@ fn pods_of_replaced_attempts_go_and_the_last_one_stays_while_it_is_needed() {
 
 #[test]
 fn starting_is_looked_at_again_when_it_takes_long() {
-    let again = |now| decide_at(now, &status(1, Phase::Starting), &[pod(1, "Pending")], false).again;
+    let again = |now| decide_at(now, &status(1, Phase::Starting), &[pod(1, "Pending")], false).requeue_after;
     assert_eq!(again(1), Some(SignedDuration::from_secs(4)));
     assert_eq!(again(5), Some(SignedDuration::from_secs(55)));
     assert_eq!(again(60), None);
     assert_eq!(act_at(0, &JobStatus::default(), &[]), start(1));
 }
 
-fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Guard, now: i64) -> Plan {
+fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: PolicyState, now: i64) -> Plan {
     let status = status(1, Phase::AwaitingApproval);
     let pods = read(now, &status, pods);
     let call = held_call();
-    let names = crate::approval::names_of("refund", UID, &call);
-    let asked = Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard };
-    decide(&Facts { asked: Some(&asked), ..facts(now, &status, &pods) })
+    let names = crate::approval::approval_names("refund", UID, &call);
+    let asked = CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy: guard };
+    decide(&Facts { call_approvals: Some(&asked), ..facts(now, &status, &pods) })
 }
 
 /// These have still to decide.
@@ -351,13 +351,13 @@ fn a_job_waits_for_people_until_the_first_approval_expires_and_costs_nothing() {
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
     let waits = waits_with(&[], open(), stands(), 60);
     assert_eq!(
-        (waits.act, waits.again),
+        (waits.act, waits.requeue_after),
         (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(24 * 3600 - 60)))
     );
     let one = [Some(counted(approval("supervisor"), ApprovalVerdict::Approve)), Some(approval("finance"))];
     assert_eq!(waits_with(&[], one, stands(), 60).act, awaits(&["finance"]));
-    let missing = Guard::Missing("gone".into());
-    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::WaitForPeople(PeopleWait::NobodyAsked("gone".into())));
+    let missing = PolicyState::Missing("gone".into());
+    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::WaitForPeople(PeopleWait::PolicyMissing("gone".into())));
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
     let supervisor = decided(approval("supervisor"), yes);
     let name = supervisor.metadata.name.clone().unwrap();
     let settles = waits_with(&[], [Some(supervisor), Some(approval("finance"))], stands(), 60);
-    assert_eq!(settles.act, Act::Settle(vec![Mark::Count(name)]));
+    assert_eq!(settles.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
     let both = || [Some(counted(approval("supervisor"), yes)), Some(counted(approval("finance"), yes))];
     assert_eq!(waits_with(&[], both(), stands(), 60).act, start(2));
     assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), stands(), 60).act, start(2));
@@ -382,8 +382,8 @@ fn a_decision_in_time_counts_whatever_the_clock_did_before(#[case] now: i64) {
     let yes = decided(approval("supervisor"), ApprovalVerdict::Approve);
     let name = yes.metadata.name.clone().unwrap();
     let settles = waits_with(&[], [Some(yes.clone()), Some(approval("finance"))], stands(), now);
-    assert_eq!(settles.act, Act::Settle(vec![Mark::Count(name)]));
-    assert_eq!(crate::approval::standing::counts(&yes.spec, at(now)), ApprovalVerdict::Approve);
+    assert_eq!(settles.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
+    assert_eq!(crate::approval::evaluate::verdict_at(&yes.spec, at(now)), ApprovalVerdict::Approve);
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn what_has_counted_stands_whatever_the_clock_does_then() {
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
     let back = waits_with(&[], open(), stands(), -3600);
     assert_eq!(
-        (back.act, back.again),
+        (back.act, back.requeue_after),
         (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(25 * 3600)))
     );
 }

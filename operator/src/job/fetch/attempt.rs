@@ -1,8 +1,8 @@
 //! Fetches what the pod of a new attempt is made of. Only a Job that is to get a pod costs these requests.
 
-use super::Fetched;
-use crate::approval::standing::wanted_of;
-use crate::approval::{names_of, settle};
+use super::FetchedJob;
+use crate::approval::evaluate::expected_approval;
+use crate::approval::{approval_names, store};
 use crate::caches::Guarded;
 use crate::context::Context;
 use crate::error::Error;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What the pod of a new attempt is made of, as it is stored.
 #[derive(Debug)]
-pub struct Sources {
+pub struct AttemptSources {
     /// The number of the attempt.
     pub attempt: u32,
     /// The `ConfigMap` of the revision that the Job runs on, or would run on.
@@ -36,29 +36,29 @@ pub struct Sources {
 }
 
 /// Fetches what the attempt of a plan is made of; a plan without one costs nothing.
-pub async fn fetch(context: &Context, fetched: &Fetched, plan: Plan) -> Result<Plan<Sources>, Error> {
-    let Plan { act, delete, again } = plan;
+pub async fn fetch(context: &Context, fetched: &FetchedJob, plan: Plan) -> Result<Plan<AttemptSources>, Error> {
+    let Plan { act, delete, requeue_after } = plan;
     let act = match act.into_start() {
         Ok((attempt, after)) => Act::Start { attempt: sources(context, fetched, attempt).await?, after },
         Err(other) => other,
     };
-    Ok(Plan { act, delete, again })
+    Ok(Plan { act, delete, requeue_after })
 }
 
-async fn sources(context: &Context, fetched: &Fetched, attempt: u32) -> Result<Sources, Error> {
-    let Fetched { job, namespace, .. } = fetched;
+async fn sources(context: &Context, fetched: &FetchedJob, attempt: u32) -> Result<AttemptSources, Error> {
+    let FetchedJob { job, namespace, .. } = fetched;
     let models = context.caches.models.select(namespace, |_| true);
     let bound = job.spec.resources.values().filter_map(claim_name);
     let claims = bound.chain([names::MEMORY_CLAIM]);
     let claims = claims.filter_map(|name| Some((name.to_owned(), context.caches.claims.get(namespace, name)?)));
-    Ok(Sources {
+    Ok(AttemptSources {
         attempt,
         revision: revision(context, fetched).await?,
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
         claims: claims.collect(),
         continued: job.spec.continues.as_ref().and_then(|name| context.caches.jobs.get(namespace, name)),
         decisions: decisions(context, fetched).await?,
-        report_ca: context.report_trust.bundle(),
+        report_ca: context.report_ca_bundle.pem(),
     })
 }
 
@@ -68,7 +68,7 @@ fn claim_name(binding: &Binding) -> Option<&str> {
 }
 
 /// Reads the revision that the Job runs on, or else the current one of its Skill.
-async fn revision(context: &Context, fetched: &Fetched) -> Result<Option<ConfigMap>, Error> {
+async fn revision(context: &Context, fetched: &FetchedJob) -> Result<Option<ConfigMap>, Error> {
     let skill = fetched.skill.as_ref().and_then(|skill| skill.0.as_ref().ok()?.status.as_ref());
     let current = skill.and_then(|SkillStatus { revision, .. }| revision.as_ref());
     let Some(RevisionRef { name, .. }) = fetched.status.skill_revision.as_ref().or(current) else { return Ok(None) };
@@ -78,13 +78,13 @@ async fn revision(context: &Context, fetched: &Fetched) -> Result<Option<ConfigM
 }
 
 /// Reads what people have decided on the held call that the status names: its worker may not have heard it yet.
-async fn decisions(context: &Context, fetched: &Fetched) -> Result<Vec<GivenDecision>, Error> {
-    let Fetched { namespace, name: job, uid, status, .. } = fetched;
+async fn decisions(context: &Context, fetched: &FetchedJob) -> Result<Vec<GivenDecision>, Error> {
+    let FetchedJob { namespace, name: job, uid, status, .. } = fetched;
     let mut decisions = Vec::new();
     if let Some(call) = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) {
-        for name in names_of(job, uid, call) {
-            if let Some(wanted) = wanted_of(job, uid, call, &name) {
-                decisions.extend(settle::decision(context, namespace, &name, &wanted).await?);
+        for name in approval_names(job, uid, call) {
+            if let Some(expected) = expected_approval(job, uid, call, &name) {
+                decisions.extend(store::decision_for_worker(context, namespace, &name, &expected).await?);
             }
         }
     }

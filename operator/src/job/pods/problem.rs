@@ -5,17 +5,17 @@ use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, Po
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 /// A scheduler that waits for a volume says "unschedulable" for a moment: that is no news.
-const SCHEDULING: SignedDuration = SignedDuration::from_secs(5);
+const SCHEDULING_GRACE: SignedDuration = SignedDuration::from_secs(5);
 
 /// How long a container may be in the making before somebody should look.
-const CREATING: SignedDuration = SignedDuration::from_secs(60);
+const CREATION_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 
-/// How long after its last moment a pod may still be there: a kubelet that answers removes it sooner.
-const REMOVAL: SignedDuration = SignedDuration::from_secs(30);
+/// How long after its last moment a pod may still be there: a kubelet that answers removes it earlier.
+const REMOVAL_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
 /// Why a pod is not at work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct PodProblem {
     /// The kind of it.
     pub reason: Reason,
     /// What happened, to which pod, and what to do.
@@ -28,18 +28,18 @@ pub(super) fn find(
     status: &PodStatus,
     container: Option<&ContainerStatus>,
     now: Timestamp,
-) -> Option<Problem> {
+) -> Option<PodProblem> {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
-    lost(pod, status, container, now)
-        .map(|message| Problem { reason: Reason::NodeLost, message })
+    node_lost(pod, status, container, now)
+        .map(|message| PodProblem { reason: Reason::NodeLost, message })
         .or_else(|| unscheduled(name, pod, status, now))
         .or_else(|| waiting(name, pod, container, now))
 }
 
 /// A node that stopped answering leaves its pods as they were, or "terminating" without an end.
-fn lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now: Timestamp) -> Option<String> {
+fn node_lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now: Timestamp) -> Option<String> {
     let deletion = pod.metadata.deletion_timestamp.as_ref();
-    let overdue = deletion.is_some_and(|last| now.duration_since(last.0) > REMOVAL);
+    let overdue = deletion.is_some_and(|last| now.duration_since(last.0) > REMOVAL_TIMEOUT);
     // The kubelet sets both of these together; the node controller, for a silent kubelet, only the condition.
     let at_work = container.is_some_and(|container| {
         container.ready && container.state.as_ref().is_some_and(|state| state.running.is_some())
@@ -58,9 +58,9 @@ fn lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now:
     ))
 }
 
-fn unscheduled(name: &str, pod: &Pod, status: &PodStatus, now: Timestamp) -> Option<Problem> {
+fn unscheduled(name: &str, pod: &Pod, status: &PodStatus, now: Timestamp) -> Option<PodProblem> {
     let scheduled = condition(status, "PodScheduled").filter(|scheduled| scheduled.status == "False")?;
-    if !older(pod, now, SCHEDULING) {
+    if !is_older(pod, now, SCHEDULING_GRACE) {
         return None;
     }
     let (reason, what) = match scheduled.reason.as_deref() {
@@ -68,25 +68,25 @@ fn unscheduled(name: &str, pod: &Pod, status: &PodStatus, now: Timestamp) -> Opt
         _ => (Reason::Unschedulable, "cannot be scheduled"),
     };
     let why = scheduled.message.as_deref().unwrap_or("the scheduler gives no reason");
-    Some(Problem { reason, message: format!("pod {name} {what}: {why}") })
+    Some(PodProblem { reason, message: format!("pod {name} {what}: {why}") })
 }
 
-fn waiting(name: &str, pod: &Pod, container: Option<&ContainerStatus>, now: Timestamp) -> Option<Problem> {
+fn waiting(name: &str, pod: &Pod, container: Option<&ContainerStatus>, now: Timestamp) -> Option<PodProblem> {
     let container = container?;
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
     let reason = waiting.reason.as_deref().unwrap_or("ContainerCreating");
     match reason {
-        "ContainerCreating" | "PodInitializing" => older(pod, now, CREATING).then(|| Problem {
+        "ContainerCreating" | "PodInitializing" => is_older(pod, now, CREATION_TIMEOUT).then(|| PodProblem {
             reason: Reason::PodNotStarting,
             message: format!("pod {name} is still {reason}; its events say why: kubectl describe pod {name}"),
         }),
-        _ if is_about_the_image(reason) => Some(Problem {
+        _ if is_about_the_image(reason) => Some(PodProblem {
             reason: Reason::ImageUnavailable,
-            message: format!("pod {name} cannot get its image {}: {}", container.image, words(reason, waiting)),
+            message: format!("pod {name} cannot get its image {}: {}", container.image, describe(reason, waiting)),
         }),
-        _ => Some(Problem {
+        _ => Some(PodProblem {
             reason: Reason::PodNotStarting,
-            message: format!("pod {name} cannot start: {}", words(reason, waiting)),
+            message: format!("pod {name} cannot start: {}", describe(reason, waiting)),
         }),
     }
 }
@@ -104,11 +104,11 @@ fn is_about_the_image(reason: &str) -> bool {
     )
 }
 
-fn words(reason: &str, waiting: &ContainerStateWaiting) -> String {
+fn describe(reason: &str, waiting: &ContainerStateWaiting) -> String {
     waiting.message.as_ref().map_or_else(|| reason.to_owned(), |message| format!("{reason}: {message}"))
 }
 
-fn older(pod: &Pod, now: Timestamp, than: SignedDuration) -> bool {
+fn is_older(pod: &Pod, now: Timestamp, than: SignedDuration) -> bool {
     pod.metadata.creation_timestamp.as_ref().is_some_and(|made| now.duration_since(made.0) >= than)
 }
 

@@ -13,10 +13,10 @@ fn read(pod: &Pod, now: i64) -> WorkerPod {
     WorkerPod::read(pod, UID, None, at(now)).unwrap()
 }
 
-fn problem(pod: &Pod, now: i64) -> Option<Problem> {
-    match read(pod, now).life {
-        Life::Alive(problem) => problem,
-        Life::Ended { how, .. } => panic!("ended: {how}"),
+fn problem(pod: &Pod, now: i64) -> Option<PodProblem> {
+    match read(pod, now).state {
+        PodState::Alive(problem) => problem,
+        PodState::Ended { how, .. } => panic!("ended: {how}"),
     }
 }
 
@@ -61,7 +61,7 @@ fn running() -> ContainerState {
 #[case::bad_container(waiting("CreateContainerConfigError"), 0, Some(Reason::PodNotStarting))]
 #[case::in_the_making(waiting("ContainerCreating"), 59, None)]
 #[case::too_long_in_the_making(waiting("ContainerCreating"), 60, Some(Reason::PodNotStarting))]
-#[case::at_work(with_condition("None", "", running()), 900, None)]
+#[case::phase_health(with_condition("None", "", running()), 900, None)]
 #[case::silent_node(with_condition("Ready", "NodeNotReady", running()), 0, Some(Reason::NodeLost))]
 fn what_keeps_a_pod_from_its_work_is_named(#[case] pod: Pod, #[case] now: i64, #[case] expected: Option<Reason>) {
     let found = problem(&pod, now);
@@ -84,18 +84,18 @@ fn a_pod_that_should_be_gone_and_is_not_lost_its_node() {
 #[test]
 fn an_ended_pod_says_when_and_how() {
     let ended = read(&ended_pod(2, 30, None), 40);
-    assert_eq!(ended.life, Life::Ended { at: Some(at(30)), how: "exit code 137 (OOMKilled)".into() });
+    assert_eq!(ended.state, PodState::Ended { at: Some(at(30)), how: "exit code 137 (OOMKilled)".into() });
     assert_eq!((ended.attempt, ended.uid, ended.message), (2, pod_uid(2), None));
     let mut speaking = ended_pod(2, 30, None);
     let states = speaking.status.as_mut().unwrap().container_statuses.as_mut().unwrap();
     let state = states[0].state.as_mut().unwrap().terminated.as_mut().unwrap();
     state.message = Some("NotWritable: /memory/orders\n".into());
-    let Life::Ended { how, .. } = read(&speaking, 40).life else { panic!("it ended") };
+    let PodState::Ended { how, .. } = read(&speaking, 40).state else { panic!("it ended") };
     assert_eq!(how, "exit code 137 (OOMKilled): NotWritable: /memory/orders");
     let mut evicted = pod(1, "Failed");
     evicted.status.as_mut().unwrap().reason = Some("Evicted".into());
     let evicted = read(&evicted, 40);
-    assert_eq!(evicted.life, Life::Ended { at: None, how: "Evicted".into() });
+    assert_eq!(evicted.state, PodState::Ended { at: None, how: "Evicted".into() });
     assert_eq!(evicted.ended(), Some(at(0)));
 }
 

@@ -29,27 +29,27 @@ fn held() -> WaitingFor {
 }
 
 #[rstest]
-#[case::one_of_them(Some(asked(0)), Some("q-2"), Answers::Here)]
-#[case::a_message(Some(asked(0)), None, Answers::Awaited)]
-#[case::another(Some(asked(0)), Some("q-9"), Answers::Awaited)]
-#[case::one_that_the_status_has_no_room_for(Some(many()), Some("q-9"), Answers::Here)]
-#[case::one_that_nobody_told(Some(WaitingFor::default()), Some("q-9"), Answers::Here)]
-#[case::one_that_nothing_is_known_of(None, Some("q-9"), Answers::Here)]
-#[case::a_call_and_no_question(Some(held()), Some("q-9"), Answers::Awaited)]
-#[case::a_call_and_another_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-9"), Answers::Awaited)]
-#[case::a_call_and_its_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-1"), Answers::Here)]
+#[case::one_of_them(Some(asked(0)), Some("q-2"), AnswerState::Available)]
+#[case::a_message(Some(asked(0)), None, AnswerState::Pending)]
+#[case::another(Some(asked(0)), Some("q-9"), AnswerState::Pending)]
+#[case::one_that_the_status_has_no_room_for(Some(many()), Some("q-9"), AnswerState::Available)]
+#[case::one_that_nobody_told(Some(WaitingFor::default()), Some("q-9"), AnswerState::Available)]
+#[case::one_that_nothing_is_known_of(None, Some("q-9"), AnswerState::Available)]
+#[case::a_call_and_no_question(Some(held()), Some("q-9"), AnswerState::Pending)]
+#[case::a_call_and_another_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-9"), AnswerState::Pending)]
+#[case::a_call_and_its_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-1"), AnswerState::Available)]
 fn an_answer_is_a_reply_to_an_open_question(
     #[case] waiting: Option<WaitingFor>,
     #[case] question: Option<&str>,
-    #[case] expected: Answers,
+    #[case] expected: AnswerState,
 ) {
     let waits = waits(Phase::AwaitingReply, waiting);
     let given = spec(vec![to(None, "heard"), to(question, "A-17")]);
     assert_eq!(answers(&given, &waits), expected);
     // What was heard does not count again.
-    assert_eq!(answers(&spec(vec![to(question, "A-17")]), &waits), Answers::Awaited);
+    assert_eq!(answers(&spec(vec![to(question, "A-17")]), &waits), AnswerState::Pending);
     let full = spec(vec![to(question, "A-17"); Reply::MAX_REPLIES]);
-    let expected = if expected == Answers::Here { Answers::Here } else { Answers::Impossible };
+    let expected = if expected == AnswerState::Available { AnswerState::Available } else { AnswerState::Impossible };
     assert_eq!(answers(&full, &waits), expected);
 }
 
@@ -80,7 +80,8 @@ fn what_is_said_of_a_job_that_is(#[case] phase: Phase, #[case] expected: Option<
 #[test]
 fn what_a_worker_said_stands_beside_it_and_every_reply_is_named_once() {
     let mut standing = waits(Phase::AwaitingReply, Some(asked(0)));
-    let of_worker = crate::job::status::of_strays(&["reply 1 is to q-7, which nobody has asked: \"x\"".to_owned()]);
+    let of_worker =
+        crate::job::status::stray_replies_condition(&["reply 1 is to q-7, which nobody has asked: \"x\"".to_owned()]);
     standing.conditions = conditions::merge(&[], &[of_worker.unwrap()], Some(3), &stamp(1).now);
     let mut given = spec(vec![to(Some("q-7"), "x"), to(Some("q-9"), "y")]);
     let rests = with_unheard(standing, &given, &stamp(9));

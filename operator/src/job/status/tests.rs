@@ -5,8 +5,8 @@ use bloomery_crds::v1alpha1::{OutOfDomainAction, Usage, WaitingFor};
 use rstest::rstest;
 
 /// The status of a Job without replies.
-fn next(standing: &JobStatus, applied: &Applied, stamp: &Stamp) -> JobStatus {
-    compute(standing, &JobSpec::default(), applied, stamp)
+fn next(current: &JobStatus, applied: &AppliedPlan, stamp: &Stamp) -> JobStatus {
+    compute(current, &JobSpec::default(), applied, stamp)
 }
 
 fn started(attempt: u32) -> StartedPod {
@@ -20,8 +20,8 @@ fn started(attempt: u32) -> StartedPod {
     }
 }
 
-fn lost(silent: u32) -> Lost {
-    Lost { ended: at(30), silent, message: "the pod refund-1-01234 of attempt 1 vanished".into() }
+fn lost(silent: u32) -> LostAttempt {
+    LostAttempt { ended: at(30), silent, message: "the pod refund-1-01234 of attempt 1 vanished".into() }
 }
 
 fn yaml(status: &JobStatus) -> String {
@@ -35,7 +35,7 @@ fn told(status: &JobStatus, kind: ConditionType) -> (String, String) {
 
 #[test]
 fn the_first_pod_was_made() {
-    insta::assert_snapshot!(yaml(&next(&JobStatus::default(), &Applied::Started(started(1), None), &stamp(2))));
+    insta::assert_snapshot!(yaml(&next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2))));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_further_attempt_keeps_what_stands() {
     let mut before = status(1, Phase::Running);
     before.attempt.as_mut().unwrap().epoch = Some(1);
     before.log = Some(log(7));
-    let after = next(&before, &Applied::Started(started(2), Some(lost(2))), &stamp(40));
+    let after = next(&before, &AppliedPlan::Started(started(2), Some(lost(2))), &stamp(40));
     let attempt = after.attempt.as_ref().unwrap();
     assert_eq!((attempt.number, attempt.epoch, attempt.silent, &attempt.ended), (2, Some(1), Some(2), &None));
     assert_eq!((after.start_time, after.log), (before.start_time, before.log));
@@ -51,19 +51,19 @@ fn a_further_attempt_keeps_what_stands() {
 
 #[test]
 fn nothing_new_changes_nothing() {
-    let begun = next(&JobStatus::default(), &Applied::Started(started(1), None), &stamp(2));
-    let wait = Applied::Waiting(Wait::new(Reason::SkillNotFound, "no Skill"), None);
+    let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
+    let wait = AppliedPlan::Waiting(Wait::new(Reason::SkillNotFound, "no Skill"), None);
     let pending = next(&JobStatus::default(), &wait, &stamp(2));
-    let paused = next(&begun, &Applied::Paused(lost(1)), &stamp(31));
+    let paused = next(&begun, &AppliedPlan::Paused(lost(1)), &stamp(31));
     assert_eq!(next(&pending, &wait, &stamp(90)), pending);
-    assert_eq!(next(&begun, &Applied::Observed(None), &stamp(90)), begun);
-    assert_eq!(next(&paused, &Applied::Paused(Lost { ended: at(99), ..lost(1) }), &stamp(90)), paused);
-    assert_eq!(next(&JobStatus::default(), &Applied::Nothing, &stamp(1)), JobStatus::default());
+    assert_eq!(next(&begun, &AppliedPlan::Observed(None), &stamp(90)), begun);
+    assert_eq!(next(&paused, &AppliedPlan::Paused(LostAttempt { ended: at(99), ..lost(1) }), &stamp(90)), paused);
+    assert_eq!(next(&JobStatus::default(), &AppliedPlan::Nothing, &stamp(1)), JobStatus::default());
 }
 
 #[test]
 fn a_wait_has_its_phase_by_whether_there_was_a_pod() {
-    let wait = Applied::Waiting(Wait::new(Reason::ModelNotFound, "make the Model default"), Some(lost(1)));
+    let wait = AppliedPlan::Waiting(Wait::new(Reason::ModelNotFound, "make the Model default"), Some(lost(1)));
     let first = next(&JobStatus::default(), &wait, &stamp(1));
     assert_eq!(
         (first.phase, told(&first, ConditionType::Reconciling).1.as_str()),
@@ -76,58 +76,59 @@ fn a_wait_has_its_phase_by_whether_there_was_a_pod() {
 
 #[test]
 fn a_problem_is_told_and_taken_back() {
-    let begun = next(&JobStatus::default(), &Applied::Started(started(1), None), &stamp(2));
-    let problem = |reason, message: &str| Some(Problem { reason, message: message.into() });
-    let stuck = next(&begun, &Applied::Observed(problem(Reason::ImageUnavailable, "ErrImagePull")), &stamp(9));
+    let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
+    let problem = |reason, message: &str| Some(PodProblem { reason, message: message.into() });
+    let stuck = next(&begun, &AppliedPlan::Observed(problem(Reason::ImageUnavailable, "ErrImagePull")), &stamp(9));
     assert_eq!(told(&stuck, ConditionType::Reconciling).1, "ImageUnavailable");
-    let again = next(&stuck, &Applied::Observed(problem(Reason::ImageUnavailable, "ImagePullBackOff")), &stamp(20));
+    let again = next(&stuck, &AppliedPlan::Observed(problem(Reason::ImageUnavailable, "ImagePullBackOff")), &stamp(20));
     assert_eq!(again, stuck);
-    assert_eq!(next(&stuck, &Applied::Observed(None), &stamp(2)), begun);
+    assert_eq!(next(&stuck, &AppliedPlan::Observed(None), &stamp(2)), begun);
     // What a worker said of itself is better than what its container says.
-    let running = next(&status(1, Phase::Running), &Applied::Observed(problem(Reason::PodNotStarting, "x")), &stamp(9));
+    let running =
+        next(&status(1, Phase::Running), &AppliedPlan::Observed(problem(Reason::PodNotStarting, "x")), &stamp(9));
     assert_eq!(running, status(1, Phase::Running));
-    let lost = next(&status(1, Phase::Running), &Applied::Observed(problem(Reason::NodeLost, "gone")), &stamp(9));
+    let lost = next(&status(1, Phase::Running), &AppliedPlan::Observed(problem(Reason::NodeLost, "gone")), &stamp(9));
     assert_eq!(told(&lost, ConditionType::Reconciling).1, "NodeLost");
-    let back = next(&lost, &Applied::Observed(None), &stamp(30));
+    let back = next(&lost, &AppliedPlan::Observed(None), &stamp(30));
     assert_eq!((back.phase, told(&back, ConditionType::Reconciling).1.as_str()), (Some(Phase::Running), "Running"));
 }
 
 #[test]
 fn an_outcome_that_only_the_pod_told() {
     let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
-    let end = End { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
-    insta::assert_snapshot!(yaml(&next(&status(1, Phase::Running), &Applied::Ended(end, None), &stamp(50))));
+    let end = JobEnd { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+    insta::assert_snapshot!(yaml(&next(&status(1, Phase::Running), &AppliedPlan::Ended(end, None), &stamp(50))));
 }
 
 #[test]
 fn a_message_never_takes_the_log_back() {
     let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
-    let end = End { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
-    let mut standing = status(1, Phase::Running);
-    standing.attempt.as_mut().unwrap().epoch = Some(5);
-    standing.log = Some(log(12));
-    standing.usage = Some(Usage { tool_calls: 7, ..Usage::default() });
-    let ended = next(&standing, &Applied::Ended(end, None), &stamp(50));
-    assert_eq!((ended.log, ended.usage), (standing.log, standing.usage));
+    let end = JobEnd { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+    let mut current = status(1, Phase::Running);
+    current.attempt.as_mut().unwrap().epoch = Some(5);
+    current.log = Some(log(12));
+    current.usage = Some(Usage { tool_calls: 7, ..Usage::default() });
+    let ended = next(&current, &AppliedPlan::Ended(end, None), &stamp(50));
+    assert_eq!((ended.log, ended.usage), (current.log, current.usage));
     assert_eq!(ended.attempt.unwrap().epoch, Some(5));
 }
 
 fn held() -> JobStatus {
-    let mut standing = status(1, Phase::AwaitingApproval);
-    standing.waiting_for = Some(WaitingFor {
+    let mut current = status(1, Phase::AwaitingApproval);
+    current.waiting_for = Some(WaitingFor {
         call: Some(held_call()),
         approvals: vec!["refund-a".into(), "refund-b".into()],
         ..WaitingFor::default()
     });
-    with_health(standing.clone(), at_work(&standing), &stamp(40))
+    with_health(current.clone(), phase_health(&current), &stamp(40))
 }
 
 #[test]
 fn a_hold_that_only_the_pod_told() {
     let told = message(1, PodEnd::Parked(ParkReason::Approval), None);
-    let after = next(&status(1, Phase::Running), &Applied::Parked(Box::new(told)), &stamp(50));
+    let after = next(&status(1, Phase::Running), &AppliedPlan::Parked(Box::new(told)), &stamp(50));
     insta::assert_snapshot!(yaml(&after));
-    assert_eq!(next(&after, &Applied::Nothing, &stamp(90)), after);
+    assert_eq!(next(&after, &AppliedPlan::Nothing, &stamp(90)), after);
 }
 
 #[test]
@@ -141,21 +142,21 @@ fn a_hold_names_the_call_the_people_and_the_rules() {
     let mut endless = held.clone();
     let call = endless.waiting_for.as_mut().unwrap().call.as_mut().unwrap();
     call.reason = "r".repeat(1024);
-    let Health::Reconciling(_, message) = at_work(&endless) else { panic!("it waits") };
+    let Health::Reconciling(_, message) = phase_health(&endless) else { panic!("it waits") };
     assert!(message.find("spec.decision").unwrap() < 1024, "what to do comes before what may be cut");
 }
 
 #[test]
 fn a_question_that_only_the_pod_told() {
     let message = message(1, PodEnd::Parked(ParkReason::Reply), None);
-    let after = next(&status(1, Phase::Running), &Applied::Parked(Box::new(message)), &stamp(50));
+    let after = next(&status(1, Phase::Running), &AppliedPlan::Parked(Box::new(message)), &stamp(50));
     assert_eq!(
         (after.phase, told(&after, ConditionType::Reconciling).1.as_str()),
         (Some(Phase::AwaitingReply), "AwaitingReply")
     );
     let lost = &conditions::find(&after.conditions, ConditionType::Reported).unwrap().message;
     assert!(lost.contains("that a question waits was read from its termination message"), "{lost}");
-    assert_eq!(next(&after, &Applied::Nothing, &stamp(90)), after);
+    assert_eq!(next(&after, &AppliedPlan::Nothing, &stamp(90)), after);
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn questions_that_the_pod_told_are_asked_as_if_they_had_been_reported() {
     let mut running = status(1, Phase::Running);
     running.replies_heard = Some(1);
     running.attempt.as_mut().unwrap().untold = Some(2);
-    let after = next(&running, &Applied::Parked(Box::new(message.clone())), &stamp(50));
+    let after = next(&running, &AppliedPlan::Parked(Box::new(message.clone())), &stamp(50));
     assert_eq!(after.waiting_for, Some(asked(50)));
     assert_eq!((after.phase, after.replies_heard), (Some(Phase::AwaitingReply), Some(2)));
     assert_eq!(after.attempt.as_ref().unwrap().untold, None);
@@ -175,16 +176,16 @@ fn questions_that_the_pod_told_are_asked_as_if_they_had_been_reported() {
     assert_eq!(told(&after, ConditionType::Reported), ("False".into(), "ReportLost".into()));
     // What is known already is not taken back.
     running.replies_heard = Some(5);
-    let after = next(&running, &Applied::Parked(Box::new(message)), &stamp(50));
+    let after = next(&running, &AppliedPlan::Parked(Box::new(message)), &stamp(50));
     assert_eq!(after.replies_heard, Some(5));
 }
 
 #[test]
 fn what_nobody_is_told_of_is_counted_over_attempts() {
-    let parks = |end| Applied::Parked(Box::new(message(1, PodEnd::Parked(end), None)));
+    let parks = |end| AppliedPlan::Parked(Box::new(message(1, PodEnd::Parked(end), None)));
     let untold = |status: &JobStatus| status.attempt.as_ref().unwrap().untold;
     let first = next(&status(1, Phase::Running), &parks(ParkReason::Reply), &stamp(50));
-    let again = next(&first, &Applied::Started(started(2), None), &stamp(60));
+    let again = next(&first, &AppliedPlan::Started(started(2), None), &stamp(60));
     assert_eq!((untold(&first), untold(&again)), (Some(1), Some(1)));
     let second = next(&again, &parks(ParkReason::Approval), &stamp(70));
     assert_eq!(untold(&second), Some(2));
@@ -194,7 +195,7 @@ fn what_nobody_is_told_of_is_counted_over_attempts() {
 fn a_call_that_no_rule_names_an_approver_for_can_be_given_up() {
     let mut held = held();
     held.waiting_for.as_mut().unwrap().call.as_mut().unwrap().approvers = Vec::new();
-    let Health::Reconciling(_, message) = at_work(&held) else { panic!("it waits") };
+    let Health::Reconciling(_, message) = phase_health(&held) else { panic!("it waits") };
     assert!(message.contains("kubectl bloomery cancel refund "), "{message}");
 }
 
@@ -206,19 +207,19 @@ fn what_is_asked_says_how_to_answer_before_what_may_be_cut() {
     waiting.questions[0].choices = vec!["c".repeat(128); 8];
     waiting.questions[0].refused = Some("it is empty".into());
     asks.waiting_for = Some(waiting);
-    let Health::Reconciling(_, message) = at_work(&asks) else { panic!("it waits") };
+    let Health::Reconciling(_, message) = phase_health(&asks) else { panic!("it waits") };
     for what in ["kubectl bloomery reply refund --question q-1", "spec.replies", "it is empty", "q-2"] {
         assert!(message.find(what).is_some_and(|at| at < 1024), "{what} is not in {message}");
     }
     // It has a pod again, and waits for nobody as long as that runs.
-    let again = next(&asks, &Applied::Started(started(2), None), &stamp(50));
+    let again = next(&asks, &AppliedPlan::Started(started(2), None), &stamp(50));
     assert_eq!((again.phase, again.waiting_for.unwrap().since), (Some(Phase::Starting), None));
 }
 
 #[test]
 fn a_job_that_ended_waits_for_nobody() {
-    let end = End { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
-    let ended = next(&held(), &Applied::Ended(end, None), &stamp(50));
+    let end = JobEnd { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
+    let ended = next(&held(), &AppliedPlan::Ended(end, None), &stamp(50));
     assert_eq!((ended.phase, ended.waiting_for), (Some(Phase::Failed), None));
 }
 
@@ -230,7 +231,8 @@ fn a_job_that_ended_waits_for_nobody() {
 #[case(Outcome::new(OutcomeCode::Stuck, "no way on"), Phase::Failed, "Failed")]
 fn an_end_that_is_none_people_wished_for_stalls(#[case] outcome: Outcome, #[case] phase: Phase, #[case] reason: &str) {
     let message = outcome.message.clone();
-    let ended = next(&status(1, Phase::Running), &Applied::Ended(End { outcome, read_from: None }, None), &stamp(50));
+    let ended =
+        next(&status(1, Phase::Running), &AppliedPlan::Ended(JobEnd { outcome, read_from: None }, None), &stamp(50));
     assert_eq!(ended.phase, Some(phase));
     assert_eq!(told(&ended, ConditionType::Stalled), ("True".into(), reason.into()));
     let told = &conditions::find(&ended.conditions, ConditionType::Ready).unwrap().message;
@@ -239,13 +241,14 @@ fn an_end_that_is_none_people_wished_for_stalls(#[case] outcome: Outcome, #[case
 
 #[test]
 fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
-    let mut standing = status(1, Phase::Running);
-    let remarks = of_remarks(&["The tool x is not offered.".to_owned()]).unwrap();
-    let strays = of_strays(&["reply 1 is to q-9".to_owned()]).unwrap();
-    standing.conditions = conditions::merge(&[], &[remarks, strays], Some(3), &Time(at(9)));
-    let end = End { outcome: Outcome::new(OutcomeCode::Stuck, "no way on"), read_from: None };
-    for applied in [Applied::Paused(lost(0)), Applied::Started(started(2), None), Applied::Ended(end, None)] {
-        let after = next(&standing, &applied, &stamp(50));
+    let mut current = status(1, Phase::Running);
+    let remarks = remarks_condition(&["The tool x is not offered.".to_owned()]).unwrap();
+    let strays = stray_replies_condition(&["reply 1 is to q-9".to_owned()]).unwrap();
+    current.conditions = conditions::merge(&[], &[remarks, strays], Some(3), &Time(at(9)));
+    let end = JobEnd { outcome: Outcome::new(OutcomeCode::Stuck, "no way on"), read_from: None };
+    for applied in [AppliedPlan::Paused(lost(0)), AppliedPlan::Started(started(2), None), AppliedPlan::Ended(end, None)]
+    {
+        let after = next(&current, &applied, &stamp(50));
         assert_eq!(told(&after, ConditionType::SkillAsWritten), ("False".into(), "Differs".into()), "{applied:?}");
         assert_eq!(
             told(&after, ConditionType::RepliesTaken),
@@ -253,13 +256,13 @@ fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
             "{applied:?}"
         );
     }
-    assert_eq!(of_remarks(&[]), None);
+    assert_eq!(remarks_condition(&[]), None);
 }
 
 #[test]
 fn a_deleted_skill_stalls_the_job_and_loses_no_report() {
-    let end = End { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
-    let ended = next(&status(1, Phase::Running), &Applied::Ended(end, None), &stamp(50));
+    let end = JobEnd { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
+    let ended = next(&status(1, Phase::Running), &AppliedPlan::Ended(end, None), &stamp(50));
     assert_eq!(ended.phase, Some(Phase::Failed));
     assert_eq!(told(&ended, ConditionType::Stalled), ("True".into(), "Failed".into()));
     assert_eq!(told(&ended, ConditionType::Ready), ("False".into(), "Failed".into()));
@@ -270,25 +273,25 @@ fn a_deleted_skill_stalls_the_job_and_loses_no_report() {
 #[test]
 fn an_edit_is_seen_without_a_word_lost() {
     let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
-    let end = End { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
-    let ended = next(&status(1, Phase::Running), &Applied::Ended(end, None), &stamp(50));
+    let end = JobEnd { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+    let ended = next(&status(1, Phase::Running), &AppliedPlan::Ended(end, None), &stamp(50));
     let edited = Stamp { generation: Some(4), ..stamp(70) };
-    let seen = next(&ended, &Applied::Nothing, &edited);
+    let seen = next(&ended, &AppliedPlan::Nothing, &edited);
     assert_eq!((seen.observed_generation, seen.conditions.len()), (Some(4), ended.conditions.len()));
     assert!(seen.conditions.iter().all(|condition| condition.observed_generation == Some(4)));
-    assert_eq!(next(&seen, &Applied::Nothing, &edited), seen);
+    assert_eq!(next(&seen, &AppliedPlan::Nothing, &edited), seen);
 }
 
 #[test]
 fn words_alone_can_wait() {
     let wait = |reason, message: &str| {
-        next(&JobStatus::default(), &Applied::Waiting(Wait::new(reason, message), None), &stamp(1))
+        next(&JobStatus::default(), &AppliedPlan::Waiting(Wait::new(reason, message), None), &stamp(1))
     };
-    let standing = wait(Reason::SkillNotReady, "0 of 1 pods");
-    assert!(only_words_changed(&standing, &wait(Reason::SkillNotReady, "1 of 1 pods")));
-    assert!(!only_words_changed(&standing, &wait(Reason::ModelNotFound, "no Model")));
-    assert!(!only_words_changed(&JobStatus::default(), &standing));
-    assert!(!only_words_changed(&standing, &next(&standing, &Applied::Started(started(1), None), &stamp(3))));
+    let current = wait(Reason::SkillNotReady, "0 of 1 pods");
+    assert!(only_message_changed(&current, &wait(Reason::SkillNotReady, "1 of 1 pods")));
+    assert!(!only_message_changed(&current, &wait(Reason::ModelNotFound, "no Model")));
+    assert!(!only_message_changed(&JobStatus::default(), &current));
+    assert!(!only_message_changed(&current, &next(&current, &AppliedPlan::Started(started(1), None), &stamp(3))));
     assert_eq!(job().status, None);
 }
 

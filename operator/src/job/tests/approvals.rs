@@ -18,7 +18,7 @@ pub(super) fn waiting() -> FakeApi {
     let api = tenant();
     api.guard();
     let call = held_call();
-    let approvals = crate::approval::names_of("refund", UID, &call);
+    let approvals = crate::approval::approval_names("refund", UID, &call);
     let mut waits = status(1, Phase::AwaitingApproval);
     waits.waiting_for = Some(WaitingFor { call: Some(call), approvals, ..WaitingFor::default() });
     rests(&api, waits);

@@ -134,7 +134,7 @@ async fn a_worker_that_does_not_end_is_deleted_and_what_it_did_is_not_known() {
     let api = with_pod("Running").await;
     cancel(&api);
     let context = api.operator().await;
-    let memory = Arc::new(Memory::default());
+    let memory = Arc::new(ControllerState::default());
     memory.ending.first_known(UID, Timestamp::now() - SignedDuration::from_secs(31));
     reconcile(serde_json::from_value(api.get(JOB)).unwrap(), context, memory).await.unwrap();
     assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("status {JOB}")]);
@@ -263,7 +263,7 @@ async fn what_wakes_the_jobs_of_a_namespace_wakes_no_others() {
     let context = api.operator().await;
     let woken = |name: &str| {
         let namespace = context.caches.namespaces.store().get(&ObjectRef::new(name)).unwrap();
-        wake::dependents(context.caches.jobs.store(), wake::is_in)(&namespace)
+        wake::dependents(context.caches.jobs.store(), wake::is_in_namespace)(&namespace)
     };
     let names: Vec<String> = woken("acme").into_iter().map(|wake| wake.name).collect();
     assert_eq!(names, ["refund"]);

@@ -29,7 +29,7 @@ pub struct ValidAttempt {
     /// The models to call, that of the main loop first.
     pub models: Vec<ModelEndpoint>,
     /// What the Job binds.
-    pub bound: Bound,
+    pub bound: BoundResources,
     /// How far the log has come.
     pub log: Option<LogPosition>,
     /// What people have decided on the held call that the Job waits with.
@@ -41,12 +41,12 @@ pub struct ValidAttempt {
     /// Where to report.
     pub report: ReportEndpoint,
     /// Whether only one node at a time can mount the memory.
-    pub one_node: bool,
+    pub single_node: bool,
 }
 
 /// What a Job binds, resolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bound {
+pub struct BoundResources {
     /// The resources that the worker is given, in the order of the Skill.
     pub resources: Vec<BoundResource>,
     /// The file systems among them, in the same order.
@@ -65,5 +65,5 @@ pub struct Filesystem {
     /// Whether nothing in the pod can change it.
     pub read_only: bool,
     /// Whether only one node at a time can mount the claim.
-    pub one_node: bool,
+    pub single_node: bool,
 }

@@ -3,9 +3,9 @@
 use crate::caches::Guarded;
 use crate::job::paths::{ca_file, key_file};
 use crate::job::plan::Wait;
-use crate::listing::{IN_A_CONDITION, listed};
+use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use crate::model::fallbacks;
-use crate::status::unmet;
+use crate::status::unmet_message;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::fallback::chain;
 use bloomery_crds::run::ModelEndpoint;
@@ -35,7 +35,7 @@ pub(super) fn models(
     }
     let Some(first) = unmet.first() else { return Ok(endpoints) };
     let messages: Vec<&str> = unmet.iter().map(|wait| wait.message.as_str()).collect();
-    Err(Wait::new(first.reason, listed(&messages, IN_A_CONDITION)))
+    Err(Wait::new(first.reason, join_sentences(&messages, MAX_LIST_BYTES)))
 }
 
 /// Resolves the fallbacks. The condition of the Model names the same faults, unless they are younger than it.
@@ -67,7 +67,7 @@ pub(super) fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelE
     };
     let stands = model.status.as_ref().filter(|status| status.observed_generation == model.metadata.generation);
     let conditions = stands.map(|status| status.conditions.as_slice()).unwrap_or_default();
-    if let Some(unmet) = unmet(conditions, ConditionType::Ready) {
+    if let Some(unmet) = unmet_message(conditions, ConditionType::Ready) {
         return Err(Wait::new(Reason::ModelNotReady, format!("the Model {name} is not ready: {unmet}")));
     }
     Ok(endpoint(model))

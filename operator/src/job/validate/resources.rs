@@ -1,9 +1,9 @@
 //! What a Job binds, resolved against what its Skill declares.
 
-use super::attempt::{Bound, Filesystem};
+use super::attempt::{BoundResources, Filesystem};
 use crate::job::paths::{self, key_file};
 use crate::job::plan::Wait;
-use crate::listing::{IN_A_CONDITION, listed};
+use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::names::MEMORY_CLAIM;
 use bloomery_crds::resources::faults;
@@ -18,10 +18,10 @@ pub(super) fn resources(
     declared: &[ResourceDeclaration],
     bindings: &BTreeMap<String, Binding>,
     claims: &BTreeMap<String, Arc<PersistentVolumeClaim>>,
-) -> Result<Bound, Wait> {
+) -> Result<BoundResources, Wait> {
     let mut invalid = faults(declared, bindings);
-    invalid.extend(of_memory(bindings));
-    let mut bound = Bound::default();
+    invalid.extend(memory_faults(bindings));
+    let mut bound = BoundResources::default();
     let mut missing = BTreeSet::new();
     for resource in declared {
         let Some(binding) = bindings.get(&resource.name) else { continue };
@@ -35,7 +35,7 @@ pub(super) fn resources(
         bound.filesystems.push(filesystem(&resource.name, claim, found.map(AsRef::as_ref)));
     }
     if !invalid.is_empty() {
-        return Err(Wait::new(Reason::ResourcesInvalid, listed(&invalid, IN_A_CONDITION)));
+        return Err(Wait::new(Reason::ResourcesInvalid, join_sentences(&invalid, MAX_LIST_BYTES)));
     }
     if !missing.is_empty() {
         return Err(not_found(&missing));
@@ -44,7 +44,7 @@ pub(super) fn resources(
 }
 
 /// Refuses to bind the tenant's memory, as the CRD does: it holds the directories of all Skills.
-fn of_memory(bindings: &BTreeMap<String, Binding>) -> Vec<String> {
+fn memory_faults(bindings: &BTreeMap<String, Binding>) -> Vec<String> {
     let is_memory = |binding: &Binding| {
         binding.persistent_volume_claim.as_ref().is_some_and(|claim| claim.claim_name == MEMORY_CLAIM)
     };
@@ -71,7 +71,7 @@ fn filesystem(name: &str, binding: &ClaimBinding, claim: Option<&PersistentVolum
         claim: binding.claim_name.clone(),
         sub_path: binding.sub_path.clone(),
         read_only: binding.is_read_only(),
-        one_node: !allows(claim, &["ReadWriteMany", "ReadOnlyMany"]),
+        single_node: !has_access_mode(claim, &["ReadWriteMany", "ReadOnlyMany"]),
     }
 }
 
@@ -84,18 +84,18 @@ fn not_found(claims: &BTreeSet<&str>) -> Wait {
             )
         })
         .collect();
-    Wait::new(Reason::ResourceNotFound, listed(&sentences, IN_A_CONDITION))
+    Wait::new(Reason::ResourceNotFound, join_sentences(&sentences, MAX_LIST_BYTES))
 }
 
 /// Whether pods of this memory must share a node. The access modes of the claim itself count, not those of new claims.
-pub(super) fn is_of_one_node(claim: Option<&PersistentVolumeClaim>) -> bool {
-    !allows(claim, &["ReadWriteMany"])
+pub(super) fn is_single_node(claim: Option<&PersistentVolumeClaim>) -> bool {
+    !has_access_mode(claim, &["ReadWriteMany"])
 }
 
 /// Whether a claim has one of these access modes.
-fn allows(claim: Option<&PersistentVolumeClaim>, ways: &[&str]) -> bool {
+fn has_access_mode(claim: Option<&PersistentVolumeClaim>, modes_wanted: &[&str]) -> bool {
     let modes = claim.and_then(|claim| claim.spec.as_ref()?.access_modes.as_ref());
-    modes.into_iter().flatten().any(|mode| ways.contains(&mode.as_str()))
+    modes.into_iter().flatten().any(|mode| modes_wanted.contains(&mode.as_str()))
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
         .unwrap()
     }
 
-    fn resolved(bindings: Value, modes: &[&str]) -> Result<Bound, Wait> {
+    fn resolved(bindings: Value, modes: &[&str]) -> Result<BoundResources, Wait> {
         let claim = json!({ "metadata": { "name": "src" }, "spec": { "accessModes": modes } });
         let claim: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(claim).unwrap());
         let bindings = serde_json::from_value(bindings).unwrap();
@@ -129,18 +129,18 @@ mod tests {
 
     #[test]
     fn what_is_bound_is_told_in_the_order_of_the_skill_and_mounted_read_only_unless_asked() {
-        let Bound { resources, filesystems } = resolved(all(), &["ReadWriteOnce"]).unwrap();
+        let BoundResources { resources, filesystems } = resolved(all(), &["ReadWriteOnce"]).unwrap();
         insta::assert_snapshot!(serde_json::to_string_pretty(&resources).unwrap());
         let expected = Filesystem {
             name: "codebase".into(),
             claim: "src".into(),
             sub_path: Some("app".into()),
             read_only: true,
-            one_node: true,
+            single_node: true,
         };
         assert_eq!(filesystems, [expected]);
         for modes in [["ReadWriteMany"], ["ReadOnlyMany"]] {
-            assert!(!resolved(all(), &modes).unwrap().filesystems[0].one_node);
+            assert!(!resolved(all(), &modes).unwrap().filesystems[0].single_node);
         }
     }
 
@@ -176,6 +176,6 @@ mod tests {
 
     #[test]
     fn nothing_bound_to_a_skill_that_asks_for_nothing_is_nothing() {
-        assert_eq!(resources(&[], &BTreeMap::new(), &BTreeMap::new()), Ok(Bound::default()));
+        assert_eq!(resources(&[], &BTreeMap::new(), &BTreeMap::new()), Ok(BoundResources::default()));
     }
 }

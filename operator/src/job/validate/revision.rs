@@ -1,9 +1,9 @@
 //! The revision that a Job runs on.
 
 use crate::caches::Guarded;
-use crate::job::fetch::Fetched;
-use crate::job::plan::{End, Unmet, Wait};
-use crate::status::unmet;
+use crate::job::fetch::FetchedJob;
+use crate::job::plan::{Blocked, JobEnd, Wait};
+use crate::status::unmet_message;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::run::{self, Revision};
@@ -19,8 +19,8 @@ const REVISION_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 const BEFORE_THE_FIRST_POD: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
 
 /// Resolves the revision that a Job runs on: the recorded one, or else the current one of its Skill.
-pub(super) fn revision(fetched: &Fetched, stored: Option<&ConfigMap>) -> Result<(RevisionRef, Revision), Unmet> {
-    let Fetched { job, status, skill, .. } = fetched;
+pub(super) fn revision(fetched: &FetchedJob, stored: Option<&ConfigMap>) -> Result<(RevisionRef, Revision), Blocked> {
+    let FetchedJob { job, status, skill, .. } = fetched;
     let current = || current_revision(&job.spec.skill, skill.as_deref());
     let reference = match &status.skill_revision {
         Some(recorded) => recorded.clone(),
@@ -35,14 +35,14 @@ pub(super) fn revision(fetched: &Fetched, stored: Option<&ConfigMap>) -> Result<
 
 /// Decides how to continue a Job whose revision no longer exists: the Skill controller makes the revision again, if the Skill is
 /// still the same.
-fn without_revision(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Unmet {
+fn without_revision(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Blocked {
     match current {
         Some(current) if current.digest != lost.digest => {
             let message =
                 format!("{}: the Skill was deleted and made again, or the ConfigMap was deleted", wait.message);
-            Unmet::Never(End::decided(Outcome::new(OutcomeCode::SkillDeleted, message)))
+            Blocked::Never(JobEnd::decided(Outcome::new(OutcomeCode::SkillDeleted, message)))
         }
-        Some(_) | None => Unmet::Wait(wait.retry_after(REVISION_RETRY_INTERVAL)),
+        Some(_) | None => Blocked::Wait(wait.retry_after(REVISION_RETRY_INTERVAL)),
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
         return Err(not_ready(format!("the Skill {name} was changed a moment ago, and is being looked at")));
     };
     for needed in BEFORE_THE_FIRST_POD {
-        if let Some(unmet) = unmet(&status.conditions, needed) {
+        if let Some(unmet) = unmet_message(&status.conditions, needed) {
             return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
         }
     }

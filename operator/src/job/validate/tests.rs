@@ -1,5 +1,5 @@
 use super::models::{model, models};
-use super::resources::is_of_one_node;
+use super::resources::is_single_node;
 use super::revision::{compiled as open, current_revision};
 use super::*;
 use crate::job::fixtures;
@@ -185,8 +185,8 @@ fn all_that_a_model_says_is_told() {
 #[rstest]
 #[case(&["ReadWriteOnce"], true)]
 #[case(&["ReadWriteOnce", "ReadWriteMany"], false)]
-fn the_claim_itself_says_whether_pods_share_a_node(#[case] modes: &[&str], #[case] one_node: bool) {
+fn the_claim_itself_says_whether_pods_share_a_node(#[case] modes: &[&str], #[case] single_node: bool) {
     let claim = serde_json::from_value(json!({ "spec": { "accessModes": modes } })).unwrap();
-    assert_eq!(is_of_one_node(Some(&claim)), one_node);
-    assert!(is_of_one_node(None));
+    assert_eq!(is_single_node(Some(&claim)), single_node);
+    assert!(is_single_node(None));
 }

@@ -42,7 +42,7 @@ fn caller(pod_uid: &str) -> Caller {
 
 #[test]
 fn a_token_is_believed_for_a_minute_and_no_longer() {
-    let (known, start, token) = (Remembered::default(), Instant::now(), Digest::of_bytes(b"token"));
+    let (known, start, token) = (TokenCache::default(), Instant::now(), Digest::of_bytes(b"token"));
     known.put(token.clone(), caller("a"), start);
     assert_eq!(known.get(&token, start + Duration::from_secs(59)), Some(caller("a")));
     assert_eq!(known.get(&token, start + TRUST_DURATION), None);
@@ -51,8 +51,8 @@ fn a_token_is_believed_for_a_minute_and_no_longer() {
 
 #[test]
 fn the_number_of_tokens_is_bounded() {
-    let (known, start) = (Remembered::default(), Instant::now());
-    for token in 0..=MAX_REMEMBERED {
+    let (known, start) = (TokenCache::default(), Instant::now());
+    for token in 0..=MAX_TOKENS {
         known.put(Digest::of_bytes(&token.to_be_bytes()), caller("a"), start);
     }
     assert_eq!(known.0.lock().unwrap().len(), 1);

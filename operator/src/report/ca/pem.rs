@@ -11,28 +11,28 @@ pub struct Error(String);
 
 /// An authority: a certificate and its key, both as PEM.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct AuthorityPair {
     /// The certificate.
     pub(super) certificate: String,
     /// Its key.
     pub(super) key: String,
     /// When it is valid.
-    pub(super) times: Times,
+    pub(super) validity: Validity,
 }
 
-impl std::fmt::Debug for Pair {
+impl std::fmt::Debug for AuthorityPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The key is left out: it must not reach a log.
-        f.debug_struct("Pair")
+        f.debug_struct("AuthorityPair")
             .field("certificate", &self.certificate)
-            .field("times", &self.times)
+            .field("validity", &self.validity)
             .finish_non_exhaustive()
     }
 }
 
 /// When a certificate is valid, in seconds of the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
+pub(super) struct Validity {
     /// From.
     pub(super) not_before: u64,
     /// To.
@@ -40,7 +40,7 @@ pub(super) struct Times {
 }
 
 /// Reads as many pairs as there are, in their order.
-pub(super) fn pairs(certificates: &str, keys: &str) -> Result<Vec<Pair>, Error> {
+pub(super) fn pairs(certificates: &str, keys: &str) -> Result<Vec<AuthorityPair>, Error> {
     let (certificates, keys) = (sections(certificates), sections(keys));
     if certificates.len() != keys.len() {
         let message = format!("ca.crt has {} certificates and ca.key {} keys", certificates.len(), keys.len());
@@ -49,7 +49,7 @@ pub(super) fn pairs(certificates: &str, keys: &str) -> Result<Vec<Pair>, Error> 
     certificates.into_iter().zip(keys).map(|(certificate, key)| pair(certificate, key)).collect()
 }
 
-fn pair(certificate: String, key: String) -> Result<Pair, Error> {
+fn pair(certificate: String, key: String) -> Result<AuthorityPair, Error> {
     let unreadable = |what: &str, why: String| Error(format!("{what} cannot be read: {why}"));
     let der = CertificateDer::from_pem_slice(certificate.as_bytes());
     let der = der.map_err(|error| unreadable("ca.crt", error.to_string()))?;
@@ -61,11 +61,11 @@ fn pair(certificate: String, key: String) -> Result<Pair, Error> {
     }
     let seconds = |timestamp: i64| u64::try_from(timestamp).unwrap_or(0);
     let validity = parsed.validity();
-    let times = Times {
+    let validity = Validity {
         not_before: seconds(validity.not_before.timestamp()),
         not_after: seconds(validity.not_after.timestamp()),
     };
-    Ok(Pair { certificate, key, times })
+    Ok(AuthorityPair { certificate, key, validity })
 }
 
 /// The sections of a PEM text, each with its own lines only.

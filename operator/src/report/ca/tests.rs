@@ -46,7 +46,7 @@ fn the_secret_comes_back_as_it_was_written() {
     let (certificates, keys) = ca.to_pem();
     let read = Authorities::read(&certificates, &keys).unwrap();
     assert_eq!(read.0, ca.0);
-    assert!(Authorities::read("", "").unwrap().is_due(NOW));
+    assert!(Authorities::read("", "").unwrap().needs_renewal(NOW));
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn what_the_operator_did_not_write_is_refused_and_not_replaced() {
 fn an_authority_is_due_when_a_third_of_its_life_is_left() {
     let ca = first();
     let third = AUTHORITY_SECONDS / 3;
-    assert!(!ca.is_due(NOW + 2 * third - SKEW_SECONDS));
-    assert!(ca.is_due(NOW + 2 * third + SKEW_SECONDS));
+    assert!(!ca.needs_renewal(NOW + 2 * third - SKEW_SECONDS));
+    assert!(ca.needs_renewal(NOW + 2 * third + SKEW_SECONDS));
 }
 
 #[test]

@@ -24,7 +24,7 @@ const MAX_REASON: usize = 1024;
 pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
     let Hold { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
     text("hold.call", call, MAX_NAME)
-        .or_else(|| over("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS, "bytes"))
+        .or_else(|| excess("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS, "bytes"))
         .or_else(|| items("hold.rules", rules.len(), ApprovalSpec::MAX_RULES))
         .or_else(|| rules.iter().find_map(|rule| text("a rule of hold", &rule.text, ApprovalSpec::MAX_RULE)))
         .or_else(|| rules.iter().find_map(|rule| text("an approver of hold", rule.approver.as_ref()?, MAX_NAME)))
@@ -34,28 +34,28 @@ pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
 }
 
 /// The first thing that does not fit, for the worker's log; none where all does.
-pub(super) fn fault(projection: &Projection) -> Option<String> {
+pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
     let Projection { result, gates, workflows, tool_names, waiting_for, remarks, stray_replies, replies_heard, .. } =
         projection;
     let intent = gates.intent.as_ref();
     let call = waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     items("remarks", remarks.len(), MAX_REMARKS)
-        .or_else(|| remarks.iter().find_map(|remark| over("a remark", remark.len(), MAX_REMARK, "bytes")))
+        .or_else(|| remarks.iter().find_map(|remark| excess("a remark", remark.len(), MAX_REMARK, "bytes")))
         .or_else(|| items("workflows", workflows.len(), MAX_WORKFLOWS))
-        .or_else(|| workflows.iter().find_map(of_workflow))
+        .or_else(|| workflows.iter().find_map(workflow_fault))
         .or_else(|| items("toolNames", tool_names.len(), MAX_TOOL_NAMES))
-        .or_else(|| tool_names.iter().find_map(of_tool_name))
-        .or_else(|| call.and_then(of_call))
+        .or_else(|| tool_names.iter().find_map(tool_name_fault))
+        .or_else(|| call.and_then(call_fault))
         .or_else(|| questions_fault(&waiting_for.as_ref()?.questions))
         .or_else(|| items("strayReplies", stray_replies.len(), MAX_REMARKS))
-        .or_else(|| stray_replies.iter().find_map(|stray| over("a stray reply", stray.len(), MAX_REMARK, "bytes")))
+        .or_else(|| stray_replies.iter().find_map(|stray| excess("a stray reply", stray.len(), MAX_REMARK, "bytes")))
         .or_else(|| items("repliesHeard", usize::try_from(*replies_heard).unwrap_or(usize::MAX), Reply::MAX_REPLIES))
         .or_else(|| text("gates.intent.id", intent?.id.as_ref()?, MAX_NAME))
         .or_else(|| object("gates.intent.entities", &intent?.entities, MAX_ENTITIES))
         .or_else(|| object("result.fields", &result.as_ref()?.fields, MAX_FIELDS))
 }
 
-fn of_workflow(workflow: &WorkflowProgress) -> Option<String> {
+fn workflow_fault(workflow: &WorkflowProgress) -> Option<String> {
     let WorkflowProgress { name, required: _, done, not_applicable, open } = workflow;
     let steps = || [done, not_applicable, open].into_iter().flatten();
     text("a workflow's name", name, MAX_NAME)
@@ -63,12 +63,12 @@ fn of_workflow(workflow: &WorkflowProgress) -> Option<String> {
         .or_else(|| steps().find_map(|step| text("a workflow's step", step, MAX_NAME)))
 }
 
-fn of_tool_name(name: &ToolName) -> Option<String> {
+fn tool_name_fault(name: &ToolName) -> Option<String> {
     let ToolName { tool, alias } = name;
     text("the name of a tool", tool, MAX_TOOL).or_else(|| text("the alias of a tool", alias, MAX_NAME))
 }
 
-fn of_call(call: &HeldCall) -> Option<String> {
+fn call_fault(call: &HeldCall) -> Option<String> {
     let HeldCall { id, tool, digest, approvers, reason } = call;
     text("waitingFor.call.id", id, MAX_NAME)
         .or_else(|| text("waitingFor.call.tool", tool, MAX_TOOL))
@@ -81,10 +81,10 @@ fn of_call(call: &HeldCall) -> Option<String> {
 /// The first thing of questions that does not fit; none where all does.
 pub(crate) fn questions_fault(questions: &[AskedQuestion]) -> Option<String> {
     items("waitingFor.questions", questions.len(), WaitingFor::MAX_QUESTIONS)
-        .or_else(|| questions.iter().find_map(of_question))
+        .or_else(|| questions.iter().find_map(question_fault))
 }
 
-fn of_question(question: &AskedQuestion) -> Option<String> {
+fn question_fault(question: &AskedQuestion) -> Option<String> {
     let AskedQuestion { id, text: asked, choices, refused } = question;
     text("the id of a question", id, AskedQuestion::MAX_ID)
         .or_else(|| text("a question", asked, AskedQuestion::MAX_TEXT))
@@ -94,19 +94,19 @@ fn of_question(question: &AskedQuestion) -> Option<String> {
 }
 
 fn object(what: &str, value: &Map<String, Value>, max: usize) -> Option<String> {
-    over(what, canonical::object_depth(value), MAX_DEPTH, "levels")
-        .or_else(|| over(what, canonical::object_to_string(value).len(), max, "bytes"))
+    excess(what, canonical::object_depth(value), MAX_DEPTH, "levels")
+        .or_else(|| excess(what, canonical::object_to_string(value).len(), max, "bytes"))
 }
 
 fn text(what: &str, text: &str, max: usize) -> Option<String> {
-    over(what, text.chars().count(), max, "characters")
+    excess(what, text.chars().count(), max, "characters")
 }
 
 fn items(what: &str, found: usize, max: usize) -> Option<String> {
-    over(what, found, max, "items")
+    excess(what, found, max, "items")
 }
 
-fn over(what: &str, found: usize, max: usize, unit: &str) -> Option<String> {
+fn excess(what: &str, found: usize, max: usize, unit: &str) -> Option<String> {
     (found > max).then(|| format!("{what}: {found} {unit} are more than the {max} that a status holds"))
 }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn told(projection: Value) -> Option<String> {
-        fault(&serde_json::from_value(projection).unwrap())
+        projection_fault(&serde_json::from_value(projection).unwrap())
     }
 
     #[test]

@@ -14,11 +14,11 @@ fn running(attempt: u32) -> Job {
     Job { status: Some(status(attempt, Phase::Running)), ..job() }
 }
 
-fn code(verdict: Verdict) -> u16 {
+fn code(verdict: Judgement) -> u16 {
     match verdict {
-        Verdict::Accepted => 200,
-        Verdict::OtherPod(_) => 0,
-        Verdict::Refused(refusal) => refusal.status().as_u16(),
+        Judgement::Accepted => 200,
+        Judgement::OtherPod(_) => 0,
+        Judgement::Refused(refusal) => refusal.status().as_u16(),
     }
 }
 
@@ -39,7 +39,7 @@ fn a_namesake_made_later_is_another_job() {
     let mut other = running(2);
     other.metadata.uid = Some("another".into());
     let verdict = judge(Some(&other), &caller(&pod_uid(2)), &report(2, 1, 3, Phase::Running));
-    assert!(matches!(&verdict, Verdict::Refused(Refusal::NotFound(why)) if why.contains(UID)), "{verdict:?}");
+    assert!(matches!(&verdict, Judgement::Refused(Refusal::NotFound(why)) if why.contains(UID)), "{verdict:?}");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_pod_that_is_not_recorded_yet_comes_again() {
 }
 
 #[rstest]
-#[case::at_work(Phase::Running, None, None, true)]
+#[case::phase_health(Phase::Running, None, None, true)]
 #[case::ended(Phase::Succeeded, Some(OutcomeCode::Succeeded), Some(End::Finished), true)]
 #[case::parked(Phase::Running, None, Some(End::Parked(ParkReason::Drain)), true)]
 #[case::refused(Phase::Refused, Some(OutcomeCode::OutOfDomain), Some(End::Finished), true)]
@@ -80,16 +80,16 @@ fn contradictions_are_refused(
     let mut report = report(1, 1, 1, phase);
     report.projection.outcome = code.map(|code| Outcome::new(code, "so"));
     report.end = end;
-    assert_eq!(check(&report).is_ok(), fits);
+    assert_eq!(check_report(&report).is_ok(), fits);
     report.epoch = 0;
-    assert!(check(&report).is_err());
+    assert!(check_report(&report).is_err());
 }
 
 #[test]
 fn more_than_a_status_holds_is_refused() {
     let mut report = report(1, 1, 1, Phase::Running);
     report.projection.remarks = vec!["r".repeat(257)];
-    assert!(matches!(check(&report), Err(Refusal::Invalid(why)) if why.contains("a remark")));
+    assert!(matches!(check_report(&report), Err(Refusal::Invalid(why)) if why.contains("a remark")));
 }
 
 #[rstest]
@@ -102,7 +102,7 @@ fn fields_that_would_make_lists_unreadable_are_refused(#[case] levels: usize, #[
     assert_eq!(depth(&Value::Object(fields.clone())), levels);
     let mut report = report(1, 1, 1, Phase::Running);
     report.projection.result = Some(JobResult { fields, ..JobResult::default() });
-    let checked = check(&report);
+    let checked = check_report(&report);
     assert_eq!(checked.is_ok(), fits);
     if let Err(refusal) = checked {
         assert_eq!(refusal.status().as_u16(), 422);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::applied::Applied;
+use crate::job::applied::AppliedPlan;
 use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, JobSpec, ToolName, WaitingFor, WorkflowProgress};
@@ -7,19 +7,19 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 /// The status after what the operator did.
-fn after(standing: &JobStatus, applied: &Applied) -> JobStatus {
-    crate::job::status::compute(standing, &JobSpec::default(), applied, &stamp(20))
+fn after(current: &JobStatus, applied: &AppliedPlan) -> JobStatus {
+    crate::job::status::compute(current, &JobSpec::default(), applied, &stamp(20))
 }
 
-fn apply(standing: &JobStatus, report: &Report) -> JobStatus {
-    match merge(standing, report, &stamp(9)) {
-        Merged::Nothing => standing.clone(),
-        Merged::Now(status) | Merged::Later(status) => *status,
+fn apply(current: &JobStatus, report: &Report) -> JobStatus {
+    match merge(current, report, &stamp(9)) {
+        Merged::Unchanged => current.clone(),
+        Merged::Urgent(status) | Merged::Deferrable(status) => *status,
     }
 }
 
-fn is_now(standing: &JobStatus, report: &Report) -> bool {
-    matches!(merge(standing, report, &stamp(9)), Merged::Now(_))
+fn is_now(current: &JobStatus, report: &Report) -> bool {
+    matches!(merge(current, report, &stamp(9)), Merged::Urgent(_))
 }
 
 fn reason(status: &JobStatus) -> String {
@@ -33,10 +33,13 @@ fn the_first_report_of_an_attempt_is_told_at_once_and_the_next_can_wait() {
     assert!(is_now(&started, &first));
     let running = apply(&started, &first);
     assert_eq!((running.phase, reason(&running).as_str()), (Some(Phase::Running), "Running"));
-    assert_eq!(merge(&running, &first, &stamp(90)), Merged::Nothing);
+    assert_eq!(merge(&running, &first, &stamp(90)), Merged::Unchanged);
     let second = report(1, 1, 5, Phase::Finalizing);
     assert!(!is_now(&running, &second));
-    assert_eq!((ack(&running, &second), ack(&apply(&running, &second), &second)), (3, 5));
+    assert_eq!(
+        (acknowledged_events(&running, &second), acknowledged_events(&apply(&running, &second), &second)),
+        (3, 5)
+    );
 }
 
 #[test]
@@ -65,9 +68,9 @@ fn an_outcome_ends_the_job_and_stays() {
     assert_eq!((ended.phase, reason(&ended).as_str()), (Some(Phase::Succeeded), "Succeeded"));
     assert!(ended.completion_time.is_some());
     let other = report(1, 2, 12, Phase::Escalated);
-    assert_eq!(merge(&ended, &other, &stamp(99)), Merged::Nothing);
+    assert_eq!(merge(&ended, &other, &stamp(99)), Merged::Unchanged);
     // Nothing will ever be written of it, so nobody need wait for that.
-    assert_eq!(ack(&ended, &other), 12);
+    assert_eq!(acknowledged_events(&ended, &other), 12);
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn a_held_call_rests_the_job_and_nothing_takes_it_back() {
     assert_eq!((waiting.phase, reason(&waiting).as_str()), (Some(Phase::AwaitingApproval), "AwaitingApproval"));
     assert_eq!(waiting.waiting_for.as_ref().unwrap().call, Some(held_call()));
     assert!(conditions::is_true(&waiting.conditions, ConditionType::Reconciling));
-    assert_eq!(merge(&waiting, &held(7), &stamp(99)), Merged::Nothing);
+    assert_eq!(merge(&waiting, &held(7), &stamp(99)), Merged::Unchanged);
     for late in [report(1, 1, 4, Phase::Running), report(1, 1, 9, Phase::Running)] {
         assert_eq!(apply(&waiting, &late).phase, Some(Phase::AwaitingApproval));
     }
@@ -162,7 +165,7 @@ fn a_question_rests_the_job_since_it_was_asked_and_nothing_takes_it_back() {
     let expected = "q-1 asks \"Which order?\": answer with kubectl bloomery reply refund --question q-1 TEXT, or add it to \
         spec.replies of the Job; also open: q-2";
     assert_eq!(told, expected);
-    assert_eq!(merge(&waiting, &asking(7), &stamp(99)), Merged::Nothing, "it waits since it was asked first");
+    assert_eq!(merge(&waiting, &asking(7), &stamp(99)), Merged::Unchanged, "it waits since it was asked first");
     for late in [report(1, 1, 4, Phase::Running), report(1, 1, 9, Phase::Running)] {
         assert_eq!(apply(&waiting, &late).phase, Some(Phase::AwaitingReply));
     }
@@ -193,7 +196,7 @@ fn a_job_that_asks_again_waits_anew() {
     assert_eq!(begun.waiting_for.as_ref().unwrap().since, None, "it has a pod");
     let mut again = asking(9);
     (again.attempt, again.epoch) = (2, 2);
-    let Merged::Now(again) = merge(&begun, &again, &stamp(500)) else { panic!("it is told at once") };
+    let Merged::Urgent(again) = merge(&begun, &again, &stamp(500)) else { panic!("it is told at once") };
     assert_eq!(again.waiting_for.unwrap().since, Some(Time(at(500))));
 }
 
@@ -262,7 +265,7 @@ fn what_a_worker_waits_for_is_told_when_it_begins_and_when_it_ends() {
     assert!(is_now(&running, &waits));
     let waiting = apply(&running, &waits);
     assert_eq!(reason(&waiting), "SecretMissing");
-    assert_eq!(merge(&waiting, &waits, &stamp(99)), Merged::Nothing);
+    assert_eq!(merge(&waiting, &waits, &stamp(99)), Merged::Unchanged);
     let goes_on = report(1, 1, 3, Phase::Running);
     assert!(is_now(&waiting, &goes_on));
     assert_eq!(reason(&apply(&waiting, &goes_on)), "Running");
@@ -274,17 +277,17 @@ fn who_was_superseded_and_who_is_of_another_attempt_says_nothing() {
     let mut superseded = report(2, 2, 6, Phase::Running);
     superseded.end = Some(End::Superseded);
     for report in [superseded, report(1, 3, 9, Phase::Succeeded), report(3, 3, 9, Phase::Succeeded)] {
-        assert_eq!(merge(&running, &report, &stamp(9)), Merged::Nothing);
+        assert_eq!(merge(&running, &report, &stamp(9)), Merged::Unchanged);
     }
-    assert_eq!(merge(&JobStatus::default(), &report(1, 1, 1, Phase::Running), &stamp(9)), Merged::Nothing);
+    assert_eq!(merge(&JobStatus::default(), &report(1, 1, 1, Phase::Running), &stamp(9)), Merged::Unchanged);
 }
 
 #[test]
 fn a_log_that_forgot_is_not_followed() {
     let running = apply(&status(2, Phase::Starting), &report(2, 2, 5, Phase::Running));
     let forgot = report(2, 3, 4, Phase::Running);
-    assert_eq!(merge(&running, &forgot, &stamp(9)), Merged::Nothing);
-    assert_eq!(ack(&running, &forgot), 5);
+    assert_eq!(merge(&running, &forgot, &stamp(9)), Merged::Unchanged);
+    assert_eq!(acknowledged_events(&running, &forgot), 5);
 }
 
 /// Reports of one attempt at distinct places of its log, the last of which may be the outcome.
@@ -336,20 +339,20 @@ proptest! {
 #[case::cancelled(Ending::Cancelled, "Cancelling")]
 #[case::without_its_skill(Ending::SkillDeleted, "SkillDeleted")]
 fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: Ending, #[case] reason: &str) {
-    let standing = after(&status(1, Phase::Running), &Applied::AwaitsPodEnd(why, None));
+    let current = after(&status(1, Phase::Running), &AppliedPlan::AwaitsPodEnd(why, None));
     let told = |status: &JobStatus| {
         let told = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
         (told.reason.clone(), told.message.clone())
     };
-    assert_eq!(told(&standing).0, reason);
+    assert_eq!(told(&current).0, reason);
     for phase in [Phase::Running, Phase::Finalizing] {
-        let merged = merge(&standing, &report(1, 1, 9, phase), &stamp(25));
-        let (Merged::Now(merged) | Merged::Later(merged)) = merged else { panic!("{merged:?}") };
-        assert_eq!(told(&merged), told(&standing));
+        let merged = merge(&current, &report(1, 1, 9, phase), &stamp(25));
+        let (Merged::Urgent(merged) | Merged::Deferrable(merged)) = merged else { panic!("{merged:?}") };
+        assert_eq!(told(&merged), told(&current));
     }
     let mut over = report(1, 1, 9, Phase::Cancelled);
     over.projection.outcome = Some(Outcome::new(OutcomeCode::Cancelled, "The Job was cancelled."));
-    let Merged::Now(merged) = merge(&standing, &over, &stamp(25)) else { panic!("an end is told now") };
+    let Merged::Urgent(merged) = merge(&current, &over, &stamp(25)) else { panic!("an end is told now") };
     assert_eq!(
         (merged.phase, conditions::find(&merged.conditions, ConditionType::Reconciling)),
         (Some(Phase::Cancelled), None)
@@ -360,9 +363,10 @@ fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: 
 #[test]
 fn a_worker_with_no_news_does_not_say_that_its_node_is_back() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
-    let problem = crate::job::pods::Problem { reason: Reason::NodeLost, message: "the node n does not answer".into() };
-    let lost = after(&running, &Applied::Observed(Some(problem)));
+    let problem =
+        crate::job::pods::PodProblem { reason: Reason::NodeLost, message: "the node n does not answer".into() };
+    let lost = after(&running, &AppliedPlan::Observed(Some(problem)));
     assert_eq!(reason(&lost), "NodeLost");
-    assert_eq!(merge(&lost, &report(1, 1, 3, Phase::Running), &stamp(25)), Merged::Nothing);
+    assert_eq!(merge(&lost, &report(1, 1, 3, Phase::Running), &stamp(25)), Merged::Unchanged);
     assert_eq!(reason(&apply(&lost, &report(1, 1, 4, Phase::Running))), "Running");
 }

@@ -195,7 +195,7 @@ const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
 async fn people_are_asked_before_the_status_says_so_and_once() {
     let api = starting();
     api.guard();
-    let names = crate::approval::names_of("refund", UID, &fixtures::held_call());
+    let names = crate::approval::approval_names("refund", UID, &fixtures::held_call());
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
     assert_eq!(post(&router, body.clone()).await, acked(7));

@@ -17,15 +17,15 @@ fn shipped() -> FakeApi {
 async fn the_leader_fills_the_secret_once_and_every_replica_serves_of_it() {
     let api = shipped();
     let (leader, follower) = (api.replica(true).await, api.replica(false).await);
-    let served = Served::default();
+    let served = ServedCertificate::default();
     assert!(matches!(renew(&follower, &served).await, Err(Error::Empty)));
     renew(&leader, &served).await.unwrap();
     renew(&follower, &served).await.unwrap();
     renew(&leader, &served).await.unwrap();
     assert_eq!(api.writes(), [format!("replace {SECRET}")]);
-    assert!(leader.report_trust.bundle().is_some());
-    assert_eq!(leader.report_trust.bundle(), follower.report_trust.bundle());
-    assert!(follower.readiness.report_ca.is_open());
+    assert!(leader.report_ca_bundle.pem().is_some());
+    assert_eq!(leader.report_ca_bundle.pem(), follower.report_ca_bundle.pem());
+    assert!(follower.readiness.report_ca.is_set());
 }
 
 #[tokio::test]
@@ -35,10 +35,10 @@ async fn what_is_in_the_secret_and_cannot_be_read_is_left_alone() {
         secret["data"] = json!({ "ca.crt": "bm9uZQ==", "ca.key": "LS0tLS1CRUdJTiBLRVktLS0tLQ==" });
     });
     let leader = api.replica(true).await;
-    let error = renew(&leader, &Served::default()).await.unwrap_err();
+    let error = renew(&leader, &ServedCertificate::default()).await.unwrap_err();
     assert!(matches!(error, Error::Ca(ca::Error::Unreadable(_))), "{error}");
     assert_eq!(api.writes(), [""; 0]);
-    assert!(!leader.readiness.report_ca.is_open());
+    assert!(!leader.readiness.report_ca.is_set());
 }
 
 #[tokio::test]
@@ -46,10 +46,10 @@ async fn of_two_leaders_one_fills_it() {
     let api = shipped();
     let stale: Secret = serde_json::from_value(api.get(SECRET)).unwrap();
     let first = api.replica(true).await;
-    renew(&first, &Served::default()).await.unwrap();
+    renew(&first, &ServedCertificate::default()).await.unwrap();
     let filled_first: Value = api.get(SECRET);
     let secrets: Api<Secret> = Api::namespaced(api.client(), "bloomery");
-    let other = filled(stale, &Authorities::default().renewed(1_800_000_000).unwrap());
+    let other = with_authorities(stale, &Authorities::default().renewed(1_800_000_000).unwrap());
     assert!(secrets.replace("bloomery-report-ca", &PostParams::default(), &other).await.is_err());
     assert_eq!(api.get(SECRET), filled_first);
 }
@@ -69,9 +69,9 @@ fn filling_the_secret_keeps_its_version_and_what_others_put_there() {
     secret.metadata.resource_version = Some("7".into());
     secret.data = Some(BTreeMap::from([("note".to_owned(), ByteString(b"keep".to_vec()))]));
     let authorities = Authorities::default().renewed(1_800_000_000).unwrap();
-    let filled = filled(secret, &authorities);
+    let filled = with_authorities(secret, &authorities);
     assert_eq!(filled.metadata.resource_version.as_deref(), Some("7"));
     assert!(filled.data.as_ref().unwrap().contains_key("note"));
     let (certificates, keys) = (text(&filled, CERTIFICATES), text(&filled, KEYS));
-    assert!(!Authorities::read(&certificates, &keys).unwrap().is_due(1_800_000_000));
+    assert!(!Authorities::read(&certificates, &keys).unwrap().needs_renewal(1_800_000_000));
 }

@@ -1,12 +1,12 @@
 //! Who the MCP server of a Skill runs as.
 
-use super::super::validate::Valid;
+use super::super::validate::ValidSkill;
 use super::metadata::metadata;
 use bloomery_crds::names;
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 /// Builds an identity without rights, apart from that of the workers.
-pub fn build_mcp_account(skill: &Valid) -> ServiceAccount {
+pub fn build_mcp_account(skill: &ValidSkill) -> ServiceAccount {
     ServiceAccount {
         metadata: metadata(skill, names::mcp_server(&skill.name), "mcp"),
         automount_service_account_token: Some(false),

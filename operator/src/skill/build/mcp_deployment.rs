@@ -1,6 +1,6 @@
 //! What runs the MCP server of a Skill.
 
-use super::super::validate::Valid;
+use super::super::validate::ValidSkill;
 use super::metadata::metadata;
 use bloomery_crds::v1alpha1::McpContainer;
 use bloomery_crds::{names, pod};
@@ -24,7 +24,7 @@ const STARTUP_SECONDS: i32 = 120;
 const PROGRESS_SECONDS: i32 = STARTUP_SECONDS + 30;
 
 /// The labels by which the server's pods are found.
-pub fn selector(skill: &Valid) -> BTreeMap<String, String> {
+pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
     BTreeMap::from([
         (names::LABEL_SKILL.to_owned(), skill.name.clone()),
         (names::LABEL_COMPONENT.to_owned(), "mcp".to_owned()),
@@ -35,7 +35,7 @@ pub fn selector(skill: &Valid) -> BTreeMap<String, String> {
 ///
 /// The user is the image's own, as long as it is not root: an image of somebody else knows best who owns its
 /// files.
-pub fn build_mcp_deployment(skill: &Valid, container: &McpContainer) -> Deployment {
+pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Deployment {
     let meta = metadata(skill, names::mcp_server(&skill.name), "mcp");
     let labels = meta.labels.clone();
     Deployment {
@@ -63,7 +63,7 @@ pub fn build_mcp_deployment(skill: &Valid, container: &McpContainer) -> Deployme
     }
 }
 
-fn pod(skill: &Valid, container: &McpContainer) -> PodSpec {
+fn pod(skill: &ValidSkill, container: &McpContainer) -> PodSpec {
     PodSpec {
         service_account_name: Some(names::mcp_server(&skill.name)),
         automount_service_account_token: Some(false),
@@ -134,7 +134,7 @@ fn default_resources() -> ResourceRequirements {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::validate::Mcp;
+    use super::super::super::validate::ValidMcp;
     use super::super::metadata::yaml;
     use super::*;
     use crate::skill::{fixtures, validate::validate};
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_server_as_the_skill_says() {
         let skill = validate(&fixtures::with_container()).unwrap();
-        let Some(Mcp::Container(container)) = skill.mcp.clone() else { panic!() };
+        let Some(ValidMcp::Container(container)) = skill.mcp.clone() else { panic!() };
         insta::assert_snapshot!("mcp_deployment", yaml(&build_mcp_deployment(&skill, &container)));
     }
 

@@ -1,6 +1,6 @@
 //! Where the MCP server of a Skill is reached.
 
-use super::super::validate::Valid;
+use super::super::validate::ValidSkill;
 use super::mcp_deployment::{PORT, selector};
 use super::metadata::metadata;
 use bloomery_crds::names;
@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 /// Builds the Service on the server's own port.
-pub fn build_mcp_service(skill: &Valid, container: &McpContainer) -> Service {
+pub fn build_mcp_service(skill: &ValidSkill, container: &McpContainer) -> Service {
     Service {
         metadata: metadata(skill, names::mcp_server(&skill.name), "mcp"),
         spec: Some(ServiceSpec {
@@ -30,7 +30,7 @@ pub fn build_mcp_service(skill: &Valid, container: &McpContainer) -> Service {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::validate::Mcp;
+    use super::super::super::validate::ValidMcp;
     use super::super::metadata::yaml;
     use super::*;
     use crate::skill::{fixtures, validate::validate};
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_service_on_the_servers_own_port() {
         let skill = validate(&fixtures::with_container()).unwrap();
-        let Some(Mcp::Container(container)) = skill.mcp.clone() else { panic!() };
+        let Some(ValidMcp::Container(container)) = skill.mcp.clone() else { panic!() };
         insta::assert_snapshot!("mcp_service", yaml(&build_mcp_service(&skill, &container)));
     }
 }

@@ -1,12 +1,12 @@
 //! The metadata of the objects that go with their Skill.
 
-use super::super::validate::Valid;
+use super::super::validate::ValidSkill;
 use crate::owned;
 use bloomery_crds::names;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// Builds the metadata of an object that goes with its Skill.
-pub fn metadata(skill: &Valid, name: String, component: &str) -> ObjectMeta {
+pub fn metadata(skill: &ValidSkill, name: String, component: &str) -> ObjectMeta {
     let mut labels = owned::labels(component);
     labels.insert(names::LABEL_SKILL.to_owned(), skill.name.clone());
     ObjectMeta {

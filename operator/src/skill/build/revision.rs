@@ -1,6 +1,6 @@
 //! The compiled Skill, immutable and named by its content.
 
-use super::super::validate::{Invalid, Mcp, Valid};
+use super::super::validate::{InvalidSkill, ValidMcp, ValidSkill};
 use super::metadata::metadata;
 use bloomery_crds::names;
 use bloomery_crds::run::{self, McpEndpoint, Revision};
@@ -8,15 +8,15 @@ use bloomery_crds::v1alpha1::RevisionRef;
 use k8s_openapi::api::core::v1::ConfigMap;
 
 /// Builds the revision, and the reference by which Jobs name it.
-pub fn build_revision(skill: &Valid) -> Result<(ConfigMap, RevisionRef), Invalid> {
+pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), InvalidSkill> {
     let revision = Revision {
         version: run::VERSION,
         skill: skill.name.clone(),
         spec: skill.spec.clone(),
         mcp: skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) }),
     };
-    let sealed =
-        run::seal(&revision).map_err(|error| Invalid(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
+    let sealed = run::seal(&revision)
+        .map_err(|error| InvalidSkill(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
     let name = names::revision(&skill.name, &sealed.digest);
     let config_map = ConfigMap {
         metadata: metadata(skill, name.clone(), "revision"),
@@ -28,10 +28,10 @@ pub fn build_revision(skill: &Valid) -> Result<(ConfigMap, RevisionRef), Invalid
 }
 
 /// Where the MCP server is, as a pod of the same namespace sees it.
-fn url(skill: &Valid, mcp: &Mcp) -> String {
+fn url(skill: &ValidSkill, mcp: &ValidMcp) -> String {
     let (service, port, path) = match mcp {
-        Mcp::Container(container) => (names::mcp_server(&skill.name), container.port, &container.path),
-        Mcp::Service(service) => (service.name.clone(), service.port, &service.path),
+        ValidMcp::Container(container) => (names::mcp_server(&skill.name), container.port, &container.path),
+        ValidMcp::Service(service) => (service.name.clone(), service.port, &service.path),
     };
     format!("http://{service}.{}.svc:{port}{path}", skill.namespace)
 }

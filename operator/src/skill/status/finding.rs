@@ -1,6 +1,6 @@
 //! Findings: the conditions of a Skill, and what each means for the Skill as a whole.
 
-use crate::apply::Applied;
+use crate::apply::ApplyResult;
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 
 /// One condition, and what it means for the Skill as a whole.
@@ -9,12 +9,12 @@ pub(super) struct Finding {
     /// The condition.
     pub(super) seen: Observation,
     /// What stands in the way of the Skill, if anything does.
-    pub(super) hinders: Option<Hindrance>,
+    pub(super) blocker: Option<Blocker>,
 }
 
 /// What a Skill waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hindrance {
+pub(super) enum Blocker {
     /// A person has to do something.
     Person,
     /// It is on its way, or may come by itself.
@@ -23,38 +23,38 @@ pub(super) enum Hindrance {
 
 impl Finding {
     /// All is well.
-    pub(super) fn well(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::holds(kind, reason, message), hinders: None }
+    pub(super) fn healthy(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
+        Self { seen: Observation::holds(kind, reason, message), blocker: None }
     }
 
     /// It is on its way, or may come by itself.
     pub(super) fn waits(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::fails(kind, reason, message), hinders: Some(Hindrance::Time) }
+        Self { seen: Observation::fails(kind, reason, message), blocker: Some(Blocker::Time) }
     }
 
     /// A person has to do something.
     pub(super) fn stalls(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::fails(kind, reason, message), hinders: Some(Hindrance::Person) }
+        Self { seen: Observation::fails(kind, reason, message), blocker: Some(Blocker::Person) }
     }
 }
 
 /// Returns what is wrong with an applied object; none where it stands as it should.
-pub(super) fn stands<K>(kind: ConditionType, what: &str, applied: &Applied<K>) -> Option<Finding> {
+pub(super) fn object_fault<K>(kind: ConditionType, what: &str, applied: &ApplyResult<K>) -> Option<Finding> {
     match applied {
-        Applied::Stands | Applied::Written(_) | Applied::Settling => None,
-        Applied::Leaving => Some(Finding::waits(
+        ApplyResult::Unchanged | ApplyResult::Written(_) | ApplyResult::CacheBehind => None,
+        ApplyResult::BeingDeleted => Some(Finding::waits(
             kind,
             Reason::Progressing,
             format!("the {what} is being deleted; a new one is made after it"),
         )),
-        Applied::NameTaken => Some(Finding::stalls(
+        ApplyResult::NameTaken => Some(Finding::stalls(
             kind,
             Reason::NameTaken,
             format!(
                 "the {what} belongs to somebody else and is left as it is: delete or rename it, or give the Skill another name"
             ),
         )),
-        Applied::Replaced => Some(Finding::stalls(
+        ApplyResult::Replaced => Some(Finding::stalls(
             kind,
             Reason::Replaced,
             format!(
@@ -62,7 +62,7 @@ pub(super) fn stands<K>(kind: ConditionType, what: &str, applied: &Applied<K>) -
                  right. Delete it (kubectl delete), and the operator writes it anew"
             ),
         )),
-        Applied::Refused(why) => {
+        ApplyResult::Refused(why) => {
             Some(Finding::stalls(kind, Reason::Refused, format!("the API server refuses the {what}: {why}")))
         }
     }

@@ -1,10 +1,10 @@
 //! Whether the MCP server can be reached, as far as Kubernetes knows: the operator never connects to it.
 
 use super::super::apply::{AppliedMcp, AppliedSkill};
-use super::super::fetch::Fetched;
-use super::finding::{Finding, stands};
+use super::super::fetch::FetchedSkill;
+use super::finding::{Finding, object_fault};
 use super::pods;
-use crate::apply::Applied;
+use crate::apply::ApplyResult;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpService;
@@ -15,19 +15,21 @@ use std::sync::Arc;
 const KIND: ConditionType = ConditionType::McpAvailable;
 
 /// Says how the MCP server is doing.
-pub(super) fn finding(applied: &AppliedSkill, fetched: &Fetched, skill: &str) -> Finding {
+pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &str) -> Finding {
     let named = |kind: &str| format!("{kind} {}", names::mcp_server(skill));
     match &applied.mcp {
-        AppliedMcp::Absent => Finding::well(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none"),
-        AppliedMcp::Foreign(named) => of_service(named, fetched.named_service.as_deref()),
-        AppliedMcp::Own { account, deployment, service } => stands(KIND, &named("ServiceAccount"), account)
-            .or_else(|| stands(KIND, &named("Deployment"), deployment))
-            .or_else(|| stands(KIND, &named("Service"), service))
-            .unwrap_or_else(|| of_deployment(deployment, fetched)),
+        AppliedMcp::Absent => {
+            Finding::healthy(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none")
+        }
+        AppliedMcp::External(named) => service_finding(named, fetched.named_service.as_deref()),
+        AppliedMcp::Managed { account, deployment, service } => object_fault(KIND, &named("ServiceAccount"), account)
+            .or_else(|| object_fault(KIND, &named("Deployment"), deployment))
+            .or_else(|| object_fault(KIND, &named("Service"), service))
+            .unwrap_or_else(|| deployment_finding(deployment, fetched)),
     }
 }
 
-fn of_service(named: &McpService, service: Option<&Service>) -> Finding {
+fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
     let McpService { name, port, path: _ } = named;
     let Some(service) = service else {
         let message = format!("there is no Service {name} in this namespace; it is used as soon as there is");
@@ -44,7 +46,7 @@ fn of_service(named: &McpService, service: Option<&Service>) -> Finding {
     let tcp = ports.filter(|port| port.protocol.as_deref().unwrap_or("TCP") == "TCP").map(|port| port.port);
     let ports: Vec<i32> = tcp.collect();
     if ports.contains(&i32::from(*port)) {
-        return Finding::well(KIND, Reason::Available, format!("Service {name} has port {port}"));
+        return Finding::healthy(KIND, Reason::Available, format!("Service {name} has port {port}"));
     }
     let has: Vec<String> = ports.iter().map(ToString::to_string).collect();
     let has = if has.is_empty() { "none".to_owned() } else { has.join(", ") };
@@ -54,11 +56,11 @@ fn of_service(named: &McpService, service: Option<&Service>) -> Finding {
     Finding::stalls(KIND, Reason::PortNotFound, message)
 }
 
-fn of_deployment(applied: &Applied<Deployment>, fetched: &Fetched) -> Finding {
+fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill) -> Finding {
     let seen = match applied {
-        Applied::Written(deployment) => Some(deployment.as_ref()),
+        ApplyResult::Written(deployment) => Some(deployment.as_ref()),
         // What the cache has is older than what was written.
-        Applied::Settling => None,
+        ApplyResult::CacheBehind => None,
         _ => fetched.mcp_deployment.as_deref(),
     };
     let progressing = || Finding::waits(KIND, Reason::Progressing, "the MCP server is starting");
@@ -71,10 +73,10 @@ fn of_deployment(applied: &Applied<Deployment>, fetched: &Fetched) -> Finding {
     let [all, updated, available] =
         [status.replicas, status.updated_replicas, status.available_replicas].map(Option::unwrap_or_default);
     if all == updated && updated >= wanted && available >= wanted {
-        return Finding::well(KIND, Reason::Available, "the MCP server accepts connections");
+        return Finding::healthy(KIND, Reason::Available, "the MCP server accepts connections");
     }
     let conditions = status.conditions.as_deref().unwrap_or_default();
-    let why = refused(conditions).or_else(|| pods::trouble(newest(&fetched.mcp_pods)?)).or_else(|| overdue(conditions));
+    let why = refused(conditions).or_else(|| pods::problem(newest(&fetched.mcp_pods)?)).or_else(|| overdue(conditions));
     why.map_or_else(progressing, |why| Finding::stalls(KIND, Reason::McpUnavailable, why))
 }
 

@@ -1,9 +1,9 @@
 //! Whether the tenant's memory is there.
 
 use super::super::apply::AppliedSkill;
-use super::super::fetch::Fetched;
-use super::finding::{Finding, stands};
-use crate::apply::Applied;
+use super::super::fetch::FetchedSkill;
+use super::finding::{Finding, object_fault};
+use crate::apply::ApplyResult;
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 use bloomery_crds::names::MEMORY_CLAIM;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
@@ -15,26 +15,26 @@ const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
 
 /// Says how the claim is doing. One that is pending blocks nothing: many wait for their first pod, and the
 /// scheduler says of a pod why it cannot have its volume.
-pub(super) fn finding(applied: &AppliedSkill, fetched: &Fetched) -> Finding {
+pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill) -> Finding {
     let what = format!("PersistentVolumeClaim {MEMORY_CLAIM}");
-    if let Some(finding) = stands(KIND, &what, &applied.memory_claim) {
+    if let Some(finding) = object_fault(KIND, &what, &applied.memory_claim) {
         return finding;
     }
     let made = match &applied.memory_claim {
-        Applied::Written(claim) => Some(claim.as_ref()),
+        ApplyResult::Written(claim) => Some(claim.as_ref()),
         _ => fetched.memory_claim.as_deref(),
     };
-    made.map_or_else(waiting, of_claim)
+    made.map_or_else(waiting, claim_finding)
 }
 
-fn of_claim(claim: &PersistentVolumeClaim) -> Finding {
+fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
     if claim.metadata.deletion_timestamp.is_some() {
         let message = format!("{MEMORY_CLAIM} is being deleted; a new, empty one is made when it is gone");
         return Finding::waits(KIND, Reason::ClaimPending, message);
     }
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
     match phase.unwrap_or("Pending") {
-        "Bound" => Finding::well(KIND, Reason::Bound, format!("{MEMORY_CLAIM} is bound")),
+        "Bound" => Finding::healthy(KIND, Reason::Bound, format!("{MEMORY_CLAIM} is bound")),
         "Lost" => Finding::stalls(
             KIND,
             Reason::ClaimLost,
@@ -62,10 +62,10 @@ fn pending(claim: &PersistentVolumeClaim) -> Finding {
 
 fn waiting() -> Finding {
     let message = format!("{MEMORY_CLAIM} is bound when the first Job uses it");
-    Finding::well(KIND, Reason::WaitingForFirstConsumer, message)
+    Finding::healthy(KIND, Reason::WaitingForFirstConsumer, message)
 }
 
 /// Not known yet, and no reason to wait.
 fn unknown(message: String) -> Finding {
-    Finding { seen: Observation { kind: KIND, holds: None, reason: Reason::ClaimPending, message }, hinders: None }
+    Finding { seen: Observation { kind: KIND, holds: None, reason: Reason::ClaimPending, message }, blocker: None }
 }

@@ -10,14 +10,14 @@ pub(super) const NOT_LISTENING: &str =
 ///
 /// The sentence does not change from one try to the next: kubelets alternate between the failure and the pause
 /// after it, and a condition that followed them would never be quiet.
-pub(super) fn trouble(pod: &Pod) -> Option<String> {
+pub(super) fn problem(pod: &Pod) -> Option<String> {
     let name = pod.metadata.name.as_deref()?;
     if pod.metadata.deletion_timestamp.is_some() {
         return None;
     }
     let status = pod.status.as_ref()?;
     let containers = status.container_statuses.iter().flatten();
-    containers.into_iter().find_map(|container| of_container(name, container)).or_else(|| {
+    containers.into_iter().find_map(|container| container_problem(name, container)).or_else(|| {
         let conditions = status.conditions.iter().flatten();
         let unscheduled = conditions.into_iter().find(|found| {
             found.type_ == "PodScheduled" && found.status == "False" && found.reason.as_deref() == Some("Unschedulable")
@@ -27,11 +27,11 @@ pub(super) fn trouble(pod: &Pod) -> Option<String> {
     })
 }
 
-fn of_container(pod: &str, container: &ContainerStatus) -> Option<String> {
+fn container_problem(pod: &str, container: &ContainerStatus) -> Option<String> {
     let state = container.state.as_ref()?;
     let last = container.last_state.as_ref().and_then(|last| last.terminated.as_ref());
     if let Some(ended) = state.terminated.as_ref().or(last).filter(|_| !container.ready) {
-        return Some(ending(pod, container, ended));
+        return Some(exit_message(pod, container, ended));
     }
     let ContainerStateWaiting { reason, message } = state.waiting.as_ref()?;
     match reason.as_deref().unwrap_or_default() {
@@ -47,7 +47,7 @@ fn of_container(pod: &str, container: &ContainerStatus) -> Option<String> {
     }
 }
 
-fn ending(pod: &str, container: &ContainerStatus, ended: &ContainerStateTerminated) -> String {
+fn exit_message(pod: &str, container: &ContainerStatus, ended: &ContainerStateTerminated) -> String {
     // Nobody but the kubelet, tired of waiting, stops a container that never listened.
     let stopped = matches!(ended.exit_code, 137 | 143) && ended.reason.as_deref() != Some("OOMKilled");
     if stopped && container.started == Some(false) {

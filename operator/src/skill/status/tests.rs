@@ -1,7 +1,7 @@
 use super::super::apply::AppliedMcp;
 use super::super::{fixtures, validate};
 use super::*;
-use crate::apply::Applied;
+use crate::apply::ApplyResult;
 use bloomery_crds::conditions::{find, is_true};
 use bloomery_crds::v1alpha1::RevisionRef;
 use k8s_openapi::jiff::Timestamp;
@@ -20,41 +20,41 @@ fn at(second: i64) -> Time {
 
 fn applied(mcp: AppliedMcp) -> AppliedSkill {
     AppliedSkill {
-        memory_claim: Applied::Stands,
-        revision: Applied::Stands,
+        memory_claim: ApplyResult::Unchanged,
+        revision: ApplyResult::Unchanged,
         revision_ref: RevisionRef { name: "orders-12345678".into(), digest: bloomery_crds::Digest::of_bytes(b"") },
-        worker_account: Applied::Stands,
+        worker_account: ApplyResult::Unchanged,
         mcp,
     }
 }
 
 fn own() -> AppliedMcp {
-    AppliedMcp::Own {
-        account: Applied::Stands,
-        deployment: Box::new(Applied::Stands),
-        service: Box::new(Applied::Stands),
+    AppliedMcp::Managed {
+        account: ApplyResult::Unchanged,
+        deployment: Box::new(ApplyResult::Unchanged),
+        service: Box::new(ApplyResult::Unchanged),
     }
 }
 
 fn foreign() -> AppliedMcp {
-    AppliedMcp::Foreign(object(json!({"name": "shared-orders", "port": 8090})))
+    AppliedMcp::External(object(json!({"name": "shared-orders", "port": 8090})))
 }
 
-fn bound() -> Fetched {
-    Fetched { memory_claim: Some(claim(&json!({}), &json!({"phase": "Bound"}))), ..Fetched::default() }
+fn bound() -> FetchedSkill {
+    FetchedSkill { memory_claim: Some(claim(&json!({}), &json!({"phase": "Bound"}))), ..FetchedSkill::default() }
 }
 
 fn claim<K: DeserializeOwned>(metadata: &Value, status: &Value) -> Arc<K> {
     Arc::new(object(json!({"metadata": metadata, "spec": {"storageClassName": "fast"}, "status": status})))
 }
 
-fn with_deployment(status: &Value, pods: &[Value]) -> Fetched {
+fn with_deployment(status: &Value, pods: &[Value]) -> FetchedSkill {
     let deployment = json!({
         "metadata": {"name": "orders-mcp", "generation": 3},
         "spec": {"replicas": 1, "selector": {}, "template": {}},
         "status": status,
     });
-    Fetched {
+    FetchedSkill {
         mcp_deployment: Some(Arc::new(object(deployment))),
         mcp_pods: pods.iter().map(|pod| Arc::new(object(pod.clone()))).collect(),
         ..bound()
@@ -69,7 +69,7 @@ fn pod(container: &Value) -> Value {
 }
 
 /// `<Ready> <Reconciling|Stalled|-> <type>=<status>/<reason>: <message>`
-fn told(applied: AppliedSkill, fetched: &Fetched, kind: ConditionType) -> String {
+fn told(applied: AppliedSkill, fetched: &FetchedSkill, kind: ConditionType) -> String {
     let skill = fixtures::with_container();
     let status = compute(&skill, &Ok(applied), fetched, &at(1));
     let condition = find(&status.conditions, kind).unwrap();
@@ -109,7 +109,7 @@ fn an_invalid_skill_keeps_its_last_revision() {
     let status = compute(&skill, &validate::validate(&skill).map(|_| unreachable!()), &bound(), &at(2));
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
-    assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "Invalid"));
+    assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "InvalidSkill"));
     assert!(accepted.message.starts_with("spec.role.persona (line 1, column 1): "), "{}", accepted.message);
     assert!(is_true(&status.conditions, ConditionType::Stalled));
 }
@@ -122,7 +122,7 @@ fn an_invalid_skill_keeps_its_last_revision() {
 #[case(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({"phase": "Bound"}), "Reconciling False/ClaimPending: ")]
 #[case(json!({}), json!({"phase": "Lost"}), "Stalled False/ClaimLost: ")]
 fn memory(#[case] metadata: Value, #[case] status: Value, #[case] expected: &str) {
-    let fetched = Fetched { memory_claim: Some(claim(&metadata, &status)), ..Fetched::default() };
+    let fetched = FetchedSkill { memory_claim: Some(claim(&metadata, &status)), ..FetchedSkill::default() };
     let told = told(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
     assert!(told.starts_with(expected), "{told}");
 }
@@ -130,7 +130,7 @@ fn memory(#[case] metadata: Value, #[case] status: Value, #[case] expected: &str
 #[test]
 fn memory_without_any_class_says_so_and_blocks_nothing() {
     let claim = object(json!({"metadata": {}, "spec": {}, "status": {"phase": "Pending"}}));
-    let fetched = Fetched { memory_claim: Some(Arc::new(claim)), ..Fetched::default() };
+    let fetched = FetchedSkill { memory_claim: Some(Arc::new(claim)), ..FetchedSkill::default() };
     let told = told(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
     assert!(told.starts_with("Ready Unknown/ClaimPending: bloomery-memory has no storage class"), "{told}");
 }
@@ -202,21 +202,22 @@ fn a_failure_and_the_pause_after_it_read_the_same(#[case] failure: Value, #[case
 #[case(Some(json!({"type": "ExternalName", "ports": [{"port": 8090}]})), "Stalled False/Invalid: ")]
 fn a_named_service(#[case] spec: Option<Value>, #[case] expected: &str) {
     let service = spec.map(|spec| Arc::new(object(json!({"metadata": {"name": "shared-orders"}, "spec": spec}))));
-    let told = told(applied(foreign()), &Fetched { named_service: service, ..bound() }, ConditionType::McpAvailable);
+    let told =
+        told(applied(foreign()), &FetchedSkill { named_service: service, ..bound() }, ConditionType::McpAvailable);
     assert!(told.starts_with(expected), "{told}");
 }
 
 #[test]
 fn what_belongs_to_somebody_else_and_what_is_refused_is_said() {
     let mut taken = applied(AppliedMcp::Absent);
-    taken.worker_account = Applied::NameTaken;
+    taken.worker_account = ApplyResult::NameTaken;
     let told_taken = told(taken, &bound(), ConditionType::Accepted);
     assert!(
         told_taken.starts_with("Stalled False/NameTaken: the ServiceAccount orders-worker belongs to"),
         "{told_taken}"
     );
     let mut refused = applied(AppliedMcp::Absent);
-    refused.memory_claim = Applied::Refused("exceeded quota".into());
+    refused.memory_claim = ApplyResult::Refused("exceeded quota".into());
     let told_refused = told(refused, &bound(), ConditionType::MemoryReady);
     assert!(told_refused.starts_with("Stalled False/Refused: "), "{told_refused}");
 }

@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
 pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
-    let mut faults = of_persona(spec);
-    faults.extend(of_conditions(spec));
-    faults.extend(of_schema(spec));
-    faults.extend(of_workflows(spec));
+    let mut faults = persona_faults(spec);
+    faults.extend(condition_faults(spec));
+    faults.extend(schema_fault(spec));
+    faults.extend(workflow_faults(spec));
     faults
 }
 
@@ -23,25 +23,25 @@ fn policy(spec: &SkillSpec) -> &Policy {
     spec.policy.as_ref().unwrap_or(NONE)
 }
 
-fn of_persona(spec: &SkillSpec) -> Vec<String> {
+fn persona_faults(spec: &SkillSpec) -> Vec<String> {
     let template = spec.role.as_ref().and_then(|role| role.persona.as_deref());
     template.and_then(|template| persona::check(template, &spec.resources).err()).unwrap_or_default()
 }
 
-fn of_conditions(spec: &SkillSpec) -> Vec<String> {
-    let of_tools = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
+fn condition_faults(spec: &SkillSpec) -> Vec<String> {
+    let tool_conditions = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
         let condition = tool.policy.as_ref()?.condition.as_deref()?;
         Some((format!("spec.tools[{at}].policy.condition"), condition))
     });
-    let of_approvals = policy(spec).approvals.iter().enumerate().filter_map(|(at, rule)| {
+    let approval_conditions = policy(spec).approvals.iter().enumerate().filter_map(|(at, rule)| {
         let condition = rule.when.as_deref()?;
         Some((format!("spec.policy.approvals[{at}].when"), condition))
     });
     let fault = |(field, text): (String, &str)| condition::check(text).err().map(|fault| format!("{field}: {fault}."));
-    of_tools.chain(of_approvals).filter_map(fault).collect()
+    tool_conditions.chain(approval_conditions).filter_map(fault).collect()
 }
 
-fn of_schema(spec: &SkillSpec) -> Option<String> {
+fn schema_fault(spec: &SkillSpec) -> Option<String> {
     let schema = spec.output_contract.as_ref()?.schema.as_ref()?;
     let depth = canonical::object_depth(schema);
     if depth > MAX_DEPTH {
@@ -54,7 +54,7 @@ fn of_schema(spec: &SkillSpec) -> Option<String> {
         .then(|| format!("spec.outputContract.schema: has {size} bytes, and at most {MAX_SCHEMA} are taken."))
 }
 
-fn of_workflows(spec: &SkillSpec) -> Vec<String> {
+fn workflow_faults(spec: &SkillSpec) -> Vec<String> {
     let intents: Vec<&str> =
         spec.intents.iter().flat_map(|intents| &intents.supported).map(|intent| intent.id.as_str()).collect();
     let mut faults = Vec::new();

@@ -14,11 +14,11 @@ fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
     let pods = read(now, &status, pods);
     let call = held_call();
     let approvals = [Some(approval("supervisor")), Some(approval("finance"))];
-    let names = crate::approval::names_of("refund", UID, &call);
-    let held = Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard: stands() };
+    let names = crate::approval::approval_names("refund", UID, &call);
+    let held = CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy: stands() };
     decide(&Facts {
-        asked: (phase == Phase::AwaitingApproval).then_some(&held),
-        answers: if answered { Answers::Here } else { Answers::Awaited },
+        call_approvals: (phase == Phase::AwaitingApproval).then_some(&held),
+        answers: if answered { AnswerState::Available } else { AnswerState::Pending },
         reply_expiry: Some(SignedDuration::from_secs(DAY)),
         ..facts(now, &status, &pods)
     })
@@ -28,7 +28,7 @@ fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
 fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
     let waits = |now| waits(Phase::AwaitingReply, &[], false, now);
     let left = Some(SignedDuration::from_secs(DAY - 60));
-    assert_eq!((waits(60).act, waits(60).again), (Act::WaitForPeople(PeopleWait::AsRecorded), left));
+    assert_eq!((waits(60).act, waits(60).requeue_after), (Act::WaitForPeople(PeopleWait::AsRecorded), left));
     let Act::End(end) = waits(DAY).act else { panic!("{:?}", waits(DAY).act) };
     assert_eq!((end.outcome.code, end.outcome.phase()), (OutcomeCode::UserNeeded, Phase::Escalated));
     let message = &end.outcome.message;
@@ -43,7 +43,7 @@ fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
 fn a_clock_that_was_set_back_ends_no_wait() {
     let back = waits(Phase::AwaitingReply, &[], false, -3600);
     assert_eq!(
-        (back.act, back.again),
+        (back.act, back.requeue_after),
         (Act::WaitForPeople(PeopleWait::AsRecorded), Some(SignedDuration::from_secs(DAY + 3600)))
     );
     assert_eq!(waits(Phase::AwaitingReply, &[], true, -3600).act, start(2));
@@ -54,7 +54,7 @@ fn a_job_whose_skill_cannot_be_read_waits_on() {
     let mut status = status(1, Phase::AwaitingReply);
     status.waiting_for = Some(asked(0));
     let decision = decide_at(1000 * DAY, &status, &[], false);
-    assert_eq!((decision.act, decision.again), (Act::WaitForPeople(PeopleWait::AsRecorded), None));
+    assert_eq!((decision.act, decision.requeue_after), (Act::WaitForPeople(PeopleWait::AsRecorded), None));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn finished(code: OutcomeCode) -> Pod {
 #[case::ended_and_not_recorded(JobStatus::default(), vec![finished(OutcomeCode::Succeeded)], "end Succeeded by message")]
 #[case::starting(status(1, Phase::Starting), vec![pod(1, "Pending")], "give up Cancelled")]
 #[case::started_and_gone(status(1, Phase::Starting), vec![], "end Cancelled")]
-#[case::at_work(status(1, Phase::Running), vec![pod(1, "Running")], "give up Cancelled")]
+#[case::phase_health(status(1, Phase::Running), vec![pod(1, "Running")], "give up Cancelled")]
 #[case::at_work_and_gone(status(1, Phase::Running), vec![], "end Cancelled")]
 #[case::at_work_and_ended(status(1, Phase::Running), vec![ended_pod(1, 10, None)], "end Cancelled")]
 #[case::next_made_and_not_recorded(status(1, Phase::Running), vec![ended_pod(1, 10, None), pod(2, "Running")], "give up Cancelled")]
@@ -58,7 +58,7 @@ fn a_cancelled_job(#[case] status: JobStatus, #[case] pods: Vec<Pod>, #[case] ex
 #[case::whose_worker_has_not_reported(status(1, Phase::Starting), pod(1, "Running"), 0, Some(0))]
 #[case::that_nobody_recorded(JobStatus::default(), pod(1, "Running"), 0, Some(0))]
 #[case::of_an_attempt_that_nobody_recorded(status(1, Phase::Running), pod(2, "Running"), 0, Some(0))]
-#[case::at_work(status(1, Phase::Running), pod(1, "Running"), 10, Some(20))]
+#[case::phase_health(status(1, Phase::Running), pod(1, "Running"), 10, Some(20))]
 #[case::at_work_for_long(status(1, Phase::Running), pod(1, "Running"), 29, Some(1))]
 #[case::at_work_for_too_long(status(1, Phase::Running), pod(1, "Running"), 30, Some(0))]
 #[case::that_parked_and_does_not_go(status(1, Phase::Queued), pod(1, "Running"), 30, Some(0))]
@@ -74,7 +74,7 @@ fn the_live_pod_of_a_cancelled_job(
     if left == Some(0) {
         assert_eq!(deleted, [pod.metadata.uid.as_deref().unwrap()]);
     } else {
-        assert_eq!((deleted.is_empty(), decision.again), (true, left.map(SignedDuration::from_secs)));
+        assert_eq!((deleted.is_empty(), decision.requeue_after), (true, left.map(SignedDuration::from_secs)));
     }
 }
 
@@ -119,7 +119,7 @@ fn what_may_have_been_under_way_is_said(
     #[case] says: Option<&str>,
 ) {
     status.log = Some(crate::job::fixtures::log(7));
-    let Act::End(End { outcome, read_from: _ }) = cancelled_at(11, &status, &pods).act else { panic!("it ends") };
+    let Act::End(JobEnd { outcome, read_from: _ }) = cancelled_at(11, &status, &pods).act else { panic!("it ends") };
     match says {
         None => assert_eq!(outcome.message, "The Job was cancelled."),
         Some(says) => {
@@ -148,7 +148,7 @@ fn what_only_the_pod_tells_of_a_worker_that_parked_is_said(
     let parked = TerminationMessage { questions, ..message(1, PodEnd::Parked(ParkReason::Reply), None) };
     let pods = read(11, &running, &[ended_pod(1, 10, Some(parked.clone()))]);
     let decided = decide(&Facts { ending: Some((why, at(0))), ..facts(11, &running, &pods) });
-    let Act::End(End { outcome, read_from }) = decided.act else { panic!("it ends") };
+    let Act::End(JobEnd { outcome, read_from }) = decided.act else { panic!("it ends") };
     assert!(outcome.message.contains(says), "{}", outcome.message);
     assert_eq!((outcome.code, read_from), (why.code(), Some(Box::new(parked))));
     let remedy = outcome.message.ends_with("Make the Skill again, and then another Job.");
@@ -173,7 +173,7 @@ fn suspended_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Plan {
 #[rstest]
 #[case::new(JobStatus::default(), vec![], "suspend")]
 #[case::made_and_not_recorded(JobStatus::default(), vec![pod(1, "Pending")], "start 1")]
-#[case::at_work(status(1, Phase::Running), vec![pod(1, "Running")], "observe")]
+#[case::phase_health(status(1, Phase::Running), vec![pod(1, "Running")], "observe")]
 #[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], "observe")]
 #[case::parked(status(1, Phase::Queued), vec![], "suspend")]
 #[case::lost(status(1, Phase::Running), vec![ended_pod(1, 10, None)], "suspend silent=0")]
@@ -201,7 +201,10 @@ fn a_job_that_ended_at_second_10(
 ) {
     let over = terminal(OutcomeCode::Succeeded);
     let decision = decide(&Facts { ttl, ..facts(now, &over, &[]) });
-    assert_eq!((word(&decision.act).as_str(), decision.again), (expected, again.map(SignedDuration::from_secs)));
+    assert_eq!(
+        (word(&decision.act).as_str(), decision.requeue_after),
+        (expected, again.map(SignedDuration::from_secs))
+    );
 }
 
 #[test]
@@ -209,9 +212,9 @@ fn a_job_stays_as_long_as_one_that_continues_it_has_not_begun() {
     let over = terminal(OutcomeCode::Succeeded);
     let of = |continued| decide(&Facts { ttl: Some(0), continued, ..facts(20, &over, &[]) }).act;
     assert_eq!((of(true), of(false)), (Act::Idle, Act::Delete));
-    let open = [crate::approval::standing::withdrawal(&approval("supervisor"), "over").unwrap()];
+    let open = [crate::approval::evaluate::withdrawal(&approval("supervisor"), "over").unwrap()];
     let settles = Facts { ttl: Some(0), continued: true, left_open: &open, ..facts(20, &over, &[]) };
-    assert_eq!(decide(&settles).act, Act::Settle(open.to_vec()));
+    assert_eq!(decide(&settles).act, Act::UpdateApprovals(open.to_vec()));
 }
 
 #[test]
@@ -223,13 +226,13 @@ fn a_job_that_has_not_ended_is_not_deleted() {
 
 #[test]
 fn approvals_that_are_left_open_are_settled_before_the_job_rests_and_not_where_it_goes() {
-    let open = [crate::approval::standing::withdrawal(&approval("supervisor"), "over").unwrap()];
+    let open = [crate::approval::evaluate::withdrawal(&approval("supervisor"), "over").unwrap()];
     let over = terminal(OutcomeCode::Cancelled);
     let of = |ttl| decide(&Facts { ttl, left_open: &open, ..facts(20, &over, &[]) });
-    assert_eq!(of(None).act, Act::Settle(open.to_vec()));
+    assert_eq!(of(None).act, Act::UpdateApprovals(open.to_vec()));
     assert_eq!(
-        (of(Some(60)).act, of(Some(60)).again),
-        (Act::Settle(open.to_vec()), Some(SignedDuration::from_secs(50)))
+        (of(Some(60)).act, of(Some(60)).requeue_after),
+        (Act::UpdateApprovals(open.to_vec()), Some(SignedDuration::from_secs(50)))
     );
     assert_eq!(of(Some(0)).act, Act::Delete);
 }

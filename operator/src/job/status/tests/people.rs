@@ -7,8 +7,8 @@ fn awaiting_people(status: &JobStatus) -> Option<(&str, &str)> {
     Some((told.status.as_str(), told.reason.as_str()))
 }
 
-fn ends(code: OutcomeCode, not_started: Option<HeldCall>) -> Applied {
-    Applied::Ended(End { outcome: Outcome::new(code, "it is over"), read_from: None }, not_started)
+fn ends(code: OutcomeCode, not_started: Option<HeldCall>) -> AppliedPlan {
+    AppliedPlan::Ended(JobEnd { outcome: Outcome::new(code, "it is over"), read_from: None }, not_started)
 }
 
 /// Both approvers of the held call, or the second alone.
@@ -24,7 +24,7 @@ fn awaited(of: &[&str]) -> PeopleWait {
 
 #[test]
 fn a_wait_that_is_over_is_told_until_the_next_one_and_never_of_a_job_that_had_none() {
-    let begun = next(&JobStatus::default(), &Applied::Started(started(1), None), &stamp(2));
+    let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
     assert_eq!(awaiting_people(&begun), None);
     assert_eq!(awaiting_people(&next(&begun, &ends(OutcomeCode::Stuck, None), &stamp(3))), None);
 
@@ -32,23 +32,23 @@ fn a_wait_that_is_over_is_told_until_the_next_one_and_never_of_a_job_that_had_no
     assert_eq!(awaiting_people(&waits), Some(("True", "AwaitingApproval")));
     let ended = next(&waits, &ends(OutcomeCode::Cancelled, None), &stamp(50));
     assert_eq!(awaiting_people(&ended), Some(("False", "Ended")));
-    let resumed = next(&waits, &Applied::Started(started(2), None), &stamp(50));
+    let resumed = next(&waits, &AppliedPlan::Started(started(2), None), &stamp(50));
     assert_eq!(awaiting_people(&resumed), Some(("False", "Resumed")));
     let told = conditions::find(&resumed.conditions, ConditionType::AwaitingPeople).unwrap();
     assert_eq!(told.last_transition_time, Time(at(50)));
-    assert_eq!(next(&resumed, &Applied::Observed(None), &stamp(60)), resumed, "it costs no write of its own");
+    assert_eq!(next(&resumed, &AppliedPlan::Observed(None), &stamp(60)), resumed, "it costs no write of its own");
     let over = next(&resumed, &ends(OutcomeCode::Stuck, None), &stamp(90));
     assert_eq!(awaiting_people(&over), Some(("False", "Resumed")), "it was not waiting when it ended");
     let told = message(2, PodEnd::Parked(ParkReason::Reply), None);
-    let again = next(&resumed, &Applied::Parked(Box::new(told)), &stamp(90));
+    let again = next(&resumed, &AppliedPlan::Parked(Box::new(told)), &stamp(90));
     assert_eq!(awaiting_people(&again), Some(("True", "AwaitingReply")));
 }
 
 #[test]
 fn people_who_are_asked_no_more_are_not_waited_for() {
-    let unasked = next(&held(), &Applied::WaitsForPeople(PeopleWait::NobodyAsked("gone".into())), &stamp(50));
+    let unasked = next(&held(), &AppliedPlan::WaitsForPeople(PeopleWait::PolicyMissing("gone".into())), &stamp(50));
     assert_eq!(awaiting_people(&unasked), Some(("False", "ApprovalPolicyMissing")));
-    let asked = next(&unasked, &Applied::WaitsForPeople(awaited(&["finance"])), &stamp(60));
+    let asked = next(&unasked, &AppliedPlan::WaitsForPeople(awaited(&["finance"])), &stamp(60));
     assert_eq!(awaiting_people(&asked), Some(("True", "AwaitingApproval")));
     assert_eq!(asked.waiting_for.unwrap().approvals, ["refund-b"]);
 }
@@ -56,14 +56,14 @@ fn people_who_are_asked_no_more_are_not_waited_for() {
 #[test]
 fn only_those_are_named_who_have_still_to_decide() {
     let both = held();
-    assert_eq!(next(&both, &Applied::WaitsForPeople(awaited(&["supervisor", "finance"])), &stamp(50)), both);
-    let one = next(&both, &Applied::WaitsForPeople(awaited(&["finance"])), &stamp(50));
+    assert_eq!(next(&both, &AppliedPlan::WaitsForPeople(awaited(&["supervisor", "finance"])), &stamp(50)), both);
+    let one = next(&both, &AppliedPlan::WaitsForPeople(awaited(&["finance"])), &stamp(50));
     let waiting = one.waiting_for.as_ref().unwrap();
     assert_eq!((waiting.approvals.as_slice(), &waiting.call), (&["refund-b".to_owned()][..], &Some(held_call())));
     let said = &conditions::find(&one.conditions, ConditionType::Ready).unwrap().message;
     assert!(said.contains("waits for finance: they decide by spec.decision of the Approval refund-b;"), "{said}");
-    assert!(!said.contains("supervisor") && !only_words_changed(&both, &one));
-    assert_eq!(next(&one, &Applied::WaitsForPeople(awaited(&["finance"])), &stamp(90)), one, "it is written once");
+    assert!(!said.contains("supervisor") && !only_message_changed(&both, &one));
+    assert_eq!(next(&one, &AppliedPlan::WaitsForPeople(awaited(&["finance"])), &stamp(90)), one, "it is written once");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What follows of the Approvals of a held call: a decision over values, with the clock as one of them.
 
-use super::guard::Guard;
+use super::policy::PolicyState;
 use crate::status::reason_of;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
@@ -9,30 +9,30 @@ use k8s_openapi::jiff::Timestamp;
 
 /// A held call, and the Approvals of it that are there.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct CallApprovals {
     /// The call.
     pub call: HeldCall,
     /// For each of its approvers, in order: the name of the Approval, and what is there under it.
     pub approvals: Vec<(String, Option<Approval>)>,
     /// Whether decisions are checked.
-    pub guard: Guard,
+    pub policy: PolicyState,
 }
 
 /// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ApprovalState {
     /// These are to be settled first.
-    Settle(Vec<Mark>),
+    NeedsUpdate(Vec<ApprovalUpdate>),
     /// It is decided: the Job goes on.
     Decided,
     /// Decisions are not checked, so nobody is asked; why.
-    Unguarded(String),
+    PolicyMissing(String),
     /// An Approval is not there: the worker has to tell the call again.
     Missing,
     /// Some approvers have not decided yet; they may until then.
-    Open(Timestamp, Vec<PendingDecision>),
+    Pending(Timestamp, Vec<PendingDecision>),
     /// Nobody can be asked: the call names no approver.
-    Nobody,
+    NoApprover,
 }
 
 /// A decision on a call that is still to be made.
@@ -46,7 +46,7 @@ pub struct PendingDecision {
 
 /// What is to be done to one Approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mark {
+pub enum ApprovalUpdate {
     /// Its decision is to count; or it has expired.
     Count(String),
     /// It is not what was made, or was decided while nothing checked decisions: it goes, and is asked anew.
@@ -79,49 +79,52 @@ pub enum Mark {
 }
 
 /// Why nobody else need decide on a call that one has denied.
-const DENIED: &str = "the call is denied already";
+const ALREADY_DENIED: &str = "the call is denied already";
 
 /// Decides what follows of the Approvals of the call of this Job.
-pub fn standing(job: &str, job_uid: &str, asked: &Asked, now: Timestamp) -> Standing {
-    let Asked { call, approvals, guard } = asked;
-    let there = || call.approvers.iter().zip(approvals).map(|(approver, (_, approval))| (approver, approval.as_ref()));
-    let marks: Vec<Mark> = there()
-        .filter_map(|(approver, approval)| mark(approval?, &wanted(job, job_uid, call, approver), guard, now))
+pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: Timestamp) -> ApprovalState {
+    let CallApprovals { call, approvals, policy } = call_approvals;
+    let existing =
+        || call.approvers.iter().zip(approvals).map(|(approver, (_, approval))| (approver, approval.as_ref()));
+    let updates: Vec<ApprovalUpdate> = existing()
+        .filter_map(|(approver, approval)| {
+            required_update(approval?, &expected(job, job_uid, call, approver), policy, now)
+        })
         .collect();
-    if !marks.is_empty() {
-        return Standing::Settle(marks);
+    if !updates.is_empty() {
+        return ApprovalState::NeedsUpdate(updates);
     }
     if call.approvers.is_empty() {
-        return Standing::Nobody;
+        return ApprovalState::NoApprover;
     }
     let verdicts: Vec<Option<ApprovalVerdict>> =
-        there().map(|(_, approval)| Some(approval?.status.as_ref()?.counted.as_ref()?.verdict)).collect();
+        existing().map(|(_, approval)| Some(approval?.status.as_ref()?.counted.as_ref()?.verdict)).collect();
     let is_denied = verdicts.iter().flatten().any(|verdict| *verdict != ApprovalVerdict::Approve);
     let others = if is_denied {
-        there().filter_map(|(_, approval)| withdrawal(approval?, DENIED)).collect()
+        existing().filter_map(|(_, approval)| withdrawal(approval?, ALREADY_DENIED)).collect()
     } else {
         Vec::new()
     };
     if !others.is_empty() {
-        return Standing::Settle(others);
+        return ApprovalState::NeedsUpdate(others);
     }
     // What has counted counts no more than what may: its status can be forged, too, while nothing checks who writes it.
-    if let Guard::Missing(why) = guard {
-        return Standing::Unguarded(why.clone());
+    if let PolicyState::Missing(why) = policy {
+        return ApprovalState::PolicyMissing(why.clone());
     }
     if is_denied || verdicts.iter().all(Option::is_some) {
-        return Standing::Decided;
+        return ApprovalState::Decided;
     }
-    let expiries: Option<Vec<Timestamp>> = there().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
+    let expiries: Option<Vec<Timestamp>> = existing().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
     match expiries.and_then(|expiries| expiries.into_iter().min()) {
-        Some(first) => Standing::Open(first, pending(asked, &verdicts)),
-        None => Standing::Missing,
+        Some(first) => ApprovalState::Pending(first, pending(call_approvals, &verdicts)),
+        None => ApprovalState::Missing,
     }
 }
 
 /// Returns the decisions that are still to be made, given what counts for each approver.
-fn pending(asked: &Asked, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDecision> {
-    let each = asked.call.approvers.iter().zip(&asked.approvals).zip(verdicts);
+fn pending(call_approvals: &CallApprovals, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDecision> {
+    let each = call_approvals.call.approvers.iter().zip(&call_approvals.approvals).zip(verdicts);
     let open = each.filter(|(_, verdict)| verdict.is_none());
     open.map(|((approver, (name, _)), _)| PendingDecision { approver: approver.clone(), approval: name.clone() })
         .collect()
@@ -129,7 +132,7 @@ fn pending(asked: &Asked, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDe
 
 /// What an Approval must say to be that of a call for an approver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted<'a> {
+pub struct ExpectedApproval<'a> {
     job: &'a str,
     job_uid: &'a str,
     call: &'a HeldCall,
@@ -137,25 +140,35 @@ pub struct Wanted<'a> {
 }
 
 /// What the Approval of this name must say; none of a name that is none of the call's.
-pub fn wanted_of<'a>(job: &'a str, job_uid: &'a str, call: &'a HeldCall, name: &str) -> Option<Wanted<'a>> {
+pub fn expected_approval<'a>(
+    job: &'a str,
+    job_uid: &'a str,
+    call: &'a HeldCall,
+    name: &str,
+) -> Option<ExpectedApproval<'a>> {
     let approver = call.approvers.iter().find(|approver| names::approval(job, job_uid, &call.id, approver) == name)?;
-    Some(wanted(job, job_uid, call, approver))
+    Some(expected(job, job_uid, call, approver))
 }
 
-fn wanted<'a>(job: &'a str, job_uid: &'a str, call: &'a HeldCall, approver: &'a str) -> Wanted<'a> {
-    Wanted { job, job_uid, call, approver }
+fn expected<'a>(job: &'a str, job_uid: &'a str, call: &'a HeldCall, approver: &'a str) -> ExpectedApproval<'a> {
+    ExpectedApproval { job, job_uid, call, approver }
 }
 
 /// What is to be done to an Approval that is there.
-pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timestamp) -> Option<Mark> {
+pub fn required_update(
+    approval: &Approval,
+    expected: &ExpectedApproval<'_>,
+    policy: &PolicyState,
+    now: Timestamp,
+) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
-    if !is_of(&approval.spec, wanted) {
-        return Some(Mark::Void { name, uid, why: "it is not what was asked" });
+    if !matches(&approval.spec, expected) {
+        return Some(ApprovalUpdate::Void { name, uid, why: "it is not what was asked" });
     }
-    if let Guard::Stands(by) = guard
-        && approval.spec.guard.as_ref() != Some(by)
+    if let PolicyState::InForce(digest) = policy
+        && approval.spec.guard.as_ref() != Some(digest)
     {
-        return Some(Mark::Void {
+        return Some(ApprovalUpdate::Void {
             name,
             uid,
             why: "what checks decisions was away, or has changed, since it was made",
@@ -163,42 +176,41 @@ pub fn mark(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timest
     }
     if approval.status.as_ref().is_some_and(|status| status.counted.is_some()) {
         let is_forged = approval.spec.decision.is_none();
-        return is_forged.then_some(Mark::Void {
+        return is_forged.then_some(ApprovalUpdate::Void {
             name,
             uid,
             why: "its status says that it is decided, and nobody has",
         });
     }
     if approval.spec.decision.is_none() {
-        return (now >= approval.spec.expires_at.0).then_some(Mark::Count(name));
+        return (now >= approval.spec.expires_at.0).then_some(ApprovalUpdate::Count(name));
     }
-    Some(match guard {
-        Guard::Stands(_) => Mark::Count(name),
-        Guard::Missing(_) => Mark::Void { name, uid, why: "it was decided while nothing checked decisions" },
+    Some(match policy {
+        PolicyState::InForce(_) => ApprovalUpdate::Count(name),
+        PolicyState::Missing(_) => {
+            ApprovalUpdate::Void { name, uid, why: "it was decided while nothing checked decisions" }
+        }
     })
 }
 
 /// The mark of an Approval of which nothing has come yet, and that nobody need decide on any more.
-pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<Mark> {
+pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
-    is_unsettled(approval).then_some(Mark::Withdraw { name, uid, why })
+    is_uncounted(approval).then_some(ApprovalUpdate::Withdraw { name, uid, why })
 }
 
 /// The mark of an Approval that approves a call, and does not say yet that the Job ended before the call was started.
-pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<Mark> {
+pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     let status = approval.status.as_ref()?;
     let approves = status.counted.as_ref()?.verdict == ApprovalVerdict::Approve;
     let is_recorded = reason_of(&status.conditions, ConditionType::Ready) == Some(Reason::JobEnded);
-    (approves && !is_recorded && approval.metadata.deletion_timestamp.is_none()).then_some(Mark::CallNotStarted {
-        name,
-        uid,
-        why,
-    })
+    (approves && !is_recorded && approval.metadata.deletion_timestamp.is_none())
+        .then_some(ApprovalUpdate::CallNotStarted { name, uid, why })
 }
 
 /// Whether nothing counts yet of an Approval, be it decided or not.
-pub fn is_unsettled(approval: &Approval) -> bool {
+pub fn is_uncounted(approval: &Approval) -> bool {
     let counts = approval.status.as_ref().is_some_and(|status| status.counted.is_some());
     !counts && approval.metadata.deletion_timestamp.is_none()
 }
@@ -210,8 +222,8 @@ pub fn is_withdrawn(approval: &Approval) -> bool {
     decided && counted.is_some_and(|counted| counted.at.0 < approval.spec.expires_at.0)
 }
 
-fn is_of(spec: &ApprovalSpec, wanted: &Wanted<'_>) -> bool {
-    let Wanted { job, job_uid, call, approver } = wanted;
+fn matches(spec: &ApprovalSpec, expected: &ExpectedApproval<'_>) -> bool {
+    let ExpectedApproval { job, job_uid, call, approver } = expected;
     spec.job == *job
         && spec.job_uid == *job_uid
         && spec.approver == *approver
@@ -221,7 +233,7 @@ fn is_of(spec: &ApprovalSpec, wanted: &Wanted<'_>) -> bool {
 }
 
 /// What counts of a decision that is seen now: one that comes too late is none.
-pub fn counts(spec: &ApprovalSpec, now: Timestamp) -> ApprovalVerdict {
+pub fn verdict_at(spec: &ApprovalSpec, now: Timestamp) -> ApprovalVerdict {
     let decided = spec.decision.as_ref().map(|decision| decision.verdict);
     decided.filter(|_| now < spec.expires_at.0).unwrap_or(ApprovalVerdict::Expired)
 }

@@ -1,7 +1,7 @@
 //! Whether decisions are checked: the admission policy and its binding are there exactly as this installation shipped
 //! them. Who may change them decides who may approve, so nothing else will do.
 
-use crate::caches::{Binding, Caches, Policy, Raw};
+use crate::caches::{AdmissionBinding, AdmissionPolicy, Caches, Raw};
 use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// What was shipped, as the chart tells it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Shipped {
+pub struct ShippedPolicy {
     /// The name of both objects.
     pub name: String,
     /// The user name of the operator, whom the policy knows.
@@ -23,23 +23,23 @@ pub struct Shipped {
 
 /// Whether decisions are checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Guard {
+pub enum PolicyState {
     /// They are, by a policy and a binding that this stands for: objects that were made or changed since are others.
-    Stands(Digest),
+    InForce(Digest),
     /// They are not: why, and what to do.
     Missing(String),
 }
 
 /// Whether decisions are checked now, as the caches know.
-pub fn look(shipped: Option<&Shipped>, caches: &Caches) -> Guard {
+pub fn check(shipped: Option<&ShippedPolicy>, caches: &Caches) -> PolicyState {
     let Some(shipped) = shipped else {
-        return Guard::Missing(
+        return PolicyState::Missing(
             "the operator was not told which admission policy checks decisions (BLOOMERY_APPROVALS)".to_owned(),
         );
     };
     let policy = find(&caches.policies.store().state(), &shipped.name);
     let binding = find(&caches.bindings.store().state(), &shipped.name);
-    guard(shipped, policy.as_deref(), binding.as_deref())
+    compare(shipped, policy.as_deref(), binding.as_deref())
 }
 
 fn find<K>(objects: &[std::sync::Arc<Raw<K>>], name: &str) -> Option<std::sync::Arc<Raw<K>>> {
@@ -50,22 +50,26 @@ fn find<K>(objects: &[std::sync::Arc<Raw<K>>], name: &str) -> Option<std::sync::
 }
 
 /// Compares what is stored with what was shipped.
-fn guard(shipped: &Shipped, policy: Option<&Policy>, binding: Option<&Binding>) -> Guard {
-    let checked = spec_as_shipped("ValidatingAdmissionPolicy", shipped, &shipped.policy, policy).and_then(|policy| {
-        let binding = spec_as_shipped("ValidatingAdmissionPolicyBinding", shipped, &shipped.binding, binding)?;
-        Ok(Digest::of_bytes(format!("{} {}", edition(&policy.metadata), edition(&binding.metadata)).as_bytes()))
+fn compare(
+    shipped: &ShippedPolicy,
+    policy: Option<&AdmissionPolicy>,
+    binding: Option<&AdmissionBinding>,
+) -> PolicyState {
+    let checked = find_as_shipped("ValidatingAdmissionPolicy", shipped, &shipped.policy, policy).and_then(|policy| {
+        let binding = find_as_shipped("ValidatingAdmissionPolicyBinding", shipped, &shipped.binding, binding)?;
+        Ok(Digest::of_bytes(format!("{} {}", identity(&policy.metadata), identity(&binding.metadata)).as_bytes()))
     });
     match checked {
-        Ok(by) => Guard::Stands(by),
-        Err(fault) => Guard::Missing(format!(
+        Ok(by) => PolicyState::InForce(by),
+        Err(fault) => PolicyState::Missing(format!(
             "{fault}, so nothing checks who decides: nobody is asked, and the call waits. Install the chart again, and it goes on by itself"
         )),
     }
 }
 
-fn spec_as_shipped<'a, K>(
+fn find_as_shipped<'a, K>(
     kind: &str,
-    shipped: &Shipped,
+    shipped: &ShippedPolicy,
     wanted: &Value,
     stored: Option<&'a Raw<K>>,
 ) -> Result<&'a Raw<K>, String> {
@@ -77,7 +81,7 @@ fn spec_as_shipped<'a, K>(
 }
 
 /// What another object, or another spec of the same one, does not have.
-fn edition(metadata: &ObjectMeta) -> String {
+fn identity(metadata: &ObjectMeta) -> String {
     format!("{}/{}", metadata.uid.as_deref().unwrap_or_default(), metadata.generation.unwrap_or_default())
 }
 
@@ -87,7 +91,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    fn shipped() -> Shipped {
+    fn shipped() -> ShippedPolicy {
         serde_json::from_value(json!({
             "name": "bloomery-approvals",
             "operator": "system:serviceaccount:bloomery:bloomery",
@@ -104,11 +108,13 @@ mod tests {
 
     #[test]
     fn what_was_shipped_stands_and_is_another_once_it_was_made_anew_or_changed() {
-        let Shipped { policy, binding, .. } = shipped();
+        let ShippedPolicy { policy, binding, .. } = shipped();
         let of = |of_policy: (&str, i64), of_binding: (&str, i64)| {
             let policy = stored(policy.clone(), of_policy.0, of_policy.1);
             let binding = stored(binding.clone(), of_binding.0, of_binding.1);
-            let Guard::Stands(by) = guard(&shipped(), Some(&policy), Some(&binding)) else { panic!("it is missing") };
+            let PolicyState::InForce(by) = compare(&shipped(), Some(&policy), Some(&binding)) else {
+                panic!("it is missing")
+            };
             by
         };
         let first = of(("p", 1), ("b", 1));
@@ -128,7 +134,9 @@ mod tests {
     #[case::of_some_namespaces(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"], "matchResources": {}})), "Binding bloomery-approvals is not as it was shipped")]
     fn anything_else_does_not(#[case] policy: Option<Value>, #[case] binding: Option<Value>, #[case] said: &str) {
         let (policy, binding) = (policy.map(|spec| stored(spec, "p", 1)), binding.map(|spec| stored(spec, "b", 1)));
-        let Guard::Missing(why) = guard(&shipped(), policy.as_ref(), binding.as_ref()) else { panic!("it stands") };
+        let PolicyState::Missing(why) = compare(&shipped(), policy.as_ref(), binding.as_ref()) else {
+            panic!("it stands")
+        };
         assert!(why.contains(said), "{why}");
     }
 }

@@ -1,6 +1,6 @@
 //! The messages of a Job's conditions, by its phase.
 
-use crate::listing::{IN_A_CONDITION, listed};
+use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use crate::status::reason_of;
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::names;
@@ -9,10 +9,10 @@ use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{AskedQuestion, HeldCall, JobStatus};
 
 /// How much of a question stands in a sentence, in bytes; all of it is in `status.waitingFor`.
-const MAX_QUESTION: usize = 256;
+const MAX_QUESTION_BYTES: usize = 256;
 
 /// The health of a Job that has a pod, or had one that parked.
-pub fn at_work(status: &JobStatus) -> Health {
+pub fn phase_health(status: &JobStatus) -> Health {
     let (number, pod) = status.attempt.as_ref().map_or((1, ""), |attempt| (attempt.number, attempt.pod.as_str()));
     let (reason, message) = match status.phase {
         Some(Phase::Running) => {
@@ -21,8 +21,8 @@ pub fn at_work(status: &JobStatus) -> Health {
         Some(Phase::Finalizing) => {
             (Reason::Finalizing, format!("attempt {number} gave an answer, which its gate rules on"))
         }
-        Some(Phase::AwaitingApproval) => return awaiting(status, &approvers(status)),
-        Some(Phase::AwaitingReply) => (Reason::AwaitingReply, asked(status)),
+        Some(Phase::AwaitingApproval) => return approval_health(status, &approvers(status)),
+        Some(Phase::AwaitingReply) => (Reason::AwaitingReply, question_message(status)),
         Some(Phase::Queued) => {
             (Reason::Parked, format!("attempt {number} parked with its log written, and goes on in a new pod"))
         }
@@ -32,8 +32,8 @@ pub fn at_work(status: &JobStatus) -> Health {
 }
 
 /// The health of a Job that waits for these people to decide on its call.
-pub(super) fn awaiting(status: &JobStatus, approvers: &[&str]) -> Health {
-    Health::Reconciling(Reason::AwaitingApproval, held(status, approvers))
+pub(super) fn approval_health(status: &JobStatus, approvers: &[&str]) -> Health {
+    Health::Reconciling(Reason::AwaitingApproval, held_call_message(status, approvers))
 }
 
 /// All who have to approve the call that a Job waits with.
@@ -43,13 +43,13 @@ fn approvers(status: &JobStatus) -> Vec<&str> {
 }
 
 /// The condition that says whether people are waited for: present for a Job that waits for some, or has.
-pub(super) fn of_people(status: &JobStatus, is_asked: bool) -> Option<Observation> {
-    if let Some(rests) = status.phase.filter(|_| is_asked).and_then(of_rest) {
+pub(super) fn awaiting_people_condition(status: &JobStatus, is_asked: bool) -> Option<Observation> {
+    if let Some(rests) = status.phase.filter(|_| is_asked).and_then(rest_condition) {
         return Some(rests);
     }
-    let standing = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
+    let current = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
     // A Job that went on, and has ended since, was not waiting when it did.
-    let had_resumed = standing.status == "False"
+    let had_resumed = current.status == "False"
         && reason_of(&status.conditions, ConditionType::AwaitingPeople) == Some(Reason::Resumed);
     let (reason, message) = if !is_asked {
         (Reason::ApprovalPolicyMissing, "nobody is asked")
@@ -62,7 +62,7 @@ pub(super) fn of_people(status: &JobStatus, is_asked: bool) -> Option<Observatio
 }
 
 /// The condition of a Job that waits for a person: `kubectl wait --for=condition=AwaitingPeople`. `Ready` says what about.
-fn of_rest(phase: Phase) -> Option<Observation> {
+fn rest_condition(phase: Phase) -> Option<Observation> {
     let (reason, message) = match phase {
         Phase::AwaitingApproval => (Reason::AwaitingApproval, "a person has to decide"),
         Phase::AwaitingReply => (Reason::AwaitingReply, "a person has to answer"),
@@ -72,7 +72,7 @@ fn of_rest(phase: Phase) -> Option<Observation> {
 }
 
 /// The health of a Job that has ended.
-pub fn of_outcome(outcome: &Outcome) -> Health {
+pub fn outcome_health(outcome: &Outcome) -> Health {
     let message = format!("{}: {}", outcome.code, outcome.message);
     match outcome.phase() {
         Phase::Succeeded => Health::Ready(Reason::Succeeded, outcome.message.clone()),
@@ -92,16 +92,16 @@ pub fn of_outcome(outcome: &Outcome) -> Health {
 }
 
 /// The message of a held call: the tool, who has to approve, and the rules that hold it.
-fn held(status: &JobStatus, approvers: &[&str]) -> String {
+fn held_call_message(status: &JobStatus, approvers: &[&str]) -> String {
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let Some(HeldCall { id, tool, approvers: _, reason, digest: _ }) = call else {
-        return unreported("call", status);
+        return unreported_message("call", status);
     };
     let approvals = status.waiting_for.as_ref().map(|waiting| waiting.approvals.join(" and ")).unwrap_or_default();
     let (approvers, how) = match approvers {
         [] => (
             "an approver".to_owned(),
-            format!("no rule names one: kubectl bloomery cancel {} gives the call up, and the Job", job_of(status)),
+            format!("no rule names one: kubectl bloomery cancel {} gives the call up, and the Job", job_name(status)),
         ),
         approvers => (approvers.join(" and "), format!("they decide by spec.decision of the Approval {approvals}")),
     };
@@ -109,13 +109,13 @@ fn held(status: &JobStatus, approvers: &[&str]) -> String {
 }
 
 /// The message of open questions: the oldest of them, and how to answer it.
-fn asked(status: &JobStatus) -> String {
+fn question_message(status: &JobStatus) -> String {
     let questions = status.waiting_for.as_ref().map_or(&[][..], |waiting| &waiting.questions);
     let [first, others @ ..] = questions else {
-        return unreported("question", status);
+        return unreported_message("question", status);
     };
     let AskedQuestion { id, text, choices, refused } = first;
-    let job = job_of(status);
+    let job = job_name(status);
     let others: Vec<&str> = others.iter().map(|other| other.id.as_str()).collect();
     // What to do comes first: Events cut what is long.
     let parts = [
@@ -133,35 +133,35 @@ fn asked(status: &JobStatus) -> String {
 }
 
 /// The name of a Job, as the name of its pod has it.
-fn job_of(status: &JobStatus) -> &str {
+fn job_name(status: &JobStatus) -> &str {
     status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB")
 }
 
 /// The message of something that waits for a person, where no report has said what it is.
-fn unreported(what: &str, status: &JobStatus) -> String {
-    format!("a {what} waits for a person, {} says which; a new pod tells it again", log_of(status))
+fn unreported_message(what: &str, status: &JobStatus) -> String {
+    format!("a {what} waits for a person, {} says which; a new pod tells it again", log_location(status))
 }
 
 /// Returns where the log of a Job is, for people.
-pub fn log_of(status: &JobStatus) -> &str {
+pub fn log_location(status: &JobStatus) -> &str {
     status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path)
 }
 
 /// Quotes a question within a sentence.
 pub fn quoted(question: &str) -> String {
-    format!("{:?}", bounded(question, MAX_QUESTION))
+    format!("{:?}", bounded(question, MAX_QUESTION_BYTES))
 }
 
 /// The condition that names replies without an open question; none where each has one.
-pub fn of_strays(strays: &[String]) -> Option<Observation> {
+pub fn stray_replies_condition(strays: &[String]) -> Option<Observation> {
     // The worker's words have no full stop.
     let strays: Vec<String> = strays.iter().map(|stray| format!("{stray}.")).collect();
-    let message = listed(&strays, IN_A_CONDITION);
+    let message = join_sentences(&strays, MAX_LIST_BYTES);
     (!strays.is_empty()).then(|| Observation::fails(ConditionType::RepliesTaken, Reason::UnknownQuestion, message))
 }
 
 /// The condition with a worker's remarks on the Skill; none where all of it holds as it is written.
-pub fn of_remarks(remarks: &[String]) -> Option<Observation> {
-    let message = listed(remarks, IN_A_CONDITION);
+pub fn remarks_condition(remarks: &[String]) -> Option<Observation> {
+    let message = join_sentences(remarks, MAX_LIST_BYTES);
     (!remarks.is_empty()).then(|| Observation::fails(ConditionType::SkillAsWritten, Reason::Differs, message))
 }

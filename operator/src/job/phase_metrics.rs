@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How often Jobs are counted: metrics are scraped no more often.
-const EVERY: Duration = Duration::from_secs(15);
+const COUNT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Counts now and then. It ends only when it is dropped.
-pub(super) async fn keep(context: &Context) {
+pub(super) async fn run(context: &Context) {
     loop {
         let jobs = context.caches.jobs.store().state();
-        context.metrics.jobs_by_phase(by_phase(&jobs));
-        context.metrics.waiting_longest(waiting_longest(&jobs, Timestamp::now()));
-        tokio::time::sleep(EVERY).await;
+        context.metrics.set_jobs_by_phase(by_phase(&jobs));
+        context.metrics.set_longest_waits(waiting_longest(&jobs, Timestamp::now()));
+        tokio::time::sleep(COUNT_INTERVAL).await;
     }
 }
 
@@ -45,11 +45,11 @@ fn waiting_longest(jobs: &[Arc<Guarded<Job>>], now: Timestamp) -> BTreeMap<Strin
 }
 
 /// Counts how long a Job has waited for people that does so no longer.
-pub(super) fn waited(metrics: &Metrics, before: &JobStatus, after: &JobStatus, now: Timestamp) {
+pub(super) fn observe_wait(metrics: &Metrics, before: &JobStatus, after: &JobStatus, now: Timestamp) {
     if let Some((phase, waited)) = waiting(before, now)
         && after.phase != Some(phase)
     {
-        metrics.waited(&phase.to_string(), waited.as_secs_f64());
+        metrics.observe_wait(&phase.to_string(), waited.as_secs_f64());
     }
 }
 
@@ -80,10 +80,10 @@ mod tests {
         assert_eq!(waiting_longest(&jobs, at(100)), BTreeMap::from([("AwaitingReply".into(), 90)]));
         assert_eq!(waiting_longest(&jobs, at(0)), BTreeMap::from([("AwaitingReply".into(), 0)]));
         let metrics = Metrics::new();
-        waited(&metrics, &waits(10), &waits(10), at(100));
-        waited(&metrics, &status(1, Phase::Running), &status(1, Phase::Queued), at(100));
+        observe_wait(&metrics, &waits(10), &waits(10), at(100));
+        observe_wait(&metrics, &status(1, Phase::Running), &status(1, Phase::Queued), at(100));
         assert!(!metrics.to_text().contains("waited_seconds_sum{"));
-        waited(&metrics, &waits(10), &status(2, Phase::Starting), at(100));
+        observe_wait(&metrics, &waits(10), &status(2, Phase::Starting), at(100));
         assert!(metrics.to_text().contains(r#"waited_seconds_sum{phase="AwaitingReply"} 90"#));
     }
 }

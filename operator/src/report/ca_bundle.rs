@@ -5,11 +5,11 @@ use tokio::sync::watch;
 
 /// The certificates that sign the report endpoint, now and in the lifetime of any pod made now.
 #[derive(Debug, Clone, Default)]
-pub struct Trust(Arc<watch::Sender<Option<String>>>);
+pub struct CaBundle(Arc<watch::Sender<Option<String>>>);
 
-impl Trust {
+impl CaBundle {
     /// The certificates as PEM; none before the CA is known.
-    pub fn bundle(&self) -> Option<String> {
+    pub fn pem(&self) -> Option<String> {
         self.0.borrow().clone()
     }
 

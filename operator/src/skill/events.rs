@@ -1,18 +1,18 @@
 //! What people are told of a Skill: that it can be used, and that it needs them.
 
-use crate::events::{Events, Telling};
+use crate::events::{EventMessage, Events};
 use bloomery_crds::conditions::{ConditionType, Reason, find, is_true};
 use bloomery_crds::v1alpha1::{Skill, SkillStatus};
 
 /// Tells what changed from one status to the next.
-pub async fn tell(skill: &Skill, before: &SkillStatus, after: &SkillStatus, events: &Events) {
-    if let Some(telling) = news(before, after) {
-        events.tell(skill, telling).await;
+pub async fn publish(skill: &Skill, before: &SkillStatus, after: &SkillStatus, events: &Events) {
+    if let Some(event) = event_for(before, after) {
+        events.publish(skill, event).await;
     }
 }
 
-/// What is worth telling. Nothing is said of what passes by itself.
-fn news(before: &SkillStatus, after: &SkillStatus) -> Option<Telling> {
+/// What is worth event. Nothing is said of what passes by itself.
+fn event_for(before: &SkillStatus, after: &SkillStatus) -> Option<EventMessage> {
     let ready = find(&after.conditions, ConditionType::Ready)?;
     let earlier = find(&before.conditions, ConditionType::Ready);
     if earlier.is_some_and(|earlier| earlier.status == ready.status && earlier.reason == ready.reason) {
@@ -20,10 +20,10 @@ fn news(before: &SkillStatus, after: &SkillStatus) -> Option<Telling> {
     }
     let reason: Reason = ready.reason.parse().ok()?;
     if ready.status == "True" {
-        return Some(Telling::normal(reason, &ready.message));
+        return Some(EventMessage::normal(reason, &ready.message));
     }
     let for_people = is_true(&after.conditions, ConditionType::Stalled) || reason == Reason::ServiceNotFound;
-    for_people.then(|| Telling::warning(reason, &ready.message))
+    for_people.then(|| EventMessage::warning(reason, &ready.message))
 }
 
 #[cfg(test)]
@@ -45,10 +45,10 @@ mod tests {
         let ready = status(Health::Ready(Reason::Ready, "ready".into()));
         let stalled = status(Health::Stalled(Reason::McpUnavailable, "no image".into()));
         let missing = status(Health::Reconciling(Reason::ServiceNotFound, "no Service".into()));
-        assert_eq!(news(&none, &progressing), None);
-        assert_eq!(news(&progressing, &ready), Some(Telling::normal(Reason::Ready, "ready")));
-        assert_eq!(news(&ready, &ready), None);
-        assert_eq!(news(&ready, &stalled), Some(Telling::warning(Reason::McpUnavailable, "no image")));
-        assert_eq!(news(&none, &missing), Some(Telling::warning(Reason::ServiceNotFound, "no Service")));
+        assert_eq!(event_for(&none, &progressing), None);
+        assert_eq!(event_for(&progressing, &ready), Some(EventMessage::normal(Reason::Ready, "ready")));
+        assert_eq!(event_for(&ready, &ready), None);
+        assert_eq!(event_for(&ready, &stalled), Some(EventMessage::warning(Reason::McpUnavailable, "no image")));
+        assert_eq!(event_for(&none, &missing), Some(EventMessage::warning(Reason::ServiceNotFound, "no Service")));
     }
 }

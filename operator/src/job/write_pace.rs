@@ -5,30 +5,30 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long small news waits after a write (`docs/explanation/design.md`, section 7: one write for each ten seconds).
-pub const INTERVAL: Duration = Duration::from_secs(10);
+pub const MESSAGE_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How many Jobs are kept before those that no longer matter are dropped.
-const REMEMBERED: usize = 4096;
+const MAX_JOBS: usize = 4096;
 
 /// When each Job's status was last written by this process.
 #[derive(Debug, Default)]
-pub struct Pace(Mutex<HashMap<String, Instant>>);
+pub struct WritePace(Mutex<HashMap<String, Instant>>);
 
-impl Pace {
+impl WritePace {
     /// Records a write of the Job with this UID.
-    pub fn wrote(&self, uid: &str, now: Instant) {
+    pub fn record_write(&self, uid: &str, now: Instant) {
         let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if written.len() >= REMEMBERED {
-            written.retain(|_, then| now.saturating_duration_since(*then) < INTERVAL);
+        if written.len() >= MAX_JOBS {
+            written.retain(|_, then| now.saturating_duration_since(*then) < MESSAGE_WRITE_INTERVAL);
         }
         written.insert(uid.to_owned(), now);
     }
 
     /// How long small news of the Job still has to wait; none where it may be written now.
-    pub fn left(&self, uid: &str, now: Instant) -> Option<Duration> {
+    pub fn remaining(&self, uid: &str, now: Instant) -> Option<Duration> {
         let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = now.saturating_duration_since(*written.get(uid)?);
-        INTERVAL.checked_sub(passed).filter(|left| !left.is_zero())
+        MESSAGE_WRITE_INTERVAL.checked_sub(passed).filter(|left| !left.is_zero())
     }
 }
 
@@ -38,21 +38,21 @@ mod tests {
 
     #[test]
     fn small_news_waits_for_the_rest_of_the_interval() {
-        let (pace, start) = (Pace::default(), Instant::now());
-        assert_eq!(pace.left("a", start), None);
-        pace.wrote("a", start);
-        assert_eq!(pace.left("a", start + Duration::from_secs(3)), Some(Duration::from_secs(7)));
-        assert_eq!(pace.left("b", start), None);
-        assert_eq!(pace.left("a", start + INTERVAL), None);
+        let (pace, start) = (WritePace::default(), Instant::now());
+        assert_eq!(pace.remaining("a", start), None);
+        pace.record_write("a", start);
+        assert_eq!(pace.remaining("a", start + Duration::from_secs(3)), Some(Duration::from_secs(7)));
+        assert_eq!(pace.remaining("b", start), None);
+        assert_eq!(pace.remaining("a", start + MESSAGE_WRITE_INTERVAL), None);
     }
 
     #[test]
     fn what_no_longer_matters_is_forgotten() {
-        let (pace, start) = (Pace::default(), Instant::now());
-        for job in 0..REMEMBERED {
-            pace.wrote(&job.to_string(), start);
+        let (pace, start) = (WritePace::default(), Instant::now());
+        for job in 0..MAX_JOBS {
+            pace.record_write(&job.to_string(), start);
         }
-        pace.wrote("late", start + INTERVAL);
+        pace.record_write("late", start + MESSAGE_WRITE_INTERVAL);
         assert_eq!(pace.0.lock().unwrap().len(), 1);
     }
 }

@@ -2,11 +2,11 @@
 //! is read again before, for the caches hold no arguments and may be behind.
 
 use super::build::whole_seconds;
-use super::guard::{self, Guard};
-use super::standing::{Mark, Wanted, counts, is_unsettled, is_withdrawn, mark};
+use super::evaluate::{ApprovalUpdate, ExpectedApproval, is_uncounted, is_withdrawn, required_update, verdict_at};
+use super::policy::{self, PolicyState};
 use crate::context::Context;
 use crate::error::Error;
-use crate::events::Telling;
+use crate::events::EventMessage;
 use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::conditions::{self, Health, Reason};
@@ -19,25 +19,30 @@ use kube::Api;
 use kube::core::ResourceExt;
 
 /// Why a decision that was not made in time is the operator's.
-const EXPIRED: &str = "nobody decided in time";
+const EXPIRY_REASON: &str = "nobody decided in time";
 
 /// An Approval as it is stored, whatever the cache knows.
-pub async fn stored(context: &Context, namespace: &str, name: &str) -> Result<Option<Approval>, Error> {
+pub async fn read(context: &Context, namespace: &str, name: &str) -> Result<Option<Approval>, Error> {
     let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
     api.get_opt(name).await.map_err(Error::api(format!("read Approval {namespace}/{name}")))
 }
 
 /// Does what is to be done to one Approval, if that is still so.
-pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<(), Error> {
-    let Some(approval) = stored(context, namespace, name).await? else { return Ok(()) };
-    let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
+pub async fn update(
+    context: &Context,
+    namespace: &str,
+    name: &str,
+    expected: &ExpectedApproval<'_>,
+) -> Result<(), Error> {
+    let Some(approval) = read(context, namespace, name).await? else { return Ok(()) };
+    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
     let now = Timestamp::now();
-    match as_stored(&approval, wanted, &guard, now) {
+    match update_of_stored(&approval, expected, &policy, now) {
         // Nothing that is read of one Approval says what has become of its Job.
-        None | Some(Mark::Withdraw { .. } | Mark::CallNotStarted { .. }) => Ok(()),
-        Some(Mark::Void { name, uid, why }) => {
+        None | Some(ApprovalUpdate::Withdraw { .. } | ApprovalUpdate::CallNotStarted { .. }) => Ok(()),
+        Some(ApprovalUpdate::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and the call is asked anew: {why}");
-            context.events.tell(&approval, Telling::warning(Reason::Invalid, note)).await;
+            context.events.publish(&approval, EventMessage::warning(Reason::Invalid, note)).await;
             let metadata = ObjectMeta {
                 namespace: Some(namespace.to_owned()),
                 name: Some(name),
@@ -46,12 +51,12 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
             };
             context.applier.delete::<Approval>(&metadata).await
         }
-        Some(Mark::Count(_)) => {
+        Some(ApprovalUpdate::Count(_)) => {
             let approval = match &approval.spec.decision {
-                None => expire(context, namespace, approval, EXPIRED).await?,
+                None => expire(context, namespace, approval, EXPIRY_REASON).await?,
                 Some(_) => approval,
             };
-            let status = counted(&approval, now);
+            let status = counted_status(&approval, now);
             context.statuses.replace(&approval, status).await.map(|_| ())
         }
     }
@@ -59,19 +64,19 @@ pub async fn settle(context: &Context, namespace: &str, name: &str, wanted: &Wan
 
 /// Lets an Approval expire before its time: nobody need decide on it any more, and who has, came too late.
 pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
-    let stored = stored(context, namespace, name).await?;
-    let is_meant = |stored: &Approval| stored.metadata.uid.as_deref() == Some(uid) && is_unsettled(stored);
+    let stored = read(context, namespace, name).await?;
+    let is_meant = |stored: &Approval| stored.metadata.uid.as_deref() == Some(uid) && is_uncounted(stored);
     let Some(approval) = stored.filter(is_meant) else { return Ok(()) };
     let now = Timestamp::now();
     let (approval, status) = match &approval.spec.decision {
         None => {
             let expired = expire(context, namespace, approval, why).await?;
-            let status = counted(&expired, now);
+            let status = counted_status(&expired, now);
             (expired, status)
         }
         Some(decision) => {
             let message = format!("{why}: what {} decided came too late, and the call is not made", decision.by);
-            let status = recorded(&approval, ApprovalVerdict::Expired, (Reason::Expired, message), now);
+            let status = status_with(&approval, ApprovalVerdict::Expired, (Reason::Expired, message), now);
             (approval, status)
         }
     };
@@ -79,33 +84,40 @@ pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &s
 }
 
 /// Records in an Approval that the call which it approves is not made, because the Job ended before.
-pub async fn call_not_started(
+pub async fn record_call_not_started(
     context: &Context,
     namespace: &str,
     (name, uid): (&str, &str),
     why: &str,
 ) -> Result<(), Error> {
-    let Some(approval) = stored(context, namespace, name).await? else { return Ok(()) };
-    let standing = approval.status.as_ref().and_then(|status| status.counted.clone());
-    let lets = |counted: &CountedDecision| counted.verdict == ApprovalVerdict::Approve;
-    let (Some(counted), Some(decision)) = (standing.filter(lets), &approval.spec.decision) else { return Ok(()) };
+    let Some(approval) = read(context, namespace, name).await? else { return Ok(()) };
+    let counted = approval.status.as_ref().and_then(|status| status.counted.clone());
+    let approves = |counted: &CountedDecision| counted.verdict == ApprovalVerdict::Approve;
+    let (Some(counted), Some(decision)) = (counted.filter(approves), &approval.spec.decision) else { return Ok(()) };
     if approval.metadata.uid.as_deref() != Some(uid) {
         return Ok(());
     }
     let message = format!("{} let the call be made, and {why} before the call was begun: it is not made", decision.by);
-    let said = recorded(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
+    let said = status_with(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
     let status = ApprovalStatus { counted: Some(counted), ..said };
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
 /// What is to be done to an Approval as it is stored: its arguments must be those of its digest, too.
-fn as_stored(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard, now: Timestamp) -> Option<Mark> {
+fn update_of_stored(
+    approval: &Approval,
+    expected: &ExpectedApproval<'_>,
+    policy: &PolicyState,
+    now: Timestamp,
+) -> Option<ApprovalUpdate> {
     let is_edited = Digest::of_bytes(approval.spec.arguments.as_bytes()) != approval.spec.arguments_digest;
     match (&approval.metadata.name, &approval.metadata.uid) {
-        (Some(name), Some(uid)) if is_edited => {
-            Some(Mark::Void { name: name.clone(), uid: uid.clone(), why: "its arguments are not those of the call" })
-        }
-        _ => mark(approval, wanted, guard, now),
+        (Some(name), Some(uid)) if is_edited => Some(ApprovalUpdate::Void {
+            name: name.clone(),
+            uid: uid.clone(),
+            why: "its arguments are not those of the call",
+        }),
+        _ => required_update(approval, expected, policy, now),
     }
 }
 
@@ -117,14 +129,14 @@ async fn expire(context: &Context, namespace: &str, mut approval: Approval, why:
     approval.spec.decision = Some(decision);
     let name = approval.name_any();
     let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
-    context.metrics.wrote("Approval", "update");
-    let written = api.replace(&name, &owned::posting(), &approval).await;
+    context.metrics.count_write("Approval", "update");
+    let written = api.replace(&name, &owned::post_params(), &approval).await;
     written.map_err(Error::api(format!("let Approval {namespace}/{name} expire")))
 }
 
 /// The status of an Approval whose decision is seen now.
-fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
-    let verdict = counts(&approval.spec, now);
+fn counted_status(approval: &Approval, now: Timestamp) -> ApprovalStatus {
+    let verdict = verdict_at(&approval.spec, now);
     let by = approval.spec.decision.as_ref().map_or("nobody", |decision| decision.by.as_str());
     let is_late = approval.spec.decision.as_ref().is_some_and(|decision| decision.verdict != verdict);
     let (reason, message) = match verdict {
@@ -137,53 +149,57 @@ fn counted(approval: &Approval, now: Timestamp) -> ApprovalStatus {
             (Reason::Expired, format!("{seen}: it counts as denied, and the call is not made"))
         }
         ApprovalVerdict::Expired => {
-            let why =
-                approval.spec.decision.as_ref().and_then(|decision| decision.reason.as_deref()).unwrap_or(EXPIRED);
+            let why = approval
+                .spec
+                .decision
+                .as_ref()
+                .and_then(|decision| decision.reason.as_deref())
+                .unwrap_or(EXPIRY_REASON);
             (Reason::Expired, format!("{why}: the call is not made"))
         }
     };
-    recorded(approval, verdict, (reason, message), now)
+    status_with(approval, verdict, (reason, message), now)
 }
 
 /// The status of an Approval of which this has come.
-fn recorded(
+fn status_with(
     approval: &Approval,
     verdict: ApprovalVerdict,
     (reason, message): (Reason, String),
     now: Timestamp,
 ) -> ApprovalStatus {
-    let standing = approval.status.clone().unwrap_or_default();
+    let current = approval.status.clone().unwrap_or_default();
     let seen = Health::Ready(reason, message).observations();
     let at = Time(whole_seconds(now));
     ApprovalStatus {
         observed_generation: approval.metadata.generation,
-        conditions: conditions::merge(&standing.conditions, &seen, approval.metadata.generation, &at),
+        conditions: conditions::merge(&current.conditions, &seen, approval.metadata.generation, &at),
         counted: Some(CountedDecision { verdict, at }),
     }
 }
 
 /// Reads the decision that a worker is given from an Approval, as long as the admission policy that checked it stands.
-pub async fn decision(
+pub async fn decision_for_worker(
     context: &Context,
     namespace: &str,
     name: &str,
-    wanted: &Wanted<'_>,
+    expected: &ExpectedApproval<'_>,
 ) -> Result<Option<GivenDecision>, Error> {
-    let guard = guard::look(context.settings.approvals.shipped.as_ref(), &context.caches);
-    let stored = stored(context, namespace, name).await?;
-    Ok(stored.filter(|approval| is_trusted(approval, wanted, &guard)).as_ref().and_then(given))
+    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let stored = read(context, namespace, name).await?;
+    Ok(stored.filter(|approval| is_trusted(approval, expected, &policy)).as_ref().and_then(given_decision))
 }
 
 /// Whether what an Approval says may be used: it is what was made, and nobody could write it but who may.
-fn is_trusted(approval: &Approval, wanted: &Wanted<'_>, guard: &Guard) -> bool {
-    match guard {
-        Guard::Stands(_) => as_stored(approval, wanted, guard, Timestamp::now()).is_none(),
-        Guard::Missing(_) => false,
+fn is_trusted(approval: &Approval, expected: &ExpectedApproval<'_>, policy: &PolicyState) -> bool {
+    match policy {
+        PolicyState::InForce(_) => update_of_stored(approval, expected, policy, Timestamp::now()).is_none(),
+        PolicyState::Missing(_) => false,
     }
 }
 
 /// What a worker is told of an Approval that counts; nothing of one that was withdrawn.
-fn given(approval: &Approval) -> Option<GivenDecision> {
+fn given_decision(approval: &Approval) -> Option<GivenDecision> {
     if is_withdrawn(approval) {
         return None;
     }
@@ -205,7 +221,7 @@ fn given(approval: &Approval) -> Option<GivenDecision> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::approval::standing::wanted_of;
+    use crate::approval::evaluate::expected_approval;
     use crate::job::fixtures::{UID, approval, at, decided, held_call, stands};
 
     #[test]
@@ -214,15 +230,15 @@ mod tests {
         let mut edited = decided(approval("supervisor"), ApprovalVerdict::Approve);
         edited.spec.arguments = r#"{"amount":9000}"#.into();
         let name = edited.name_any();
-        let wanted = wanted_of("refund", UID, &call, &name).unwrap();
-        let mark = as_stored(&edited, &wanted, &stands(), at(1));
-        assert!(matches!(mark, Some(Mark::Void { .. })), "{mark:?}");
+        let expected = expected_approval("refund", UID, &call, &name).unwrap();
+        let mark = update_of_stored(&edited, &expected, &stands(), at(1));
+        assert!(matches!(mark, Some(ApprovalUpdate::Void { .. })), "{mark:?}");
     }
 
     /// The operator may have been away: nobody says when a decision was made that can be trusted.
     #[test]
     fn a_decision_that_is_seen_late_is_not_said_to_have_been_made_late() {
-        let status = counted(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));
+        let status = counted_status(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));
         let said = "the decision of jane@acme.io was seen only after it had expired: it counts as denied, and the call is not made";
         assert_eq!(status.conditions[0].message, said);
     }
@@ -233,10 +249,10 @@ mod tests {
         let reason = Some("the Job was cancelled".to_owned());
         withdrawn.spec.decision =
             Some(ApprovalDecision { verdict: ApprovalVerdict::Expired, by: "operator".into(), reason });
-        let status = counted(&withdrawn, at(1));
+        let status = counted_status(&withdrawn, at(1));
         assert_eq!(status.conditions[0].message, "the Job was cancelled: the call is not made");
         withdrawn.status = Some(status);
-        assert_eq!(given(&withdrawn), None);
+        assert_eq!(given_decision(&withdrawn), None);
     }
 
     #[test]
@@ -248,11 +264,11 @@ mod tests {
             (ApprovalVerdict::Approve, 9_000_000, "Expired"),
         ] {
             let mut approval = decided(approval("supervisor"), verdict);
-            assert_eq!(given(&approval), None, "it does not count yet");
-            let status = counted(&approval, at(seconds));
+            assert_eq!(given_decision(&approval), None, "it does not count yet");
+            let status = counted_status(&approval, at(seconds));
             assert_eq!(status.conditions[0].reason, reason);
             approval.status = Some(status);
-            let given = given(&approval).unwrap();
+            let given = given_decision(&approval).unwrap();
             assert_eq!((given.call.as_str(), given.approver.as_str()), ("c-7", "supervisor"));
             let expected = if reason == "Expired" { ApprovalVerdict::Expired } else { verdict };
             assert_eq!(given.verdict, expected);

@@ -1,9 +1,9 @@
 //! Asking people about a call that a worker reports as held.
 
 use super::build;
-use super::guard::{self, Guard};
+use super::policy::{self, PolicyState};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error;
 use crate::owned;
 use bloomery_crds::names;
 use bloomery_crds::report::Hold;
@@ -15,7 +15,7 @@ use kube::core::ResourceExt;
 
 /// Why nobody could be asked.
 #[derive(Debug, thiserror::Error)]
-pub enum Unasked {
+pub enum Error {
     /// What was reported contradicts itself.
     #[error("{0}")]
     Invalid(String),
@@ -26,30 +26,30 @@ pub enum Unasked {
     Unenforced(String),
     /// The API server would not have it, or could not be reached.
     #[error(transparent)]
-    Api(#[from] Error),
+    Api(#[from] error::Error),
 }
 
 /// Makes the Approvals of a held call that are not there. None are made as long as what checks decisions is not stored as
 /// it was shipped: the Job waits, and its worker tells the call again. Gives why, then.
-pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<Option<String>, Unasked> {
+pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<Option<String>, Error> {
     let settings = &context.settings.approvals;
-    let guard = match guard::look(settings.shipped.as_ref(), &context.caches) {
-        Guard::Stands(by) => by,
-        Guard::Missing(why) => return Ok(Some(why)),
+    let policy = match policy::check(settings.shipped.as_ref(), &context.caches) {
+        PolicyState::InForce(digest) => digest,
+        PolicyState::Missing(why) => return Ok(Some(why)),
     };
     let until = (settings.expiry, Timestamp::now());
-    let mut approvals = build::approvals(job, call, hold, until, &guard).map_err(Unasked::Invalid)?;
+    let mut approvals = build::approvals(job, call, hold, until, &policy).map_err(Error::Invalid)?;
     let namespace = job.namespace().unwrap_or_default();
     approvals.retain(|approval| context.caches.approvals.get(&namespace, &approval.name_any()).is_none());
     let Some(first) = approvals.first() else { return Ok(None) };
     let api: Api<Approval> = Api::namespaced(context.client.clone(), &namespace);
     prove_enforced(&api, first, settings.policy_name()).await?;
     for approval in &approvals {
-        context.metrics.wrote("Approval", "create");
-        match api.create(&owned::posting(), approval).await {
+        context.metrics.count_write("Approval", "create");
+        match api.create(&owned::post_params(), approval).await {
             Ok(_) => {}
             // Made by an earlier report of the call. What it says is looked at before it counts.
-            Err(error) if is_there(&error) => {}
+            Err(error) if already_exists(&error) => {}
             Err(error) => return Err(failed("create", approval)(error)),
         }
     }
@@ -59,26 +59,26 @@ pub async fn ask(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> 
 /// Proves that decisions on what is made now are checked from its first moment on: the API server goes by a policy a moment
 /// after it is stored, and not at all where its plugin is switched off. So it must refuse what no policy of ours lets pass,
 /// an Approval that is decided as it is made. Nothing is stored.
-async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Unasked> {
+async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Error> {
     let mut decided = approval.clone();
     let (verdict, by) = (ApprovalVerdict::Approve, names::MANAGER.to_owned());
     decided.spec.decision = Some(ApprovalDecision { verdict, by, reason: None });
-    let trying = PostParams { dry_run: true, ..owned::posting() };
+    let trying = PostParams { dry_run: true, ..owned::post_params() };
     let by_policy = format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}'");
     match api.create(&trying, &decided).await {
         Err(kube::Error::Api(refusal)) if refusal.message.contains(&by_policy) => Ok(()),
         // That one is there already is no word of the policy's.
-        Err(error) if !is_there(&error) => Err(failed("try to create", approval)(error)),
-        Ok(_) | Err(_) => Err(Unasked::Unenforced(policy.to_owned())),
+        Err(error) if !already_exists(&error) => Err(failed("try to create", approval)(error)),
+        Ok(_) | Err(_) => Err(Error::Unenforced(policy.to_owned())),
     }
 }
 
-fn is_there(error: &kube::Error) -> bool {
+fn already_exists(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(refusal) if refusal.reason == "AlreadyExists")
 }
 
-fn failed(doing: &str, approval: &Approval) -> impl FnOnce(kube::Error) -> Unasked {
+fn failed(doing: &str, approval: &Approval) -> impl FnOnce(kube::Error) -> Error {
     let (namespace, name) = (approval.namespace().unwrap_or_default(), approval.name_any());
     let doing = format!("{doing} Approval {namespace}/{name}");
-    move |error| Error::api(doing)(error).into()
+    move |error| error::Error::api(doing)(error).into()
 }

@@ -2,41 +2,41 @@ use super::*;
 use crate::job::fixtures::{UID, approval, at, counted, decided, held_call, stands};
 use rstest::rstest;
 
-fn asked(approvals: [Option<Approval>; 2], guard: Guard) -> Asked {
+fn asked(approvals: [Option<Approval>; 2], policy: PolicyState) -> CallApprovals {
     let call = held_call();
-    let names = crate::approval::names_of("refund", UID, &call);
-    Asked { approvals: names.into_iter().zip(approvals).collect(), call, guard }
+    let names = crate::approval::approval_names("refund", UID, &call);
+    CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy }
 }
 
-fn missing() -> Guard {
-    Guard::Missing("gone".into())
+fn missing() -> PolicyState {
+    PolicyState::Missing("gone".into())
 }
 
 /// What was installed since.
-fn another() -> Guard {
-    Guard::Stands(bloomery_crds::Digest::of_bytes(b"another"))
+fn another() -> PolicyState {
+    PolicyState::InForce(bloomery_crds::Digest::of_bytes(b"another"))
 }
 
 /// The short word for what follows.
-fn word(standing: Standing) -> String {
-    match standing {
-        Standing::Settle(marks) => {
-            let words = marks.iter().map(|mark| match mark {
-                Mark::Count(_) => "count",
-                Mark::Void { .. } => "void",
-                Mark::Withdraw { .. } => "withdraw",
-                Mark::CallNotStarted { .. } => "call not started",
+fn word(state: ApprovalState) -> String {
+    match state {
+        ApprovalState::NeedsUpdate(updates) => {
+            let words = updates.iter().map(|update| match update {
+                ApprovalUpdate::Count(_) => "count",
+                ApprovalUpdate::Void { .. } => "void",
+                ApprovalUpdate::Withdraw { .. } => "withdraw",
+                ApprovalUpdate::CallNotStarted { .. } => "call not started",
             });
             words.collect::<Vec<_>>().join(" ")
         }
-        Standing::Decided => "decided".into(),
-        Standing::Unguarded(why) => format!("unguarded: {why}"),
-        Standing::Missing => "missing".into(),
-        Standing::Open(_, awaited) => {
+        ApprovalState::Decided => "decided".into(),
+        ApprovalState::PolicyMissing(why) => format!("unguarded: {why}"),
+        ApprovalState::Missing => "missing".into(),
+        ApprovalState::Pending(_, awaited) => {
             let of: Vec<&str> = awaited.iter().map(|awaited| awaited.approver.as_str()).collect();
             format!("open: {}", of.join(" "))
         }
-        Standing::Nobody => "nobody".into(),
+        ApprovalState::NoApprover => "nobody".into(),
     }
 }
 
@@ -134,11 +134,11 @@ const EXPIRY: i64 = 24 * 3600;
 fn what_follows(
     #[case] supervisor: Option<Approval>,
     #[case] finance: Option<Approval>,
-    #[case] guard: Guard,
+    #[case] policy: PolicyState,
     #[case] now: i64,
     #[case] expected: &str,
 ) {
-    assert_eq!(word(standing("refund", UID, &asked([supervisor, finance], guard), at(now))), expected);
+    assert_eq!(word(evaluate("refund", UID, &asked([supervisor, finance], policy), at(now))), expected);
 }
 
 #[test]
@@ -146,21 +146,21 @@ fn a_call_that_names_nobody_is_never_decided() {
     let mut asked = asked([None, None], stands());
     asked.call.approvers.clear();
     asked.approvals.clear();
-    assert_eq!(standing("refund", UID, &asked, at(1)), Standing::Nobody);
+    assert_eq!(evaluate("refund", UID, &asked, at(1)), ApprovalState::NoApprover);
 }
 
 #[test]
 fn a_decision_counts_that_is_seen_in_time() {
     let spec = decided(supervisor(), YES).spec;
-    assert_eq!(counts(&spec, at(EXPIRY - 1)), YES);
-    assert_eq!(counts(&spec, at(EXPIRY)), LATE);
-    assert_eq!(counts(&supervisor().spec, at(EXPIRY)), LATE);
+    assert_eq!(verdict_at(&spec, at(EXPIRY - 1)), YES);
+    assert_eq!(verdict_at(&spec, at(EXPIRY)), LATE);
+    assert_eq!(verdict_at(&supervisor().spec, at(EXPIRY)), LATE);
 }
 
 #[test]
 fn what_is_withdrawn_is_told_from_what_expired() {
     let withdrawn = withdrawn(supervisor());
-    assert!(is_withdrawn(&withdrawn) && !is_unsettled(&withdrawn));
+    assert!(is_withdrawn(&withdrawn) && !is_uncounted(&withdrawn));
     let mut expired = withdrawn.clone();
     expired.spec.expires_at.0 = at(1);
     assert!(!is_withdrawn(&expired));

@@ -59,7 +59,7 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     let config_maps = config_maps.iter().map(|(name, volume)| read_only(volume, paths::config_map(name)));
     let claims = claims(attempt);
     let filesystems = attempt.bound.filesystems.iter().filter_map(|filesystem| {
-        let Filesystem { name, claim, sub_path, read_only, one_node: _ } = filesystem;
+        let Filesystem { name, claim, sub_path, read_only, single_node: _ } = filesystem;
         Some(VolumeMount {
             name: claims.get(claim.as_str())?.clone(),
             mount_path: paths::resource(name),

@@ -1,6 +1,6 @@
 //! What the applier remembers of its own writes, until the cache shows them.
 
-use super::subset::decided;
+use super::subset::without_server_fields;
 use crate::status::version;
 use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -9,24 +9,24 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many objects are remembered at most; who is forgotten costs a write that changes nothing.
-const REMEMBERED: usize = 8192;
+const MAX_OBJECTS: usize = 8192;
 
 /// What the applier remembers, by UID.
 #[derive(Default)]
-pub(super) struct Memory(Mutex<HashMap<String, Entry>>);
+pub(super) struct WriteHistory(Mutex<HashMap<String, Entry>>);
 
 enum Entry {
     /// What was wanted, what it became, and at which version.
-    Applied { version: Option<u64>, wanted: Digest, answer: Digest },
+    ApplyResult { version: Option<u64>, wanted: Digest, answer: Digest },
     /// It was asked to go.
     Deleted,
 }
 
-impl Memory {
+impl WriteHistory {
     /// Remembers the answer to an apply.
     pub(super) fn remember(&self, metadata: &ObjectMeta, wanted: &Value, answer: Value) {
         let Some(uid) = metadata.uid.clone() else { return };
-        let entry = Entry::Applied {
+        let entry = Entry::ApplyResult {
             version: version(metadata.resource_version.as_deref()),
             wanted: fingerprint(wanted.clone()),
             answer: fingerprint(answer),
@@ -35,15 +35,15 @@ impl Memory {
     }
 
     /// Whether the object is one of which an answer is remembered.
-    pub(super) fn knows(&self, uid: Option<&str>) -> bool {
-        uid.is_some_and(|uid| matches!(self.entries().get(uid), Some(Entry::Applied { .. })))
+    pub(super) fn has_answer(&self, uid: Option<&str>) -> bool {
+        uid.is_some_and(|uid| matches!(self.entries().get(uid), Some(Entry::ApplyResult { .. })))
     }
 
     /// Whether this version of the object is older than the last write to it.
     pub(super) fn is_older(&self, uid: &str, resource_version: Option<&str>) -> bool {
         let entries = self.entries();
         match (entries.get(uid), version(resource_version)) {
-            (Some(Entry::Applied { version: Some(written), .. }), Some(seen)) => seen < *written,
+            (Some(Entry::ApplyResult { version: Some(written), .. }), Some(seen)) => seen < *written,
             _ => false,
         }
     }
@@ -51,7 +51,7 @@ impl Memory {
     /// Whether the object is what the API server made of this very apply.
     pub(super) fn is_answer(&self, uid: &str, wanted: &Value, live: &Value) -> bool {
         match self.entries().get(uid) {
-            Some(Entry::Applied { wanted: applied, answer, .. }) => {
+            Some(Entry::ApplyResult { wanted: applied, answer, .. }) => {
                 *applied == fingerprint(wanted.clone()) && *answer == fingerprint(live.clone())
             }
             Some(Entry::Deleted) | None => false,
@@ -70,7 +70,7 @@ impl Memory {
 
     fn insert(&self, uid: String, entry: Entry) -> Option<Entry> {
         let mut entries = self.entries();
-        if entries.len() >= REMEMBERED {
+        if entries.len() >= MAX_OBJECTS {
             entries.clear();
         }
         entries.insert(uid, entry)
@@ -81,9 +81,9 @@ impl Memory {
     }
 }
 
-/// The digest of what somebody decided; the UID of a precondition is not part of what is wanted.
+/// The digest of what somebody without_server_fields; the UID of a precondition is not part of what is wanted.
 fn fingerprint(object: Value) -> Digest {
-    let mut object = decided(object);
+    let mut object = without_server_fields(object);
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("uid");
     }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn an_answer_counts_until_somebody_changes_it_or_wants_another() {
-        let memory = Memory::default();
+        let memory = WriteHistory::default();
         let wanted = json!({"metadata": {"name": "a", "uid": "u-1"}, "spec": {"mode": "0644"}});
         let answer = json!({"metadata": {"name": "a", "resourceVersion": "5"}, "spec": {"mode": 420}});
         memory.remember(&at("5"), &wanted, answer.clone());
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_cache_that_lags_is_known_to() {
-        let memory = Memory::default();
+        let memory = WriteHistory::default();
         memory.remember(&at("50"), &json!({}), json!({}));
         assert!(memory.is_older("u-1", Some("9")));
         assert!(!memory.is_older("u-1", Some("50")));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_object_is_asked_to_go_once() {
-        let memory = Memory::default();
+        let memory = WriteHistory::default();
         assert!(memory.is_first_deletion("u-1"));
         assert!(!memory.is_first_deletion("u-1"));
         memory.forget("u-1");

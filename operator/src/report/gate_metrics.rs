@@ -4,14 +4,14 @@ use crate::metrics::Metrics;
 use bloomery_crds::v1alpha1::{Gates, JobStatus, Verdict};
 
 /// Counts the verdicts of gates that a status has, and the one before had not.
-pub(super) fn count(metrics: &Metrics, before: &JobStatus, after: &JobStatus) {
+pub(super) fn count_verdicts(metrics: &Metrics, before: &JobStatus, after: &JobStatus) {
     let none = Gates::default();
     let gates = |status: &JobStatus| status.gates.clone().unwrap_or_else(|| none.clone());
     let (before, after) = (gates(before), gates(after));
     let more = |before: u32, after: u32| u64::from(after.saturating_sub(before));
     let add = |gate: &str, verdict: &str, count: u64| {
         if count > 0 {
-            metrics.gate(gate, verdict, count);
+            metrics.count_verdicts(gate, verdict, count);
         }
     };
     add("preTool", &Verdict::Allow.to_string(), more(before.pre_tool.allowed, after.pre_tool.allowed));
