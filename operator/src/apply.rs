@@ -1,9 +1,10 @@
-//! Server-side apply that asks only where something would change, and never takes an object over.
+//! Server-side apply that sends a request only where something would change, and never takes over an object of another
+//! owner.
 //!
-//! Every request counts, those that change nothing too (`docs/explanation/design.md`, section 7: none when quiet). So what is
-//! wanted is compared with the watch cache first ([`subset`]). Where the API server rewrites a value in a way
-//! that the comparison does not know, the answer to the apply is remembered: it is not sent again until
-//! somebody changes the object or wants something else.
+//! The operator makes no requests when the cluster is quiet (docs/explanation/design.md, section 7), so the wanted
+//! object is compared with the watch cache first ([`subset`]). Where the API server rewrites a value in a way that the
+//! comparison does not know, the applier remembers the answer to the apply. It sends the same apply again only after
+//! the object or the wanted state has changed.
 
 pub mod quantity;
 mod subset;
@@ -26,16 +27,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use write_history::WriteHistory;
 
-/// What the API server says where a list holds an item that somebody renumbered beside the one that is wanted:
-/// a port, say. Apply cannot take another one's item away, so the object is made anew.
+/// The message of the API server where a list would hold two items of one key, for example because a port was
+/// renumbered by another writer. Apply cannot remove the other writer's item, so the object is deleted and created
+/// again.
 const DUPLICATE_VALUE: &str = "Duplicate value";
 
-/// A version that no object has: applied with it, an object is made, or refused as a conflict where there is one.
-/// A plain apply would take over what somebody else made since it was asked for; and a create would count as an
-/// update of ours, whose fields no later apply can remove.
+/// A resource version that no object has. An apply with it creates the object, or fails with a conflict if the object
+/// exists. A plain apply would take over an object that was created after the read. A create would record the fields as
+/// an update of ours, and no later apply could remove them.
 const CREATE_ONLY_VERSION: &str = "1";
 
-/// What can be applied: any namespaced object that is known at compile time.
+/// An object that can be applied: any namespaced type that is known at compile time.
 pub trait Object:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
 {
@@ -46,7 +48,7 @@ impl<K> Object for K where
 {
 }
 
-/// Writes objects, where something would change.
+/// Writes objects where something would change.
 pub struct Applier {
     client: Client,
     metrics: Arc<Metrics>,
@@ -54,26 +56,26 @@ pub struct Applier {
     creating: tokio::sync::Mutex<()>,
 }
 
-/// What became of an object that was to be applied.
+/// The result of applying an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApplyResult<K> {
-    /// It stands as it should, and stood so before: what the cache has of it is true.
+    /// The object had the wanted state already: the cached copy is accurate.
     Unchanged,
-    /// It was written; this is what the API server made of it.
+    /// The object was written. Holds the answer of the API server.
     Written(Box<K>),
-    /// It was written a moment ago, and the cache does not show that yet.
+    /// The object was written a moment ago, and the cache does not show the write yet.
     CacheBehind,
-    /// One of the same name is on its way out; its end wakes the controller.
+    /// An object of that name is being deleted. Its deletion wakes the controller.
     BeingDeleted,
-    /// Somebody else has an object of that name. It is left as it is.
+    /// An object of that name has another owner. It is left unchanged.
     NameTaken,
-    /// Somebody has made it anew with other content, which nobody can change any more. It is left as it is.
+    /// The object was created again by another writer, with other content, and is immutable. It is left unchanged.
     Replaced,
-    /// The API server refused it, for this reason.
+    /// The API server refused the object, with this message.
     Refused(String),
 }
 
-/// What the cache knows of an object.
+/// The known state of an object.
 pub struct KnownObject {
     metadata: ObjectMeta,
     whole: Value,
@@ -87,7 +89,7 @@ impl KnownObject {
         Some(Self { metadata: object.meta().clone(), whole, metadata_only: false })
     }
 
-    /// The cached metadata of an object whose content cannot change: the rest is asked for once.
+    /// The cached metadata of an immutable object. The applier reads the full object once.
     pub fn metadata<K>(object: &PartialObjectMeta<K>) -> Option<Self>
     where
         PartialObjectMeta<K>: Serialize,
@@ -98,18 +100,18 @@ impl KnownObject {
 }
 
 impl Applier {
-    /// Makes an applier.
+    /// Creates an applier.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
         Self { client, metrics, history: WriteHistory::default(), creating: tokio::sync::Mutex::default() }
     }
 
-    /// Applies `wanted`, which must name its controlling owner, where it differs from what is `known` of it.
+    /// Applies `wanted`, which must have a controlling owner, if it differs from the `known` state.
     ///
-    /// An object that the cache does not know is asked for first: an object of somebody else is never taken
-    /// over. Values that others changed are set back; fields that others added stay.
+    /// An object that is not in the cache is read from the API server first, so that the applier never takes over an
+    /// object of another owner. Values that others changed are set back; fields that others added stay.
     ///
     /// # Errors
-    /// A conflict where somebody else wrote at the same time; anything else that may pass by itself.
+    /// Returns a conflict if another writer was faster, and any other error that may be temporary.
     pub async fn apply<K: Object>(&self, wanted: &K, known: Option<KnownObject>) -> Result<ApplyResult<K>, Error> {
         let target = Target::new(wanted)?;
         let known =
@@ -135,7 +137,7 @@ impl Applier {
         }
         if known.satisfies(&body) || self.history.is_answer(&uid, &body, &known.whole) {
             if known.is_frozen() {
-                // It was asked for, which it need not be again.
+                // Remembered, so that it is not read from the API server again.
                 self.history.remember(&known.metadata, &body, known.whole);
             }
             return Ok(ApplyResult::Unchanged);
@@ -143,7 +145,7 @@ impl Applier {
         if known.is_frozen() && !known.has_data_of(&body) {
             return Ok(ApplyResult::Replaced);
         }
-        // Fails where the object was made anew in between, rather than taking over what is there now.
+        // With the UID, the apply fails if the object was deleted and created again in between.
         require(&mut body, "uid", &uid);
         let applied = self.send(&target, &body, /* force */ true).await?;
         if matches!(&applied, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && known.was_applied(&body) {
@@ -153,11 +155,12 @@ impl Applier {
         Ok(applied)
     }
 
-    /// Creates `wanted`, which nobody owns, unless there is an object of that name; that one is left as it is.
+    /// Creates `wanted`, which has no owner, unless an object of that name exists. An existing object is left
+    /// unchanged.
     pub async fn create_unowned<K: Object>(&self, wanted: &K) -> Result<ApplyResult<K>, Error> {
         let what = format!("{} {}/{}", K::kind(&()), wanted.namespace().unwrap_or_default(), wanted.name_any());
         let api: Api<K> = self.api(&wanted.namespace().unwrap_or_default());
-        // One at a time: several Skills of a new tenant find at once that its memory is missing.
+        // One creation at a time: several Skills of a new tenant find at once that its memory claim is missing.
         let _guard = self.creating.lock().await;
         let found = api.get_opt(&wanted.name_any()).await.map_err(Error::api(format!("read {what}")))?;
         if found.is_some() {
@@ -171,12 +174,13 @@ impl Applier {
         }
     }
 
-    /// Deletes an object, if it is still the one that is meant.
+    /// Deletes the object with this name and UID.
     pub async fn delete<K: Object>(&self, metadata: &ObjectMeta) -> Result<(), Error> {
         self.delete_within::<K>(metadata, None).await
     }
 
-    /// The same, with so many seconds to end, where that is not to be the object's own matter.
+    /// Deletes the object with this name and UID. `grace` is the grace period in seconds; the object's own applies
+    /// where it is absent.
     pub async fn delete_within<K: Object>(&self, metadata: &ObjectMeta, grace: Option<u32>) -> Result<(), Error> {
         let (Some(namespace), Some(name), Some(uid)) = (&metadata.namespace, &metadata.name, &metadata.uid) else {
             return Ok(());
@@ -193,7 +197,7 @@ impl Applier {
         let what = format!("delete {} {namespace}/{name}", K::kind(&()));
         match self.api::<K>(namespace).delete(name, &parameters).await.map_err(Error::api(what)) {
             Ok(_) => Ok(()),
-            // Gone, or another one of the same name: what was meant is not there.
+            // The object is gone, or another object has its name.
             Err(error) if error.is_gone() || error.is_conflict() => Ok(()),
             Err(error) => {
                 self.history.forget(uid);
@@ -202,7 +206,8 @@ impl Applier {
         }
     }
 
-    /// Deletes an object, if it is still as it was seen. Where it is not, its change wakes whoever wants to look again.
+    /// Deletes an object if it is unchanged since it was read. If it has changed, that change wakes the controllers
+    /// that depend on it.
     pub async fn delete_as_seen<K: Object>(&self, seen: &K) -> Result<(), Error> {
         let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
         let preconditions = Preconditions { uid: seen.uid(), resource_version: seen.resource_version() };
@@ -239,7 +244,7 @@ impl Applier {
     }
 }
 
-/// Which object is meant, and for whom.
+/// The object to write, and its owner.
 struct Target {
     namespace: String,
     name: String,
@@ -262,7 +267,7 @@ impl Target {
         }
     }
 
-    /// What stands in the way of writing to what is there; none where it is ours.
+    /// Returns why an existing object must not be written; none if it belongs to the owner.
     fn obstacle<K>(&self, there: &ObjectMeta) -> Option<ApplyResult<K>> {
         if owned::is_owned_by(there, &self.owner_uid) {
             return there.deletion_timestamp.is_some().then_some(ApplyResult::BeingDeleted);
@@ -278,14 +283,14 @@ impl Target {
 }
 
 impl KnownObject {
-    /// Whether what is wanted now was applied before: then somebody changed the object since.
+    /// Returns whether this state was applied before, so that another writer must have changed the object since.
     fn was_applied(&self, wanted: &Value) -> bool {
         let applied = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
         let before = applied(&self.whole);
         before.is_some() && before == applied(wanted)
     }
 
-    /// Whether its content is known, and nobody can change it any more.
+    /// Returns whether the content is known and immutable.
     fn is_frozen(&self) -> bool {
         self.whole.get("immutable") == Some(&Value::Bool(true))
     }
@@ -304,8 +309,8 @@ impl KnownObject {
     }
 }
 
-/// Writes the digest of what is wanted into it: what is there still holds all of a smaller wish, so only the
-/// digest shows that a field is to go.
+/// Adds the digest of the wanted object as an annotation. An object that lacks a field of the earlier one is a subset
+/// of it, so only the digest shows that a field was removed.
 fn add_digest(body: &mut Value) {
     let digest = Digest::of_value(body);
     let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) else { return };
@@ -315,14 +320,14 @@ fn add_digest(body: &mut Value) {
     }
 }
 
-/// Makes an apply fail unless what is there has this value in its metadata.
+/// Makes an apply fail unless the stored metadata has this value.
 fn require(body: &mut Value, field: &str, value: &str) {
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert(field.to_owned(), Value::String(value.to_owned()));
     }
 }
 
-/// Separates what lies in the object or its namespace from what may pass by itself.
+/// Separates refusals that depend on the object or its namespace from errors that may be temporary.
 fn refusal<K>(error: Error) -> Result<ApplyResult<K>, Error> {
     match &error {
         Error::Api { source: kube::Error::Api(status), .. } if !error.is_gone() && is_refusal(status) => {
@@ -332,7 +337,7 @@ fn refusal<K>(error: Error) -> Result<ApplyResult<K>, Error> {
     }
 }
 
-/// Server-side apply says 500 of objects that it cannot read.
+/// Server-side apply answers 500 for objects that it cannot read.
 fn is_refusal(status: &Status) -> bool {
     let unreadable = ["failed to convert new object", "failed to create typed patch object"];
     match status.code {

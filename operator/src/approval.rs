@@ -1,8 +1,11 @@
-//! Approvals: held calls as people decide on them.
+//! Approvals: held calls that people decide on.
 //!
-//! They are made of what a worker reports ([`build`]), by the replica that takes the report ([`create`]). What follows of
-//! those that stand is decided over values ([`evaluate`]); the Job controller carries it out ([`store`]), as long as
-//! what checks decisions is installed as it was shipped ([`policy`]). Those that a Job has left behind expire ([`orphans`]).
+//! - [`build`] builds the Approvals of a call from a worker's report.
+//! - [`create`] creates them, in the replica that receives the report.
+//! - [`evaluate`] decides what follows from the existing Approvals: pure, over values.
+//! - [`store`] reads and updates stored Approvals for the Job controller.
+//! - [`policy`] checks that the admission policy which validates decisions is installed unchanged.
+//! - [`orphans`] expires Approvals whose Job is gone.
 
 pub mod build;
 pub mod create;
@@ -14,7 +17,7 @@ pub mod store;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::HeldCall;
 
-/// The names of the Approvals of a call, one for each approver, in the order in which the call names them.
+/// The names of the Approvals of a call, one for each approver, in the order of the call.
 pub fn approval_names(job: &str, uid: &str, call: &HeldCall) -> Vec<String> {
     call.approvers.iter().map(|approver| names::approval(job, uid, &call.id, approver)).collect()
 }

@@ -1,7 +1,7 @@
-//! Everything that the operator knows of the cluster: one watch and one cache a kind, shared by all controllers.
+//! The watched state of the cluster: one watch and one cache for each kind, shared by all controllers.
 //!
-//! Every replica keeps them, so that a new leader starts at once and any replica can judge a report. They are
-//! kept small: objects of ours only where that is possible, and without the fields that nobody here reads.
+//! Every replica keeps the caches, so that a new leader starts at once and any replica can check a report. They are
+//! kept small: objects of the operator only where possible, and without fields that the operator never reads.
 
 mod cache;
 mod index;
@@ -23,38 +23,40 @@ use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
-/// One cache a kind.
+/// One cache for each kind.
 pub struct Caches {
     /// All Skills.
     pub skills: Cache<Guarded<Skill>>,
-    /// All Jobs (`skilljobs`), found by the name of the Job that they continue.
+    /// All Jobs (`skilljobs`), indexed by the name of the Job that they continue.
     pub jobs: Cache<Guarded<Job>>,
     /// All Models.
     pub models: Cache<Guarded<Model>>,
-    /// All Approvals, without what is told of the call; found by the UID of their Job.
+    /// All Approvals, without the description of the call; indexed by the UID of their Job.
     pub approvals: Cache<Guarded<Approval>>,
-    /// The admission policy that checks decisions, as it is stored.
+    /// The admission policy that validates decisions, as stored.
     pub policies: Cache<AdmissionPolicy>,
-    /// Its binding.
+    /// The binding of that policy.
     pub bindings: Cache<AdmissionBinding>,
-    /// Revisions of Skills: metadata only, they are immutable and named by their content.
+    /// Revisions of Skills, metadata only: they are immutable, and their names depend on their content.
     pub revisions: Cache<PartialObjectMeta<ConfigMap>>,
-    /// Every `ServiceAccount` of ours.
+    /// The `ServiceAccount`s of the operator.
     pub service_accounts: Cache<ServiceAccount>,
-    /// Deployments of ours.
+    /// The Deployments of the operator.
     pub deployments: Cache<Deployment>,
-    /// All Services: those that are not ours with their ports only.
+    /// All Services. Of those that the operator does not own, only the ports.
     pub services: Cache<Service>,
-    /// All claims: the memory of each tenant whole, of others only whether they are there and who may mount them.
+    /// All claims. The memory claim of each tenant in full; of the others, only the name, a pending deletion and the
+    /// access modes.
     pub claims: Cache<PersistentVolumeClaim>,
-    /// Pods of ours: workers, and those of MCP servers. Without environment, volumes and the Job's part.
+    /// The pods of the operator: workers and MCP servers. Without environment, volumes and the Job's part.
     pub pods: Cache<Pod>,
-    /// All namespaces: their names, and whether they are suspended, of which alone is told.
+    /// All namespaces: the name and the suspension. Only a change of the suspension is announced.
     pub namespaces: Cache<PartialObjectMeta<Namespace>>,
 }
 
 impl Caches {
-    /// Makes the caches and what feeds them. `policy` is the name of the admission policy that checks decisions.
+    /// Creates the caches and the stream that feeds them. `policy` is the name of the admission policy that validates
+    /// decisions.
     pub fn new(client: &Client, policy: &str) -> (Self, Feed) {
         let everything = watcher::Config::default;
         let ours = || everything().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
@@ -133,7 +135,7 @@ impl Caches {
         );
     }
 
-    /// Whether no pod of a Job is to run in a namespace ([`names::ANNOTATION_SUSPEND`]).
+    /// Returns whether a namespace is suspended ([`names::ANNOTATION_SUSPEND`]): no pod of a Job may run in it.
     pub fn is_suspended(&self, namespace: &str) -> bool {
         let known = self.namespaces.store().get(&ObjectRef::new(namespace));
         known.is_some_and(|known| is_suspended(&known))
@@ -144,12 +146,12 @@ fn is_suspended(namespace: &PartialObjectMeta<Namespace>) -> bool {
     namespace.annotations().get(names::ANNOTATION_SUSPEND).is_some_and(|suspended| suspended == "true")
 }
 
-/// Whether a namespace is suspended from now on, or no longer.
+/// Returns whether the suspension of a namespace changed.
 fn suspension_changed(before: &PartialObjectMeta<Namespace>, after: &PartialObjectMeta<Namespace>) -> bool {
     is_suspended(before) != is_suspended(after)
 }
 
-/// The UID of the Job that an Approval is of.
+/// The UID of the Job of an Approval.
 fn job_uid(approval: &Guarded<Approval>) -> Option<String> {
     approval.0.as_ref().ok().map(|approval| approval.spec.job_uid.clone())
 }
@@ -159,7 +161,7 @@ fn continued_job(job: &Guarded<Job>) -> Option<String> {
     job.0.as_ref().ok()?.spec.continues.clone()
 }
 
-/// The cache of a kind in all namespaces; what feeds it joins `feeds`.
+/// Creates the cache of a kind in all namespaces, and adds its feed to `feeds`.
 fn cache<K>(client: &Client, config: watcher::Config, options: CacheOptions<K>, feeds: &mut Vec<Feed>) -> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What every controller and server of the operator shares.
+//! The state that all controllers and servers of the operator share.
 
 use crate::apply::Applier;
 use crate::caches::Caches;
@@ -11,25 +11,25 @@ use crate::status::Statuses;
 use kube::Client;
 use std::sync::Arc;
 
-/// What every controller and server of the operator shares.
+/// The state that all controllers and servers of the operator share.
 pub struct Context {
-    /// The API server.
+    /// The client of the API server.
     pub client: Client,
-    /// What the installation decided.
+    /// The settings of the installation.
     pub settings: Settings,
-    /// What is known of the cluster.
+    /// The watched state of the cluster.
     pub caches: Caches,
-    /// Writes objects, where something would change.
+    /// Writes objects where something would change.
     pub applier: Applier,
-    /// Writes statuses, where they would change.
+    /// Writes statuses where they would change.
     pub statuses: Statuses,
-    /// Tells people.
+    /// Publishes Kubernetes Events.
     pub events: Events,
-    /// Counts.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// Which CAs workers may trust when they report.
+    /// The CA certificates of the report endpoint.
     pub report_ca_bundle: crate::report::CaBundle,
-    /// Which parts are ready.
+    /// The readiness of the parts.
     pub readiness: Readiness,
     /// Whether this replica leads.
     pub leadership: Leadership,

@@ -1,5 +1,5 @@
-//! What every controller is: wakes in, reconciles out, bounded, each object at most once at a time, and
-//! failures tried again later and later.
+//! The shared controller loop: wakes in, reconciles out. Concurrency is bounded, each object is reconciled at most once
+//! at a time, and failures are retried with backoff.
 
 use crate::caches::{Change, Guarded};
 use crate::context::Context;
@@ -19,18 +19,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The name of an object that has to be looked at.
+/// A reference to an object that has to be reconciled.
 pub type Wake<K> = ObjectRef<Guarded<K>>;
 
-/// What is reconciled, and what wakes it.
+/// The objects to reconcile, and the streams that wake them.
 pub struct Controller<K: Resource<DynamicType = ()> + Clone + 'static> {
-    /// The word for logs and metrics.
+    /// The name for logs and metrics.
     pub name: &'static str,
     /// The objects.
     pub store: Store<Guarded<K>>,
-    /// Who has to be looked at ([`wakes`]).
+    /// The objects to reconcile ([`wakes`]).
     pub wakes: Vec<BoxStream<'static, Wake<K>>>,
-    /// How many objects are worked on at the same time.
+    /// The maximum number of concurrent reconciles.
     pub concurrency: u16,
 }
 
@@ -38,9 +38,10 @@ impl<K> Controller<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Send + Sync + 'static,
 {
-    /// Reconciles every object once the caches are filled, and then whenever it is woken, until the shutdown;
-    /// reconciles under way are finished. Dropping the future abandons them, which is safe: every write is
-    /// idempotent and guarded by a version or a UID.
+    /// Reconciles every object once the caches are filled, and then whenever it is woken, until the shutdown.
+    ///
+    /// Reconciles in progress are finished. Dropping the future aborts them, which is safe: every write is idempotent
+    /// and guarded by a version or a UID.
     pub async fn run<F, Fut>(self, context: Arc<Context>, reconcile: F, shutdown: CancellationToken)
     where
         F: Fn(K, Arc<Context>) -> Fut + Send + Sync + 'static,
@@ -52,7 +53,7 @@ where
             () = shutdown.cancelled() => return,
         }
         let everything = stream::iter(references(&store)).boxed();
-        // Only the shutdown ends the queue, whatever becomes of what wakes.
+        // The queue ends only at the shutdown, even if every wake stream ends.
         let queue = stream::select_all(wakes.into_iter().chain([everything, stream::pending().boxed()]))
             .take_until(shutdown.cancelled_owned())
             .map(Ok::<_, Infallible>);
@@ -75,7 +76,7 @@ where
     }
 }
 
-/// The objects of `store` that have to be looked at when a change comes, by what `find` says of it.
+/// Maps each change to the objects of `store` to reconcile. After [`Change::Anything`] these are all objects.
 pub fn wakes<C, K>(
     changes: BoxStream<'static, Change<C>>,
     store: &Store<Guarded<K>>,
@@ -96,7 +97,7 @@ where
         .boxed()
 }
 
-/// The object of this label in the namespace of the labelled one.
+/// The object that a label names, in the namespace of the labelled one.
 pub fn labelled<C, K>(object: &C, label: &str) -> Vec<Wake<K>>
 where
     C: Resource,
@@ -130,7 +131,7 @@ where
         Ok(resource) => resource.clone(),
         Err(invalid) => {
             let note = format!(
-                "{} {} cannot be read by this version of the operator, so nothing is done for it: {}. Apply it again in the form of the installed CRD.",
+                "{} {} cannot be read by this version of the operator and is ignored: {}. Apply it again in the form of the installed CRD.",
                 K::kind(&()),
                 object.name_any(),
                 invalid.error
@@ -160,7 +161,7 @@ where
     result
 }
 
-/// How often each object has failed in a row.
+/// The number of consecutive failures of each object.
 #[derive(Default)]
 struct Retries(Mutex<HashMap<String, u32>>);
 

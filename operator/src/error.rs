@@ -1,49 +1,49 @@
-//! Why a reconcile could not go on.
+//! Errors of a reconcile.
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use std::time::Duration;
 
-/// After how many failures in a row the delay has reached its maximum, whatever the error.
+/// The number of consecutive failures after which every delay is at its maximum.
 const MAX_COUNTED_FAILURES: u32 = 16;
 
-/// Why a reconcile could not go on; it is tried again, later and later.
+/// An error of a reconcile, which is retried with backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server refused a request, or could not be reached.
     #[error("cannot {what}: {}", brief(source))]
     Api {
-        /// What was asked, as `apply Deployment acme/orders-mcp`.
+        /// The request, such as `apply Deployment acme/orders-mcp`.
         what: String,
-        /// What it answered.
+        /// The error of the client.
         source: kube::Error,
     },
-    /// Something of ours cannot be written as JSON.
-    #[error("cannot write {what} as JSON: {source}")]
+    /// A value cannot be serialized as JSON.
+    #[error("cannot serialize {what} as JSON: {source}")]
     Json {
-        /// What.
+        /// The value.
         what: String,
-        /// Why.
+        /// The serialization error.
         source: serde_json::Error,
     },
-    /// The API server will not have an object, for a reason that lies in it or in the namespace.
+    /// The API server refused an object because of its content or its namespace.
     #[error("{what} was refused by the API server: {why}")]
     Refused {
-        /// Which object.
+        /// The object.
         what: String,
-        /// Its reason.
+        /// The message of the API server.
         why: String,
     },
-    /// An object lacks what the API server gives every object.
+    /// An object lacks a field that the API server gives every object.
     #[error("{what} has no {field}: the API server did not give it one")]
     Incomplete {
-        /// Which object.
+        /// The object.
         what: String,
         /// The field.
         field: &'static str,
     },
 }
 
-/// What the API server said; the error's own words repeat all of its answer.
+/// The message of the API server; the display of the client error repeats the whole answer.
 fn brief(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
@@ -52,13 +52,13 @@ fn brief(error: &kube::Error) -> String {
 }
 
 impl Error {
-    /// Names what was asked, for `map_err`.
+    /// Adds the request to a client error, for `map_err`.
     pub fn api(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let what = what.into();
         move |source| Self::Api { what, source }
     }
 
-    /// The HTTP status of the API server's refusal.
+    /// The HTTP status of a refusal by the API server.
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Api { source: kube::Error::Api(status), .. } => Some(status.code),
@@ -66,19 +66,19 @@ impl Error {
         }
     }
 
-    /// Whether somebody else wrote in between: look again, at once.
+    /// Returns whether another writer was faster: read again and retry at once.
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
     }
 
-    /// Whether the object, or its namespace, is gone or on its way: nothing is left to do.
+    /// Returns whether the object or its namespace is gone or being deleted: nothing is left to do.
     pub fn is_gone(&self) -> bool {
         let Self::Api { source: kube::Error::Api(status), .. } = self else { return false };
         let causes = status.details.iter().flat_map(|details| &details.causes);
         status.code == 404 || causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
     }
 
-    /// The word for metrics.
+    /// The label value for metrics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Api { .. } if self.is_conflict() => "conflict",
@@ -89,18 +89,20 @@ impl Error {
         }
     }
 
-    /// Returns the delay before the next try, after so many failures of the same object in a row. It is drawn from the upper half
-    /// of what the backoff allows, so that objects that failed together are not tried again together.
+    /// Returns the delay before the next try, after this number of consecutive failures of an object.
+    ///
+    /// The delay is drawn from the upper half of what the backoff allows, so that objects that failed together are not
+    /// retried together.
     pub fn retry_delay(&self, failures: u32) -> Duration {
         let failures = failures.clamp(1, MAX_COUNTED_FAILURES);
         let mut delays = self.backoff(failures).with_jitter().build();
         delays.nth(usize::try_from(failures - 1).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The lower bounds of the delays: jitter adds at most as much again.
+    /// The lower bounds of the delays. Jitter adds at most the same amount again.
     fn backoff(&self, failures: u32) -> ExponentialBuilder {
         let (first, longest) = match self {
-            // A refusal stands until somebody changes a quota or a policy.
+            // A refusal lasts until a quota or a policy is changed.
             Self::Refused { .. } => (Duration::from_millis(2500), Duration::from_mins(5)),
             // The cache needs a moment to catch up with the other writer.
             _ if self.is_conflict() && failures <= 3 => (Duration::from_millis(25), Duration::from_mins(1)),

@@ -1,4 +1,4 @@
-//! Kubernetes Events: what a person wants to be told, once.
+//! Publishes Kubernetes Events.
 
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::text::bounded;
@@ -9,49 +9,49 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-/// How many tellings are remembered, so that none is repeated.
+/// The maximum number of objects whose last Event is remembered.
 const MAX_OBJECTS: usize = 4096;
 
-/// Tells people, and never twice in a row the same of one object.
+/// Publishes Events, and skips one that equals the last Event of the object.
 pub struct Events {
     client: Client,
     reporter: Reporter,
     last: Mutex<LastEvents>,
 }
 
-/// What an event says.
+/// The content of an Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventMessage {
-    /// Whether somebody has to do something.
+    /// Whether a person has to act.
     pub warning: bool,
-    /// Why, in one word.
+    /// The reason.
     pub reason: Reason,
-    /// The sentence: what, which object, what to do.
+    /// The sentence for people: what happened, on which object, what to do.
     pub note: String,
 }
 
 impl EventMessage {
-    /// Something went as it should.
+    /// An Event about normal progress.
     pub fn normal(reason: Reason, note: impl Into<String>) -> Self {
         Self { warning: false, reason, note: note.into() }
     }
 
-    /// Something needs a person.
+    /// An Event that needs a person.
     pub fn warning(reason: Reason, note: impl Into<String>) -> Self {
         Self { warning: true, reason, note: note.into() }
     }
 }
 
 impl Events {
-    /// Makes a teller; `instance` is the name of this pod.
+    /// Creates a publisher. `instance` is the name of the operator's pod.
     pub fn new(client: Client, instance: &str) -> Self {
         let reporter = Reporter { controller: "bloomery-operator".to_owned(), instance: Some(instance.to_owned()) };
         Self { client, reporter, last: Mutex::default() }
     }
 
-    /// Tells of an object, unless that was the last thing told of it.
+    /// Publishes an Event about an object, unless it equals the last one.
     ///
-    /// A message that cannot be delivered is logged: nothing depends on it.
+    /// A failure is logged and otherwise ignored: nothing depends on Events.
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, message: EventMessage) {
         let reference = object.object_ref(&());
         if self.is_news(&reference, &message) {
@@ -59,7 +59,7 @@ impl Events {
         }
     }
 
-    /// Tells of an object what has happened again, though it was told before.
+    /// Publishes an Event about an object even if it equals the last one.
     pub async fn publish_again<K: Resource<DynamicType = ()>>(&self, object: &K, message: EventMessage) {
         let reference = object.object_ref(&());
         self.is_news(&reference, &message);
@@ -75,23 +75,24 @@ impl Events {
             action: "Reconcile".to_owned(),
             secondary: None,
         };
-        // One recorder makes a series of what has one reason, and keeps the note of the first: another question would be told
-        // as the first one. What is the same is not told twice anyway.
+        // A recorder merges Events of one reason into a series and keeps the first note, so a second question would
+        // repeat the text of the first. A new recorder for each Event avoids that.
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
         if let Err(error) = recorder.publish(&event, reference).await {
             let object = format!("{:?}/{:?}", reference.namespace, reference.name);
-            tracing::warn!(object, %error, "an event could not be told");
+            tracing::warn!(object, %error, "an Event could not be published");
         }
     }
 
-    /// Whether something else was told of the object last; from now on it was this. Of what was never stored nothing is.
+    /// Records the Event and returns whether it differs from the last one of the object. False for an object that was
+    /// never stored.
     fn is_news(&self, reference: &ObjectReference, EventMessage { reason, note, .. }: &EventMessage) -> bool {
         let Some(uid) = reference.uid.clone() else { return false };
         self.last.lock().unwrap_or_else(PoisonError::into_inner).is_news(uid, *reason, note)
     }
 }
 
-/// The last message of each object, bounded.
+/// The last Event of each object, bounded.
 #[derive(Default)]
 struct LastEvents {
     by_uid: HashMap<String, (Reason, String)>,

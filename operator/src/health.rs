@@ -1,4 +1,4 @@
-//! Health, readiness and metrics over HTTP.
+//! Serves health, readiness and metrics over HTTP.
 
 use crate::metrics::Metrics;
 use axum::Router;
@@ -11,40 +11,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Which parts of this process are ready, as a value: each part opens its own flag.
+/// The readiness of the parts of this process. Each part sets its own flag.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     /// All caches were filled once.
     pub caches: ReadyFlag,
     /// The CA of the report endpoint is known.
     pub report_ca: ReadyFlag,
-    /// Reports are taken.
+    /// The report endpoint accepts connections.
     pub report_listener: ReadyFlag,
 }
 
-/// One part that has to be ready.
+/// The readiness of one part.
 #[derive(Debug, Clone, Default)]
 pub struct ReadyFlag(Arc<AtomicBool>);
 
 impl ReadyFlag {
-    /// Says that the part is ready.
+    /// Marks the part as ready.
     pub fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Says that the part is not ready any more.
+    /// Marks the part as not ready.
     pub fn clear(&self) {
         self.0.store(false, Ordering::Release);
     }
 
-    /// Whether the part is ready.
+    /// Returns whether the part is ready.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
 impl Readiness {
-    /// What is still waited for.
+    /// The names of the parts that are not ready.
     pub fn missing(&self) -> Vec<&'static str> {
         let Self { caches, report_ca, report_listener } = self;
         let parts = [(caches, "the caches"), (report_ca, "the report CA"), (report_listener, "the report listener")];
@@ -52,7 +52,7 @@ impl Readiness {
     }
 }
 
-/// Serves until the shutdown, then lets requests under way end.
+/// Serves until the shutdown, then finishes requests in progress.
 pub async fn serve(
     listener: TcpListener,
     readiness: Readiness,
@@ -62,7 +62,7 @@ pub async fn serve(
     axum::serve(listener, router(readiness, metrics)).with_graceful_shutdown(shutdown.cancelled_owned()).await
 }
 
-/// `/healthz`, `/readyz` and `/metrics`.
+/// Routes `/healthz`, `/readyz` and `/metrics`.
 pub fn router(readiness: Readiness, metrics: Arc<Metrics>) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok" }))

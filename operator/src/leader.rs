@@ -1,4 +1,4 @@
-//! Leadership: of all replicas, one reconciles. All of them take reports.
+//! Leader election: one replica reconciles, and all replicas accept reports.
 
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -10,16 +10,16 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How long a leader that is gone without a word is waited for, in seconds.
+/// The lease duration in seconds: how long other replicas wait for a leader that disappeared.
 const LEASE_SECONDS: u64 = 15;
 
-/// How long before that a leader renews, in seconds. No request for the lease may take longer ([`REQUEST_TIMEOUT`]).
+/// How many seconds before the end of the lease the leader renews it. Must be longer than [`REQUEST_TIMEOUT`].
 const RENEWAL_GRACE_SECONDS: u64 = 5;
 
-/// How long a request for the lease may take: a leader that cannot renew knows it before another one takes over.
+/// The timeout of a request for the lease: a leader that cannot renew finds out before another replica takes over.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How often the lease of another replica is looked at: one that is given back is taken over at once.
+/// How often a replica checks the lease of another one, so that it takes over a released lease at once.
 const LEASE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The pause after an error.
@@ -30,13 +30,13 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 pub struct Leadership(watch::Receiver<bool>);
 
 impl Leadership {
-    /// Makes the two ends: what is known, and what says so.
+    /// Creates the sender and the receiver of the leadership.
     pub fn channel() -> (watch::Sender<bool>, Self) {
         let (sender, known) = watch::channel(false);
         (sender, Self(known))
     }
 
-    /// Whether this replica leads now.
+    /// Returns whether this replica leads now.
     pub fn is_leader(&self) -> bool {
         *self.0.borrow()
     }
@@ -52,17 +52,17 @@ impl Leadership {
     }
 
     async fn wait_for(&self, wanted: bool) {
-        // Without a sender nothing leads, and nothing will.
+        // Without a sender this replica never leads.
         if self.0.clone().wait_for(|leads| *leads == wanted).await.is_err() && wanted {
             std::future::pending::<()>().await;
         }
     }
 }
 
-/// Competes for the lease until the shutdown, and then gives it back.
+/// Competes for the lease until the shutdown, and then releases it.
 ///
-/// Any error means not leading, at once: two leaders would be worse than none for a second. What two leaders
-/// could still write at the same time is refused by resource versions and UIDs.
+/// On any error the replica stops leading at once: two leaders are worse than none for a second. Resource versions and
+/// UIDs refuse conflicting writes of two leaders.
 pub async fn compete(
     client: Client,
     settings: &Settings,
@@ -94,7 +94,7 @@ pub async fn compete(
     let led = *sender.borrow();
     set_leading(false);
     if led && let Err(error) = release(client, settings).await {
-        tracing::warn!(%error, "the lease could not be given back; it runs out by itself");
+        tracing::warn!(%error, "the lease could not be released; it expires by itself");
     }
 }
 
@@ -113,9 +113,9 @@ async fn hold_lease(
 
 /// Waits until this replica holds the lease.
 ///
-/// A manager that has seen the lease of another one sleeps until that would run out, and never learns that it was
-/// given back: each rollout would be without a leader for so long. So the lease is looked at beside it, and a new
-/// manager begins with what is true now.
+/// A lease manager that has seen another holder sleeps until that lease would expire, and does not notice a release.
+/// Without the separate check, each rollout would be without a leader for that time. So a released lease starts a new
+/// manager.
 async fn acquire(client: &Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
     loop {
         let manager = manager(client.clone(), settings).await?;
@@ -134,7 +134,7 @@ async fn wait_until_free(client: &Client, settings: &Settings) {
     let api: Api<Lease> = Api::namespaced(client.clone(), &settings.pod_namespace);
     loop {
         tokio::time::sleep(LEASE_POLL_INTERVAL).await;
-        // What cannot be read is not known to be free.
+        // An unreadable lease is not known to be free.
         let Ok(lease) = api.get_opt(&settings.lease_name).await else { continue };
         if lease.and_then(|lease| lease.spec?.holder_identity).is_none() {
             return;

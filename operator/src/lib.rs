@@ -1,8 +1,9 @@
-//! The operator: provisions Skills, runs Jobs, takes reports.
+//! The operator: provisions Skills, runs Jobs, accepts reports.
 //!
-//! `main.rs` wires. The Skill and the Job controller have the same steps, `fetch -> validate -> build -> apply -> status`, each in a
-//! module of that name; validate, build and status are pure. Each step takes the result of the step before it, so what is applied
-//! was built, and a status is computed from what was applied. What all controllers share is in [`context`].
+//! `main.rs` starts it. The Skill and the Job controller have the same steps, `fetch -> validate -> build -> apply ->
+//! status`, each in a module of that name. Validate, build and status are pure. Each step takes the result of the step
+//! before it, so only built objects are applied, and a status is computed from what was applied. The shared state of
+//! all controllers is in [`context`].
 
 pub mod apply;
 pub mod approval;

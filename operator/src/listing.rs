@@ -1,14 +1,14 @@
-//! Lists of sentences for people, within a bound: whole ones, and how many more there are.
+//! Joins sentences into bounded lists: whole sentences, and the number of those left out.
 
 use bloomery_crds::text::bounded;
 
-/// What a condition's message holds, in bytes, with room for a few words before the list.
+/// The maximum size of a list in a condition message, in bytes. Leaves room for a few words before it.
 pub const MAX_LIST_BYTES: usize = 960;
 
-/// Room for the words that say how many sentences were left out.
+/// Room for the note that says how many sentences were left out, in bytes.
 const SUFFIX_BYTES: usize = 24;
 
-/// Joins as many whole sentences as `max` bytes hold, and says how many more there are.
+/// Joins as many whole sentences as fit into `max` bytes, and appends the number of those left out.
 pub fn join_sentences<S: AsRef<str>>(sentences: &[S], max: usize) -> String {
     let whole: usize = sentences.iter().map(|sentence| sentence.as_ref().len() + 1).sum();
     let room = if whole <= max + 1 { max } else { max.saturating_sub(SUFFIX_BYTES) };

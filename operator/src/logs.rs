@@ -1,10 +1,10 @@
-//! Log lines as JSON, one an event.
+//! Log lines as JSON, one for each event.
 
 use tracing_subscriber::EnvFilter;
 
-/// Writes log lines as JSON to stdout from now on, those that the filter lets pass.
+/// Writes log lines that pass the filter to stdout as JSON, from now on.
 pub fn init(filter: &str) {
-    // Settings were read, so the filter is good; an unreadable one would be the default.
+    // The settings validated the filter; the fallback is its default value.
     let filter = filter.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false).with_env_filter(filter).init();
 }

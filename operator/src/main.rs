@@ -1,4 +1,4 @@
-//! Wires the operator: reads settings, starts what runs beside each other, and ends it in order.
+//! The entry point of the operator: reads the settings and runs the parts.
 
 use bloomery_operator::settings::Settings;
 use bloomery_operator::wiring;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 async fn main() -> ExitCode {
     let settings = match Settings::try_parse() {
         Ok(settings) => settings,
-        // Help and version go to stdout, and are no failure.
+        // Help and version go to stdout, and are not errors.
         Err(asked) if !asked.use_stderr() => asked.exit(),
         Err(error) => {
             eprintln!("bloomery-operator: {}", Settings::refusal(&error));
@@ -20,7 +20,7 @@ async fn main() -> ExitCode {
     match wiring::run(settings).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(%error, "the operator cannot go on");
+            tracing::error!(%error, "the operator failed");
             ExitCode::FAILURE
         }
     }

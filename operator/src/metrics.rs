@@ -1,4 +1,4 @@
-//! Metrics for Prometheus. Few, and each answers a question that an operator of the operator asks.
+//! Metrics for Prometheus.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -7,7 +7,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Labels of a series, in the order of their names here.
+/// The labels of a series, in order.
 type Labels<const N: usize> = [(&'static str, String); N];
 
 /// All series of the operator.
@@ -29,7 +29,7 @@ impl Metrics {
     /// Registers all series.
     pub fn new() -> Self {
         let durations: fn() -> Histogram = || Histogram::new([0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
-        // From a minute to a week: people are waited for.
+        // From a minute to a week: these are waits for people.
         let waits: fn() -> Histogram =
             || Histogram::new([60.0, 600.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0]);
         let mut metrics = Self {
@@ -60,12 +60,12 @@ impl Metrics {
         metrics
     }
 
-    /// Counts a reconcile that began.
+    /// Records the start of a reconcile.
     pub fn reconcile_began(&self, controller: &str) {
         self.running.get_or_create(&[("controller", controller.to_owned())]).inc();
     }
 
-    /// Counts a reconcile that ended after so many seconds; `result` is `ok` or the kind of the error.
+    /// Records the end of a reconcile after this number of seconds. `result` is `ok` or the kind of the error.
     pub fn reconcile_ended(&self, controller: &str, result: &str, seconds: f64) {
         let controller = controller.to_owned();
         self.running.get_or_create(&[("controller", controller.clone())]).dec();
@@ -78,12 +78,12 @@ impl Metrics {
         self.writes.get_or_create(&[("kind", kind.to_owned()), ("verb", verb.to_owned())]).inc();
     }
 
-    /// Says whether this replica leads.
+    /// Sets whether this replica leads.
     pub fn set_leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
     }
 
-    /// Says how many Jobs are in each phase; phases that are not named have none.
+    /// Sets the number of Jobs in each phase. A phase that is not listed has none.
     pub fn set_jobs_by_phase(&self, counts: impl IntoIterator<Item = (String, usize)>) {
         self.jobs.clear();
         for (phase, count) in counts {
@@ -91,7 +91,8 @@ impl Metrics {
         }
     }
 
-    /// Says for how many seconds the Job that waits longest has waited in each phase; none waits in those not named.
+    /// Sets, for each phase, the seconds that the longest-waiting Job has waited. In a phase that is not listed, no Job
+    /// waits.
     pub fn set_longest_waits(&self, seconds: impl IntoIterator<Item = (String, i64)>) {
         self.waiting.clear();
         for (phase, seconds) in seconds {
@@ -99,7 +100,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a Job that has waited for people in this phase, for so many seconds.
+    /// Records how many seconds a Job has waited for people in a phase.
     pub fn observe_wait(&self, phase: &str, seconds: f64) {
         self.waited.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
     }

@@ -1,8 +1,8 @@
-//! The Model controller: says that a Model was accepted, and which Models it falls back to.
+//! The Model controller: validates a Model and its chain of fallbacks.
 //!
-//! More cannot be said here. The operator has no verb on a tenant's Secrets and opens no connection into or
-//! out of a tenant, so a missing key or a model that does not answer is found by the workers that use it, and
-//! stands in their Jobs (`SecretMissing`, `ModelUnavailable`).
+//! The operator has no access to a tenant's Secrets and opens no connection to a model. So the workers find a missing
+//! key or a model that does not answer, and report it in the conditions of their Jobs (`SecretMissing`,
+//! `ModelUnavailable`).
 
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -19,7 +19,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// How many Models are worked on at the same time.
+/// The maximum number of concurrent reconciles.
 const CONCURRENCY: u16 = 4;
 
 /// Reconciles Models until the shutdown.
@@ -32,7 +32,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     controller.run(context, reconcile, shutdown).await;
 }
 
-/// A Model that changed, and those whose fallbacks may lead to it.
+/// A changed Model, and the Models whose fallbacks may lead to it.
 fn touched(store: &Store<Guarded<Model>>, changed: &Guarded<Model>) -> Vec<Wake<Model>> {
     let namespace = &changed.meta().namespace;
     let leans = |other: &Guarded<Model>| {
@@ -42,7 +42,7 @@ fn touched(store: &Store<Guarded<Model>>, changed: &Guarded<Model>) -> Vec<Wake<
     others.iter().map(|other| ObjectRef::from_obj(other.as_ref())).chain([ObjectRef::from_obj(changed)]).collect()
 }
 
-/// The fallbacks that a Model names itself. One that cannot be read names none, and says so itself.
+/// The fallbacks that a Model names. A Model that cannot be read names none; its own condition reports that.
 pub fn fallbacks(model: &Guarded<Model>) -> Vec<String> {
     model.0.as_ref().map(|model| model.spec.fallback.clone()).unwrap_or_default()
 }
@@ -57,7 +57,7 @@ async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error>
     Ok(Action::await_change())
 }
 
-/// Computes the status. Where nothing but time would change it equals the one that stands.
+/// Computes the status. Equals the current status where nothing but time would change.
 fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time) -> ModelStatus {
     let current = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;
@@ -67,7 +67,8 @@ fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time
     }
 }
 
-/// The CRD refuses these when they are applied; a Model that was stored under an older one never met the rule.
+/// Computes the health. The CRD enforces these rules at admission; a Model that was stored under an older CRD may
+/// violate them.
 fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
     let (spec, name) = (&model.spec, model.name_any());
     let host = ["https://", "http://"].iter().find_map(|scheme| spec.base_url.strip_prefix(scheme)).unwrap_or_default();
@@ -76,13 +77,14 @@ fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
         let message = "spec.baseUrl must be an http or https URL without user, query or fragment, such as https://api.openai.com/v1";
         return Health::Stalled(Reason::Invalid, message.to_owned());
     }
-    // Its own are those of this generation, whatever the cache has.
+    // For the Model itself, the fallbacks of this generation count, not the cached ones.
     let fallbacks = chain(&name, |other| if other == name { Some(spec.fallback.clone()) } else { find(other) });
     match fallbacks {
         Ok(fallbacks) => Health::Ready(Reason::Ready, accepted(spec, &fallbacks)),
-        Err(fault @ Fault::Missing { .. }) => {
-            Health::Reconciling(Reason::ModelNotFound, format!("{fault}: make it, and this Model is ready by itself"))
-        }
+        Err(fault @ Fault::Missing { .. }) => Health::Reconciling(
+            Reason::ModelNotFound,
+            format!("{fault}: create it, and this Model becomes ready by itself"),
+        ),
         Err(fault @ (Fault::Circle(_) | Fault::TooMany)) => Health::Stalled(Reason::Invalid, fault.to_string()),
     }
 }
@@ -90,16 +92,12 @@ fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
 fn accepted(spec: &ModelSpec, fallbacks: &[String]) -> String {
     let key = match &spec.api_key {
         Some(key) => format!(
-            "accepted; whether Secret {} has the key {} is seen by the Jobs that use it",
+            "accepted; the Jobs that use it check that Secret {} has the key {}",
             key.secret_key_ref.name, key.secret_key_ref.key
         ),
         None => "accepted; requests carry no key".to_owned(),
     };
-    if fallbacks.is_empty() {
-        key
-    } else {
-        format!("{key}; where it gives no answer, asked are {}", fallbacks.join(", "))
-    }
+    if fallbacks.is_empty() { key } else { format!("{key}; its fallbacks are {}", fallbacks.join(", ")) }
 }
 
 #[cfg(test)]
@@ -163,7 +161,7 @@ mod tests {
         let status = compute(&falling_back(&["fast"]), others, &Time(Timestamp::UNIX_EPOCH));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
         assert_eq!(ready.status, "True");
-        assert!(ready.message.ends_with("where it gives no answer, asked are fast, local"), "{}", ready.message);
+        assert!(ready.message.ends_with("its fallbacks are fast, local"), "{}", ready.message);
     }
 
     #[test]

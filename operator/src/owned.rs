@@ -1,4 +1,4 @@
-//! The metadata of what the operator makes: labels, and who owns it.
+//! Metadata of the objects that the operator creates: labels and owners.
 
 use bloomery_crds::names;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -6,7 +6,7 @@ use kube::api::PostParams;
 use kube::core::Resource;
 use std::collections::BTreeMap;
 
-/// The labels of an object that the operator made: who manages it and what it is for.
+/// The labels of an object that the operator creates.
 pub fn labels(component: &str) -> BTreeMap<String, String> {
     BTreeMap::from([
         (names::LABEL_MANAGED_BY.to_owned(), names::MANAGER.to_owned()),
@@ -14,26 +14,26 @@ pub fn labels(component: &str) -> BTreeMap<String, String> {
     ])
 }
 
-/// Whether the operator labelled this object as its own.
+/// Returns whether an object has the label of the operator.
 pub fn is_managed(metadata: &ObjectMeta) -> bool {
     let labels = metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(names::LABEL_MANAGED_BY)).is_some_and(|manager| manager == names::MANAGER)
 }
 
-/// The reference to the owner of an object: it goes when its owner goes.
+/// The owner reference to an object. Kubernetes deletes the owned object with its owner.
 ///
-/// None for an owner that was not stored yet, and so has no UID.
+/// Returns none for an owner that is not stored yet, and so has no UID.
 pub fn owner_reference<K: Resource<DynamicType = ()>>(owner: &K) -> Option<OwnerReference> {
     owner.controller_owner_ref(&()).map(|reference| OwnerReference { block_owner_deletion: Some(true), ..reference })
 }
 
-/// Whether an object is controlled by the owner of this UID.
+/// Returns whether the owner with this UID controls the object.
 pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
     let references = metadata.owner_references.iter().flatten();
     references.into_iter().any(|reference| reference.controller == Some(true) && reference.uid == uid)
 }
 
-/// How the operator creates and replaces: as its own field manager.
+/// The parameters of creates and replaces: the operator's field manager.
 pub fn post_params() -> PostParams {
     PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() }
 }

@@ -1,4 +1,4 @@
-//! What an installation decides: read once, refused at start with the variable's name.
+//! The settings of an installation: read once at start, from environment variables or flags.
 
 use crate::approval::policy::ShippedPolicy;
 use clap::error::{ContextKind, ContextValue};
@@ -9,79 +9,80 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The operator's settings, each an environment variable and a flag of the same meaning.
+/// The operator's settings. Each is an environment variable and a flag.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bloomery-operator", version, about = "The Kubernetes operator of Bloomery")]
 pub struct Settings {
-    /// Name of the operator's pod: its identity as a leader.
+    /// Name of the operator's pod, which identifies it in leader election.
     #[arg(long, env = "POD_NAME", value_parser = not_empty)]
     pub pod_name: String,
     /// Namespace of the operator.
     #[arg(long, env = "POD_NAMESPACE", value_parser = not_empty)]
     pub pod_namespace: String,
-    /// A filter of log lines: a level, or `target=level` pairs.
+    /// Filter for log lines: a level, or `target=level` pairs.
     #[arg(long = "log", env = "BLOOMERY_LOG", default_value = "info", value_parser = log_filter)]
     pub log_filter: String,
-    /// Where health and metrics are served.
+    /// Address where health and metrics are served.
     #[arg(long, env = "BLOOMERY_HTTP_ADDR", default_value = "0.0.0.0:8080")]
     pub http_addr: SocketAddr,
-    /// The lease that leaders hold.
+    /// Name of the Lease for leader election.
     #[arg(long, env = "BLOOMERY_LEASE_NAME", default_value = "bloomery-operator", value_parser = not_empty)]
     pub lease_name: String,
-    /// How reports come in.
+    /// The report endpoint.
     #[command(flatten)]
     pub report: ReportSettings,
-    /// What worker pods are made of.
+    /// The worker pods.
     #[command(flatten)]
     pub worker: WorkerSettings,
-    /// What the memory of a tenant is made of.
+    /// The memory of a tenant.
     #[command(flatten)]
     pub memory: MemorySettings,
-    /// How held calls are approved.
+    /// Approvals of held calls.
     #[command(flatten)]
     pub approvals: ApprovalSettings,
-    /// How questions are answered.
+    /// Replies to questions.
     #[command(flatten)]
     pub replies: ReplySettings,
 }
 
-/// How questions are answered.
+/// Settings of replies to questions.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReplySettings {
-    /// How long a Job waits for the answer to a question where the Skill does not say, as `168h`.
+    /// Time that a Job waits for a reply if the Skill does not set it, such as `168h`.
     #[arg(id = "reply-expiry", long = "reply-expiry", env = "BLOOMERY_REPLY_EXPIRY", default_value = "168h", value_parser = duration)]
     pub expiry: Duration,
 }
 
-/// How held calls are approved.
+/// Settings of Approvals.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ApprovalSettings {
-    /// How long an approval stays open where the Skill does not say, as `24h`.
+    /// Time that an Approval stays open if the Skill does not set it, such as `24h`.
     #[arg(long = "approval-expiry", env = "BLOOMERY_APPROVAL_EXPIRY", default_value = "24h", value_parser = duration)]
     pub expiry: Duration,
-    /// The admission policy that checks decisions, as it was shipped: JSON of `name`, `operator` (the operator's own user
+    /// The shipped admission policy that validates decisions: JSON of `name`, `operator` (the operator's own user
     /// name), `policy` and `binding` (the spec of each). Without it nobody is asked, and held calls wait.
     #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = shipped)]
     pub shipped: Option<ShippedPolicy>,
 }
 
 impl ApprovalSettings {
-    /// The name of the admission policy that checks decisions.
+    /// The name of the admission policy that validates decisions.
     pub fn policy_name(&self) -> &str {
         self.shipped.as_ref().map_or("bloomery-approvals", |shipped| &shipped.name)
     }
 }
 
-/// How reports come in.
+/// Settings of the report endpoint.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReportSettings {
-    /// Where reports are taken.
+    /// Address where reports are accepted.
     #[arg(long = "report-addr", env = "BLOOMERY_REPORT_ADDR", default_value = "0.0.0.0:8443")]
     pub addr: SocketAddr,
-    /// How workers reach that, without a path. Default: the Service `bloomery-operator` in the operator's namespace.
+    /// URL under which workers reach the report endpoint, without a path. Default: the Service `bloomery-operator` in
+    /// the operator's namespace.
     #[arg(long = "report-url", env = "BLOOMERY_REPORT_URL", value_parser = https_url)]
     pub url: Option<String>,
-    /// The Secret in the operator's namespace that holds the CA of the report endpoint.
+    /// Secret in the operator's namespace that holds the CA of the report endpoint.
     #[arg(
         long = "report-ca-secret",
         env = "BLOOMERY_REPORT_CA_SECRET",
@@ -91,13 +92,13 @@ pub struct ReportSettings {
     pub ca_secret: String,
 }
 
-/// What worker pods are made of.
+/// Settings of worker pods.
 #[derive(Debug, Clone, clap::Args)]
 pub struct WorkerSettings {
-    /// The image of workers.
+    /// Image of workers.
     #[arg(long = "worker-image", env = "BLOOMERY_WORKER_IMAGE", value_parser = not_empty)]
     pub image: String,
-    /// When the image is pulled.
+    /// Pull policy of the image.
     #[arg(
         long = "worker-image-pull-policy",
         env = "BLOOMERY_WORKER_IMAGE_PULL_POLICY",
@@ -112,7 +113,7 @@ pub struct WorkerSettings {
         value_parser = resources
     )]
     pub resources: ResourceRequirements,
-    /// The user that workers run as. Not root.
+    /// User ID of workers. Not root.
     #[arg(
         long = "run-as-user",
         env = "BLOOMERY_RUN_AS_USER",
@@ -120,7 +121,7 @@ pub struct WorkerSettings {
         value_parser = clap::value_parser!(i64).range(1..)
     )]
     pub run_as_user: i64,
-    /// The group that workers run as.
+    /// Group ID of workers.
     #[arg(
         long = "run-as-group",
         env = "BLOOMERY_RUN_AS_GROUP",
@@ -128,7 +129,7 @@ pub struct WorkerSettings {
         value_parser = clap::value_parser!(i64).range(1..)
     )]
     pub run_as_group: i64,
-    /// The group that owns the memory volume.
+    /// Group ID that owns the memory volume.
     #[arg(
         long = "fs-group",
         env = "BLOOMERY_FS_GROUP",
@@ -136,31 +137,31 @@ pub struct WorkerSettings {
         value_parser = clap::value_parser!(i64).range(1..)
     )]
     pub fs_group: i64,
-    /// Addresses that endpoints which Jobs bind may be at, beside public ones and Services of the Job's namespace: ranges
-    /// in CIDR notation, with commas between.
+    /// Addresses at which bound endpoints may be, in addition to public addresses and Services of the Job's namespace:
+    /// ranges in CIDR notation, separated by commas.
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
     pub endpoint_ranges: Vec<IpNet>,
-    /// How long finished worker pods are kept for `kubectl logs`, as `10m`.
+    /// Time that finished worker pods are kept for `kubectl logs`, such as `10m`.
     #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = duration)]
     pub pod_retention: Duration,
 }
 
-/// What the memory of a tenant is made of.
+/// Settings of the memory claim of a tenant.
 #[derive(Debug, Clone, clap::Args)]
 pub struct MemorySettings {
     /// Size of a tenant's memory claim.
     #[arg(long = "memory-size", env = "BLOOMERY_MEMORY_SIZE", default_value = "1Gi", value_parser = quantity)]
     pub size: Quantity,
-    /// Storage class of it. Default: the cluster's default class.
+    /// Storage class of the memory claim. Default: the cluster's default class.
     #[arg(long = "memory-class", env = "BLOOMERY_MEMORY_CLASS", value_parser = not_empty)]
     pub class: Option<String>,
-    /// Whether all workers of a tenant run on one node, or may spread.
+    /// Access mode of the memory claim: whether all workers of a tenant run on one node.
     #[arg(long = "memory-access-mode", env = "BLOOMERY_MEMORY_ACCESS_MODE", default_value = "ReadWriteOnce")]
     pub access_mode: AccessMode,
 }
 
 impl Settings {
-    /// Says what is wrong with the settings, by the names of the environment variables that they come from.
+    /// Describes invalid settings, with the names of their environment variables.
     pub fn refusal(error: &clap::Error) -> String {
         let flags: Vec<&String> = match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::String(flag)) => vec![flag],
@@ -177,32 +178,32 @@ impl Settings {
         if variables.is_empty() { error.to_string() } else { format!("{}: {error}", variables.join(", ")) }
     }
 
-    /// How workers reach the report endpoint, without a path.
+    /// The URL under which workers reach the report endpoint, without a path.
     pub fn report_url(&self) -> String {
         let given = self.report.url.clone();
         given.unwrap_or_else(|| format!("https://bloomery-operator.{}.svc:8443", self.pod_namespace))
     }
 }
 
-/// When an image is pulled.
+/// The pull policy of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display, strum::IntoStaticStr)]
 #[value(rename_all = "PascalCase")]
 pub enum PullPolicy {
     /// At every start.
     Always,
-    /// Where the node has it not.
+    /// If the node does not have the image.
     IfNotPresent,
-    /// Never: the node has it.
+    /// Never: the node must have the image.
     Never,
 }
 
-/// How a memory claim may be mounted.
+/// The access mode of a memory claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display, strum::IntoStaticStr)]
 #[value(rename_all = "PascalCase")]
 pub enum AccessMode {
     /// By pods of one node.
     ReadWriteOnce,
-    /// By pods of every node.
+    /// By pods of all nodes.
     ReadWriteMany,
 }
 

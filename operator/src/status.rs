@@ -1,4 +1,4 @@
-//! Writing the status of our kinds: compare-and-swap, and only where it would change.
+//! Writes the status of custom resources, with optimistic concurrency, and only where it would change.
 
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -16,13 +16,13 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many objects are remembered at most; who is forgotten costs a refused write at worst.
+/// The maximum number of remembered objects. A forgotten object costs at most one refused write.
 const MAX_OBJECTS: usize = 8192;
 
-/// When a status is computed, and for which generation of the spec.
+/// The time at which a status is computed, and the generation of the spec that it is computed for.
 #[derive(Debug, Clone)]
 pub struct Stamp {
-    /// The present.
+    /// The current time.
     pub now: Time,
     /// The generation of the object.
     pub generation: Option<i64>,
@@ -35,12 +35,12 @@ impl Stamp {
     }
 }
 
-/// The reason of a condition; none for a condition that is absent, or of a reason that this version does not know.
+/// The reason of a condition; none if the condition is absent, or this version does not know its reason.
 pub fn reason_of(conditions: &[Condition], kind: ConditionType) -> Option<Reason> {
     conditions::find(conditions, kind)?.reason.parse().ok()
 }
 
-/// Says why a condition does not hold; none where it does.
+/// Describes why a condition does not hold; none if it holds.
 pub fn unmet_message(conditions: &[Condition], kind: ConditionType) -> Option<String> {
     match conditions::find(conditions, kind) {
         Some(condition) if condition.status == "True" => None,
@@ -57,16 +57,15 @@ pub struct Statuses {
 }
 
 impl Statuses {
-    /// Makes a writer.
+    /// Creates a writer.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
         Self { client, metrics, written: Mutex::default() }
     }
 
-    /// Replaces the status of `object` where `status` differs from the one that it has, and returns what is
-    /// stored now; none where nothing was written.
+    /// Replaces the status of `object` if it differs, and returns the stored object; none if nothing was written.
     ///
     /// # Errors
-    /// A conflict where somebody else wrote since `object` was read: read again, and decide again.
+    /// Returns a conflict if another writer was faster since `object` was read: read again, and decide again.
     pub async fn replace<K>(&self, object: &K, status: K::Status) -> Result<Option<K>, Error>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -92,7 +91,7 @@ impl Statuses {
         Ok(Some(stored))
     }
 
-    /// Whether this copy is older than what this process wrote last: its change is on the way, so wait for it.
+    /// Returns whether this copy is older than the last write of this process. The watch will deliver the newer one.
     pub fn is_stale<K: Resource>(&self, object: &K) -> bool {
         let (Some(uid), Some(version)) = (&object.meta().uid, version(object.meta().resource_version.as_deref()))
         else {
@@ -119,7 +118,8 @@ impl Statuses {
     }
 }
 
-/// Versions of one kind are comparable numbers (KEP-5504); one that is not a number is simply not compared.
+/// Parses a resource version. The versions of one kind are comparable numbers (KEP-5504); anything else is not
+/// compared.
 pub(crate) fn version(text: Option<&str>) -> Option<u64> {
     text?.parse().ok()
 }

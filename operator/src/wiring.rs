@@ -1,4 +1,4 @@
-//! What runs beside each other in one replica, and the order in which it ends.
+//! Starts the parts of one replica, and stops them in order.
 
 use crate::apply::Applier;
 use crate::caches::{Caches, Feed};
@@ -19,27 +19,27 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How long requests and reconciles under way may take after SIGTERM. The pod's grace is longer.
+/// The timeout for requests and reconciles in progress after SIGTERM. The pod's grace period is longer.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long the API server may be silent: a watch without news ends sooner, by its own limit.
+/// The read timeout of the API client. A watch without changes ends earlier, by its own timeout.
 const READ_TIMEOUT: Duration = Duration::from_secs(330);
 
-/// Why the operator cannot go on.
+/// Why the operator failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No way to the API server is configured.
-    #[error("cannot find out how to reach the API server: {0}")]
+    /// The address of the API server is not configured.
+    #[error("cannot find the configuration of the API server: {0}")]
     Config(#[from] kube::config::InferConfigError),
-    /// The configured way cannot be gone.
-    #[error("cannot make a client of the API server: {0}")]
+    /// No client can be created for the configured API server.
+    #[error("cannot create a client of the API server: {0}")]
     Client(#[from] kube::Error),
-    /// A socket or a signal handler could not be had, or a server failed.
+    /// A socket or a signal handler could not be set up, or a server failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was wanted.
+        /// The failed operation.
         what: String,
-        /// Why it could not be had.
+        /// The I/O error.
         source: std::io::Error,
     },
 }
@@ -47,9 +47,9 @@ pub enum Error {
 /// Runs the operator until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Where it cannot begin, or one of its servers fails. The kubelet starts it anew.
+/// Returns an error if the operator cannot start, or if one of its servers fails. The kubelet restarts it.
 pub async fn run(settings: Settings) -> Result<(), Error> {
-    // Another part of the process may have chosen already; it can only have chosen the same.
+    // Another part of the process may have installed the provider already, and can only have chosen the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut terminate = signal(SignalKind::terminate()).map_err(io("cannot listen for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
@@ -79,9 +79,9 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     stopping.cancel();
     let drained = tokio::time::timeout(SHUTDOWN_TIMEOUT, async { while parts.join_next().await.is_some() {} }).await;
     if drained.is_err() {
-        tracing::warn!("requests or reconciles under way did not end in time, and are abandoned");
+        tracing::warn!("requests or reconciles in progress did not end in time, and are aborted");
     }
-    // Only now may another replica lead: nothing of ours is under way any more.
+    // Only now may another replica lead: this one has nothing in progress.
     drop(parts);
     released.cancel();
     let _ = tokio::time::timeout(leader::REQUEST_TIMEOUT * 2, competing).await;
@@ -89,10 +89,10 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     end
 }
 
-/// A client whose requests fail where the API server is silent for so long.
+/// Creates a client whose requests fail after this time without a response.
 fn client(mut config: Config, read_timeout: Duration) -> Result<Client, kube::Error> {
     config.read_timeout = Some(read_timeout);
-    // A pooled connection was idle before, which is no read_timeout.
+    // The idle time of a pooled connection does not count.
     config.reset_reader_on_write = true;
     Client::try_from(config)
 }
@@ -116,7 +116,7 @@ fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sy
     (Arc::new(context), feed, leads)
 }
 
-/// Starts everything that ends by `stopping`. A part that ends before that ends the operator.
+/// Starts every part that ends with `stopping`. A part that ends earlier ends the operator.
 async fn start(context: &Arc<Context>, stopping: &CancellationToken) -> Result<JoinSet<Result<(), Error>>, Error> {
     let address = context.settings.http_addr;
     let listener = TcpListener::bind(address)
@@ -126,13 +126,13 @@ async fn start(context: &Arc<Context>, stopping: &CancellationToken) -> Result<J
     let health = health::serve(listener, context.readiness.clone(), context.metrics.clone(), stopping.clone());
     parts.spawn(async move { health.await.map_err(io("health and metrics cannot be served")) });
     let reports = report::serve(context.clone(), stopping.clone());
-    parts.spawn(async move { reports.await.map_err(io("reports cannot be taken")) });
+    parts.spawn(async move { reports.await.map_err(io("reports cannot be accepted")) });
     parts.spawn(synced(context.clone(), stopping.clone()));
     parts.spawn(lead(context.clone(), stopping.clone()));
     Ok(parts)
 }
 
-/// Says when the caches are filled.
+/// Marks the caches as ready once they are filled.
 async fn synced(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
     tokio::select! {
         () = context.caches.synced() => {
@@ -145,14 +145,14 @@ async fn synced(context: Arc<Context>, stopping: CancellationToken) -> Result<()
     Ok(())
 }
 
-/// Runs the controllers while this replica leads. Those of a lost term are dropped where they stand.
+/// Runs the controllers while this replica leads. When it stops leading, they are aborted.
 async fn lead(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
     loop {
         tokio::select! {
             () = context.leadership.gained() => {}
             () = stopping.cancelled() => return Ok(()),
         }
-        // A set, because dropping it ends its tasks.
+        // Dropping the set aborts its tasks.
         let mut controllers = JoinSet::new();
         controllers.spawn(skill::run(context.clone(), stopping.clone()));
         controllers.spawn(model::run(context.clone(), stopping.clone()));
@@ -165,7 +165,7 @@ async fn lead(context: Arc<Context>, stopping: CancellationToken) -> Result<(), 
     }
 }
 
-/// Waits for all controllers; they end by the shutdown only.
+/// Waits for all controllers; they end only at the shutdown.
 async fn drain(controllers: &mut JoinSet<()>) -> Result<(), Error> {
     while let Some(ended) = controllers.join_next().await {
         ended.map_err(std::io::Error::other).map_err(io("a controller failed"))?;

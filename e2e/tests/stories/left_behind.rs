@@ -46,7 +46,7 @@ async fn a_decision_for_a_call_that_a_cancelled_job_never_began_says_so() {
         let people = conditions::find(&status.conditions, ConditionType::AwaitingPeople);
         assert_eq!(people.map(|told| (told.status.as_str(), told.reason.as_str())), Some(("False", "NotBegun")));
         let approvals = tenant.api::<Approval>();
-        let first = says(&approvals, &first, "JobEnded", "before the call was begun: it is not made").await;
+        let first = says(&approvals, &first, "JobEnded", "before the call was started: it is not made").await;
         let counted = first.status.and_then(|status| status.counted).map(|counted| counted.verdict);
         assert_eq!(counted, Some(ApprovalVerdict::Approve), "what counted stays");
         assert_eq!(shop.ledger.summary().await.effects, 0);

@@ -1,22 +1,22 @@
-//! Kubernetes quantities, as far as two of them have to be compared, exactly.
+//! Exact comparison of Kubernetes quantities.
 //!
-//! The crate `kube_quantity` 0.9 reads them through `f64`, compares `1Gi` with `1G` through `f32`, takes `Gi` for zero, and may
-//! panic on overflow.
+//! The crate `kube_quantity` 0.9 reads them through `f64`, compares `1Gi` with `1G` through `f32`, takes `Gi` for zero,
+//! and may panic on overflow.
 
-/// The value of a quantity in thousandths; none for text that is no quantity.
+/// Returns the value of a quantity in thousandths; none for text that is not a quantity.
 ///
-/// Quantities finer than a thousandth do not occur in what the operator writes, and count as none.
+/// The operator writes no quantities finer than a thousandth; they are treated as invalid.
 pub fn parse(text: &str) -> Option<i128> {
     let digits = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(digits)?;
     let (scale, thousandths) = decimal(number)?;
     let value = thousandths.checked_mul(factor(suffix)?)?;
-    // `factor` counts in thousandths, `decimal` in its own scale: both must come out whole.
+    // `factor` counts in thousandths, `decimal` in its own scale: the result must be a whole number in both.
     let divisor = 10_i128.checked_pow(scale)?;
     (value % divisor == 0).then_some(value / divisor)
 }
 
-/// The digits of a decimal number, and how many of them are behind the point.
+/// The number of digits after the decimal point, and all digits as a whole number.
 fn decimal(number: &str) -> Option<(u32, i128)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.trim_start_matches(['+', '-']).is_empty() && fraction.is_empty()
@@ -28,7 +28,7 @@ fn decimal(number: &str) -> Option<(u32, i128)> {
     Some((u32::try_from(fraction.len()).ok()?, digits))
 }
 
-/// What one unit of a suffix is, in thousandths.
+/// The value of one unit of a suffix, in thousandths.
 fn factor(suffix: &str) -> Option<i128> {
     let binary = |power: u32| 1024_i128.checked_pow(power).map(|unit| unit * 1000);
     match suffix {

@@ -1,18 +1,18 @@
-//! Whether what is wanted stands in what is there.
+//! Compares wanted fields with a stored object.
 //!
-//! The API server fills in defaults, drops empty values and rewrites quantities, so equality is the wrong
-//! question. Server-side apply asks the same as this does: is every field that we set as we set it?
+//! The API server fills in defaults, drops empty values and rewrites quantities, so equality is too strict. This
+//! comparison follows server-side apply: every field that the operator sets must have the value that it sets.
 
 use super::quantity;
 use serde_json::Value;
 
-/// Fields whose values are quantities: `0.5` and `500m` are the same there.
+/// Fields whose values are quantities: `0.5` and `500m` are equal in them.
 const QUANTITY_FIELDS: [&str; 4] = ["limits", "requests", "sizeLimit", "divisor"];
 
-/// What the API server counts up, or keeps its books in.
+/// Metadata fields that the API server maintains.
 const SERVER_FIELDS: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
-/// Whether everything in `wanted` stands in `live`.
+/// Returns whether `live` has everything that `wanted` has.
 pub fn contains(wanted: &Value, live: &Value) -> bool {
     contains_value(wanted, Some(live), false)
 }
@@ -31,7 +31,7 @@ fn contains_value(wanted: &Value, live: Option<&Value>, quantity: bool) -> bool 
     }
 }
 
-/// Lists of named things are maps to the API server; in every other list place and length count.
+/// Compares lists. The API server treats lists of named items as maps; in every other list, position and length count.
 fn contains_items(wanted: &[Value], live: &[Value]) -> bool {
     if !wanted.is_empty() && wanted.iter().all(|item| name(item).is_some()) {
         return wanted.iter().all(|wanted| {
@@ -47,7 +47,8 @@ fn name(item: &Value) -> Option<&str> {
     item.get("name")?.as_str()
 }
 
-/// What the API server may leave out. Not `false` or `0`: leaving those out can mean another thing.
+/// Returns whether the API server may omit the value. `false` and `0` are not empty: omitting them can change the
+/// meaning.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -58,7 +59,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The part of an object that somebody without_server_fields: without status and without what the API server counts up.
+/// Returns the object without its status and without the metadata that the API server maintains.
 pub fn without_server_fields(mut object: Value) -> Value {
     let Some(fields) = object.as_object_mut() else { return object };
     fields.remove("status");

@@ -1,4 +1,4 @@
-//! What the applier remembers of its own writes, until the cache shows them.
+//! The record of the applier's own writes, kept until the cache shows them.
 
 use super::subset::without_server_fields;
 use crate::status::version;
@@ -8,22 +8,22 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many objects are remembered at most; who is forgotten costs a write that changes nothing.
+/// The maximum number of remembered objects. For a forgotten object, one write that changes nothing may be repeated.
 const MAX_OBJECTS: usize = 8192;
 
-/// What the applier remembers, by UID.
+/// The last writes of the applier, by UID.
 #[derive(Default)]
 pub(super) struct WriteHistory(Mutex<HashMap<String, Entry>>);
 
 enum Entry {
-    /// What was wanted, what it became, and at which version.
+    /// The object was applied: the applied state, the answer of the API server, and its resource version.
     ApplyResult { version: Option<u64>, wanted: Digest, answer: Digest },
-    /// It was asked to go.
+    /// The deletion of the object was requested.
     Deleted,
 }
 
 impl WriteHistory {
-    /// Remembers the answer to an apply.
+    /// Records the answer to an apply.
     pub(super) fn remember(&self, metadata: &ObjectMeta, wanted: &Value, answer: Value) {
         let Some(uid) = metadata.uid.clone() else { return };
         let entry = Entry::ApplyResult {
@@ -34,12 +34,12 @@ impl WriteHistory {
         self.insert(uid, entry);
     }
 
-    /// Whether the object is one of which an answer is remembered.
+    /// Returns whether an answer is recorded for the object.
     pub(super) fn has_answer(&self, uid: Option<&str>) -> bool {
         uid.is_some_and(|uid| matches!(self.entries().get(uid), Some(Entry::ApplyResult { .. })))
     }
 
-    /// Whether this version of the object is older than the last write to it.
+    /// Returns whether this resource version is older than the last write to the object.
     pub(super) fn is_older(&self, uid: &str, resource_version: Option<&str>) -> bool {
         let entries = self.entries();
         match (entries.get(uid), version(resource_version)) {
@@ -48,7 +48,7 @@ impl WriteHistory {
         }
     }
 
-    /// Whether the object is what the API server made of this very apply.
+    /// Returns whether the object equals the answer of the API server to this same apply.
     pub(super) fn is_answer(&self, uid: &str, wanted: &Value, live: &Value) -> bool {
         match self.entries().get(uid) {
             Some(Entry::ApplyResult { wanted: applied, answer, .. }) => {
@@ -58,12 +58,12 @@ impl WriteHistory {
         }
     }
 
-    /// Whether nobody has asked this object to go before; from now on somebody has.
+    /// Records the deletion of an object. Returns whether it was not recorded before.
     pub(super) fn is_first_deletion(&self, uid: &str) -> bool {
         !matches!(self.insert(uid.to_owned(), Entry::Deleted), Some(Entry::Deleted))
     }
 
-    /// Forgets an object.
+    /// Removes an object from the record.
     pub(super) fn forget(&self, uid: &str) {
         self.entries().remove(uid);
     }
@@ -81,7 +81,7 @@ impl WriteHistory {
     }
 }
 
-/// The digest of what somebody without_server_fields; the UID of a precondition is not part of what is wanted.
+/// The digest of an object without the fields that the API server maintains, and without the UID of a precondition.
 fn fingerprint(object: Value) -> Digest {
     let mut object = without_server_fields(object);
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! The Approvals of a held call: pure, one for each approver.
+//! Builds the Approvals of a held call, one for each approver: pure.
 
 use crate::owned;
 use bloomery_crds::Digest;
@@ -10,11 +10,11 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::ResourceExt;
 use std::time::Duration;
 
-/// The longest that an Approval stays open, whatever a report says: the Skill's own bound.
+/// The maximum time that an Approval stays open: the bound of the Skill's own field.
 const MAX_EXPIRY: SignedDuration = SignedDuration::from_hours(8760);
 
-/// The Approvals of a call that a report tells, decisions on which `guard` checks; or how the report differs from the call
-/// in the status, which is a fault of the report.
+/// Builds the Approvals of a reported call. `policy` is the digest of the admission policy that validates their
+/// decisions.
 pub fn approvals(
     job: &Job,
     call: &HeldCall,
@@ -62,7 +62,7 @@ pub fn approvals(
     Ok(made.collect())
 }
 
-/// The API server keeps no fractions of a second.
+/// Drops fractions of a second, which the API server does not store.
 pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

@@ -1,4 +1,4 @@
-//! Asking people about a call that a worker reports as held.
+//! Creates the Approvals of a call that a worker reports as held.
 
 use super::build;
 use super::policy::{self, PolicyState};
@@ -13,24 +13,26 @@ use kube::Api;
 use kube::api::PostParams;
 use kube::core::ResourceExt;
 
-/// Why nobody could be asked.
+/// Why Approvals could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What was reported contradicts itself.
+    /// The report contradicts itself.
     #[error("{0}")]
     Invalid(String),
-    /// What checks decisions is stored, and the API server does not go by it.
+    /// The admission policy is stored, and the API server does not enforce it.
     #[error(
-        "the API server does not enforce the admission policy {0} yet; should that last, its plugin ValidatingAdmissionPolicy is switched off"
+        "the API server does not enforce the admission policy {0} yet; if this persists, enable its admission plugin ValidatingAdmissionPolicy"
     )]
     Unenforced(String),
-    /// The API server would not have it, or could not be reached.
+    /// The API server refused a request, or could not be reached.
     #[error(transparent)]
     Api(#[from] error::Error),
 }
 
-/// Makes the Approvals of a held call that are not there. None are made as long as what checks decisions is not stored as
-/// it was shipped: the Job waits, and its worker tells the call again. Gives why, then.
+/// Creates the missing Approvals of a held call.
+///
+/// Returns why none were created if the admission policy is not installed unchanged: then the Job waits, and its worker
+/// reports the call again.
 pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<Option<String>, Error> {
     let settings = &context.settings.approvals;
     let policy = match policy::check(settings.shipped.as_ref(), &context.caches) {
@@ -48,7 +50,7 @@ pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) 
         context.metrics.count_write("Approval", "create");
         match api.create(&owned::post_params(), approval).await {
             Ok(_) => {}
-            // Made by an earlier report of the call. What it says is looked at before it counts.
+            // Created for an earlier report of the call. Its content is checked before a decision counts.
             Err(error) if already_exists(&error) => {}
             Err(error) => return Err(failed("create", approval)(error)),
         }
@@ -56,9 +58,10 @@ pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) 
     Ok(None)
 }
 
-/// Proves that decisions on what is made now are checked from its first moment on: the API server goes by a policy a moment
-/// after it is stored, and not at all where its plugin is switched off. So it must refuse what no policy of ours lets pass,
-/// an Approval that is decided as it is made. Nothing is stored.
+/// Proves that the API server enforces the admission policy for objects created from now on.
+///
+/// The API server enforces a policy only a moment after it is stored, and never if the plugin is off. So this sends, as
+/// a dry run, an Approval that is already decided, which only the policy refuses.
 async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Error> {
     let mut decided = approval.clone();
     let (verdict, by) = (ApprovalVerdict::Approve, names::MANAGER.to_owned());
@@ -67,7 +70,7 @@ async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) 
     let by_policy = format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}'");
     match api.create(&trying, &decided).await {
         Err(kube::Error::Api(refusal)) if refusal.message.contains(&by_policy) => Ok(()),
-        // That one is there already is no word of the policy's.
+        // `AlreadyExists` is not a refusal by the policy.
         Err(error) if !already_exists(&error) => Err(failed("try to create", approval)(error)),
         Ok(_) | Err(_) => Err(Error::Unenforced(policy.to_owned())),
     }

@@ -1,4 +1,4 @@
-//! What follows of the Approvals of a held call: a decision over values, with the clock as one of them.
+//! Evaluates the Approvals of a held call: pure, with the clock as an input.
 
 use super::policy::PolicyState;
 use crate::status::reason_of;
@@ -7,35 +7,35 @@ use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, ApprovalSpec, ApprovalVerdict, HeldCall};
 use k8s_openapi::jiff::Timestamp;
 
-/// A held call, and the Approvals of it that are there.
+/// A held call and its existing Approvals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallApprovals {
     /// The call.
     pub call: HeldCall,
-    /// For each of its approvers, in order: the name of the Approval, and what is there under it.
+    /// For each approver, in order: the name of the Approval, and the Approval if it exists.
     pub approvals: Vec<(String, Option<Approval>)>,
-    /// Whether decisions are checked.
+    /// The state of the admission policy.
     pub policy: PolicyState,
 }
 
-/// What follows.
+/// The state of a held call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalState {
-    /// These are to be settled first.
+    /// These updates must be written first.
     NeedsUpdate(Vec<ApprovalUpdate>),
-    /// It is decided: the Job goes on.
+    /// The call is decided: the Job continues.
     Decided,
-    /// Decisions are not checked, so nobody is asked; why.
+    /// The admission policy is not in force, so nobody is asked. Holds the reason.
     PolicyMissing(String),
-    /// An Approval is not there: the worker has to tell the call again.
+    /// An Approval does not exist: the worker has to report the call again.
     Missing,
-    /// Some approvers have not decided yet; they may until then.
+    /// Some approvers have not decided yet, and may decide until this time.
     Pending(Timestamp, Vec<PendingDecision>),
-    /// Nobody can be asked: the call names no approver.
+    /// The call names no approver, so nobody can be asked.
     NoApprover,
 }
 
-/// A decision on a call that is still to be made.
+/// A decision on a call that is still pending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingDecision {
     /// The approver who decides.
@@ -44,44 +44,44 @@ pub struct PendingDecision {
     pub approval: String,
 }
 
-/// What is to be done to one Approval.
+/// A pending update of one Approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalUpdate {
-    /// Its decision is to count; or it has expired.
+    /// Count its decision, or its expiry.
     Count(String),
-    /// It is not what was made, or was decided while nothing checked decisions: it goes, and is asked anew.
+    /// Delete it, and ask again: it was changed, or was decided while the admission policy was not in force.
     Void {
-        /// Its name.
+        /// The name of the Approval.
         name: String,
-        /// Its UID.
+        /// The UID of the Approval.
         uid: String,
-        /// Why, for people.
+        /// The reason, for people.
         why: &'static str,
     },
-    /// Nobody need decide on it any more: it expires before its time.
+    /// Expire it early: no decision is needed any more.
     Withdraw {
-        /// Its name.
+        /// The name of the Approval.
         name: String,
-        /// Its UID.
+        /// The UID of the Approval.
         uid: String,
-        /// Why, for people.
+        /// The reason, for people.
         why: &'static str,
     },
-    /// It approves the call, and the Job ended before a worker started that: it says so.
+    /// Record that the approved call was not started before the Job ended.
     CallNotStarted {
-        /// Its name.
+        /// The name of the Approval.
         name: String,
-        /// Its UID.
+        /// The UID of the Approval.
         uid: String,
         /// How the Job ended, for people.
         why: &'static str,
     },
 }
 
-/// Why nobody else need decide on a call that one has denied.
+/// The reason for withdrawing the other Approvals of a denied call.
 const ALREADY_DENIED: &str = "the call is denied already";
 
-/// Decides what follows of the Approvals of the call of this Job.
+/// Evaluates the Approvals of a call of this Job.
 pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: Timestamp) -> ApprovalState {
     let CallApprovals { call, approvals, policy } = call_approvals;
     let existing =
@@ -108,7 +108,7 @@ pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: T
     if !others.is_empty() {
         return ApprovalState::NeedsUpdate(others);
     }
-    // What has counted counts no more than what may: its status can be forged, too, while nothing checks who writes it.
+    // Counted decisions are not used either: while no policy is in force, a status can be forged.
     if let PolicyState::Missing(why) = policy {
         return ApprovalState::PolicyMissing(why.clone());
     }
@@ -122,7 +122,7 @@ pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: T
     }
 }
 
-/// Returns the decisions that are still to be made, given what counts for each approver.
+/// Returns the pending decisions, given the counted verdict of each approver.
 fn pending(call_approvals: &CallApprovals, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDecision> {
     let each = call_approvals.call.approvers.iter().zip(&call_approvals.approvals).zip(verdicts);
     let open = each.filter(|(_, verdict)| verdict.is_none());
@@ -130,7 +130,7 @@ fn pending(call_approvals: &CallApprovals, verdicts: &[Option<ApprovalVerdict>])
         .collect()
 }
 
-/// What an Approval must say to be that of a call for an approver.
+/// The content that the Approval of a call for one approver must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedApproval<'a> {
     job: &'a str,
@@ -139,7 +139,7 @@ pub struct ExpectedApproval<'a> {
     approver: &'a str,
 }
 
-/// What the Approval of this name must say; none of a name that is none of the call's.
+/// Returns the expected content of the Approval with this name; none if the call has no Approval of that name.
 pub fn expected_approval<'a>(
     job: &'a str,
     job_uid: &'a str,
@@ -154,7 +154,7 @@ fn expected<'a>(job: &'a str, job_uid: &'a str, call: &'a HeldCall, approver: &'
     ExpectedApproval { job, job_uid, call, approver }
 }
 
-/// What is to be done to an Approval that is there.
+/// Returns the update that an existing Approval needs.
 pub fn required_update(
     approval: &Approval,
     expected: &ExpectedApproval<'_>,
@@ -163,7 +163,7 @@ pub fn required_update(
 ) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     if !matches(&approval.spec, expected) {
-        return Some(ApprovalUpdate::Void { name, uid, why: "it is not what was asked" });
+        return Some(ApprovalUpdate::Void { name, uid, why: "its content was changed" });
     }
     if let PolicyState::InForce(digest) = policy
         && approval.spec.guard.as_ref() != Some(digest)
@@ -171,7 +171,7 @@ pub fn required_update(
         return Some(ApprovalUpdate::Void {
             name,
             uid,
-            why: "what checks decisions was away, or has changed, since it was made",
+            why: "the admission policy was missing or has changed since the Approval was created",
         });
     }
     if approval.status.as_ref().is_some_and(|status| status.counted.is_some()) {
@@ -179,7 +179,7 @@ pub fn required_update(
         return is_forged.then_some(ApprovalUpdate::Void {
             name,
             uid,
-            why: "its status says that it is decided, and nobody has",
+            why: "its status records a decision that nobody made",
         });
     }
     if approval.spec.decision.is_none() {
@@ -188,18 +188,18 @@ pub fn required_update(
     Some(match policy {
         PolicyState::InForce(_) => ApprovalUpdate::Count(name),
         PolicyState::Missing(_) => {
-            ApprovalUpdate::Void { name, uid, why: "it was decided while nothing checked decisions" }
+            ApprovalUpdate::Void { name, uid, why: "it was decided while no admission policy validated decisions" }
         }
     })
 }
 
-/// The mark of an Approval of which nothing has come yet, and that nobody need decide on any more.
+/// The withdrawal of an Approval whose decision has not counted; none for any other.
 pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     is_uncounted(approval).then_some(ApprovalUpdate::Withdraw { name, uid, why })
 }
 
-/// The mark of an Approval that approves a call, and does not say yet that the Job ended before the call was started.
+/// The update of an approving Approval that does not record yet that the call was not started.
 pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     let status = approval.status.as_ref()?;
@@ -209,13 +209,13 @@ pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<Approv
         .then_some(ApprovalUpdate::CallNotStarted { name, uid, why })
 }
 
-/// Whether nothing counts yet of an Approval, be it decided or not.
+/// Returns whether no decision on the Approval has counted yet, decided or not.
 pub fn is_uncounted(approval: &Approval) -> bool {
     let counts = approval.status.as_ref().is_some_and(|status| status.counted.is_some());
     !counts && approval.metadata.deletion_timestamp.is_none()
 }
 
-/// Whether an Approval that counts as expired was withdrawn before its time: it says nothing of the call.
+/// Returns whether an expired Approval was withdrawn early. Such an Approval does not decide the call.
 pub fn is_withdrawn(approval: &Approval) -> bool {
     let decided = approval.spec.decision.as_ref().is_some_and(|decision| decision.verdict == ApprovalVerdict::Expired);
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
@@ -232,7 +232,7 @@ fn matches(spec: &ApprovalSpec, expected: &ExpectedApproval<'_>) -> bool {
         && spec.arguments_digest == call.digest
 }
 
-/// What counts of a decision that is seen now: one that comes too late is none.
+/// Returns the verdict that counts if the decision is seen at `now`: after the expiry it is `Expired`.
 pub fn verdict_at(spec: &ApprovalSpec, now: Timestamp) -> ApprovalVerdict {
     let decided = spec.decision.as_ref().map(|decision| decision.verdict);
     decided.filter(|_| now < spec.expires_at.0).unwrap_or(ApprovalVerdict::Expired)

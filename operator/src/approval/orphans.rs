@@ -1,4 +1,4 @@
-//! Approvals that their Job has left behind: `kubectl delete --cascade=orphan` does that. Nobody need decide on them.
+//! Expires Approvals whose Job is gone, for example after `kubectl delete --cascade=orphan`.
 
 use super::evaluate::is_uncounted;
 use super::store;
@@ -15,10 +15,10 @@ use kube::runtime::reflector::ObjectRef;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// How many Approvals are worked on at the same time.
+/// The maximum number of concurrent reconciles.
 const CONCURRENCY: u16 = 4;
 
-/// Looks for Approvals without a Job until the shutdown.
+/// Expires Approvals without a Job until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.approvals.store().clone();
     let known = context.clone();
@@ -30,7 +30,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     controller.run(context, reconcile, shutdown).await;
 }
 
-/// The Approvals of a Job that changed, where it did so by going.
+/// Returns the Approvals of a Job that was deleted; none for a Job that exists.
 fn left_by(context: &Context, job: &Guarded<Job>) -> Vec<Wake<Approval>> {
     let (Some(namespace), Some(uid)) = (&job.meta().namespace, &job.meta().uid) else { return Vec::new() };
     if is_known(context, namespace, &job.name_any(), uid) {
@@ -43,7 +43,7 @@ fn left_by(context: &Context, job: &Guarded<Job>) -> Vec<Wake<Approval>> {
 async fn reconcile(approval: Approval, context: Arc<Context>) -> Result<Action, Error> {
     let (namespace, name) = (approval.namespace().unwrap_or_default(), approval.name_any());
     let (job, job_uid) = (&approval.spec.job, &approval.spec.job_uid);
-    // One that still has its Job as its owner goes with it.
+    // An Approval that is still owned by its Job is deleted with it.
     let is_orphan = is_uncounted(&approval) && !owned::is_owned_by(&approval.metadata, job_uid);
     if let Some(uid) = approval.metadata.uid.as_deref().filter(|_| is_orphan)
         && is_gone(&context, &namespace, job, job_uid).await?
@@ -54,12 +54,12 @@ async fn reconcile(approval: Approval, context: Arc<Context>) -> Result<Action, 
     Ok(Action::await_change())
 }
 
-/// Whether the cache has the Job of this UID.
+/// Returns whether the cache has the Job with this UID.
 fn is_known(context: &Context, namespace: &str, name: &str, uid: &str) -> bool {
     context.caches.jobs.get(namespace, name).is_some_and(|job| job.meta().uid.as_deref() == Some(uid))
 }
 
-/// Whether there is no Job of this UID any more, as the API server says.
+/// Returns whether the API server has no Job with this UID.
 async fn is_gone(context: &Context, namespace: &str, name: &str, uid: &str) -> Result<bool, Error> {
     if is_known(context, namespace, name, uid) {
         return Ok(false);
@@ -109,7 +109,10 @@ mod tests {
         assert_eq!(writes, [format!("status {}", path(&decided))]);
         assert_eq!(after["status"]["counted"]["verdict"], "Expired");
         let said = after["status"]["conditions"][0]["message"].as_str().unwrap();
-        assert_eq!(said, "the Job refund is gone: what jane@acme.io decided came too late, and the call is not made");
+        assert_eq!(
+            said,
+            "the Job refund is gone: the decision of jane@acme.io came too late, and the call is not made"
+        );
     }
 
     #[tokio::test]

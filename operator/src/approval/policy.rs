@@ -1,5 +1,5 @@
-//! Whether decisions are checked: the admission policy and its binding are there exactly as this installation shipped
-//! them. Who may change them decides who may approve, so nothing else will do.
+//! Checks that the admission policy and its binding are stored exactly as this installation shipped them. They decide
+//! who may approve, so any difference disables approvals.
 
 use crate::caches::{AdmissionBinding, AdmissionPolicy, Caches, Raw};
 use bloomery_crds::Digest;
@@ -7,34 +7,36 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What was shipped, as the chart tells it.
+/// The shipped admission policy, as the chart passes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShippedPolicy {
-    /// The name of both objects.
+    /// The name of the policy and of its binding.
     pub name: String,
-    /// The user name of the operator, whom the policy knows.
+    /// The user name of the operator, which the policy allows.
     pub operator: String,
     /// The `spec` of the policy.
     pub policy: Value,
-    /// The `spec` of its binding.
+    /// The `spec` of the binding.
     pub binding: Value,
 }
 
-/// Whether decisions are checked.
+/// The state of the admission policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyState {
-    /// They are, by a policy and a binding that this stands for: objects that were made or changed since are others.
+    /// The policy and its binding are stored as shipped. The digest identifies these two objects: it changes when
+    /// either is changed or created again.
     InForce(Digest),
-    /// They are not: why, and what to do.
+    /// Decisions are not validated. Holds the reason, and the remedy.
     Missing(String),
 }
 
-/// Whether decisions are checked now, as the caches know.
+/// Returns the state of the admission policy, from the caches.
 pub fn check(shipped: Option<&ShippedPolicy>, caches: &Caches) -> PolicyState {
     let Some(shipped) = shipped else {
         return PolicyState::Missing(
-            "the operator was not told which admission policy checks decisions (BLOOMERY_APPROVALS)".to_owned(),
+            "the operator has no admission policy that validates decisions: set BLOOMERY_APPROVALS, as the chart does"
+                .to_owned(),
         );
     };
     let policy = find(&caches.policies.store().state(), &shipped.name);
@@ -49,7 +51,7 @@ fn find<K>(objects: &[std::sync::Arc<Raw<K>>], name: &str) -> Option<std::sync::
         .cloned()
 }
 
-/// Compares what is stored with what was shipped.
+/// Compares the stored policy and binding with the shipped ones.
 fn compare(
     shipped: &ShippedPolicy,
     policy: Option<&AdmissionPolicy>,
@@ -62,7 +64,7 @@ fn compare(
     match checked {
         Ok(by) => PolicyState::InForce(by),
         Err(fault) => PolicyState::Missing(format!(
-            "{fault}, so nothing checks who decides: nobody is asked, and the call waits. Install the chart again, and it goes on by itself"
+            "{fault}, so decisions cannot be validated: nobody is asked, and the call waits. Install the chart again, and the Job continues by itself"
         )),
     }
 }
@@ -80,7 +82,7 @@ fn find_as_shipped<'a, K>(
     }
 }
 
-/// What another object, or another spec of the same one, does not have.
+/// Identifies an object and its spec: another object, or a changed spec, has another identity.
 fn identity(metadata: &ObjectMeta) -> String {
     format!("{}/{}", metadata.uid.as_deref().unwrap_or_default(), metadata.generation.unwrap_or_default())
 }

@@ -1,5 +1,7 @@
-//! Settling Approvals: a decision comes to count, one that nobody made expires, one that is not to be trusted goes. Each
-//! is read again before, for the caches hold no arguments and may be behind.
+//! Reads and updates stored Approvals: counts a decision, expires an Approval that nobody decided, deletes one that
+//! cannot be trusted.
+//!
+//! Each function reads the Approval again before it writes, because the caches hold no arguments and may be behind.
 
 use super::build::whole_seconds;
 use super::evaluate::{ApprovalUpdate, ExpectedApproval, is_uncounted, is_withdrawn, required_update, verdict_at};
@@ -18,16 +20,16 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
 
-/// Why a decision that was not made in time is the operator's.
+/// The reason that the operator records where nobody decided before the expiry.
 const EXPIRY_REASON: &str = "nobody decided in time";
 
-/// An Approval as it is stored, whatever the cache knows.
+/// Reads an Approval from the API server.
 pub async fn read(context: &Context, namespace: &str, name: &str) -> Result<Option<Approval>, Error> {
     let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
     api.get_opt(name).await.map_err(Error::api(format!("read Approval {namespace}/{name}")))
 }
 
-/// Does what is to be done to one Approval, if that is still so.
+/// Updates one Approval, if the stored object still needs it.
 pub async fn update(
     context: &Context,
     namespace: &str,
@@ -38,10 +40,10 @@ pub async fn update(
     let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
     let now = Timestamp::now();
     match update_of_stored(&approval, expected, &policy, now) {
-        // Nothing that is read of one Approval says what has become of its Job.
+        // These updates depend on the Job, which one Approval does not show.
         None | Some(ApprovalUpdate::Withdraw { .. } | ApprovalUpdate::CallNotStarted { .. }) => Ok(()),
         Some(ApprovalUpdate::Void { name, uid, why }) => {
-            let note = format!("the Approval is deleted, and the call is asked anew: {why}");
+            let note = format!("the Approval is deleted, and a new one is created for the call: {why}");
             context.events.publish(&approval, EventMessage::warning(Reason::Invalid, note)).await;
             let metadata = ObjectMeta {
                 namespace: Some(namespace.to_owned()),
@@ -62,7 +64,8 @@ pub async fn update(
     }
 }
 
-/// Lets an Approval expire before its time: nobody need decide on it any more, and who has, came too late.
+/// Expires an Approval early, because no decision is needed any more. A decision that was made already is recorded as
+/// too late.
 pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
     let stored = read(context, namespace, name).await?;
     let is_meant = |stored: &Approval| stored.metadata.uid.as_deref() == Some(uid) && is_uncounted(stored);
@@ -75,7 +78,7 @@ pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &s
             (expired, status)
         }
         Some(decision) => {
-            let message = format!("{why}: what {} decided came too late, and the call is not made", decision.by);
+            let message = format!("{why}: the decision of {} came too late, and the call is not made", decision.by);
             let status = status_with(&approval, ApprovalVerdict::Expired, (Reason::Expired, message), now);
             (approval, status)
         }
@@ -83,7 +86,7 @@ pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &s
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
-/// Records in an Approval that the call which it approves is not made, because the Job ended before.
+/// Records in an Approval that the approved call is not made, because the Job ended before a worker started it.
 pub async fn record_call_not_started(
     context: &Context,
     namespace: &str,
@@ -97,13 +100,14 @@ pub async fn record_call_not_started(
     if approval.metadata.uid.as_deref() != Some(uid) {
         return Ok(());
     }
-    let message = format!("{} let the call be made, and {why} before the call was begun: it is not made", decision.by);
+    let message = format!("{} approved the call, and {why} before the call was started: it is not made", decision.by);
     let said = status_with(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
     let status = ApprovalStatus { counted: Some(counted), ..said };
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
-/// What is to be done to an Approval as it is stored: its arguments must be those of its digest, too.
+/// Returns the update that a stored Approval needs. Unlike the cached one, it has its arguments, which must match their
+/// digest.
 fn update_of_stored(
     approval: &Approval,
     expected: &ExpectedApproval<'_>,
@@ -121,7 +125,7 @@ fn update_of_stored(
     }
 }
 
-/// Writes that it has expired and why, so that nobody decides any more.
+/// Writes the verdict `Expired` with a reason, so that no further decision is possible.
 async fn expire(context: &Context, namespace: &str, mut approval: Approval, why: &str) -> Result<Approval, Error> {
     let by = context.settings.approvals.shipped.as_ref().map_or(names::MANAGER, |shipped| &shipped.operator);
     let decision =
@@ -131,7 +135,7 @@ async fn expire(context: &Context, namespace: &str, mut approval: Approval, why:
     let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
     context.metrics.count_write("Approval", "update");
     let written = api.replace(&name, &owned::post_params(), &approval).await;
-    written.map_err(Error::api(format!("let Approval {namespace}/{name} expire")))
+    written.map_err(Error::api(format!("expire Approval {namespace}/{name}")))
 }
 
 /// The status of an Approval whose decision is seen now.
@@ -141,9 +145,9 @@ fn counted_status(approval: &Approval, now: Timestamp) -> ApprovalStatus {
     let is_late = approval.spec.decision.as_ref().is_some_and(|decision| decision.verdict != verdict);
     let (reason, message) = match verdict {
         ApprovalVerdict::Approve => {
-            (Reason::Approved, format!("{by} agrees that the call be made; it is, where all agree who are asked"))
+            (Reason::Approved, format!("{by} approved the call; it is made once every approver has approved it"))
         }
-        ApprovalVerdict::Deny => (Reason::Denied, format!("{by} does not let the call be made")),
+        ApprovalVerdict::Deny => (Reason::Denied, format!("{by} denied the call")),
         ApprovalVerdict::Expired if is_late => {
             let seen = format!("the decision of {by} was seen only after it had expired");
             (Reason::Expired, format!("{seen}: it counts as denied, and the call is not made"))
@@ -161,7 +165,7 @@ fn counted_status(approval: &Approval, now: Timestamp) -> ApprovalStatus {
     status_with(approval, verdict, (reason, message), now)
 }
 
-/// The status of an Approval of which this has come.
+/// The status of an Approval with this verdict and condition.
 fn status_with(
     approval: &Approval,
     verdict: ApprovalVerdict,
@@ -178,7 +182,7 @@ fn status_with(
     }
 }
 
-/// Reads the decision that a worker is given from an Approval, as long as the admission policy that checked it stands.
+/// Reads the decision that a worker is given, as long as the admission policy that validated it is in force.
 pub async fn decision_for_worker(
     context: &Context,
     namespace: &str,
@@ -190,7 +194,8 @@ pub async fn decision_for_worker(
     Ok(stored.filter(|approval| is_trusted(approval, expected, &policy)).as_ref().and_then(given_decision))
 }
 
-/// Whether what an Approval says may be used: it is what was made, and nobody could write it but who may.
+/// Returns whether the content of an Approval can be trusted: it is unchanged, and the policy allowed only authorized
+/// writers.
 fn is_trusted(approval: &Approval, expected: &ExpectedApproval<'_>, policy: &PolicyState) -> bool {
     match policy {
         PolicyState::InForce(_) => update_of_stored(approval, expected, policy, Timestamp::now()).is_none(),
@@ -198,7 +203,7 @@ fn is_trusted(approval: &Approval, expected: &ExpectedApproval<'_>, policy: &Pol
     }
 }
 
-/// What a worker is told of an Approval that counts; nothing of one that was withdrawn.
+/// The decision for the worker; none for a withdrawn Approval.
 fn given_decision(approval: &Approval) -> Option<GivenDecision> {
     if is_withdrawn(approval) {
         return None;
@@ -206,7 +211,7 @@ fn given_decision(approval: &Approval) -> Option<GivenDecision> {
     let verdict = approval.status.as_ref()?.counted.as_ref()?.verdict;
     let decision = approval.spec.decision.as_ref()?;
     let spec = &approval.spec;
-    // What somebody says who was too late is not told: it did not count.
+    // The reason of a decision that came too late is not passed on: the decision did not count.
     let counts = decision.verdict == verdict;
     Some(GivenDecision {
         call: spec.call_id.clone(),

@@ -1,4 +1,4 @@
-//! The cache of one kind, and the changes that controllers are woken by.
+//! The cache of one kind, and the stream of its changes.
 
 use super::index::Index;
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
-/// An object of ours as it is stored, which an older or newer schema may have written.
+/// A stored object, which may have been written under an older or newer schema and then cannot be read.
 pub type Guarded<K> = DeserializeGuard<K>;
 
-/// The stream that fills a cache while it is polled; it ends only when it is dropped.
+/// The stream that fills a cache while it is polled. It ends only when it is dropped.
 pub type Feed = BoxStream<'static, ()>;
 
-/// How many changes a controller may be behind before it looks at everything instead.
+/// How many changes a subscriber may be behind. Beyond that it receives [`Change::Anything`] instead.
 const MAX_PENDING_CHANGES: usize = 1024;
 
 /// The cache of one kind.
@@ -27,11 +27,11 @@ pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     index: Index,
     changes: broadcast::Sender<Change<K>>,
-    /// Not the store's own readiness: of several tasks that wait for that, kube 5.0 wakes only the last.
+    /// The store's own readiness cannot be used: of several waiting tasks, kube 5.0 wakes only the last.
     filled: watch::Receiver<bool>,
 }
 
-/// How the objects of a kind are kept.
+/// How a cache stores objects, and which changes it announces.
 pub struct CacheOptions<K> {
     trim: fn(&mut K),
     index_key: fn(&K) -> Option<String>,
@@ -39,30 +39,30 @@ pub struct CacheOptions<K> {
 }
 
 impl<K> CacheOptions<K> {
-    /// Each is trimmed before it is kept.
+    /// Trims each object before it is stored.
     pub fn trimmed(trim: fn(&mut K)) -> Self {
         Self { trim, index_key: |_| None, announces: |_, _| true }
     }
 
-    /// Each is found by its index_key, where it has one ([`Cache::found_by`]).
+    /// Indexes the objects by this key, for those that have one ([`Cache::found_by`]).
     #[must_use]
     pub fn indexed_by(self, index_key: fn(&K) -> Option<String>) -> Self {
         Self { index_key, ..self }
     }
 
-    /// Nobody is told of a change that is no news, given what stood and what stands.
+    /// Announces only the changes for which this returns true, given the object before and after.
     #[must_use]
     pub fn announcing(self, announces: fn(&K, &K) -> bool) -> Self {
         Self { announces, ..self }
     }
 }
 
-/// What happened to the objects of a kind.
+/// A change of the objects of one kind.
 #[derive(Debug, Clone)]
 pub enum Change<K> {
-    /// This object was made, changed or deleted; the cache says which.
+    /// This object was created, changed or deleted. The cache has the current state.
     Touched(Arc<K>),
-    /// Anything may have happened: the watch began anew, or its changes came faster than they were read.
+    /// Any object may have changed: the watch started again, or the subscriber was too slow.
     Anything,
 }
 
@@ -70,7 +70,7 @@ impl<K> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    /// Makes a cache, and what feeds it.
+    /// Creates a cache and its feed.
     pub fn new(api: Api<K>, config: watcher::Config, options: CacheOptions<K>) -> (Self, Feed) {
         Self::fed_by(watcher(api, config).default_backoff(), options)
     }
@@ -92,40 +92,40 @@ where
                 filled_sender.send_replace(true);
             }
             if let Some(change) = change {
-                // Nobody listens where this replica does not lead.
+                // There are no subscribers in a replica that does not lead.
                 let _ = sender.send(change);
             }
         });
         (Self { store, index, changes, filled }, feed.boxed())
     }
 
-    /// The object of a name.
+    /// The object with a name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.store.get(&ObjectRef::new(name).within(namespace))
     }
 
-    /// The objects of a namespace with a word ([`CacheOptions::found_by`]).
+    /// The objects of a namespace with an index key ([`CacheOptions::indexed_by`]).
     pub fn found_by(&self, namespace: &str, index_key: &str) -> Vec<Arc<K>> {
         self.index.names(namespace, index_key).iter().filter_map(|name| self.get(namespace, name)).collect()
     }
 
-    /// The objects of a namespace that a test holds for.
+    /// The objects of a namespace that match a predicate.
     pub fn select(&self, namespace: &str, test: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
         self.store.state_filter(|object| object.meta().namespace.as_deref() == Some(namespace) && test(object))
     }
 
-    /// The store itself, for what walks over everything.
+    /// The underlying store, for a scan of all objects.
     pub fn store(&self) -> &Store<K> {
         &self.store
     }
 
     /// Waits until the cache was filled once.
     pub async fn synced(&self) {
-        // The feed is gone only when the process ends.
+        // The feed is dropped only when the process ends.
         let _ = self.filled.clone().wait_for(|filled| *filled).await;
     }
 
-    /// The changes from now on. Read the cache after subscribing, and nothing is missed.
+    /// The changes from now on. Subscribe before reading the cache, so that no change is missed.
     pub fn changes(&self) -> BoxStream<'static, Change<K>> {
         let receiver = self.changes.subscribe();
         futures::stream::unfold(receiver, |mut receiver| async move {
@@ -139,7 +139,7 @@ where
     }
 }
 
-/// Takes what a watch tells into a store and its index.
+/// Applies watch events to a store and its index.
 struct StoreWriter<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     writer: Writer<K>,
@@ -148,12 +148,12 @@ struct StoreWriter<K: Resource<DynamicType = ()> + Clone + 'static> {
 }
 
 impl<K: Resource<DynamicType = ()> + Clone + 'static> StoreWriter<K> {
-    /// Takes one event; gives what is to be told of it, once it is in the store.
+    /// Applies one event. Returns the change to announce once the event is in the store.
     fn apply(&mut self, event: watcher::Result<watcher::Event<K>>) -> Option<Change<K>> {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
-                tracing::warn!(kind = %K::kind(&()), %error, "the watch failed and is tried again");
+                tracing::warn!(kind = %K::kind(&()), %error, "the watch failed and is retried");
                 return None;
             }
         };
@@ -175,7 +175,7 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> StoreWriter<K> {
                 self.index.update(&object, key_before(), None);
                 Some(Change::Touched(Arc::new(object)))
             }
-            // What vanished while nobody watched is not told one by one.
+            // Objects that were deleted while the watch was down are not announced one by one.
             watcher::Event::InitDone => {
                 self.index.replace_all(&self.store.state(), self.options.index_key);
                 Some(Change::Anything)

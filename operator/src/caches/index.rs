@@ -1,23 +1,23 @@
-//! Which objects of a cache have which index_key, so that finding them costs no look at the others.
+//! The index of a cache: finds objects by a key without a scan.
 
 use kube::core::{Resource, ResourceExt};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The names of objects, by their namespace and their index_key. Clones are the same one.
+/// The names of objects, by namespace and key. Clones share one index.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index(Arc<RwLock<NamesByKey>>);
 
 type NamesByKey = HashMap<(String, String), HashSet<String>>;
 
 impl Index {
-    /// The names of the objects with a index_key.
+    /// The names of the objects with a key.
     pub(super) fn names(&self, namespace: &str, index_key: &str) -> Vec<String> {
         let names_by_key = self.0.read().unwrap_or_else(PoisonError::into_inner);
         names_by_key.get(&(namespace.to_owned(), index_key.to_owned())).into_iter().flatten().cloned().collect()
     }
 
-    /// Puts an object that has this index_key in the place of the one before it, which had that.
+    /// Moves an object from its earlier key to its current one.
     pub(super) fn update<K: Resource>(&self, object: &K, before: Option<String>, after: Option<String>) {
         if before == after {
             return;
@@ -38,7 +38,7 @@ impl Index {
         }
     }
 
-    /// Begins anew with these objects.
+    /// Replaces the index by these objects.
     pub(super) fn replace_all<K: Resource>(&self, objects: &[Arc<K>], index_key: fn(&K) -> Option<String>) {
         let mut names_by_key = NamesByKey::new();
         for object in objects {

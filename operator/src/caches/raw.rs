@@ -1,4 +1,4 @@
-//! Objects of a cluster that are compared as they are stored.
+//! Cluster-scoped objects whose stored spec is compared byte for byte.
 
 use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
@@ -9,12 +9,12 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// An object whose `spec` is kept as it is stored: a field that our types do not know counts, too.
+/// An object whose `spec` is kept as stored, with fields that our types do not know.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Raw<K> {
-    /// Its metadata.
+    /// The metadata.
     pub metadata: ObjectMeta,
-    /// Its spec.
+    /// The spec.
     #[serde(default)]
     pub spec: Value,
     #[serde(skip)]
@@ -23,7 +23,7 @@ pub struct Raw<K> {
 
 #[cfg(test)]
 impl<K> Raw<K> {
-    /// An object with this metadata and spec.
+    /// Creates an object with this metadata and spec.
     pub(crate) fn new(metadata: ObjectMeta, spec: Value) -> Self {
         Self { metadata, spec, kind: PhantomData }
     }
@@ -58,8 +58,8 @@ impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Resource for R
     }
 }
 
-/// A policy, as it is stored.
+/// The admission policy, as stored.
 pub type AdmissionPolicy = Raw<ValidatingAdmissionPolicy>;
 
-/// A binding of one, as it is stored.
+/// The binding of an admission policy, as stored.
 pub type AdmissionBinding = Raw<ValidatingAdmissionPolicyBinding>;

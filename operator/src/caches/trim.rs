@@ -1,4 +1,4 @@
-//! What the caches leave out: who managed which field, and what nobody here reads.
+//! Removes fields that the operator never reads from cached objects.
 
 use super::cache::Guarded;
 use bloomery_crds::names;
@@ -10,15 +10,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{PartialObjectMeta, Resource};
 use std::collections::BTreeMap;
 
-/// What `kubectl apply` writes: the whole object once more.
+/// The annotation of `kubectl apply`: a second copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Drops the bookkeeping of the API server and of kubectl.
+/// Removes the bookkeeping of the API server and of kubectl.
 pub(super) fn metadata<K: Resource>(object: &mut K) {
     bookkeeping(object.meta_mut());
 }
 
-/// Keeps of a Service that is not ours only its name, type and ports.
+/// Keeps only the name, type and ports of a Service that the operator does not own.
 pub(super) fn service(service: &mut Service) {
     bookkeeping(&mut service.metadata);
     service.status = None;
@@ -30,7 +30,7 @@ pub(super) fn service(service: &mut Service) {
         service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
 }
 
-/// Keeps of a claim that is not the tenant's memory only its name, whether it is on its way out, and who may mount it.
+/// Keeps only the name, deletion timestamp and access modes of a claim, unless it is the tenant's memory.
 pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
     bookkeeping(&mut claim.metadata);
     if claim.metadata.name.as_deref() == Some(names::MEMORY_CLAIM) {
@@ -45,7 +45,7 @@ pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
     });
 }
 
-/// Drops what a running pod never tells us: its environment, its volumes, its Job's part.
+/// Removes the environment, the volumes and the Job's part of a pod.
 pub(super) fn pod(pod: &mut Pod) {
     bookkeeping(&mut pod.metadata);
     if let Some(annotations) = &mut pod.metadata.annotations {
@@ -62,7 +62,7 @@ pub(super) fn pod(pod: &mut Pod) {
     }
 }
 
-/// Keeps of a namespace its name, and whether it is suspended.
+/// Keeps only the name and the suspension of a namespace.
 pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
     let metadata = &mut namespace.metadata;
     let annotations = metadata.annotations.take();
@@ -72,7 +72,7 @@ pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
     *metadata = ObjectMeta { annotations, resource_version, ..identity(metadata) };
 }
 
-/// Keeps of an Approval what is decided on: who reads the rest are people.
+/// Keeps what a decision on an Approval depends on. The rest is for people.
 pub(super) fn approval(approval: &mut Guarded<Approval>) {
     bookkeeping(approval.meta_mut());
     if let Ok(Approval { spec, .. }) = &mut approval.0 {
@@ -90,7 +90,7 @@ fn bookkeeping(metadata: &mut ObjectMeta) {
     }
 }
 
-/// Takes what tells an object from all others.
+/// Takes the fields that identify an object.
 fn identity(metadata: &mut ObjectMeta) -> ObjectMeta {
     ObjectMeta {
         name: metadata.name.take(),

@@ -183,7 +183,7 @@ async fn what_let_a_call_be_made_says_that_the_job_was_cancelled_before() {
         (status["counted"].clone(), status["conditions"][0]["message"].as_str().unwrap_or_default().to_owned())
     };
     let (counts, lets) = said(&approved);
-    assert_eq!(lets, "jane@acme.io agrees that the call be made; it is, where all agree who are asked");
+    assert_eq!(lets, "jane@acme.io approved the call; it is made once every approver has approved it");
     // Of a call that was made before, nothing is taken back.
     let mut earlier = counted(open("supervisor"), ApprovalVerdict::Approve);
     earlier.metadata.name = Some("refund-0".to_owned());
@@ -200,7 +200,7 @@ async fn what_let_a_call_be_made_says_that_the_job_was_cancelled_before() {
     let mut expected = [format!("replace {other_}"), format!("status {approved_}"), format!("status {other_}")];
     expected.sort();
     assert_eq!(writes, expected);
-    let told = "jane@acme.io let the call be made, and the Job was cancelled before the call was begun: it is not made";
+    let told = "jane@acme.io approved the call, and the Job was cancelled before the call was started: it is not made";
     assert_eq!(said(&approved), (counts, told.to_owned()), "what counted stays");
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);

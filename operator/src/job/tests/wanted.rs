@@ -168,7 +168,7 @@ async fn approvals_of_a_cancelled_job_are_withdrawn_and_what_was_decided_is_told
         (&json!("jane@acme.io"), &json!("Expired"))
     );
     let said = late["status"]["conditions"][0]["message"].as_str().unwrap();
-    assert_eq!(said, "the Job was cancelled: what jane@acme.io decided came too late, and the call is not made");
+    assert_eq!(said, "the Job was cancelled: the decision of jane@acme.io came too late, and the call is not made");
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }

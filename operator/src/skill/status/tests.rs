@@ -109,7 +109,7 @@ fn an_invalid_skill_keeps_its_last_revision() {
     let status = compute(&skill, &validate::validate(&skill).map(|_| unreachable!()), &bound(), &at(2));
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
-    assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "InvalidSkill"));
+    assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "Invalid"));
     assert!(accepted.message.starts_with("spec.role.persona (line 1, column 1): "), "{}", accepted.message);
     assert!(is_true(&status.conditions, ConditionType::Stalled));
 }
