@@ -27,7 +27,6 @@ from pathlib import PurePosixPath
 
 # Crates whose cycles are still to be removed. A crate leaves this list with its last cycle, and never comes back.
 EXCEPTED = {
-    "bloomery-cli",
     "bloomery-files",
     "bloomery-worker",
 }

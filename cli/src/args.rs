@@ -1,15 +1,19 @@
 //! What the command line takes.
 
 mod cluster;
+mod invocation;
 mod jobs;
 mod local;
+mod values;
 
-pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place, PlaceArgs};
+pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place};
+pub use invocation::Invocation;
 pub use jobs::{CancelArgs, Goal, ReplyArgs, TreeArgs, WaitArgs};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use values::{name, namespace};
 
 /// Write Skills, know what is wrong with them before a cluster does, run them without one, and see, answer, approve and
 /// cancel their Jobs on a cluster.
@@ -84,25 +88,6 @@ pub enum Shell {
     Zsh,
 }
 
-/// What this binary was started as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Started {
-    /// `bloomery`: it works on this machine, where nothing else is said.
-    Bloomery,
-    /// `kubectl-bloomery`, a plugin of kubectl: it speaks of a cluster.
-    Plugin,
-}
-
-impl Started {
-    /// How people call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bloomery => "bloomery",
-            Self::Plugin => "kubectl bloomery",
-        }
-    }
-}
-
 /// What an import takes.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -147,20 +132,6 @@ pub struct LintArgs {
     /// Warnings count as errors
     #[arg(long)]
     pub strict: bool,
-}
-
-fn name(text: &str) -> Result<String, String> {
-    match bloomery_skills::names::name_fault(text) {
-        None => Ok(text.to_owned()),
-        Some(fault) => Err(fault),
-    }
-}
-
-fn namespace(text: &str) -> Result<String, String> {
-    let sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let good =
-        (1..=63).contains(&text.len()) && text.chars().all(sign) && !text.starts_with('-') && !text.ends_with('-');
-    if good { Ok(text.to_owned()) } else { Err("must be at most 63 lower-case letters, digits and '-'".to_owned()) }
 }
 
 #[cfg(test)]

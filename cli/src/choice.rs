@@ -1,6 +1,6 @@
 //! Which of some choices a typed line means.
 
-use crate::plain::line;
+use crate::text::line;
 
 /// The choice that a line has the words of, or else its number, from 1. None where it is something else, which the engine
 /// may take all the same.

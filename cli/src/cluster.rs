@@ -4,7 +4,7 @@ mod kubeconfig;
 
 use crate::args::ClusterArgs;
 use crate::exit::{Exit, Trouble};
-use crate::plain;
+use crate::text;
 use bloomery_crds::names::GROUP;
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::Approval;
@@ -279,5 +279,5 @@ fn whole(error: &dyn std::error::Error) -> String {
         }
         next = error.source();
     }
-    plain::line(&text)
+    text::line(&text)
 }

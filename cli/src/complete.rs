@@ -5,7 +5,7 @@
 mod names;
 mod point;
 
-use crate::args::{Args, Shell, Started};
+use crate::args::{Args, Invocation, Shell};
 use crate::exit::{Exit, Trouble};
 use crate::output;
 use clap::CommandFactory;
@@ -43,13 +43,13 @@ fn generated(shell: clap_complete::Shell) -> String {
 ///
 /// # Errors
 /// If it cannot be printed.
-pub fn words(words: &[String], started: Started) -> Result<Exit, Trouble> {
+pub fn words(words: &[String], invocation: Invocation) -> Result<Exit, Trouble> {
     let Point { candidates, prefix, cluster, memory } = point::at(&Args::command(), words);
     let (found, is_for_files) = match candidates {
         Candidates::Words(words) => (words, false),
         Candidates::Files => (Vec::new(), true),
         Candidates::Names(kind) => {
-            let found = names::find(kind, &cluster, memory.as_deref(), started);
+            let found = names::find(kind, &cluster, memory.as_deref(), invocation);
             (found.into_iter().map(|name| (name, String::new())).collect(), kind.may_be_a_file())
         }
     };

@@ -2,8 +2,9 @@
 
 use crate::args::EventsArgs;
 use crate::exit::{Exit, Trouble};
+use crate::local::memory;
+use crate::local::memory_error::log_error;
 use crate::output;
-use crate::run::memory::{holder, told};
 use bloomery_worker::printer::Format;
 use bloomery_worker::telling::{Error, Telling, Told};
 use std::io;
@@ -34,7 +35,7 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Trouble
         if !output::write(&mut out, &lines)? {
             return Ok(Exit::Good);
         }
-        if read.map_err(|error| told(&error))? {
+        if read.map_err(|error| log_error(&error))? {
             continue;
         }
         if telling.rests() || !follow {
@@ -69,5 +70,5 @@ fn directory(args: &EventsArgs, memory: &Path) -> Result<PathBuf, Trouble> {
             Err(Trouble::usage(format!("there is no directory {}", named.display())))
         };
     }
-    Ok(holder(memory, args.skill.as_deref(), &args.log)?.log(&args.log))
+    Ok(memory::find_log(memory, args.skill.as_deref(), &args.log)?.log(&args.log))
 }

@@ -1,9 +1,9 @@
 //! `bloomery import`.
 
 use crate::args::ImportArgs;
+use crate::check::check_document;
 use crate::exit::Exit;
-use crate::look::look;
-use crate::report::{self, Tally};
+use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_crds::v1alpha1::Skill;
 use bloomery_skills::{Document, Finding, Form, Options, yaml};
@@ -24,7 +24,7 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     };
     findings.sort_by_key(Finding::position);
     let tally = Tally::of(&findings);
-    report::text(&mut anstream::stderr().lock(), &report::of_file(&source.name, findings))?;
+    findings::text(&mut anstream::stderr().lock(), &findings::of_file(&source.name, findings))?;
     if let Some(skill) = skill.filter(|_| tally.errors == 0) {
         write(&skill, args)?;
         Ok(Exit::Good)
@@ -57,7 +57,7 @@ fn taken(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) ->
         nameless: false,
         local: false,
     };
-    let checked = look(document, &options);
+    let checked = check_document(document, &options);
     findings.extend(checked.findings);
     checked.skill
 }

@@ -2,7 +2,9 @@
 //! their own rights.
 
 mod cancel;
-mod desk;
+mod client;
+mod cluster_command;
+mod compose_reply;
 mod events;
 #[cfg(test)]
 mod fixtures;
@@ -10,16 +12,14 @@ mod logs;
 mod page;
 mod reader;
 mod reply;
-mod rest;
-mod say;
 mod show;
+mod state;
 mod tree;
 mod wait;
 mod watch;
-mod way;
 
-pub use rest::unasked;
-pub use way::Way;
+pub use cluster_command::ClusterCommand;
+pub use state::unasked;
 
 use crate::args::{CancelArgs, EventsArgs, GetArgs, ReplyArgs, TreeArgs, WaitArgs};
 use crate::cluster::on_a_runtime;
@@ -29,46 +29,46 @@ use crate::exit::{Exit, Trouble};
 ///
 /// # Errors
 /// If there is no such Job, or the cluster does not tell.
-pub fn get(args: &GetArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(show::get(args, way))
+pub fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    on_a_runtime(show::get(args, command))
 }
 
 /// Prints the events of a Job.
 ///
 /// # Errors
 /// If they cannot be read.
-pub fn events(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(events::run(args, way))
+pub fn events(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    on_a_runtime(events::run(args, command))
 }
 
 /// Answers a question of a Job, or says something to it.
 ///
 /// # Errors
 /// If it is not said, with the reason.
-pub fn reply(args: &ReplyArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(reply::run(args, way))
+pub fn reply(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    on_a_runtime(reply::run(args, command))
 }
 
 /// Ends Jobs.
 ///
 /// # Errors
 /// If one is not ended, with the reason.
-pub fn cancel(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(cancel::run(args, way))
+pub fn cancel(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    on_a_runtime(cancel::run(args, command))
 }
 
 /// Waits for a Job.
 ///
 /// # Errors
 /// If it cannot be watched, or the time is up.
-pub fn wait(args: &WaitArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(wait::run(args, way))
+pub fn wait(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    on_a_runtime(wait::run(args, command))
 }
 
 /// Shows Skills with their Jobs, and these with what belongs to them.
 ///
 /// # Errors
 /// If there is nothing of the name, or the cluster does not tell.
-pub fn tree(args: &TreeArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(tree::run(args, way))
+pub fn tree(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    on_a_runtime(tree::run(args, command))
 }

@@ -1,9 +1,9 @@
 //! `bloomery lint`.
 
 use crate::args::LintArgs;
+use crate::check::check_document;
 use crate::exit::Exit;
-use crate::look::look;
-use crate::report::{self, Tally};
+use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_skills::{Checked, Document, Finding, Form, Options, bindings, yaml};
 use std::io;
@@ -18,12 +18,12 @@ pub fn run(args: &LintArgs) -> io::Result<Exit> {
         let (findings, ours) = of_file(file);
         looked_at += ours;
         tally = tally.and(Tally::of(&findings));
-        located.extend(report::of_file(&source::name(file), findings));
+        located.extend(findings::of_file(&source::name(file), findings));
     }
     if args.json {
-        report::json(&mut io::stdout().lock(), &located)?;
+        findings::json(&mut io::stdout().lock(), &located)?;
     } else {
-        report::text(&mut anstream::stdout().lock(), &located)?;
+        findings::text(&mut anstream::stdout().lock(), &located)?;
     }
     let objects = if looked_at == 1 { "1 object".to_owned() } else { format!("{looked_at} objects") };
     anstream::eprintln!("{objects}: {}", tally.words());
@@ -44,7 +44,7 @@ fn of_file(file: &Path) -> (Vec<Finding>, usize) {
         findings.push(Finding::of_file("there is no Skill, Job or Model in it"));
     }
     let options = Options { nameless: true, ..Options::default() };
-    let all: Vec<Checked> = ours.iter().map(|document| look(document, &options)).collect();
+    let all: Vec<Checked> = ours.iter().map(|document| check_document(document, &options)).collect();
     findings.extend(all.iter().flat_map(|checked| bindings::findings(checked, &all)));
     findings.extend(all.into_iter().flat_map(|checked| checked.findings));
     findings.sort_by_key(Finding::position);

@@ -2,57 +2,35 @@
 //! pod; what an operator would hand over is put together here.
 
 mod api_keys;
-mod begin;
 mod credential;
-pub mod document;
-pub mod ending;
-mod handed;
-mod key;
+mod execute;
 mod limits;
-pub mod memory;
+mod mcp_environment;
+mod memory_key;
 mod model;
 mod model_file;
 mod orphans;
 mod people;
-mod printed;
+mod prepare;
 mod resources;
 mod screen;
 mod server;
+mod short_secrets;
 mod signals;
-pub mod skill;
-pub mod standing;
+mod skill;
+mod stdout;
 mod templates;
-mod unkept;
 mod vendor;
-mod work;
 
 use crate::args::RunArgs;
 use crate::exit::{Exit, Trouble};
 use bloomery_redact::Redactor;
 use bloomery_worker::trace::Trace;
-use document::Document;
-use memory::{Slag, told};
-use model::Models;
 use screen::Screen;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-
-/// The Skill of a Job that names none (seed 000).
-pub const DEFAULT_SKILL: &str = "sw-dev-agent";
-
-/// A Job that can be worked on.
-#[derive(Debug)]
-struct Job<'a> {
-    args: &'a RunArgs,
-    slag: Slag,
-    document: Document,
-    /// The keys out of the environment are there as long as it is.
-    _models: Models,
-    /// The name for what this process writes.
-    writer: String,
-}
 
 /// Runs a Job, or goes on with one.
 ///
@@ -65,10 +43,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     // It fails where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let done = match &args.resume {
-        Some(key) => begin::again(args, key, redactor),
-        None => begin::anew(args, redactor),
+        Some(key) => prepare::resume(args, key, redactor),
+        None => prepare::new_job(args, redactor),
     };
-    let exit = done.and_then(|(job, inputs)| work::work(&job, inputs, &screen, &trace));
+    let exit = done.and_then(|(job, inputs)| execute::execute(&job, inputs, &screen, &trace));
     screen.close();
     exit
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The rows below a row of names, each column as wide as its widest cell.
-pub fn of<const N: usize>(names: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+pub fn render<const N: usize>(names: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows: Vec<[String; N]> = std::iter::once(names.map(str::to_owned)).chain(rows).collect();
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()

@@ -1,7 +1,7 @@
 //! The terminal at which somebody sits, or not.
 
 use crate::exit::Trouble;
-use crate::plain;
+use crate::text;
 use std::io::{self, BufRead, IsTerminal};
 
 /// The longest line that is read, in bytes; a terminal gives less.
@@ -57,7 +57,7 @@ pub async fn asked<T: Send + 'static>(
             };
             match read(&line) {
                 Ok(said) => return Some(said),
-                Err(instead) => plain::say(&instead),
+                Err(instead) => text::say(&instead),
             }
         }
     });

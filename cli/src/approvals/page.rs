@@ -2,11 +2,11 @@
 //!
 //! They decide about what stands there: whatever would hide something, or steer the terminal, is written out.
 
-use super::which::past;
+use super::select::past;
 use crate::args::ObjectOutput;
 use crate::exit::Trouble;
 use crate::page::Page;
-use crate::plain::shown;
+use crate::text::shown;
 use bloomery_crds::canonical;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, HoldRule};
 use jiff::{SignedDuration, Timestamp};

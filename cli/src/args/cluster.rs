@@ -1,6 +1,8 @@
 //! What the commands take that speak with a cluster.
 
-use super::Started;
+use super::invocation::Invocation;
+use super::values::{Error, name, namespace};
+use crate::local::DEFAULT_MEMORY;
 use bloomery_skills::names::approver_fault;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ const MAX_REASON: usize = 1024;
 #[group(skip)]
 pub struct ClusterArgs {
     /// The namespace, instead of the context's
-    #[arg(short, long, value_name = "NS", value_parser = super::namespace)]
+    #[arg(short, long, value_name = "NS", value_parser = namespace)]
     pub namespace: Option<String>,
     /// The context of the kubeconfig, instead of its current one
     #[arg(long, value_name = "NAME")]
@@ -65,13 +67,13 @@ pub enum Place<'a> {
 
 impl PlaceArgs {
     /// Which of both is meant. `asks` says whether something else is given that only a cluster has.
-    pub fn place(&self, started: Started, asks: bool) -> Place<'_> {
+    pub fn place(&self, invocation: Invocation, asks: bool) -> Place<'_> {
         match &self.memory {
             Some(memory) => Place::Memory(memory),
             None if asks || self.on_cluster || self.cluster.names_one() => Place::Cluster(&self.cluster),
-            None => match started {
-                Started::Bloomery => Place::Memory(Path::new("memory")),
-                Started::Plugin => Place::Cluster(&self.cluster),
+            None => match invocation {
+                Invocation::Standalone => Place::Memory(Path::new(DEFAULT_MEMORY)),
+                Invocation::KubectlPlugin => Place::Cluster(&self.cluster),
             },
         }
     }
@@ -87,7 +89,7 @@ impl PlaceArgs {
 )]
 pub struct DecideArgs {
     /// The Approval, or a Job that has one open Approval
-    #[arg(value_name = "NAME|JOB", value_parser = super::name)]
+    #[arg(value_name = "NAME|JOB", value_parser = name)]
     pub name: String,
     /// Why; the model is told why a call is denied
     #[arg(long, value_name = "TEXT", value_parser = reason)]
@@ -111,7 +113,7 @@ pub struct DecideArgs {
 )]
 pub struct CanApproveArgs {
     /// The Approval, or a Job that has one open Approval
-    #[arg(value_name = "NAME|JOB", value_parser = super::name, required_unless_present = "approver")]
+    #[arg(value_name = "NAME|JOB", value_parser = name, required_unless_present = "approver")]
     pub name: Option<String>,
     /// The approver, as Skills name it
     #[arg(long, value_name = "NAME", conflicts_with = "name", value_parser = approver)]
@@ -133,14 +135,14 @@ pub enum ObjectOutput {
 }
 
 /// A name as Skills have it. RBAC would take a rule without one as a rule for all.
-fn approver(text: &str) -> Result<String, String> {
-    approver_fault(text).map_or_else(|| Ok(text.to_owned()), Err)
+fn approver(text: &str) -> Result<String, Error> {
+    approver_fault(text).map_or_else(|| Ok(text.to_owned()), |fault| Err(Error(fault)))
 }
 
-fn reason(text: &str) -> Result<String, String> {
+fn reason(text: &str) -> Result<String, Error> {
     let length = text.chars().count();
     if length > MAX_REASON {
-        return Err(format!("has {length} characters, and may have {MAX_REASON}"));
+        return Err(Error(format!("has {length} characters; the limit is {MAX_REASON}")));
     }
     Ok(text.trim().to_owned())
 }

@@ -1,6 +1,7 @@
 //! What the commands take that speak with Jobs on a cluster.
 
-use super::{ClusterArgs, ObjectOutput};
+use super::cluster::{ClusterArgs, ObjectOutput};
+use super::values::{Error, name};
 use bloomery_crds::nearest;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use clap::Args;
@@ -21,7 +22,7 @@ use strum::IntoEnumIterator;
 )]
 pub struct ReplyArgs {
     /// The Job
-    #[arg(value_parser = super::name)]
+    #[arg(value_parser = name)]
     pub job: String,
     /// What is said, at most 1024 bytes; - is stdin. At a terminal you are asked for it
     #[arg(allow_negative_numbers = true)]
@@ -47,7 +48,7 @@ pub struct ReplyArgs {
                   --timeout has passed.")]
 pub struct CancelArgs {
     /// The Jobs
-    #[arg(value_name = "JOB", required = true, value_parser = super::name)]
+    #[arg(value_name = "JOB", required = true, value_parser = name)]
     pub jobs: Vec<String>,
     /// Cancel without being asked
     #[arg(short, long)]
@@ -75,7 +76,7 @@ pub struct CancelArgs {
 )]
 pub struct WaitArgs {
     /// The Job
-    #[arg(value_parser = super::name)]
+    #[arg(value_parser = name)]
     pub job: String,
     /// What is waited for: ended, waiting (for people), a phase, or the code of an outcome
     #[arg(long = "for", value_name = "WHAT")]
@@ -98,7 +99,7 @@ pub struct WaitArgs {
 )]
 pub struct TreeArgs {
     /// A Skill, or a Job
-    #[arg(value_name = "SKILL|JOB", value_parser = super::name)]
+    #[arg(value_name = "SKILL|JOB", value_parser = name)]
     pub name: Option<String>,
     /// Print what is in it for programs
     #[arg(short, long, value_enum)]
@@ -122,9 +123,9 @@ pub enum Goal {
 }
 
 impl FromStr for Goal {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let is = |name: &str| name.eq_ignore_ascii_case(text);
         if is("ended") {
             return Ok(Self::Ended);
@@ -140,20 +141,20 @@ impl FromStr for Goal {
         }
         let known = Phase::iter().map(<&str>::from).chain(OutcomeCode::iter().map(<&str>::from));
         let near = nearest::did_you_mean(text, known.chain(["ended", "waiting"]));
-        Err(format!("is neither ended nor waiting, nor a phase, nor the code of an outcome.{near}"))
+        Err(Error(format!("must be ended, waiting, a phase or an outcome code.{near}")))
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+fn duration(text: &str) -> Result<Duration, Error> {
     let read = text.parse::<SignedDuration>().ok().and_then(|read| Duration::try_from(read).ok());
-    read.filter(|read| !read.is_zero()).ok_or_else(|| "must be a time, such as 30s, 5m or 1h30m".to_owned())
+    read.filter(|read| !read.is_zero()).ok_or_else(|| Error("must be a duration such as 30s, 5m or 1h30m".to_owned()))
 }
 
 /// An id, as questions have them.
-fn question(text: &str) -> Result<String, String> {
+fn question(text: &str) -> Result<String, Error> {
     let sign = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let good = (1..=16).contains(&text.len()) && text.chars().all(sign);
-    if good { Ok(text.to_owned()) } else { Err("must be the id of a question, such as q-1".to_owned()) }
+    if good { Ok(text.to_owned()) } else { Err(Error("must be the id of a question, such as q-1".to_owned())) }
 }
 
 #[cfg(test)]
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_pen_is_told() {
-        assert!("StepLimits".parse::<Goal>().unwrap_err().contains("Did you mean \"StepLimit\"?"));
+        assert!("StepLimits".parse::<Goal>().unwrap_err().0.contains("Did you mean \"StepLimit\"?"));
     }
 
     #[rstest]

@@ -1,7 +1,10 @@
 //! What the commands take that work on a memory of this machine, without a cluster.
 #![expect(clippy::doc_markdown, reason = "what is shown at a terminal has no markup")]
 
-use super::{ObjectOutput, PlaceArgs};
+use super::cluster::{ObjectOutput, PlaceArgs};
+use super::values::{Error, name};
+use crate::local::older_jobs::OLDER_JOBS_DIR;
+use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -31,7 +34,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub bootstrap: bool,
     /// The memory: its directory, with one below it for each Skill
-    #[arg(long, value_name = "DIR", default_value = "memory")]
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_MEMORY)]
     pub memory: PathBuf,
     /// The model
     #[command(flatten)]
@@ -155,40 +158,40 @@ pub struct GetArgs {
 )]
 pub struct MigrateArgs {
     /// The memory
-    #[arg(long, value_name = "DIR", default_value = "memory")]
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_MEMORY)]
     pub memory: PathBuf,
     /// The directory in it that held the jobs of all Skills
-    #[arg(long, value_name = "NAME", default_value = crate::migrate::FROM)]
+    #[arg(long, value_name = "NAME", default_value = OLDER_JOBS_DIR)]
     pub from: String,
     /// The Skill of what names none
-    #[arg(long, value_name = "NAME", default_value = crate::run::DEFAULT_SKILL, value_parser = super::name)]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_SKILL, value_parser = name)]
     pub skill: String,
     /// Do it
     #[arg(long)]
     pub apply: bool,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
+fn pair(text: &str) -> Result<(String, String), Error> {
+    let (name, value) = text.split_once('=').ok_or_else(|| Error("must be NAME=VALUE".to_owned()))?;
     if name.is_empty() || value.is_empty() {
-        return Err("must be NAME=VALUE, and neither may be empty".to_owned());
+        return Err(Error("must be NAME=VALUE, and neither may be empty".to_owned()));
     }
     Ok((name.to_owned(), value.to_owned()))
 }
 
-fn key(text: &str) -> Result<String, String> {
+fn key(text: &str) -> Result<String, Error> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if (1..=63).contains(&text.len()) && text.chars().all(plain) {
         return Ok(text.to_owned());
     }
-    Err("must be at most 63 lower-case letters, digits and '-'".to_owned())
+    Err(Error("must be at most 63 lower-case letters, digits and '-'".to_owned()))
 }
 
 /// A key as this runtime gives them, or the one before it.
-fn any_key(text: &str) -> Result<String, String> {
+fn any_key(text: &str) -> Result<String, Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if (1..=128).contains(&text.len()) && !text.starts_with('.') && text.chars().all(plain) {
         return Ok(text.to_owned());
     }
-    Err("must be at most 128 letters, digits, '.', '_' and '-'".to_owned())
+    Err(Error("must be at most 128 letters, digits, '.', '_' and '-'".to_owned()))
 }

@@ -1,9 +1,10 @@
 //! The shell: the names that a cluster or a memory knows. What cannot be found out is left out.
 
 use super::point::{Kind, Named};
-use crate::args::{ClusterArgs, Started};
+use crate::args::{ClusterArgs, Invocation};
 use crate::cluster::{Cluster, every};
-use crate::run::memory;
+use crate::local::skill_directory::SkillDirectory;
+use crate::local::{DEFAULT_MEMORY, memory};
 use bloomery_crds::v1alpha1::{Job, Skill};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
@@ -20,13 +21,13 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The names of a kind.
-pub(super) fn find(kind: Kind, named: &Named, memory: Option<&Path>, started: Started) -> Vec<String> {
+pub(super) fn find(kind: Kind, named: &Named, memory: Option<&Path>, invocation: Invocation) -> Vec<String> {
     match kind {
         Kind::Contexts => contexts(&named.args),
-        Kind::JobsOfPlace { on_cluster, .. } => match (memory, started) {
+        Kind::JobsOfPlace { on_cluster, .. } => match (memory, invocation) {
             (Some(memory), _) => keys(memory),
-            (None, Started::Bloomery) if !on_cluster => keys(Path::new("memory")),
-            (None, Started::Bloomery | Started::Plugin) => on_the_cluster(Kind::Jobs, named),
+            (None, Invocation::Standalone) if !on_cluster => keys(Path::new(DEFAULT_MEMORY)),
+            (None, Invocation::Standalone | Invocation::KubectlPlugin) => on_the_cluster(Kind::Jobs, named),
         },
         Kind::Jobs
         | Kind::LiveJobs
@@ -40,8 +41,8 @@ pub(super) fn find(kind: Kind, named: &Named, memory: Option<&Path>, started: St
 
 /// The Jobs of a memory.
 fn keys(dir: &Path) -> Vec<String> {
-    let slags = memory::slags(dir).unwrap_or_default();
-    let keys: BTreeSet<String> = slags.iter().flat_map(memory::Slag::jobs).collect();
+    let directories = memory::skill_directories(dir).unwrap_or_default();
+    let keys: BTreeSet<String> = directories.iter().flat_map(SkillDirectory::jobs).collect();
     keys.into_iter().collect()
 }
 

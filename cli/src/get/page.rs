@@ -1,20 +1,20 @@
 //! A Job as a person wants to see it: what was asked, what each gate decided, what came of it.
 
-use super::kept::Kept;
-use super::{Item, Seen};
+use super::item::{Item, LoggedJob};
+use super::record::RecordedJob;
 use crate::page::{Page, phase};
-use crate::run::ending::spent;
+use crate::summary::spent;
 
 /// The page of a Job.
-pub(super) fn of(item: &Item) -> String {
+pub(super) fn render(item: &Item) -> String {
     match item {
-        Item::Seen(seen) => of_log(seen),
-        Item::Kept(kept) => of_file(kept),
+        Item::Logged(logged) => render_logged(logged),
+        Item::Recorded(recorded) => render_recorded(recorded),
     }
 }
 
-fn of_file(kept: &Kept) -> String {
-    let Kept { job, skill, goal, status, stays_behind, file } = kept;
+fn render_recorded(recorded: &RecordedJob) -> String {
+    let RecordedJob { job, skill, goal, status, stays_behind, file } = recorded;
     let mut page = Page::default();
     page.line("Job", &if *stays_behind { job.clone() } else { format!("{job} of the Skill {skill}") });
     page.line("Goal", goal);
@@ -27,7 +27,7 @@ fn of_file(kept: &Kept) -> String {
         } else {
             "it is of an older memory, and does not go on."
         };
-        page.line("Phase", &format!("{}: {what_next}", kept.word()));
+        page.line("Phase", &format!("{}: {what_next}", recorded.word()));
     }
     page.line("File", &file.display().to_string());
     if let Some(result) = status.as_ref().and_then(|status| status.result.as_ref()) {
@@ -36,8 +36,8 @@ fn of_file(kept: &Kept) -> String {
     page.text()
 }
 
-fn of_log(seen: &Seen) -> String {
-    let Seen { job, skill, goal, status, here } = seen;
+fn render_logged(logged: &LoggedJob) -> String {
+    let LoggedJob { job, skill, goal, status, here } = logged;
     let mut page = Page::default();
     page.line("Job", &format!("{job} of the Skill {skill}"));
     page.line("Goal", goal);

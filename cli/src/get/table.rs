@@ -1,26 +1,28 @@
 //! Jobs as `kubectl get` lists them.
 
-use super::Item;
-use super::kept::{Kept, Status};
-use crate::plain;
+use super::item::Item;
+use super::record::{RecordedJob, Status};
+use crate::text;
 
 /// A line for each Job, under a line of names.
-pub(super) fn of(jobs: &[Item]) -> String {
-    crate::table::of(&["JOB", "SKILL", "PHASE", "OUTCOME", "TOOLS"], jobs.iter().map(row))
+pub(super) fn render(jobs: &[Item]) -> String {
+    crate::table::render(&["JOB", "SKILL", "PHASE", "OUTCOME", "TOOLS"], jobs.iter().map(row))
 }
 
 fn row(item: &Item) -> [String; 5] {
     let (job, skill) = match item {
-        Item::Seen(seen) => (&seen.job, &seen.skill),
-        Item::Kept(kept) => (&kept.job, &kept.skill),
+        Item::Logged(logged) => (&logged.job, &logged.skill),
+        Item::Recorded(recorded) => (&recorded.job, &recorded.skill),
     };
     let known = match item {
-        Item::Seen(seen) => Ok((seen.status.phase, seen.status.outcome.as_ref(), seen.status.usage.tool_calls)),
-        Item::Kept(kept) => match kept.as_ref() {
-            Kept { status: Some(Status { phase, outcome, usage, .. }), .. } => {
+        Item::Logged(logged) => {
+            Ok((logged.status.phase, logged.status.outcome.as_ref(), logged.status.usage.tool_calls))
+        }
+        Item::Recorded(recorded) => match recorded.as_ref() {
+            RecordedJob { status: Some(Status { phase, outcome, usage, .. }), .. } => {
                 Ok((*phase, Some(outcome), usage.tool_calls))
             }
-            Kept { status: None, .. } => Err(kept.word()),
+            RecordedJob { status: None, .. } => Err(recorded.word()),
         },
     };
     let [phase, outcome, tools] = match known {
@@ -30,5 +32,5 @@ fn row(item: &Item) -> [String; 5] {
         }
         Err(word) => [word, "", ""].map(str::to_owned),
     };
-    [plain::line(job), plain::line(skill), phase, outcome, tools]
+    [text::line(job), text::line(skill), phase, outcome, tools]
 }

@@ -1,11 +1,11 @@
 //! `bloomery cancel`: ends Jobs, for good.
 
-use super::desk::Desk;
-use super::way::Way;
-use super::{rest, show, wait};
+use super::client::Client;
+use super::cluster_command::ClusterCommand;
+use super::{show, state, wait};
 use crate::args::{CancelArgs, Goal};
 use crate::exit::{Exit, Faults, Trouble};
-use crate::{output, plain, terminal};
+use crate::{output, terminal, text};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::Job;
@@ -23,21 +23,21 @@ const AT_WORK: &str =
 const MEANS: &str = "It cannot be taken back.";
 
 /// Ends Jobs.
-pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
     if !args.yes && !terminal::is_here() {
         return Err(Trouble::usage("there is no terminal at which you could be asked: --yes cancels without"));
     }
-    let desk = Desk::open(way).await?;
-    let mut jobs = named(args, &desk).await?;
+    let client = Client::open(command).await?;
+    let mut jobs = named(args, &client).await?;
     let mut exit = Exit::Good;
-    for job in jobs.iter().filter(|job| rest::has_ended(job)) {
-        plain::say(&format!("The Job {} has ended already: {}", job.name_any(), rest::line(job)));
+    for job in jobs.iter().filter(|job| state::has_ended(job)) {
+        text::say(&format!("The Job {} has ended already: {}", job.name_any(), state::line(job)));
         exit = worse(exit, ended(job));
     }
-    jobs.retain(|job| !rest::has_ended(job));
+    jobs.retain(|job| !state::has_ended(job));
     let (under_way, open): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.spec.cancel == Some(true));
     for job in &under_way {
-        plain::say(&format!("The Job {} is being cancelled already.", job.name_any()));
+        text::say(&format!("The Job {} is being cancelled already.", job.name_any()));
     }
     if !open.is_empty() {
         anstream::eprint!("{}", shown(&open));
@@ -52,7 +52,7 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
     }
     let mut cancelled = under_way;
     for job in open {
-        match cancel(&desk, &job).await {
+        match cancel(&client, &job).await {
             Ok(job) => {
                 said(args, &job, "is being cancelled")?;
                 cancelled.push(job);
@@ -62,9 +62,9 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
     }
     if args.wait {
         for job in &mut cancelled {
-            let end = match wait::until(&desk, job, Some(Goal::Ended), args.timeout).await {
+            let end = match wait::until(&client, job, Some(Goal::Ended), args.timeout).await {
                 Ok(rested) => {
-                    said(args, &rested, &rest::line(&rested))?;
+                    said(args, &rested, &state::line(&rested))?;
                     *job = rested;
                     ended(job)
                 }
@@ -78,11 +78,11 @@ pub(super) async fn run(args: &CancelArgs, way: &Way<'_>) -> Result<Exit, Troubl
 }
 
 /// The Jobs, each once.
-async fn named(args: &CancelArgs, desk: &Desk) -> Result<Vec<Job>, Trouble> {
+async fn named(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Trouble> {
     let mut faults = Faults::default();
     let mut jobs: Vec<Job> = Vec::new();
     for name in &args.jobs {
-        let found = faults.sift(desk.job(name).await);
+        let found = faults.sift(client.job(name).await);
         jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
     }
     if faults.are_there() { Err(faults.told()) } else { Ok(jobs) }
@@ -107,34 +107,34 @@ fn said(args: &CancelArgs, job: &Job, what: &str) -> Result<(), Trouble> {
 
 /// Says what is wrong with one Job, which keeps nothing from the others.
 fn told(trouble: &Trouble) -> Exit {
-    plain::note(&trouble.message);
+    text::note(&trouble.message);
     trouble.exit
 }
 
 /// What is about to end.
 fn shown(jobs: &[Job]) -> String {
     let line = |job: &Job| {
-        let goal = plain::line(&bounded(&job.spec.goal, MAX_GOAL));
-        format!("{}  {}  {goal}\n", job.name_any(), rest::phase(job))
+        let goal = text::line(&bounded(&job.spec.goal, MAX_GOAL));
+        format!("{}  {}  {goal}\n", job.name_any(), state::phase(job))
     };
-    let works = |job: &Job| matches!(rest::phase(job), Phase::Starting | Phase::Running | Phase::Finalizing);
+    let works = |job: &Job| matches!(state::phase(job), Phase::Starting | Phase::Running | Phase::Finalizing);
     let at_work = if jobs.iter().any(works) { AT_WORK } else { "" };
     let jobs: String = jobs.iter().map(line).collect();
     format!("{jobs}{at_work}{MEANS}\n")
 }
 
-async fn cancel(desk: &Desk, job: &Job) -> Result<Job, Trouble> {
+async fn cancel(client: &Client, job: &Job) -> Result<Job, Trouble> {
     let name = job.name_any();
-    match desk.change(job, json!({ "spec": { "cancel": true } }), false).await {
+    match client.change(job, json!({ "spec": { "cancel": true } }), false).await {
         Ok(job) => Ok(job),
-        Err(kube::Error::Api(status)) if status.code == 409 => Err(super::desk::gone(&name)),
-        Err(error) => Err(desk.unchanged(&name, &format!("cancelling {name}"), &error).await),
+        Err(kube::Error::Api(status)) if status.code == 409 => Err(super::client::gone(&name)),
+        Err(error) => Err(client.unchanged(&name, &format!("cancelling {name}"), &error).await),
     }
 }
 
 /// What a Job that was to be cancelled has come to.
 fn ended(job: &Job) -> Exit {
-    if rest::phase(job) == Phase::Cancelled { Exit::Good } else { Exit::Late }
+    if state::phase(job) == Phase::Cancelled { Exit::Good } else { Exit::Late }
 }
 
 /// What went wrong stays wrong, whatever follows.

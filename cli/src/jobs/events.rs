@@ -1,19 +1,19 @@
 //! `bloomery events` on a cluster: what the Job's pods have printed; or its log in the memory, by way of a reader pod.
 
-use super::desk::{Desk, gone};
-use super::way::Way;
-use super::{logs, reader, rest, show, watch};
+use super::client::{Client, gone};
+use super::cluster_command::ClusterCommand;
+use super::{logs, reader, show, state, watch};
 use crate::args::EventsArgs;
 use crate::cluster::Right;
 use crate::exit::{Exit, Trouble};
-use crate::plain;
+use crate::text;
 use bloomery_crds::v1alpha1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt};
 use std::collections::BTreeSet;
 
 /// Prints the events of a Job.
-pub(super) async fn run(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
     if let Some(fault) = bloomery_skills::names::name_fault(&args.log) {
         return Err(Trouble::usage(format!(
             "the name of a Job {fault}. The log in a directory is read with --memory ."
@@ -22,28 +22,28 @@ pub(super) async fn run(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Troubl
     if args.json && args.follow {
         return Err(Trouble::usage("--json reads the log in the memory, which is not followed: leave out --follow"));
     }
-    let desk = Desk::open(way).await?;
-    let job = desk.job(&args.log).await?;
+    let client = Client::open(command).await?;
+    let job = client.job(&args.log).await?;
     show::of_skill(&job, args.skill.as_deref())?;
     if args.json || args.whole {
-        return reader::read(&desk, &job, args).await;
+        return reader::read(&client, &job, args).await;
     }
     if args.follow && !is_at_rest(&job) {
-        return follow(&desk, &job, way).await;
+        return follow(&client, &job, command).await;
     }
-    let pods = logs::pods(&desk, &job).await?;
+    let pods = logs::pods(&client, &job).await?;
     if pods.is_empty() && job.status.as_ref().is_some_and(|status| status.log.is_some()) {
-        plain::say(&format!("No pod of the Job {} is left: a reader pod reads its log.", args.log));
-        return reader::read(&desk, &job, args).await;
+        text::say(&format!("No pod of the Job {} is left: a reader pod reads its log.", args.log));
+        return reader::read(&client, &job, args).await;
     }
     if pods.is_empty() {
-        return Err(Trouble::usage(format!("the Job {} has no events yet: {}", args.log, rest::line(&job))));
+        return Err(Trouble::usage(format!("the Job {} has no events yet: {}", args.log, state::line(&job))));
     }
-    told_what_is_missing(&pods, &args.log, way);
+    told_what_is_missing(&pods, &args.log, command);
     for pod in &pods {
         if !logs::has_begun(pod) {
-            plain::note(&format!("the pod {} has not begun yet", pod.name_any()));
-        } else if !logs::print(&desk, &pod.name_any(), false).await? {
+            text::note(&format!("the pod {} has not begun yet", pod.name_any()));
+        } else if !logs::print(&client, &pod.name_any(), false).await? {
             break;
         }
     }
@@ -51,17 +51,17 @@ pub(super) async fn run(args: &EventsArgs, way: &Way<'_>) -> Result<Exit, Troubl
 }
 
 /// Says so where the first attempts have no pods any more.
-fn told_what_is_missing(pods: &[Pod], job: &str, way: &Way<'_>) {
+fn told_what_is_missing(pods: &[Pod], job: &str, command: &ClusterCommand<'_>) {
     let first = pods.first().and_then(logs::attempt).unwrap_or(1);
     if first > 1 {
         let before = if first == 2 { "1 has no pod".to_owned() } else { format!("1 to {} have no pods", first - 1) };
-        let whole = way.to(&format!("events {job} --whole"));
-        plain::say(&format!("Attempt {before} any more. The whole log, by a reader pod: {whole}"));
+        let whole = command.line(&format!("events {job} --whole"));
+        text::say(&format!("Attempt {before} any more. The whole log, by a reader pod: {whole}"));
     }
 }
 
 fn is_at_rest(job: &Job) -> bool {
-    rest::has_ended(job) || rest::waits(job)
+    state::has_ended(job) || state::waits(job)
 }
 
 /// What comes next of a Job that is followed.
@@ -73,42 +73,42 @@ enum Next {
 }
 
 /// Prints the logs of one pod after the other, until the Job has ended, or waits for people.
-async fn follow(desk: &Desk, job: &Job, way: &Way<'_>) -> Result<Exit, Trouble> {
+async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
     let mut printed: BTreeSet<String> = BTreeSet::new();
     loop {
-        let rested = match next(desk, job, &printed).await? {
+        let rested = match next(client, job, &printed).await? {
             Next::Pod(pod) => {
                 if printed.is_empty() {
-                    told_what_is_missing(std::slice::from_ref(pod.as_ref()), &job.name_any(), way);
+                    told_what_is_missing(std::slice::from_ref(pod.as_ref()), &job.name_any(), command);
                 }
                 printed.extend(pod.uid());
-                if !logs::print(desk, &pod.name_any(), true).await? {
+                if !logs::print(client, &pod.name_any(), true).await? {
                     return Ok(Exit::Good);
                 }
                 continue;
             }
             Next::Rest(rested) => rested,
         };
-        plain::say(&format!("The Job {}: {}", job.name_any(), rest::line(&rested)));
-        for hint in rest::hints(&rested, &desk.deciding(&rested).await, way) {
-            plain::say(&hint);
+        text::say(&format!("The Job {}: {}", job.name_any(), state::line(&rested)));
+        for hint in state::hints(&rested, &client.deciding(&rested).await, command) {
+            text::say(&hint);
         }
         return Ok(Exit::Good);
     }
 }
 
 /// Waits for the next pod; or the Job's rest, where no pod is left that was not printed.
-async fn next(desk: &Desk, job: &Job, printed: &BTreeSet<String>) -> Result<Next, Trouble> {
+async fn next(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<Next, Trouble> {
     let (name, uid) = (job.name_any(), job.uid());
-    let (client, namespace) = (&desk.cluster.patient, &desk.cluster.namespace);
+    let (watcher, namespace) = (&client.cluster.patient, &client.cluster.namespace);
     let unprinted = |pods: &mut dyn Iterator<Item = &Pod>| {
         let mut pods = logs::in_order(job, pods.cloned()).into_iter();
         pods.find(|pod| pod.uid().is_some_and(|uid| !printed.contains(&uid)) && logs::has_begun(pod))
     };
-    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let pods: Api<Pod> = Api::namespaced(watcher.clone(), namespace);
     let of_job = logs::of_job(&name);
     let pod = watch::until(&pods, &of_job, |pods| unprinted(&mut pods.values()));
-    let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let jobs: Api<Job> = Api::namespaced(watcher.clone(), namespace);
     let only = watch::Selector::name(&name);
     let rested = watch::until(&jobs, &only, |jobs| match jobs.get(&name) {
         Some(job) if job.uid() == uid => is_at_rest(job).then(|| Ok(job.clone())),
@@ -121,19 +121,19 @@ async fn next(desk: &Desk, job: &Job, printed: &BTreeSet<String>) -> Result<Next
             Ok(pod) => Ok(Next::Pod(Box::new(pod))),
             Err(error) => {
                 let rights = ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
-                Err(desk.cluster.refused(&watching, &error, rights).await)
+                Err(client.cluster.refused(&watching, &error, rights).await)
             }
         },
         rested = rested => match rested {
             // Its last pod may have begun and ended in between.
             Ok(rested) => {
                 let rested = rested?;
-                let pods = logs::pods(desk, job).await?;
+                let pods = logs::pods(client, job).await?;
                 Ok(unprinted(&mut pods.iter()).map_or_else(|| Next::Rest(Box::new(rested)), |pod| Next::Pod(Box::new(pod))))
             }
             Err(error) => {
                 let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
-                Err(desk.cluster.refused(&watching, &error, rights).await)
+                Err(client.cluster.refused(&watching, &error, rights).await)
             }
         },
     }

@@ -1,10 +1,10 @@
 //! The pods of a Job, and what they print.
 
-use super::desk::Desk;
+use super::client::Client;
 use super::watch::Selector;
 use crate::cluster::Right;
 use crate::exit::Trouble;
-use crate::{output, plain};
+use crate::{output, text};
 use bloomery_crds::names::{LABEL_ATTEMPT, LABEL_JOB};
 use bloomery_crds::pod::{self, WORKER};
 use bloomery_crds::v1alpha1::Job;
@@ -24,13 +24,13 @@ pub(super) fn of_job(name: &str) -> Selector {
 ///
 /// # Errors
 /// If they may not be listed.
-pub(super) async fn pods(desk: &Desk, job: &Job) -> Result<Vec<Pod>, Trouble> {
-    let api: Api<Pod> = Api::namespaced(desk.cluster.client.clone(), &desk.cluster.namespace);
+pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Trouble> {
+    let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     match api.list(&of_job(&job.name_any()).list()).await {
         Ok(list) => Ok(in_order(job, list.items)),
         Err(error) => {
             let right = Right::on_pods("list", "pods");
-            Err(desk.cluster.refused("listing the Job's pods", &error, vec![right]).await)
+            Err(client.cluster.refused("listing the Job's pods", &error, vec![right]).await)
         }
     }
 }
@@ -65,18 +65,21 @@ pub(super) fn has_ended(pod: &Pod) -> bool {
 ///
 /// # Errors
 /// If it cannot be read. A pod that is gone has none, which is told.
-pub(super) async fn print(desk: &Desk, pod: &str, follow: bool) -> Result<bool, Trouble> {
-    let api: Api<Pod> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
+pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bool, Trouble> {
+    let api: Api<Pod> = Api::namespaced(client.cluster.patient.clone(), &client.cluster.namespace);
     let params = LogParams { container: Some(WORKER.to_owned()), follow, ..LogParams::default() };
     let log = match api.log_stream(pod, &params).await {
         Ok(log) => log,
         Err(kube::Error::Api(status)) if status.code == 404 => {
-            plain::note(&format!("the pod {pod} is gone, and its log with it"));
+            text::note(&format!("the pod {pod} is gone, and its log with it"));
             return Ok(true);
         }
         Err(error) => {
             let right = Right::on_pods("get", "pods/log");
-            return Err(desk.cluster.refused(&format!("reading the log of the pod {pod}"), &error, vec![right]).await);
+            return Err(client
+                .cluster
+                .refused(&format!("reading the log of the pod {pod}"), &error, vec![right])
+                .await);
         }
     };
     let (mut log, mut line) = (pin!(log), Vec::new());
@@ -85,7 +88,7 @@ pub(super) async fn print(desk: &Desk, pod: &str, follow: bool) -> Result<bool, 
         match log.read_until(b'\n', &mut line).await {
             Ok(0) => return Ok(true),
             Ok(_) => {
-                let text = plain::lines(&String::from_utf8_lossy(&line));
+                let text = text::lines(&String::from_utf8_lossy(&line));
                 if !output::write(&mut io::stdout().lock(), &text)? {
                     return Ok(false);
                 }

@@ -1,10 +1,10 @@
 //! A Job of a cluster on a page: what was asked, what each gate decided, what it waits for and how to answer.
 
-use super::rest::{self, Deciding};
-use super::way::Way;
+use super::cluster_command::ClusterCommand;
+use super::state::{self, Deciding};
 use crate::page::{Page, phase};
-use crate::plain::shown;
-use crate::run::ending::spent;
+use crate::summary::spent;
+use crate::text::shown;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::v1alpha1::{Gates, Job, JobStatus, LlmCalls, WaitingFor};
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 /// The page of a Job, with how it stands with the decision on its call.
-pub(super) fn of(job: &Job, deciding: &Deciding, way: &Way<'_>, now: Timestamp) -> String {
+pub(super) fn of(job: &Job, deciding: &Deciding, command: &ClusterCommand<'_>, now: Timestamp) -> String {
     let mut page = Page::default();
     let none = JobStatus::default();
     let status = job.status.as_ref().unwrap_or(&none);
@@ -24,9 +24,9 @@ pub(super) fn of(job: &Job, deciding: &Deciding, way: &Way<'_>, now: Timestamp) 
     if let Some(continued) = &job.spec.continues {
         page.line("Continues", continued);
     }
-    page.line("Phase", &phase(rest::phase(job), status.outcome.as_ref()));
+    page.line("Phase", &phase(state::phase(job), status.outcome.as_ref()));
     page.line("Since", &since(job, status, now));
-    if job.spec.cancel == Some(true) && !rest::has_ended(job) {
+    if job.spec.cancel == Some(true) && !state::has_ended(job) {
         page.line("Cancel", "asked for: the Job ends as soon as it hears it");
     }
     for condition in not_as_they_should_be(status) {
@@ -38,7 +38,7 @@ pub(super) fn of(job: &Job, deciding: &Deciding, way: &Way<'_>, now: Timestamp) 
     stages(&mut page, status);
     page.workflows(&status.workflows);
     if let Some(waiting) = &status.waiting_for {
-        waits_for(&mut page, job, waiting, deciding, way);
+        waits_for(&mut page, job, waiting, deciding, command);
     }
     replies(&mut page, job, status);
     if let Some(usage) = &status.usage {
@@ -48,7 +48,10 @@ pub(super) fn of(job: &Job, deciding: &Deciding, way: &Way<'_>, now: Timestamp) 
         page.line("Pod", &format!("{}, attempt {}", attempt.pod, attempt.number));
     }
     if let Some(log) = &status.log {
-        page.line("Log", &format!("{} events in {}; {}", log.events, log.path, way.to(&format!("events {name}"))));
+        page.line(
+            "Log",
+            &format!("{} events in {}; {}", log.events, log.path, command.line(&format!("events {name}"))),
+        );
     }
     if let Some(result) = &status.result {
         page.result(result.verified, &result.text, &result.fields);
@@ -60,7 +63,8 @@ pub(super) fn of(job: &Job, deciding: &Deciding, way: &Way<'_>, now: Timestamp) 
 fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
     let at = |time: Option<&Time>| time.map(|Time(at)| *at);
     let ended = at(status.completion_time.as_ref());
-    let waits = status.waiting_for.as_ref().and_then(|waiting| at(waiting.since.as_ref())).filter(|_| rest::waits(job));
+    let waits =
+        status.waiting_for.as_ref().and_then(|waiting| at(waiting.since.as_ref())).filter(|_| state::waits(job));
     let begun = at(status.start_time.as_ref());
     let made = at(job.metadata.creation_timestamp.as_ref());
     let ago = |word: &str, at: Timestamp| format!("{word} {at}, {} ago", age(Some(at), now));
@@ -106,9 +110,9 @@ fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
 }
 
 /// What people can do, with the command that does it: under a name of its own, which no text of a model has.
-fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Deciding, way: &Way<'_>) {
+fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Deciding, command: &ClusterCommand<'_>) {
     if let Some(call) = &waiting.call {
-        let approvers = rest::approvers(job).join(" and ");
+        let approvers = state::approvers(job).join(" and ");
         page.line(
             "Waits for",
             &format!("{} to let {} be called: {}", shown(&approvers), shown(&call.tool), shown(&call.reason)),
@@ -118,17 +122,17 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Decidi
         page.line("", &note);
     }
     for approval in deciding.open() {
-        page.line("Approve", &way.to(&format!("approve {approval}")));
-        page.line("Deny", &way.to(&format!("deny {approval}")));
+        page.line("Approve", &command.line(&format!("approve {approval}")));
+        page.line("Deny", &command.line(&format!("deny {approval}")));
     }
     for question in &waiting.questions {
         page.question("Waits for", &format!("an answer to {}: {}", question.id, question.text), &question.choices);
         if let Some(refused) = &question.refused {
             page.line("", &format!("The last answer was not taken: {refused}"));
         }
-        match super::say::answered(job, &question.id) {
+        match super::compose_reply::answered(job, &question.id) {
             Some(reply) => page.line("", &format!("It is answered, and not heard yet: {}", reply.text)),
-            None => page.line("Reply", &rest::answer(job, question, way)),
+            None => page.line("Reply", &state::answer(job, question, command)),
         }
     }
 }
@@ -161,19 +165,19 @@ fn replies(page: &mut Page, job: &Job, status: &JobStatus) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{ClusterArgs, Started};
+    use crate::args::{ClusterArgs, Invocation};
     use crate::jobs::fixtures::{asks, ended, holds, job, now};
     use bloomery_crds::names;
     use bloomery_crds::outcome::{Outcome, OutcomeCode};
     use rstest::rstest;
 
     fn page(job: &Job) -> String {
-        let deciding = match (rest::unasked(job), rest::approvals(job)) {
+        let deciding = match (state::unasked(job), state::approvals(job)) {
             (Some(why), _) => Deciding::Unasked(why.to_owned()),
             (None, []) => Deciding::Nothing,
             (None, open) => Deciding::Open(open.to_vec()),
         };
-        of(job, &deciding, &Way::new(Started::Plugin, &ClusterArgs::default()), now())
+        of(job, &deciding, &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()), now())
     }
 
     #[test]
@@ -216,7 +220,12 @@ mod tests {
         let told = page(&job);
         assert!(told.contains("Nobody is asked to decide: the binding is not as it was shipped"), "{told}");
         assert!(!told.contains("It is decided") && !told.contains("Approve "), "{told}");
-        let told = of(&holds(), &Deciding::Expired, &Way::new(Started::Plugin, &ClusterArgs::default()), now());
+        let told = of(
+            &holds(),
+            &Deciding::Expired,
+            &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()),
+            now(),
+        );
         assert!(told.contains("The time to decide is over") && !told.contains("Approve "), "{told}");
     }
 

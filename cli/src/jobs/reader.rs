@@ -1,13 +1,13 @@
-//! A short pod that reads a Job's log out of the memory: the slag is mounted read-only, and nothing else.
+//! A short pod that reads a Job's log out of the memory: the skill directory is mounted read-only, and nothing else.
 
 mod build;
 
-use super::desk::Desk;
+use super::client::Client;
 use super::{logs, watch};
 use crate::args::EventsArgs;
 use crate::cluster::{Right, every};
 use crate::exit::{Exit, Trouble};
-use crate::plain;
+use crate::text;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
 use bloomery_crds::v1alpha1::Job;
 use build::{DEADLINE, Template};
@@ -30,21 +30,21 @@ enum Life {
 ///
 /// # Errors
 /// If there is none, or no pod can read it.
-pub(super) async fn read(desk: &Desk, job: &Job, args: &EventsArgs) -> Result<Exit, Trouble> {
-    let template = template(desk, args.image.clone()).await?;
+pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Result<Exit, Trouble> {
+    let template = template(client, args.image.clone()).await?;
     let pod = build::pod(job, &template, args.json)?;
-    let api: Api<Pod> = Api::namespaced(desk.cluster.client.clone(), &desk.cluster.namespace);
+    let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     let made = match api.create(&PostParams::default(), &pod).await {
         Ok(made) => made,
         Err(error) => {
             let doing = "making a pod that reads the log, because no other way leads to the memory";
-            return Err(desk.cluster.refused(doing, &error, vec![Right::on_pods("create", "pods")]).await);
+            return Err(client.cluster.refused(doing, &error, vec![Right::on_pods("create", "pods")]).await);
         }
     };
     let name = made.name_any();
-    plain::say(&format!("The reader pod {name} reads the log, with the memory read-only, and is deleted afterwards."));
+    text::say(&format!("The reader pod {name} reads the log, with the memory read-only, and is deleted afterwards."));
     let done = tokio::select! {
-        done = printed(desk, &name) => done,
+        done = printed(client, &name) => done,
         _ = tokio::signal::ctrl_c() => Err(Trouble { exit: Exit::Interrupted, message: "interrupted".to_owned() }),
     };
     match api.delete(&name, &DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() }).await {
@@ -52,22 +52,22 @@ pub(super) async fn read(desk: &Desk, job: &Job, args: &EventsArgs) -> Result<Ex
         Err(kube::Error::Api(status)) if status.code == 404 => done,
         Err(error) => {
             let doing = format!("the reader pod {name} is left, which ends by itself: deleting it");
-            let told = desk.cluster.failed(&doing, &error);
-            plain::note(&told.message);
+            let told = client.cluster.failed(&doing, &error);
+            text::note(&told.message);
             done
         }
     }
 }
 
 /// What the pod is made like: the newest worker of the namespace, where somebody may see it.
-async fn template(desk: &Desk, image: Option<String>) -> Result<Template, Trouble> {
-    let api: Api<Pod> = Api::namespaced(desk.cluster.client.clone(), &desk.cluster.namespace);
+async fn template(client: &Client, image: Option<String>) -> Result<Template, Trouble> {
+    let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));
     let pods = match every(&api, workers, |_| true).await {
         Ok(pods) => pods,
         Err(error) if image.is_none() => {
             let doing = "looking for a worker pod, whose image the reader would have (or name it with --image),";
-            return Err(desk.cluster.refused(doing, &error, vec![Right::on_pods("list", "pods")]).await);
+            return Err(client.cluster.refused(doing, &error, vec![Right::on_pods("list", "pods")]).await);
         }
         Err(_) => Vec::new(),
     };
@@ -79,7 +79,7 @@ async fn template(desk: &Desk, image: Option<String>) -> Result<Template, Troubl
         (None, None) => Err(Trouble::usage(format!(
             "no worker pod is left in {} whose image could read the log: name the image with --image. It is that of the \
              workers (the chart's worker.image), which whoever installed Bloomery knows",
-            desk.cluster.namespace
+            client.cluster.namespace
         ))),
     }
 }
@@ -94,8 +94,8 @@ fn life(pod: Option<&Pod>) -> Option<Life> {
 }
 
 /// Prints what the pod prints, and says how it ended.
-async fn printed(desk: &Desk, name: &str) -> Result<Exit, Trouble> {
-    let watched: Api<Pod> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
+async fn printed(client: &Client, name: &str) -> Result<Exit, Trouble> {
+    let watched: Api<Pod> = Api::namespaced(client.cluster.patient.clone(), &client.cluster.namespace);
     let only = watch::Selector::name(name);
     let mut unscheduled = None;
     let life = watch::until(&watched, &only, |pods| {
@@ -115,9 +115,9 @@ async fn printed(desk: &Desk, name: &str) -> Result<Exit, Trouble> {
         Ok(Life::Begun) => {}
         Ok(Life::Stuck(why)) => return stuck(&why),
         Ok(Life::Gone) => return Err(Trouble::failed(format!("the reader pod {name} is gone before it has begun"))),
-        Err(error) => return Err(desk.cluster.refused(&watching, &error, rights()).await),
+        Err(error) => return Err(client.cluster.refused(&watching, &error, rights()).await),
     }
-    if !logs::print(desk, name, true).await? {
+    if !logs::print(client, name, true).await? {
         return Ok(Exit::Good);
     }
     let ended = watch::until(&watched, &only, |pods| match pods.get(name) {
@@ -127,7 +127,7 @@ async fn printed(desk: &Desk, name: &str) -> Result<Exit, Trouble> {
     let ended = match ended.await {
         Ok(Some(ended)) => ended,
         Ok(None) => return Err(Trouble::failed(format!("the reader pod {name} was deleted while it read"))),
-        Err(error) => return Err(desk.cluster.refused(&watching, &error, rights()).await),
+        Err(error) => return Err(client.cluster.refused(&watching, &error, rights()).await),
     };
     match build::failure(&ended) {
         None => Ok(Exit::Good),

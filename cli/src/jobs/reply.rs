@@ -1,13 +1,13 @@
 //! `bloomery reply`: appends to the replies of a Job, and never loses somebody else's.
 
-use super::desk::{Desk, gone};
-use super::say::{self, Aim};
+use super::client::{Client, gone};
+use super::cluster_command::ClusterCommand;
+use super::compose_reply::{self, Aim};
 use super::show;
-use super::way::Way;
 use crate::args::ReplyArgs;
 use crate::exit::{Exit, Trouble};
 use crate::page::{Page, coloured};
-use crate::{output, plain, terminal};
+use crate::{output, terminal, text};
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply};
 use kube::ResourceExt;
 use serde_json::json;
@@ -20,13 +20,13 @@ const TRIES: usize = 16;
 const MAX_STDIN: u64 = 64 * 1024;
 
 /// Says something.
-pub(super) async fn run(args: &ReplyArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
+pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
     if args.text.is_none() && !terminal::is_here() {
         return Err(Trouble::usage("there is no terminal at which you could be asked: give the text, or - for stdin"));
     }
-    let desk = Desk::open(way).await?;
-    let job = desk.job(&args.job).await?;
-    let question = match say::aim(&job, args.question.as_deref(), args.message)? {
+    let client = Client::open(command).await?;
+    let job = client.job(&args.job).await?;
+    let question = match compose_reply::aim(&job, args.question.as_deref(), args.message)? {
         Aim::Message => None,
         Aim::Question(question) => Some(question),
         Aim::OneOf(open) => Some(chosen(&args.job, open).await?),
@@ -36,12 +36,12 @@ pub(super) async fn run(args: &ReplyArgs, way: &Way<'_>) -> Result<Exit, Trouble
         Some(text) => text.to_owned(),
         None => asked(question.clone()).await?,
     };
-    let (text, note) = say::text(question.as_ref(), &typed)?;
+    let (text, note) = compose_reply::text(question.as_ref(), &typed)?;
     for note in note.into_iter().chain(question.as_ref().and_then(|question| warning(&job, question))) {
-        plain::say(&note);
+        text::say(&note);
     }
     let reply = Reply { question: question.as_ref().map(|question| question.id.clone()), text };
-    let said = append(&desk, job, &reply).await?;
+    let said = append(&client, job, &reply).await?;
     match args.output {
         Some(form) => output::print(&show::object(&said, form)?)?,
         None => output::print(&told(&args.job, question.as_ref(), &reply))?,
@@ -54,7 +54,7 @@ async fn chosen(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQuestion, Tr
     if !terminal::is_here() {
         return Err(Trouble::usage(format!(
             "the Job {job} has several open questions: say which with --question:{}",
-            say::list(&open)
+            compose_reply::list(&open)
         )));
     }
     anstream::eprint!("{}", coloured(&page(&open)));
@@ -77,7 +77,7 @@ async fn asked(question: Option<AskedQuestion>) -> Result<String, Trouble> {
         }
         None => "Your message: ",
     };
-    let read = move |line: &str| match say::text(question.as_ref(), line) {
+    let read = move |line: &str| match compose_reply::text(question.as_ref(), line) {
         Ok(_) => Ok(line.to_owned()),
         Err(trouble) => Err(trouble.message),
     };
@@ -108,8 +108,8 @@ fn stdin() -> Result<String, Trouble> {
 
 /// What is to be known before a question is answered twice.
 fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
-    let other = say::answered(job, &question.id)?;
-    let text = plain::shown(&other.text);
+    let other = compose_reply::answered(job, &question.id)?;
+    let text = text::shown(&other.text);
     Some(format!(
         "{} is answered already, by a reply that was not heard yet: \"{text}\". The first one counts.",
         question.id
@@ -118,7 +118,7 @@ fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
 
 /// What was said, in a line.
 fn told(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
-    let text = plain::shown(&reply.text);
+    let text = text::shown(&reply.text);
     match question {
         Some(question) => format!("skilljob.bloomery.dev/{job} answered {}: {text}\n", question.id),
         None => format!("skilljob.bloomery.dev/{job} was told: {text}\n"),
@@ -126,18 +126,18 @@ fn told(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
 }
 
 /// Puts a reply after those that are there: where somebody has changed the Job meanwhile, after theirs.
-async fn append(desk: &Desk, mut job: Job, reply: &Reply) -> Result<Job, Trouble> {
+async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Trouble> {
     let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
     // Whoever was warned, answers twice.
-    let is_second = reply.question.as_deref().is_some_and(|id| say::answered(&job, id).is_some());
+    let is_second = reply.question.as_deref().is_some_and(|id| compose_reply::answered(&job, id).is_some());
     for _ in 0..TRIES {
         let replies = [job.spec.replies.as_slice(), std::slice::from_ref(reply)].concat();
-        match desk.change(&job, json!({ "spec": { "replies": replies } }), true).await {
+        match client.change(&job, json!({ "spec": { "replies": replies } }), true).await {
             Ok(said) => return Ok(said),
             Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => return Err(desk.unchanged(&name, &format!("replying to {name}"), &error).await),
+            Err(error) => return Err(client.unchanged(&name, &format!("replying to {name}"), &error).await),
         }
-        job = desk.job(&name).await?;
+        job = client.job(&name).await?;
         if job.uid() != uid {
             return Err(gone(&name));
         }
@@ -145,7 +145,7 @@ async fn append(desk: &Desk, mut job: Job, reply: &Reply) -> Result<Job, Trouble
         if job.spec.replies.iter().skip(before).any(|said| said == reply) {
             return Ok(job);
         }
-        if is_second { say::hears(&job)? } else { say::still(&job, reply)? }
+        if is_second { compose_reply::hears(&job)? } else { compose_reply::still(&job, reply)? }
     }
     Err(Trouble::failed(format!("the Job {name} changes all the time: nothing was said; try again")))
 }

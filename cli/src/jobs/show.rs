@@ -1,12 +1,12 @@
 //! `bloomery get` on a cluster: a Job as a person wants to see it, or all of them.
 
-use super::desk::Desk;
-use super::way::Way;
-use super::{page, rest};
+use super::client::Client;
+use super::cluster_command::ClusterCommand;
+use super::{page, state};
 use crate::args::{GetArgs, ObjectOutput};
 use crate::exit::{Exit, Trouble};
 use crate::page::coloured;
-use crate::{output, plain, table};
+use crate::{output, table, text};
 use bloomery_crds::v1alpha1::Job;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -15,25 +15,25 @@ use serde_json::json;
 use std::io::Write;
 
 /// Shows a Job, or lists all.
-pub(super) async fn get(args: &GetArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    let desk = Desk::open(way).await?;
-    let Some(name) = &args.key else { return all(&desk, args).await };
-    let job = desk.job(name).await?;
+pub(super) async fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    let client = Client::open(command).await?;
+    let Some(name) = &args.key else { return all(&client, args).await };
+    let job = client.job(name).await?;
     of_skill(&job, args.skill.as_deref())?;
     match args.output {
         Some(form) => output::print(&object(&job, form)?).map(|()| Exit::Good),
-        None => shown(&page::of(&job, &desk.deciding(&job).await, way, Timestamp::now())),
+        None => shown(&page::of(&job, &client.deciding(&job).await, command, Timestamp::now())),
     }
 }
 
 /// Lists the Jobs of the namespace, or of all.
-async fn all(desk: &Desk, args: &GetArgs) -> Result<Exit, Trouble> {
-    let mut jobs = desk.jobs(args.all_namespaces).await?;
+async fn all(client: &Client, args: &GetArgs) -> Result<Exit, Trouble> {
+    let mut jobs = client.jobs(args.all_namespaces).await?;
     jobs.retain(|job| args.skill.as_ref().is_none_or(|skill| job.spec.skill == *skill));
     if jobs.is_empty() {
-        let place = if args.all_namespaces { "any namespace" } else { &desk.cluster.namespace };
+        let place = if args.all_namespaces { "any namespace" } else { &client.cluster.namespace };
         let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-        plain::note(&format!("there are no Jobs{of} in {place}"));
+        text::note(&format!("there are no Jobs{of} in {place}"));
     }
     let text = match args.output {
         Some(form) => list(&jobs.iter().map(item).collect::<Vec<_>>(), form)?,
@@ -117,8 +117,8 @@ fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
         };
         [
             job.name_any(),
-            plain::line(&job.spec.skill),
-            rest::phase(job).to_string(),
+            text::line(&job.spec.skill),
+            state::phase(job).to_string(),
             outcome.map(|outcome| outcome.code.to_string()).unwrap_or_default(),
             count(|usage| usage.llm_calls.plan),
             count(|usage| usage.tool_calls),
@@ -127,7 +127,7 @@ fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
         ]
     };
     if !of_all {
-        return table::of(&NAMES, jobs.iter().map(row));
+        return table::render(&NAMES, jobs.iter().map(row));
     }
     let [name, skill, phase, outcome, steps, tools, waits, age] = NAMES;
     let names = ["NAMESPACE", name, skill, phase, outcome, steps, tools, waits, age];
@@ -135,13 +135,13 @@ fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
         let [name, skill, phase, outcome, steps, tools, waits, age] = row(job);
         [job.namespace().unwrap_or_default(), name, skill, phase, outcome, steps, tools, waits, age]
     };
-    table::of(&names, jobs.iter().map(of_namespace))
+    table::render(&names, jobs.iter().map(of_namespace))
 }
 
 /// What a Job waits for, in a few words.
 fn waits_for(job: &Job) -> String {
-    let approvers = Some(plain::line(&rest::approvers(job).join(","))).filter(|approvers| !approvers.is_empty());
-    let questions = rest::questions(job).iter().map(|question| plain::line(&question.id));
+    let approvers = Some(text::line(&state::approvers(job).join(","))).filter(|approvers| !approvers.is_empty());
+    let questions = state::questions(job).iter().map(|question| text::line(&question.id));
     approvers.into_iter().chain(questions).collect::<Vec<_>>().join(",")
 }
 

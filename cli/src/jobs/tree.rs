@@ -1,12 +1,12 @@
 //! `bloomery tree`: Skills with their Jobs, and these with their Approvals and pods.
 
-use super::desk::Desk;
-use super::way::Way;
-use super::{page, rest, show};
+use super::client::Client;
+use super::cluster_command::ClusterCommand;
+use super::{page, show, state};
 use crate::args::TreeArgs;
 use crate::cluster::{Right, every};
 use crate::exit::{Exit, Trouble};
-use crate::{output, plain};
+use crate::{output, text};
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names::{GROUP, LABEL_JOB};
 use bloomery_crds::nearest;
@@ -54,15 +54,15 @@ struct Branch {
 }
 
 /// Shows the tree.
-pub(super) async fn run(args: &TreeArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    let desk = Desk::open(way).await?;
-    let grove = grown(&desk).await?;
+pub(super) async fn run(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    let client = Client::open(command).await?;
+    let grove = grown(&client).await?;
     let Some(skills) = wanted(&grove, args.name.as_deref()) else {
-        let (name, namespace) = (args.name.as_deref().unwrap_or_default(), &desk.cluster.namespace);
+        let (name, namespace) = (args.name.as_deref().unwrap_or_default(), &client.cluster.namespace);
         return Err(unknown(&grove, name, namespace));
     };
     if skills.is_empty() {
-        plain::note(&format!("there are no Skills and no Jobs in {}", desk.cluster.namespace));
+        text::note(&format!("there are no Skills and no Jobs in {}", client.cluster.namespace));
     }
     let text = match args.output {
         Some(form) => show::list(&objects(&skills, &grove), form)?,
@@ -88,28 +88,28 @@ fn objects(skills: &[(String, Vec<&Job>)], grove: &Grove) -> Vec<(String, Value)
 }
 
 /// Reads all there is. What may not be read is told, and hides nothing else; without Jobs there is no tree.
-async fn grown(desk: &Desk) -> Result<Grove, Trouble> {
-    let jobs = desk.jobs(false).await?;
-    let (client, namespace) = (&desk.cluster.client, &desk.cluster.namespace);
+async fn grown(client: &Client) -> Result<Grove, Trouble> {
+    let jobs = client.jobs(false).await?;
+    let (kube, namespace) = (&client.cluster.client, &client.cluster.namespace);
     let ours = |resource| Right { group: GROUP, verb: "list", resource, name: None };
-    let skills = every(&Api::<Skill>::namespaced(client.clone(), namespace), ListParams::default(), |_| true).await;
-    let approvals = desk.cluster.approvals(|_| true).await;
+    let skills = every(&Api::<Skill>::namespaced(kube.clone(), namespace), ListParams::default(), |_| true).await;
+    let approvals = client.cluster.approvals(|_| true).await;
     let of_jobs = ListParams::default().labels(LABEL_JOB);
-    let pods = every(&Api::<Pod>::namespaced(client.clone(), namespace), of_jobs, |_| true).await;
+    let pods = every(&Api::<Pod>::namespaced(kube.clone(), namespace), of_jobs, |_| true).await;
     Ok(Grove {
-        skills: seen(desk, "Skills", ours("skills"), skills).await,
+        skills: seen(client, "Skills", ours("skills"), skills).await,
         jobs,
-        approvals: seen(desk, "Approvals", ours("approvals"), approvals).await.unwrap_or_default(),
-        pods: seen(desk, "pods", Right::on_pods("list", "pods"), pods).await.unwrap_or_default(),
+        approvals: seen(client, "Approvals", ours("approvals"), approvals).await.unwrap_or_default(),
+        pods: seen(client, "pods", Right::on_pods("list", "pods"), pods).await.unwrap_or_default(),
     })
 }
 
-async fn seen<K: Clone>(desk: &Desk, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Option<Vec<K>> {
+async fn seen<K: Clone>(client: &Client, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Option<Vec<K>> {
     match list {
         Ok(list) => Some(list),
         Err(error) => {
-            let trouble = desk.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
-            plain::note(&trouble.message);
+            let trouble = client.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
+            text::note(&trouble.message);
             None
         }
     }
@@ -157,7 +157,7 @@ fn text(skills: &[(String, Vec<&Job>)], grove: &Grove, now: Timestamp) -> String
 /// Writes a branch: `first` stands before its line, `rest` before those below.
 fn write(text: &mut String, branch: &Branch, first: &str, rest: &str) {
     // Nothing fails that writes to a string.
-    let _ = writeln!(text, "{first}{}", plain::line(branch.line.trim_end()));
+    let _ = writeln!(text, "{first}{}", text::line(branch.line.trim_end()));
     for (at, below) in branch.below.iter().enumerate() {
         let (own, further) = if at + 1 == branch.below.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
         write(text, below, &format!("{rest}{own}"), &format!("{rest}{further}"));
@@ -178,9 +178,9 @@ fn of_job(job: &Job, grove: &Grove, now: Timestamp) -> Branch {
     let age = page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now);
     let outcome =
         job.status.as_ref().and_then(|status| status.outcome.as_ref()).map(|outcome| outcome.code.to_string());
-    let phase = rest::phase(job).to_string();
+    let phase = state::phase(job).to_string();
     let outcome = outcome.filter(|code| *code != phase).map(|code| format!(", {code}")).unwrap_or_default();
-    let questions = rest::questions(job).iter();
+    let questions = state::questions(job).iter();
     let questions = questions.map(|question| leaf(format!("Question {}  {}", question.id, question.text)));
     Branch {
         line: format!("Job {name}  {phase}{outcome}  {age}"),
@@ -195,7 +195,7 @@ fn of_approval(approval: &Approval) -> Branch {
     let spec = &approval.spec;
     let standing = match &spec.decision {
         None => format!("open, asks {}", spec.approver),
-        Some(decision) => match rest::verdict(approval) {
+        Some(decision) => match state::verdict(approval) {
             Some(counts) if counts != decision.verdict => {
                 format!("{counts}: {} by {} came too late", decision.verdict, decision.by)
             }

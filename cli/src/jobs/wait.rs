@@ -1,30 +1,30 @@
 //! `bloomery wait`: watches a Job until it rests.
 
-use super::desk::{Desk, gone};
-use super::rest::Deciding;
-use super::way::Way;
-use super::{rest, show, watch};
+use super::client::{Client, gone};
+use super::cluster_command::ClusterCommand;
+use super::state::Deciding;
+use super::{show, state, watch};
 use crate::args::{Goal, WaitArgs};
 use crate::cluster::Right;
 use crate::exit::{Exit, Trouble};
-use crate::{output, plain};
+use crate::{output, text};
 use bloomery_crds::v1alpha1::Job;
 use kube::{Api, ResourceExt};
 use std::cell::RefCell;
 use std::time::Duration;
 
 /// Waits for a Job.
-pub(super) async fn run(args: &WaitArgs, way: &Way<'_>) -> Result<Exit, Trouble> {
-    let desk = Desk::open(way).await?;
-    let job = desk.job(&args.job).await?;
-    let job = until(&desk, &job, args.goal, args.timeout).await?;
+pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+    let client = Client::open(command).await?;
+    let job = client.job(&args.job).await?;
+    let job = until(&client, &job, args.goal, args.timeout).await?;
     match args.output {
         Some(form) => output::print(&show::object(&job, form)?)?,
-        None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, rest::line(&job)))?,
+        None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, state::line(&job)))?,
     }
-    if rest::waits(&job) {
-        for hint in rest::hints(&job, &desk.deciding(&job).await, way) {
-            plain::say(&hint);
+    if state::waits(&job) {
+        for hint in state::hints(&job, &client.deciding(&job).await, command) {
+            text::say(&hint);
         }
     }
     Ok(exit(&job, args.goal))
@@ -35,13 +35,13 @@ pub(super) async fn run(args: &WaitArgs, way: &Way<'_>) -> Result<Exit, Trouble>
 /// # Errors
 /// If it cannot be watched, is deleted, or the time is up.
 pub(super) async fn until(
-    desk: &Desk,
+    client: &Client,
     job: &Job,
     goal: Option<Goal>,
     timeout: Option<Duration>,
 ) -> Result<Job, Trouble> {
     let (name, uid) = (job.name_any(), job.uid());
-    let api: Api<Job> = Api::namespaced(desk.cluster.patient.clone(), &desk.cluster.namespace);
+    let api: Api<Job> = Api::namespaced(client.cluster.patient.clone(), &client.cluster.namespace);
     let only = watch::Selector::name(&name);
     let last = RefCell::new(job.clone());
     let seen = async {
@@ -51,16 +51,16 @@ pub(super) async fn until(
             let seen = watch::until(&api, &only, |jobs| match jobs.get(&name) {
                 Some(job) if job.uid() == uid => {
                     let before = last.replace(job.clone());
-                    if rest::is_suspended(job) && !(is_told && rest::is_suspended(&before)) {
+                    if state::is_suspended(job) && !(is_told && state::is_suspended(&before)) {
                         is_told = true;
-                        plain::say(&format!("The Job {name} is kept: {}", rest::kept(job)));
+                        text::say(&format!("The Job {name} is kept: {}", state::kept(job)));
                     }
                     (is_met(job, goal) && is_news(job)).then(|| Ok(job.clone()))
                 }
                 Some(_) | None => Some(Err(gone(&name))),
             });
             match seen.await {
-                Ok(Ok(job)) if goal.is_none() && rest::waits(&job) && goes_on(&desk.deciding(&job).await) => {
+                Ok(Ok(job)) if goal.is_none() && state::waits(&job) && goes_on(&client.deciding(&job).await) => {
                     answered = Some(job);
                 }
                 seen => break seen,
@@ -71,14 +71,14 @@ pub(super) async fn until(
         None => seen.await,
         Some(timeout) => tokio::time::timeout(timeout, seen).await.map_err(|_| Trouble {
             exit: Exit::Late,
-            message: format!("the time is up, and the Job {name} is not there yet: {}", rest::kept(&last.borrow())),
+            message: format!("the time is up, and the Job {name} is not there yet: {}", state::kept(&last.borrow())),
         })?,
     };
     match seen {
         Ok(found) => found,
         Err(error) => {
             let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
-            Err(desk.cluster.refused(&format!("watching the Job {name}"), &error, rights).await)
+            Err(client.cluster.refused(&format!("watching the Job {name}"), &error, rights).await)
         }
     }
 }
@@ -94,18 +94,18 @@ fn goes_on(deciding: &Deciding) -> bool {
 /// Whether there is nothing more to wait for.
 fn is_met(job: &Job, goal: Option<Goal>) -> bool {
     let comes = match goal {
-        None => rest::waits(job),
+        None => state::waits(job),
         Some(goal) => is_so(job, goal),
     };
-    comes || rest::has_ended(job)
+    comes || state::has_ended(job)
 }
 
 /// Whether a Job is as wanted.
 fn is_so(job: &Job, goal: Goal) -> bool {
     match goal {
-        Goal::Ended => rest::has_ended(job),
-        Goal::Waiting => rest::waits(job),
-        Goal::Phase(phase) => rest::phase(job) == phase,
+        Goal::Ended => state::has_ended(job),
+        Goal::Waiting => state::waits(job),
+        Goal::Phase(phase) => state::phase(job) == phase,
         Goal::Code(code) => {
             let outcome = job.status.as_ref().and_then(|status| status.outcome.as_ref());
             outcome.is_some_and(|outcome| outcome.code == code)
@@ -116,7 +116,7 @@ fn is_so(job: &Job, goal: Goal) -> bool {
 /// What the wait comes to.
 fn exit(job: &Job, goal: Option<Goal>) -> Exit {
     match goal {
-        None | Some(Goal::Ended) => rest::exit(job),
+        None | Some(Goal::Ended) => state::exit(job),
         Some(goal @ (Goal::Waiting | Goal::Phase(_) | Goal::Code(_))) => {
             if is_so(job, goal) {
                 Exit::Good

@@ -1,208 +1,196 @@
 //! Which file of an older memory goes where.
 
-use bloomery_skills::names::name_fault;
-use serde::Deserialize;
+use crate::local::older_jobs::{self, skill_of};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The largest job that is read for its Skill, in bytes.
-pub const MAX_JOB: u64 = 64 * 1024 * 1024;
-
-/// How deep directories are looked into.
+/// The deepest directory that is searched.
 const MAX_DEPTH: usize = 16;
 
-/// Where an older memory had its jobs.
+/// The directory of an older memory that had its jobs.
 const JOBS: &str = "jobs";
 
-/// What an older memory had, each with its place in a slag.
+/// The directories of an older memory. A Skill's directory has the same.
 const DIRECTORIES: [&str; 3] = [JOBS, "logs", "focus-cache"];
 
-/// A file that goes elsewhere; both paths begin at the memory.
+/// A file that is moved. Both paths are relative to the memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Move {
-    /// Where it is.
+    /// The current path.
     pub from: PathBuf,
-    /// Where it goes.
+    /// The new path.
     pub to: PathBuf,
 }
 
-/// A file that stays where it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stay {
-    /// Its path, from the memory on.
+/// A file that is not moved.
+#[derive(Debug)]
+pub struct Unmoved {
+    /// Its path, relative to the memory.
     pub file: PathBuf,
-    /// Why.
-    pub why: String,
+    /// The reason.
+    pub reason: Reason,
 }
 
-/// What is to be done.
+/// Why a file has no place in a Skill's directory.
+#[derive(Debug, thiserror::Error)]
+pub enum Reason {
+    /// The Skill of the job is unknown.
+    #[error(transparent)]
+    Job(#[from] older_jobs::Error),
+    /// The file belongs to a job that is not moved.
+    #[error("it is named like the job {0}, which stays")]
+    JobStays(String),
+    /// The file may belong to jobs of several Skills.
+    #[error("several Skills have a job {id}: {}. It may belong to any of them", skills.join(", "))]
+    Ambiguous {
+        /// The id of the jobs.
+        id: String,
+        /// Their Skills.
+        skills: Vec<String>,
+    },
+    /// The file is outside of the known directories.
+    #[error("it is not in one of the directories of an older memory: {}", DIRECTORIES.join(", "))]
+    UnknownDirectory,
+    /// The directory is too deep.
+    #[error("it is more than {MAX_DEPTH} directories deep")]
+    TooDeep,
+    /// A link, a pipe or the like.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// Moving the file failed, or would.
+    #[error(transparent)]
+    Move(#[from] super::moving::Error),
+}
+
+/// The moves that migrate an older memory.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// In the order of their paths, jobs last.
+    /// The moves, sorted by path, jobs last.
     pub moves: Vec<Move>,
-    /// What nobody can place.
-    pub stays: Vec<Stay>,
+    /// The files that are not moved.
+    pub unmoved: Vec<Unmoved>,
 }
 
-/// What an older job says of its Skill.
-#[derive(Deserialize)]
-struct Job {
-    #[serde(rename = "skillSlug")]
-    slug: Option<String>,
-    #[serde(rename = "__skill")]
-    skill: Option<SkillOfJob>,
-}
-
-#[derive(Deserialize)]
-struct SkillOfJob {
-    id: Option<String>,
-}
-
-/// Looks at every file of `from`, which is in `memory`. A job goes to the Skill that it names, what is named like a job goes
-/// with it, and the rest to `other`. Jobs are the last of the moves: one that has gone tells nothing of its logs any more.
+/// Plans the moves of all files of `from`, a directory in `memory`. A job goes to the Skill that it names. A file that is named
+/// like a job goes with it. Any other file goes to the Skill `other`. Jobs are moved last, because a job that is gone no longer
+/// says where its logs belong.
+///
+/// # Errors
+/// If a directory cannot be read.
 pub fn plan(memory: &Path, from: &Path, other: &str) -> io::Result<Plan> {
     let mut plan = Plan::default();
     let mut files = Vec::new();
-    walk(memory, from, 0, &mut files, &mut plan.stays)?;
+    walk(memory, from, 0, &mut files, &mut plan.unmoved)?;
     files.sort();
     let inner = |file: &Path| file.strip_prefix(from.strip_prefix(memory).unwrap_or(from)).map(Path::to_owned).ok();
     let (jobs, files): (Vec<PathBuf>, Vec<PathBuf>) = files.into_iter().partition(|file| {
         inner(file).is_some_and(|inner| inner.starts_with(JOBS)) && file.extension().is_some_and(|end| end == "json")
     });
-    let mut skills = Skills::default();
-    let mut of_jobs = Vec::new();
+    let mut skills = SkillsById::default();
+    let mut job_moves = Vec::new();
     for file in jobs {
         let skill = skill_of(&memory.join(&file)).map(|skill| skill.unwrap_or_else(|| other.to_owned()));
         skills.add(&file, skill.as_ref().ok());
         match (skill, inner(&file)) {
-            (Ok(skill), Some(inner)) => of_jobs.push(Move { to: Path::new(&skill).join(inner), from: file }),
+            (Ok(skill), Some(inner)) => job_moves.push(Move { to: Path::new(&skill).join(inner), from: file }),
             (Ok(_), None) => {}
-            (Err(why), _) => plan.stays.push(Stay { file, why }),
+            (Err(error), _) => plan.unmoved.push(Unmoved { file, reason: error.into() }),
         }
     }
     for file in files {
         let Some(inner) = inner(&file) else { continue };
         let skill = if DIRECTORIES.iter().any(|known| inner.starts_with(known)) {
-            skills.of_name(&inner).map(|skill| skill.unwrap_or(other))
+            skills.find(&inner).map(|skill| skill.unwrap_or(other))
         } else {
-            Err(format!("an older memory has {}, and this is none of them", DIRECTORIES.join(", ")))
+            Err(Reason::UnknownDirectory)
         };
         match skill {
             Ok(skill) => plan.moves.push(Move { to: Path::new(skill).join(&inner), from: file }),
-            Err(why) => plan.stays.push(Stay { file, why }),
+            Err(reason) => plan.unmoved.push(Unmoved { file, reason }),
         }
     }
-    plan.moves.extend(of_jobs);
+    plan.moves.extend(job_moves);
     Ok(plan)
 }
 
-/// The Skills of the jobs, by the ids of these. Jobs of one id may lie in several directories.
+/// The Skills of the jobs, by the ids of the jobs. Several directories may have a job of the same id.
 #[derive(Default)]
-struct Skills(BTreeMap<String, Named>);
+struct SkillsById(BTreeMap<String, Skills>);
 
-/// What the jobs of one id name.
+/// The Skills of the jobs of one id.
 #[derive(Default)]
-struct Named {
-    skills: BTreeSet<String>,
-    /// One of them cannot be read: its Skill is not known.
-    is_unknown: bool,
+struct Skills {
+    names: BTreeSet<String>,
+    /// Whether the Skill of one of these jobs is unknown.
+    has_unknown: bool,
 }
 
-impl Skills {
+impl SkillsById {
     fn add(&mut self, job: &Path, skill: Option<&String>) {
         let id = job.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let named = self.0.entry(id).or_default();
-        named.is_unknown |= skill.is_none();
-        named.skills.extend(skill.cloned());
+        let skills = self.0.entry(id).or_default();
+        skills.has_unknown |= skill.is_none();
+        skills.names.extend(skill.cloned());
     }
 
-    /// The Skill of the job after which a file is named, as `job_1.log`; or else of the job whose id is the name of the
-    /// nearest directory below that of all logs: `logs/job_1/trace`. None where there is no such job.
-    fn of_name(&self, inner: &Path) -> Result<Option<&str>, String> {
+    /// Returns the Skill of the job that a file is named after, as in `job_1.log`; otherwise the Skill of the job that the
+    /// nearest directory is named after, as in `logs/job_1/trace`. Returns `None` where there is no such job.
+    fn find(&self, inner: &Path) -> Result<Option<&str>, Reason> {
         let names: Vec<_> = inner.iter().skip(1).map(|name| name.to_string_lossy()).collect();
         let Some((file, directories)) = names.split_last() else { return Ok(None) };
-        // The longest id counts: `job_1.2.log` is not of `job_1`, where there is a `job_1.2`.
-        let own = self.0.iter().filter(|(id, _)| is_of(file, id)).max_by_key(|(id, _)| id.len());
+        // The longest id wins: `job_1.2.log` belongs to `job_1.2` and not to `job_1`.
+        let own = self.0.iter().filter(|(id, _)| is_named_after(file, id)).max_by_key(|(id, _)| id.len());
         let above = || directories.iter().rev().find_map(|name| self.0.get_key_value(name.as_ref()));
-        let Some((id, Named { skills, is_unknown })) = own.or_else(above) else { return Ok(None) };
-        let mut several = skills.iter();
-        match (several.next(), several.next(), is_unknown) {
+        let Some((id, Skills { names, has_unknown })) = own.or_else(above) else { return Ok(None) };
+        let mut several = names.iter();
+        match (several.next(), several.next(), has_unknown) {
             (Some(skill), None, false) => Ok(Some(skill)),
-            (_, _, true) => Err(format!("it is named like the job {id}, which stays")),
-            (_, _, false) => {
-                let skills: Vec<&str> = skills.iter().map(String::as_str).collect();
-                Err(format!(
-                    "there are jobs {id} of several Skills, {}: nobody could tell of which it is",
-                    skills.join(", ")
-                ))
-            }
+            (_, _, true) => Err(Reason::JobStays(id.clone())),
+            (_, _, false) => Err(Reason::Ambiguous { id: id.clone(), skills: names.iter().cloned().collect() }),
         }
     }
 }
 
-/// Whether a file is named after a job: `job_12` is not of `job_1`.
-fn is_of(file: &str, id: &str) -> bool {
+/// Returns whether a file is named after a job: `job_12.log` is not named after `job_1`.
+fn is_named_after(file: &str, id: &str) -> bool {
     let rest = file.strip_prefix(id);
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-'))
 }
 
-/// The Skill that a job names; none where it names none.
-///
-/// # Errors
-/// Why that cannot be told.
-pub fn skill_of(file: &Path) -> Result<Option<String>, String> {
-    let mut text = Vec::new();
-    let opened = File::open(file).and_then(|file| file.take(MAX_JOB + 1).read_to_end(&mut text));
-    opened.map_err(|error| format!("it cannot be read: {error}"))?;
-    if text.len() as u64 > MAX_JOB {
-        return Err(format!("it is larger than {MAX_JOB} bytes"));
-    }
-    let job: Job = serde_json::from_slice(without_mark(&text)).map_err(|error| format!("it is no job: {error}"))?;
-    // An empty name was none there.
-    let named = |name: &String| !name.is_empty();
-    let skill = job.skill.and_then(|skill| skill.id).filter(named);
-    let Some(id) = job.slug.filter(named).or(skill) else { return Ok(None) };
-    match name_fault(&id) {
-        None => Ok(Some(id)),
-        Some(fault) => Err(format!("the name of its Skill {fault}")),
-    }
-}
-
-/// A text without the byte order mark that some editors begin one with.
-pub fn without_mark(text: &[u8]) -> &[u8] {
-    text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text)
-}
-
-/// Lists the files below a directory, by their paths from the memory on. Links are not followed.
-fn walk(memory: &Path, dir: &Path, depth: usize, files: &mut Vec<PathBuf>, stays: &mut Vec<Stay>) -> io::Result<()> {
+/// Lists the files below a directory, by their paths relative to the memory. Links are not followed.
+fn walk(
+    memory: &Path,
+    dir: &Path,
+    depth: usize,
+    files: &mut Vec<PathBuf>,
+    unmoved: &mut Vec<Unmoved>,
+) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);
         let file = path.strip_prefix(memory).unwrap_or(&path).to_owned();
-        let mut stay = |why: &str| stays.push(Stay { file: file.clone(), why: why.to_owned() });
         if kind.is_dir() && depth < MAX_DEPTH {
-            walk(memory, &path, depth + 1, files, stays)?;
-        } else if kind.is_dir() {
-            stay("it lies too deep");
+            walk(memory, &path, depth + 1, files, unmoved)?;
         } else if kind.is_file() {
             files.push(file);
         } else {
-            stay("it is no file");
+            let reason = if kind.is_dir() { Reason::TooDeep } else { Reason::NotAFile };
+            unmoved.push(Unmoved { file, reason });
         }
     }
     Ok(())
 }
 
-/// Removes the directories in which nothing is left.
+/// Removes a directory and those below it, as far as they are empty.
 pub fn remove_empty(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove_empty(&entry.path());
         }
     }
-    // It fails where something is left.
+    // Fails where it is not empty.
     let _ = fs::remove_dir(dir);
 }
 
@@ -223,7 +211,7 @@ mod tests {
 
     fn planned(memory: &tempfile::TempDir) -> (Vec<String>, Vec<String>) {
         let plan = plan(memory.path(), &memory.path().join("workspace"), "sw-dev-agent").unwrap();
-        let stays = plan.stays.iter().map(|stay| stay.file.display().to_string());
+        let stays = plan.unmoved.iter().map(|unmoved| unmoved.file.display().to_string());
         (plan.moves.iter().map(|step| step.to.display().to_string()).collect(), stays.collect())
     }
 
@@ -234,7 +222,7 @@ mod tests {
             ("jobs/job_12.json", r#"{"id": "job_12", "__skill": {"id": "devops-tier-1"}}"#),
             ("jobs/job_2.json", r#"{"id": "job_2"}"#),
             ("jobs/job_3.json", r#"{"id": "job_3", "skillSlug": "", "__skill": {"id": ""}}"#),
-            ("jobs/job_4.json", "\u{feff}{\"skillSlug\": \"\", \"__skill\": {\"id\": \"cs-tier-1\"}}"),
+            ("jobs/job_4.json", r#"{"skillSlug": "", "__skill": {"id": "cs-tier-1"}}"#),
             ("logs/job_1.log", ""),
             ("logs/job_12/trace.log", ""),
             ("logs/ai-calls.log", ""),

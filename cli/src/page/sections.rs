@@ -1,8 +1,8 @@
 //! What pages say of a Job, wherever it runs.
 
 use super::Page;
-use crate::plain::line;
-use crate::run::ending::field;
+use crate::summary::field;
+use crate::text::line;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict, WorkflowProgress};
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 //! The keys that the command line names: a key is one server's, and no other is told it.
 
 use crate::exit::{Faults, Trouble};
-use crate::run::key::is_one_line;
+use crate::run::memory_key::is_one_line;
 use crate::run::resources::secret_file;
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_skills::names::name_fault;

@@ -4,17 +4,14 @@ use crate::args::ModelArgs;
 use crate::exit::{Faults, Trouble};
 use crate::run::api_keys::ApiKeys;
 use crate::run::credential;
-use crate::run::key::{Held, is_one_line};
+use crate::run::memory_key::{Held, is_one_line};
 use crate::run::resources::secret_file;
-use crate::run::vendor::{self, Vendor};
+use crate::run::vendor::{self, Env, Vendor};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_crds::v1alpha1::{ModelProvider, ModelSpec};
 use bloomery_worker::http::{self, Route};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// The environment, as far as it is asked.
-pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The models of a run.
 #[derive(Debug)]
@@ -29,7 +26,7 @@ pub struct Models {
 ///
 /// # Errors
 /// If none can be found, or its key cannot.
-pub fn models(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Trouble> {
+pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Trouble> {
     let mut faults = Faults::default();
     let keys = faults.sift(ApiKeys::read(&args.api_key_file));
     let endpoints = faults.sift(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
@@ -65,7 +62,7 @@ pub fn models(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<
 ///
 /// # Errors
 /// If a key cannot be found.
-pub fn again(kept: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Trouble> {
+pub fn reload(kept: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Trouble> {
     with_keys(kept, &ApiKeys::read(&args.api_key_file)?, env)
 }
 

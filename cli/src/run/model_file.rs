@@ -1,9 +1,9 @@
 //! Models out of a file of manifests.
 
 use crate::args::ModelArgs;
+use crate::check::check_document;
 use crate::exit::{Faults, Trouble};
-use crate::look::look;
-use crate::report::{self, Tally};
+use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_crds::fallback::chain;
 use bloomery_crds::run::ModelEndpoint;
@@ -101,7 +101,7 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Trouble> {
     let mut findings = read.findings;
     let mut models = Vec::new();
     for document in read.documents.iter().filter(|document| document.form() == Form::Manifest) {
-        let looked = look(document, &Options::default());
+        let looked = check_document(document, &Options::default());
         if looked.kind.as_deref() == Some("Model") {
             findings.extend(looked.findings);
             models.push(looked.object);
@@ -109,7 +109,7 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Trouble> {
     }
     let tally = Tally::of(&findings);
     if tally.errors > 0 {
-        report::text(&mut anstream::stderr().lock(), &report::of_file(&source.name, findings))
+        findings::text(&mut anstream::stderr().lock(), &findings::of_file(&source.name, findings))
             .map_err(|error| Trouble::failed(error.to_string()))?;
         return Err(Trouble::usage(format!("{shown}: {}: nothing was run", tally.words())));
     }

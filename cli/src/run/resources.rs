@@ -1,8 +1,8 @@
 //! What a run binds to the resources that its Skill declares: paths, URLs and files of secrets of this machine.
 
 use super::credential;
-use super::memory::directories;
 use crate::exit::Trouble;
+use crate::local::memory::all_directories;
 use crate::source;
 use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
@@ -70,7 +70,7 @@ pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         real => Some(real.map_err(|error| Trouble::usage(format!("{}: {error}", dir.display())))),
     };
-    let kept: Vec<PathBuf> = directories(memory).iter().filter_map(real).collect::<Result<_, _>>()?;
+    let kept: Vec<PathBuf> = all_directories(memory).iter().filter_map(real).collect::<Result<_, _>>()?;
     let within = bound.iter().find_map(|resource| match &resource.source {
         ResourceSource::Mount { path, .. } if kept.iter().any(|dir| Path::new(path).starts_with(dir)) => {
             Some((&resource.name, path))

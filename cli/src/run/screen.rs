@@ -1,13 +1,13 @@
 //! What a person sees while a Job runs: the events as plain lines, and below them, on a terminal, one line that lives.
 
-mod doing;
+mod activity;
 
-use crate::plain;
+use crate::text;
+use activity::Activity;
 use anstyle::{AnsiColor, Style};
 use bloomery_crds::report::{Projection, Waiting};
 use bloomery_worker::driver::Audience;
 use bloomery_worker::progress::Onlooker;
-use doing::Doing;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ struct State {
     last: Last,
     /// What stands before the cursor of a person who types.
     prompt: String,
-    doing: Doing,
+    doing: Activity,
 }
 
 /// Whose the last line of the terminal is.
@@ -60,7 +60,7 @@ impl Screen {
     }
 
     fn new(live: bool, colours: bool) -> Self {
-        let doing = Doing::new(Instant::now());
+        let doing = Activity::new(Instant::now());
         Self(Arc::new(Mutex::new(State { live, colours, ticks: 0, last: Last::Free, prompt: String::new(), doing })))
     }
 
@@ -85,12 +85,12 @@ impl Screen {
 
     /// Writes lines of ours above the living line.
     pub fn say(&self, line: &str) {
-        self.state().above(format!("{}\n", plain::lines(line)).as_bytes());
+        self.state().above(format!("{}\n", text::lines(line)).as_bytes());
     }
 
     /// Writes a line of somebody else's, dimmed, and without what would steer a terminal.
     pub fn aside(&self, line: &str) {
-        let line = plain::line(line);
+        let line = text::line(line);
         let mut state = self.state();
         let dimmed =
             if state.colours { format!("{0}{line}{0:#}\n", Style::new().dimmed()) } else { format!("{line}\n") };
@@ -177,7 +177,7 @@ impl State {
 
     fn line(&self) -> String {
         let turning = TURNING.get(self.ticks % TURNING.len()).unwrap_or(&' ');
-        plain::line(&format!("{turning} {}", self.doing.line(Instant::now())))
+        text::line(&format!("{turning} {}", self.doing.line(Instant::now())))
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn what_a_server_tells_does_not_steer_the_terminal() {
         let screen = Screen::new(true, false);
-        screen.state().doing.tell(&doing::tests::projection(), Instant::now());
+        screen.state().doing.tell(&activity::tests::projection(), Instant::now());
         let onlooker = screen.onlooker();
         onlooker.sees(|| Progress::Called("act".into()));
         let message = Some("one\u{1b}[2J\ntwo\u{202e}".to_owned());

@@ -1,10 +1,10 @@
 //! Where the MCP server of a run is, and whether it can be there.
 
-use super::document::McpProgram;
 use super::skill::Loaded;
-use super::{credential, handed};
+use super::{credential, mcp_environment};
 use crate::args::McpArgs;
 use crate::exit::{Faults, Trouble};
+use crate::local::run_document::McpProgram;
 use bloomery_crds::run::McpEndpoint;
 use bloomery_worker::http::{self, Route};
 use bloomery_worker::reach::Reach;
@@ -92,7 +92,7 @@ pub fn runs(program: &McpProgram) -> Result<(), Trouble> {
     if let Some(why) = unrunnable(name, &path) {
         faults.add(Trouble::usage(format!("--mcp-command {name}: {why}")));
     }
-    faults.sift(handed::check(program));
+    faults.sift(mcp_environment::check(program));
     if faults.are_there() { Err(faults.told()) } else { Ok(()) }
 }
 

@@ -1,25 +1,23 @@
-//! The Skill of a run: out of a file, out of its slag, or out of a template on first use (seed 000).
+//! The Skill of a run: out of a file, out of its skill directory, or out of a template on first use (seed 000).
 
+use crate::check::check_document;
 use crate::exit::Trouble;
-use crate::look::look;
-use crate::plain;
-use crate::report::{self, Tally};
-use crate::run::memory::Slag;
+use crate::findings::{self, Tally};
+use crate::local::SKILL_FILE;
+use crate::local::skill_directory::SkillDirectory;
 use crate::run::templates;
 use crate::source::{self, Source};
+use crate::text;
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
 use bloomery_skills::names::name_fault;
 use bloomery_skills::{Checked, Document, Finding, Form, Options, yaml};
 use std::fs;
 use std::path::Path;
 
-/// The name of the operational Skill in its slag.
-pub const FILE: &str = "skill.yaml";
-
 /// A Skill that can be run.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Its name, which is its slag's.
+    /// Its name, which is its skill directory's.
     pub name: String,
     /// What it says.
     pub spec: SkillSpec,
@@ -41,11 +39,11 @@ pub fn is_file(text: &str) -> bool {
     text == "-" || text.contains(['/', '\\']) || name_fault(text).is_some()
 }
 
-/// A Skill, the slag of its Jobs, and how it comes there.
+/// A Skill, the skill directory of its Jobs, and how it comes there.
 #[derive(Debug)]
 pub struct Found {
-    /// The slag, whether it is there or not.
-    pub slag: Slag,
+    /// The skill directory, whether it is there or not.
+    pub directory: SkillDirectory,
     /// The Skill.
     pub loaded: Loaded,
     origin: Origin,
@@ -54,8 +52,8 @@ pub struct Found {
 /// Where a Skill was found.
 #[derive(Debug)]
 enum Origin {
-    /// In its slag.
-    Slag,
+    /// In its skill directory.
+    SkillDirectory,
     /// Among the templates.
     Template,
     /// In a file that the command line names.
@@ -70,18 +68,22 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Troubl
     if is_file(named) {
         let (file, skill) = of_file(named);
         let loaded = read(Path::new(file), skill, None)?;
-        return Ok(Found { slag: Slag::of(memory, &loaded.name), loaded, origin: Origin::File(named.to_owned()) });
+        return Ok(Found {
+            directory: SkillDirectory::new(memory, &loaded.name),
+            loaded,
+            origin: Origin::File(named.to_owned()),
+        });
     }
-    let slag = Slag::of(memory, named);
-    let file = slag.dir.join(FILE);
+    let directory = SkillDirectory::new(memory, named);
+    let file = directory.dir.join(SKILL_FILE);
     let (loaded, origin) = if file.try_exists().unwrap_or(true) {
-        (of_slag(&slag, &file)?, Origin::Slag)
+        (from_directory(&directory, &file)?, Origin::SkillDirectory)
     } else {
-        let text = templates::of(named, bootstrap).ok_or_else(|| Trouble::usage(unknown(&slag)))?;
+        let text = templates::find(named, bootstrap).ok_or_else(|| Trouble::usage(unknown(&directory)))?;
         let source = Source { name: format!("the template {named}"), bytes: text.into_bytes() };
-        (loaded(&source, &Wanted { file: &file, name: None, slag: Some(named) })?, Origin::Template)
+        (loaded(&source, &Wanted { file: &file, name: None, directory: Some(named) })?, Origin::Template)
     };
-    Ok(Found { slag, loaded, origin })
+    Ok(Found { directory, loaded, origin })
 }
 
 /// A file that `--skill` says, and which of its Skills: `FILE#NAME`.
@@ -92,68 +94,68 @@ fn of_file(named: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The operational Skill of a slag: in a file that holds several, the one of its name.
-fn of_slag(slag: &Slag, file: &Path) -> Result<Loaded, Trouble> {
-    let loaded = read(file, None, Some(&slag.name))?;
-    if loaded.name != slag.name {
-        let (file, name, slag) = (file.display(), &loaded.name, &slag.name);
+/// The operational Skill of a skill directory: in a file that holds several, the one of its name.
+fn from_directory(directory: &SkillDirectory, file: &Path) -> Result<Loaded, Trouble> {
+    let loaded = read(file, None, Some(&directory.name))?;
+    if loaded.name != directory.name {
+        let (file, name, directory) = (file.display(), &loaded.name, &directory.name);
         return Err(Trouble::usage(format!(
-            "{file} is the Skill {name}, and stands in the directory of the Skill {slag}: call both the same"
+            "{file} is the Skill {name}, and stands in the directory of the Skill {directory}: give both the same name"
         )));
     }
     Ok(loaded)
 }
 
 impl Found {
-    /// Makes a Skill that is not out of its slag the operational one, where that has none. Where there is another it
+    /// Makes a Skill that is not out of its skill directory the operational one, where that has none. Where there is another it
     /// stays, and that is said: a Job of the same name would run on it.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn settle(&self) -> Result<(), Trouble> {
-        let (file, text) = (self.slag.dir.join(FILE), self.loaded.text.as_bytes());
+        let (file, text) = (self.directory.dir.join(SKILL_FILE), self.loaded.text.as_bytes());
         let shown = file.display();
-        if matches!(self.origin, Origin::Slag) {
+        if matches!(self.origin, Origin::SkillDirectory) {
             return Ok(());
         }
         if file.try_exists().unwrap_or(true) {
             if let Origin::File(of) = &self.origin
                 && source::read(&file).map_or(true, |kept| text != kept.bytes)
             {
-                plain::say(&format!("{shown} is another version of the Skill, and stays as it is: {of} is run"));
+                text::say(&format!("{shown} is another version of the Skill, and stays as it is: {of} is run"));
             }
             return Ok(());
         }
         fs::write(&file, text).map_err(|error| Trouble::failed(format!("{shown} cannot be written: {error}")))?;
         if matches!(self.origin, Origin::Template) {
-            plain::say(&format!("{shown} is the Skill from now on: change it as you like"));
+            text::say(&format!("{shown} is the Skill from now on: change it as you like"));
         }
         Ok(())
     }
 }
 
 /// Why a name is no Skill's.
-pub fn unknown(slag: &Slag) -> String {
-    let near = bloomery_crds::nearest::did_you_mean(&slag.name, templates::names());
+pub fn unknown(directory: &SkillDirectory) -> String {
+    let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
     let known: Vec<&str> = templates::names().collect();
     format!(
         "there is no {}, and no template is called {:?}.{near} Templates are {}. --bootstrap makes a minimal Skill of that \
          name; --skill FILE takes one of yours",
-        slag.dir.join(FILE).display(),
-        slag.name,
+        directory.dir.join(SKILL_FILE).display(),
+        directory.name,
         known.join(", ")
     )
 }
 
-/// Reads the Skill that a file holds; documents that are none are passed over. Of several, `wanted` names one. `slag`
+/// Reads the Skill that a file holds; documents that are none are passed over. Of several, `wanted` names one. `skill directory`
 /// names one of the older dialect, whatever its id, and the one that counts of several.
 ///
 /// # Errors
 /// If there is none, or anything is wrong with it, which is shown.
-fn read(file: &Path, wanted: Option<&str>, slag: Option<&str>) -> Result<Loaded, Trouble> {
+fn read(file: &Path, wanted: Option<&str>, directory: Option<&str>) -> Result<Loaded, Trouble> {
     let source = source::read(file)
         .map_err(|error| Trouble::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
-    loaded(&source, &Wanted { file, name: wanted, slag })
+    loaded(&source, &Wanted { file, name: wanted, directory })
 }
 
 /// Which Skill of a file is wanted.
@@ -162,8 +164,8 @@ struct Wanted<'a> {
     file: &'a Path,
     /// The Skill that is named there.
     name: Option<&'a str>,
-    /// The slag that the file stands in.
-    slag: Option<&'a str>,
+    /// The skill directory that the file stands in.
+    directory: Option<&'a str>,
 }
 
 impl Wanted<'_> {
@@ -175,7 +177,7 @@ impl Wanted<'_> {
         let name_of = |checked: &Checked| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
         if skills.len() > 1 || (self.name.is_some() && !skills.is_empty()) {
-            let Some(wanted) = self.name.or(self.slag) else {
+            let Some(wanted) = self.name.or(self.directory) else {
                 let (file, first) = (self.file.display(), names.first().map_or("NAME", String::as_str));
                 return Err(format!(
                     "there are several Skills in it: name the one to run, such as --skill {file}#{first}; there are {}",
@@ -197,7 +199,7 @@ impl Wanted<'_> {
 fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Trouble> {
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
-    let looked = read.documents.iter().filter_map(|document| looked(document, wanted.slag));
+    let looked = read.documents.iter().filter_map(|document| looked(document, wanted.directory));
     let skills: Vec<Checked> =
         looked.filter(|looked| looked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // Where there is none, what is broken may have been the one.
@@ -219,19 +221,19 @@ fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Trouble> {
     let tally = Tally::of(&findings);
     let name = source.name.clone();
     if tally.errors > 0 {
-        let shown = report::text(&mut anstream::stderr().lock(), &report::of_file(&source.name, findings));
+        let shown = findings::text(&mut anstream::stderr().lock(), &findings::of_file(&source.name, findings));
         shown.map_err(|error| Trouble::failed(error.to_string()))?;
     }
     let refused = || Trouble::usage(format!("{name}: {}: nothing was run", tally.words()));
     let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
     if tally.warnings > 0 {
-        plain::say(&format!("{name}: {}: `bloomery lint` says which", tally.words()));
+        text::say(&format!("{name}: {}: `bloomery lint` says which", tally.words()));
     }
     let text = String::from_utf8_lossy(&source.bytes).into_owned();
     Ok(Loaded { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
 }
 
-fn looked(document: &Document, slag: Option<&str>) -> Option<Checked> {
-    let options = Options { name: slag.map(str::to_owned), local: true, ..Options::default() };
-    (document.form() != Form::Foreign).then(|| look(document, &options))
+fn looked(document: &Document, directory: Option<&str>) -> Option<Checked> {
+    let options = Options { name: directory.map(str::to_owned), local: true, ..Options::default() };
+    (document.form() != Form::Foreign).then(|| check_document(document, &options))
 }

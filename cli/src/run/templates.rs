@@ -1,4 +1,4 @@
-//! Templates: starting points of Skills, and none of them one. What stands in a slag is (seed 000).
+//! Templates: starting points of Skills, and none of them one. What stands in a skill directory is (seed 000).
 
 /// Every template, by its name.
 const TEMPLATES: [(&str, &str); 3] = [
@@ -13,7 +13,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The template of a name; with `bootstrap` a minimal one where there is none.
-pub fn of(name: &str, bootstrap: bool) -> Option<String> {
+pub fn find(name: &str, bootstrap: bool) -> Option<String> {
     let template = TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
     template.or_else(|| bootstrap.then(|| minimal(name)))
 }
@@ -28,12 +28,12 @@ fn minimal(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::look::look;
+    use crate::check::check_document;
     use bloomery_crds::v1alpha1::SkillSpec;
     use bloomery_skills::{Options, import, yaml};
 
     fn skill(text: &str) -> (String, SkillSpec) {
-        let looked = look(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+        let looked = check_document(&yaml::read(text.as_bytes()).documents[0], &Options::default());
         assert!(looked.findings.is_empty(), "{:?}", looked.findings);
         let skill = looked.skill.unwrap();
         (skill.metadata.name.unwrap(), skill.spec)
@@ -42,14 +42,14 @@ mod tests {
     #[test]
     fn every_template_is_a_skill_of_its_name_and_so_is_the_minimal_one() {
         for name in names().chain(["own"]) {
-            assert_eq!(skill(&of(name, true).unwrap()).0, name);
+            assert_eq!(skill(&find(name, true).unwrap()).0, name);
         }
-        assert_eq!(of("own", false), None);
+        assert_eq!(find("own", false), None);
     }
 
     #[test]
     fn looking_where_an_order_is_changes_nothing() {
-        let (_, spec) = skill(&of("cs-tier-1", false).unwrap());
+        let (_, spec) = skill(&find("cs-tier-1", false).unwrap());
         assert_eq!(spec.tools.iter().find(|tool| tool.name == "track_order").unwrap().read_only, Some(true));
     }
 
@@ -62,7 +62,7 @@ mod tests {
         for (name, seed) in seeds {
             let options = Options { local: true, ..Options::default() };
             let seed = import(&yaml::read(seed.as_bytes()).documents[0], &options).skill.unwrap().spec;
-            let (_, ours) = skill(&of(name, false).unwrap());
+            let (_, ours) = skill(&find(name, false).unwrap());
             let resources = |spec: &SkillSpec| {
                 let named = spec.resources.iter().map(|it| (it.name.clone(), it.kind, it.required == Some(true)));
                 named.collect::<Vec<_>>()

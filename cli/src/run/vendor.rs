@@ -1,8 +1,10 @@
 //! What is known of the providers of models: where they are, and what the environment calls their keys. The names are
 //! those of their own SDKs.
 
-use crate::run::model::Env;
 use bloomery_crds::v1alpha1::ModelProvider;
+
+/// Looks up a variable of the environment.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A provider of models.
 #[derive(Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ const MAKER: &str = "kubectl-bloomery";
 /// How long it may take, in seconds; and to begin.
 pub(super) const DEADLINE: u32 = 120;
 
-/// Where the slag is mounted.
+/// Where the skill directory is mounted.
 const SLAG: &str = "/slag";
 
 /// The user of workers, where no worker is there to be asked.
@@ -101,10 +101,10 @@ fn wants_its_node(worker: &PodSpec) -> bool {
 }
 
 /// The pod that reads the log of a Job. It passes the `restricted` Pod Security Standard, holds no credentials, and sees
-/// nothing but the slag of the Job's Skill, which it cannot change.
+/// nothing but the skill directory of the Job's Skill, which it cannot change.
 ///
 /// # Errors
-/// If the Job has no log yet, or its status names none within the slag.
+/// If the Job has no log yet, or its status names none within the skill directory.
 pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Trouble> {
     let name = job.name_any();
     let log = job.status.as_ref().and_then(|status| status.log.as_ref());

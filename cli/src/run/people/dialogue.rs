@@ -1,6 +1,6 @@
 //! What a person reads who is asked, and what a typed line means.
 
-use crate::{choice, plain};
+use crate::{choice, text};
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::Decision;
 use bloomery_engine::people::{ApprovalRequest, HumanRequest, Statement};
@@ -94,7 +94,7 @@ fn decided(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement
 /// A text as it is, but for what steers a terminal and for what nobody would see: that is written out. A person
 /// decides about what stands there.
 fn visible(text: &str) -> String {
-    text.split('\n').map(plain::shown).collect::<Vec<_>>().join("\n    ")
+    text.split('\n').map(text::shown).collect::<Vec<_>>().join("\n    ")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! How findings are shown.
 
-use crate::plain::shown;
+use crate::text::shown;
 use anstyle::{AnsiColor, Style};
 use bloomery_skills::{Finding, Severity};
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! Whether a Job rests, and what people can do then.
 
-use super::way::Way;
+use super::cluster_command::ClusterCommand;
 use crate::exit::Exit;
-use crate::plain::{lines, quoted};
+use crate::text::{lines, shell_quoted};
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
@@ -98,17 +98,17 @@ pub fn verdict(approval: &Approval) -> Option<ApprovalVerdict> {
 }
 
 /// What people can do about what it waits for, or why they cannot, one a line.
-pub fn hints(job: &Job, deciding: &Deciding, way: &Way<'_>) -> Vec<String> {
-    let approvals = deciding.open().iter().map(|name| way.to(&format!("approve {}", quoted(name))));
-    let questions = questions(job).iter().map(|question| answer(job, question, way));
+pub fn hints(job: &Job, deciding: &Deciding, command: &ClusterCommand<'_>) -> Vec<String> {
+    let approvals = deciding.open().iter().map(|name| command.line(&format!("approve {}", shell_quoted(name))));
+    let questions = questions(job).iter().map(|question| answer(job, question, command));
     let commands = approvals.chain(questions).map(|command| format!("Answer with: {command}"));
     deciding.note().into_iter().chain(commands).collect()
 }
 
 /// The command that answers a question.
-pub fn answer(job: &Job, question: &AskedQuestion, way: &Way<'_>) -> String {
+pub fn answer(job: &Job, question: &AskedQuestion, command: &ClusterCommand<'_>) -> String {
     let text = if question.choices.is_empty() { "'YOUR ANSWER'" } else { "NUMBER" };
-    way.to(&format!("reply {} --question {} {text}", job.name_any(), quoted(&question.id)))
+    command.line(&format!("reply {} --question {} {text}", job.name_any(), shell_quoted(&question.id)))
 }
 
 /// How it rests, or goes on, in a line.

@@ -4,7 +4,7 @@ use bloomery_engine::lint;
 use bloomery_skills::{Checked, Document, Draft, Finding, Options, Severity, check};
 
 /// Checks a document: a manifest, or the older dialect.
-pub fn look(document: &Document, options: &Options) -> Checked {
+pub fn check_document(document: &Document, options: &Options) -> Checked {
     let mut checked = check(document, options);
     let by_engine = checked.draft.as_ref().map(by_engine).unwrap_or_default();
     checked.findings.extend(by_engine);

@@ -1,7 +1,7 @@
 //! The shell: reads Approvals and writes a decision, through the API server.
 
 use super::rights;
-use super::which::{self, Named};
+use super::select::{self, Named};
 use crate::cluster::{Cluster, Right};
 use crate::exit::Trouble;
 use crate::jobs;
@@ -17,13 +17,13 @@ use std::collections::BTreeSet;
 const MANAGER: &str = "kubectl-bloomery";
 
 /// Where decisions are made.
-pub(super) struct Desk {
+pub(super) struct Client {
     /// The cluster.
     pub cluster: Cluster,
     approvals: Api<Approval>,
 }
 
-impl Desk {
+impl Client {
     /// In the namespace of a cluster.
     pub fn new(cluster: Cluster) -> Self {
         let approvals = Api::namespaced(cluster.client.clone(), &cluster.namespace);
@@ -40,7 +40,7 @@ impl Desk {
             Ok(Err(known)) => {
                 // Who may not read Jobs does not hear of it.
                 is_asked(name, self.job(name).await.ok().flatten().as_ref())?;
-                Err(which::unknown(name, &self.cluster.namespace, &known))
+                Err(select::unknown(name, &self.cluster.namespace, &known))
             }
             Err(error) => Err(self.unreadable(&error).await?),
         }
@@ -84,7 +84,7 @@ impl Desk {
         let name = &approval.spec.job;
         match self.job(name).await {
             Ok(found) => {
-                which::of_a_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
+                select::of_a_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
                 is_asked(name, found.as_ref())
             }
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
@@ -134,7 +134,7 @@ impl Desk {
         let there = self.approvals.get_opt(name).await;
         match there.map_err(|error| self.cluster.failed(&format!("reading {name}"), &error))? {
             Some(approval) if approval.spec.decision.as_ref() == Some(&decision) => Ok(approval),
-            there => Err(which::changed(there.as_ref(), name, Timestamp::now())),
+            there => Err(select::changed(there.as_ref(), name, Timestamp::now())),
         }
     }
 
@@ -152,5 +152,5 @@ impl Desk {
 /// That somebody is asked about the call of a Job, as far as that can be read.
 fn is_asked(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Trouble> {
     let why = job.and_then(|job| jobs::unasked(job.0.as_ref().ok()?));
-    why.map_or(Ok(()), |why| Err(which::unasked(name, why)))
+    why.map_or(Ok(()), |why| Err(select::unasked(name, why)))
 }

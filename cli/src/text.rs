@@ -33,7 +33,7 @@ pub fn shown(text: &str) -> String {
 }
 
 /// A text as a shell reads it: as one word.
-pub fn quoted(text: &str) -> String {
+pub fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%:".contains(c);
     let is_plain = !text.is_empty() && text.chars().all(plain);
     if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

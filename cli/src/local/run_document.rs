@@ -2,7 +2,8 @@
 //! of `skill.yaml` since.
 
 use crate::exit::Trouble;
-use crate::run::memory::{Slag, told};
+use crate::local::memory_error::log_error;
+use crate::local::skill_directory::SkillDirectory;
 use crate::source;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
@@ -23,7 +24,7 @@ pub const NAMESPACE: &str = "local";
 /// What a Job is begun with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Document {
+pub struct RunDocument {
     /// The compiled Skill.
     pub revision: Revision,
     /// The Job's part. A key out of the environment is not in it.
@@ -61,7 +62,7 @@ pub struct Asked {
     pub continues: Option<ContinuedJob>,
 }
 
-impl Document {
+impl RunDocument {
     /// Puts together what a Job is begun with.
     ///
     /// # Errors
@@ -91,12 +92,12 @@ impl Document {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, slag: &Slag, writer: &str) -> Result<bool, Trouble> {
-        let dir = slag.log(&self.part.run_key);
+    pub fn keep(&self, directory: &SkillDirectory, writer: &str) -> Result<bool, Trouble> {
+        let dir = directory.log(&self.part.run_key);
         let text = serde_json::to_vec_pretty(self).map_err(|error| Trouble::failed(error.to_string()))?;
         let temporary = dir.join(format!(".tmp-{writer}-{FILE}"));
         let kept = fs::create_dir_all(&dir)
-            .and_then(|()| Disk.sync_dir(&slag.dir.join(JOBS)))
+            .and_then(|()| Disk.sync_dir(&directory.dir.join(JOBS)))
             .and_then(|()| Disk.create(&temporary, &text))
             .and_then(|()| Disk.link(&temporary, &dir.join(FILE)))
             .and_then(|()| Disk.sync_dir(&dir));
@@ -105,7 +106,7 @@ impl Document {
         match kept {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(told(&log::Error::of("write", &dir.join(FILE), error))),
+            Err(error) => Err(log_error(&log::Error::of("write", &dir.join(FILE), error))),
         }
     }
 
@@ -113,16 +114,16 @@ impl Document {
     ///
     /// # Errors
     /// If no Job has the key, or it cannot be read, or was changed since.
-    pub fn required(slag: &Slag, key: &str) -> Result<Self, Trouble> {
-        Self::read(slag, key)?.ok_or_else(|| none(slag, key))
+    pub fn required(directory: &SkillDirectory, key: &str) -> Result<Self, Trouble> {
+        Self::read(directory, key)?.ok_or_else(|| not_found(directory, key))
     }
 
     /// Reads what a Job was begun with; none where no Job has the key.
     ///
     /// # Errors
     /// If it cannot be read, or was changed since.
-    pub fn read(slag: &Slag, key: &str) -> Result<Option<Self>, Trouble> {
-        let file = slag.log(key).join(FILE);
+    pub fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Self>, Trouble> {
+        let file = directory.log(key).join(FILE);
         let unusable = |why: String| {
             Trouble::failed(format!("{} cannot be used: {why}. The Job cannot go on; begin another", file.display()))
         };
@@ -142,8 +143,8 @@ impl Document {
 }
 
 /// Why a Job that is looked for is none of this machine.
-pub fn none(slag: &Slag, key: &str) -> Trouble {
-    Trouble::usage(format!("{} is not the log of a Job that ran on this machine", slag.log(key).display()))
+pub fn not_found(directory: &SkillDirectory, key: &str) -> Trouble {
+    Trouble::usage(format!("{} is not the log of a Job that ran on this machine", directory.log(key).display()))
 }
 
 fn digest(revision: &Revision) -> Result<Digest, Trouble> {
@@ -155,7 +156,7 @@ fn digest(revision: &Revision) -> Result<Digest, Trouble> {
 mod tests {
     use super::*;
 
-    fn document(goal: &str) -> Document {
+    fn document(goal: &str) -> RunDocument {
         let spec = serde_json::from_str(r#"{"problem": {"statement": "help"}}"#).unwrap();
         let revision = Revision { version: VERSION, skill: "s".into(), spec, mcp: None };
         let asked = Asked {
@@ -166,33 +167,34 @@ mod tests {
             resources: Vec::new(),
             continues: None,
         };
-        Document::new(revision, asked, Some(McpProgram { argv: vec!["x".into()], env: Vec::new() })).unwrap()
+        RunDocument::new(revision, asked, Some(McpProgram { argv: vec!["x".into()], env: Vec::new() })).unwrap()
     }
 
     #[test]
     fn what_a_job_began_with_is_kept_once_and_read_as_it_was() {
         let memory = tempfile::tempdir().unwrap();
-        let slag = Slag::of(memory.path(), "s");
-        slag.open("w").unwrap();
-        assert_eq!(Document::read(&slag, "k-1").unwrap(), None);
-        assert!(document("one").keep(&slag, "w").unwrap());
-        assert!(!document("two").keep(&slag, "w").unwrap());
-        assert_eq!(Document::read(&slag, "k-1").unwrap(), Some(document("one")));
-        let names: Vec<_> = fs::read_dir(slag.log("k-1")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let directory = SkillDirectory::new(memory.path(), "s");
+        directory.open("w").unwrap();
+        assert_eq!(RunDocument::read(&directory, "k-1").unwrap(), None);
+        assert!(document("one").keep(&directory, "w").unwrap());
+        assert!(!document("two").keep(&directory, "w").unwrap());
+        assert_eq!(RunDocument::read(&directory, "k-1").unwrap(), Some(document("one")));
+        let names: Vec<_> =
+            fs::read_dir(directory.log("k-1")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, [FILE]);
     }
 
     #[test]
     fn what_was_changed_since_is_refused() {
         let memory = tempfile::tempdir().unwrap();
-        let slag = Slag::of(memory.path(), "s");
-        slag.open("w").unwrap();
-        document("one").keep(&slag, "w").unwrap();
-        let file = slag.log("k-1").join(FILE);
+        let directory = SkillDirectory::new(memory.path(), "s");
+        directory.open("w").unwrap();
+        document("one").keep(&directory, "w").unwrap();
+        let file = directory.log("k-1").join(FILE);
         let text = fs::read_to_string(&file).unwrap();
         for changed in [text.replace("help", "harm"), text.replace("k-1", "k-2"), text.replace('{', "[")] {
             fs::write(&file, changed).unwrap();
-            assert!(Document::read(&slag, "k-1").unwrap_err().message.contains("cannot be used"));
+            assert!(RunDocument::read(&directory, "k-1").unwrap_err().message.contains("cannot be used"));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What a person says to a Job: which question it answers, whether it can be said; decided over values.
 
-use super::rest;
+use super::state;
 use crate::choice;
 use crate::exit::{Exit, Trouble};
-use crate::plain;
+use crate::text;
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply, WaitingFor};
 use kube::ResourceExt;
@@ -28,7 +28,7 @@ pub(super) fn aim(job: &Job, question: Option<&str>, message: bool) -> Result<Ai
     if message {
         return Ok(Aim::Message);
     }
-    let asked = rest::questions(job);
+    let asked = state::questions(job);
     if let Some(id) = question {
         return named(job, id).map(Aim::Question);
     }
@@ -52,7 +52,7 @@ pub(super) fn aim(job: &Job, question: Option<&str>, message: bool) -> Result<Ai
 }
 
 fn named(job: &Job, id: &str) -> Result<AskedQuestion, Trouble> {
-    let asked = rest::questions(job);
+    let asked = state::questions(job);
     if let Some(question) = asked.iter().find(|question| question.id == id) {
         return Ok(question.clone());
     }
@@ -76,13 +76,13 @@ fn named(job: &Job, id: &str) -> Result<AskedQuestion, Trouble> {
 /// If it has ended, or holds as many as it can.
 pub(super) fn hears(job: &Job) -> Result<(), Trouble> {
     let name = job.name_any();
-    if rest::has_ended(job) {
-        return Err(late(format!("the Job {name} has ended, and hears nothing any more: {}", rest::line(job))));
+    if state::has_ended(job) {
+        return Err(late(format!("the Job {name} has ended, and hears nothing any more: {}", state::line(job))));
     }
     if job.spec.cancel == Some(true) {
         return Err(late(format!("the Job {name} is being cancelled, and hears nothing any more")));
     }
-    if rest::is_without_skill(job) {
+    if state::is_without_skill(job) {
         return Err(late(format!("the Skill of the Job {name} was deleted: it ends, and hears nothing any more")));
     }
     if job.spec.replies.len() >= Reply::MAX_REPLIES {
@@ -105,7 +105,7 @@ pub(super) fn still(job: &Job, reply: &Reply) -> Result<(), Trouble> {
         let other = told(Some(other));
         return Err(late(format!("somebody else has answered {id} meanwhile: {other}. Nothing was said")));
     }
-    let asked = rest::questions(job);
+    let asked = state::questions(job);
     let is_open = asked.len() >= WaitingFor::MAX_QUESTIONS || asked.iter().any(|question| question.id == *id);
     if is_open { Ok(()) } else { Err(late(format!("{id} is open no more. Nothing was said"))) }
 }
@@ -151,13 +151,13 @@ pub(super) fn list(questions: &[AskedQuestion]) -> String {
             [] => String::new(),
             choices => format!(" ({})", choice::listed(choices)),
         };
-        format!("\n  {}  {}{choices}", question.id, plain::line(&question.text))
+        format!("\n  {}  {}{choices}", question.id, text::line(&question.text))
     };
     questions.iter().map(one).collect()
 }
 
 fn told(reply: Option<&Reply>) -> String {
-    reply.map(|reply| format!("\"{}\"", plain::shown(&reply.text))).unwrap_or_default()
+    reply.map(|reply| format!("\"{}\"", text::shown(&reply.text))).unwrap_or_default()
 }
 
 fn late(message: String) -> Trouble {

@@ -1,8 +1,8 @@
 //! The end of a run: the answer, what it cost, and how to go on.
 
 use crate::exit::Exit;
-use crate::plain;
-use crate::run::memory::Slag;
+use crate::local::skill_directory::SkillDirectory;
+use crate::text;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::Usage;
@@ -23,7 +23,7 @@ pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
 
 /// Prints an answer, the way people read it: the prose, then each field of the output contract on a line.
 pub fn answer(out: &mut impl Write, result: &FullResult) -> io::Result<()> {
-    let text = plain::lines(result.text.trim_end());
+    let text = text::lines(result.text.trim_end());
     if !text.is_empty() {
         writeln!(out, "{text}")?;
     }
@@ -42,14 +42,14 @@ pub fn field(name: &str, value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    format!("{}: {}", plain::lines(name), plain::lines(&value))
+    format!("{}: {}", text::lines(name), text::lines(&value))
 }
 
 /// How a Job ended, in a line or two.
 pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, usage: &Usage) -> String {
     let draft =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
-    format!("{}: {}{draft}\n{}", outcome.code, plain::lines(&outcome.message), spent(usage))
+    format!("{}: {}{draft}\n{}", outcome.code, text::lines(&outcome.message), spent(usage))
 }
 
 /// What a Job has cost so far.
@@ -75,24 +75,24 @@ pub fn tokens(usage: &Usage) -> u64 {
 }
 
 /// Why a Job is parked, and how it goes on.
-pub fn parked(reason: ParkReason, memory: &Path, slag: &Slag, key: &str) -> String {
+pub fn parked(reason: ParkReason, memory: &Path, directory: &SkillDirectory, key: &str) -> String {
     let why = match reason {
         // Only a namespace can be suspended.
         ParkReason::Drain | ParkReason::Suspension => "Parked.",
         ParkReason::Approval => "Parked: a call waits until a person has decided, who could not be asked here.",
         ParkReason::Reply => "Parked: a question waits until a person has answered, who could not be asked here.",
     };
-    format!("{why} {}", go_on(memory, slag, key))
+    format!("{why} {}", go_on(memory, directory, key))
 }
 
 /// The command that goes on with a Job.
-pub fn go_on(memory: &Path, slag: &Slag, key: &str) -> String {
+pub fn go_on(memory: &Path, directory: &SkillDirectory, key: &str) -> String {
     let memory = if memory == Path::new("memory") {
         String::new()
     } else {
-        format!(" --memory {}", plain::quoted(&memory.display().to_string()))
+        format!(" --memory {}", text::shell_quoted(&memory.display().to_string()))
     };
-    format!("Go on with: bloomery run{memory} --skill {} --resume {key}", slag.name)
+    format!("Go on with: bloomery run{memory} --skill {} --resume {key}", directory.name)
 }
 
 #[cfg(test)]
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn the_way_on_is_a_command() {
-        let slag = Slag::of(Path::new("a b"), "cs-tier-1");
-        let line = parked(ParkReason::Drain, Path::new("a b"), &slag, "k-1");
+        let directory = SkillDirectory::new(Path::new("a b"), "cs-tier-1");
+        let line = parked(ParkReason::Drain, Path::new("a b"), &directory, "k-1");
         assert_eq!(line, "Parked. Go on with: bloomery run --memory 'a b' --skill cs-tier-1 --resume k-1");
     }
 }

@@ -1,16 +1,18 @@
 //! The work on a Job: one epoch of its conversation, with a person who looks on.
 
-use super::ending;
-use super::memory::{self, Slag};
 use super::orphans::Orphans;
 use super::people::Terminal;
-use super::printed::Printed;
+use super::prepare::PreparedJob;
 use super::screen::Screen;
 use super::signals::Signals;
-use super::standing::{self, Standing};
-use super::{Job, handed, resources, server, told};
-use crate::events;
+use super::stdout::CheckedWriter;
+use super::{mcp_environment, resources, server};
 use crate::exit::{Exit, Trouble};
+use crate::local::job_state::JobState;
+use crate::local::memory;
+use crate::local::memory_error::log_error;
+use crate::local::skill_directory::SkillDirectory;
+use crate::{events, summary};
 use bloomery_crds::report::Projection;
 use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
@@ -34,12 +36,12 @@ use std::time::Duration;
 const GOODBYE: Duration = Duration::from_secs(3);
 
 /// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
-pub fn work(job: &Job<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Trouble> {
-    let Standing { conversation, projection } = standing::of(&job.slag, &inputs)?;
+pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Trouble> {
+    let JobState { conversation, projection } = JobState::read(&job.directory, &inputs)?;
     if conversation.outcome().is_some() {
         recorded(job, screen, &inputs, &conversation, &projection);
         if job.args.json {
-            events::print(job.slag.log(&inputs.part.run_key), Format::Json, false)?;
+            events::print(job.directory.log(&inputs.part.run_key), Format::Json, false)?;
         }
         return tell(job, screen, driver::Exit::Finished, &projection, conversation.result());
     }
@@ -52,7 +54,7 @@ pub fn work(job: &Job<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -
     job.document.program.iter().try_for_each(server::runs)?;
     // Links of the memory may lead elsewhere than when the Job began.
     resources::apart(&inputs.part.resources, &job.args.memory)?;
-    if let Err(error) = trace.open(&job.slag.dir, &inputs.part.run_key) {
+    if let Err(error) = trace.open(&job.directory.dir, &inputs.part.run_key) {
         screen.say(&format!("There will be no trace in the memory's {}: {error}", trace::DIR));
     }
     let terminal = Terminal::open(screen);
@@ -61,7 +63,7 @@ pub fn work(job: &Job<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -
     let failed = |error: io::Error| Trouble::failed(format!("nothing can be run: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let stop = Stop::default();
-    let end = format!("Ended at once. {}", ending::go_on(&job.args.memory, &job.slag, &inputs.part.run_key));
+    let end = format!("Ended at once. {}", summary::go_on(&job.args.memory, &job.directory, &inputs.part.run_key));
     let signals = Signals::listen(&stop, screen, end)
         .map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
     let orphans = job.document.program.as_ref().map(|_| Orphans::adopt());
@@ -73,26 +75,32 @@ pub fn work(job: &Job<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -
 }
 
 /// Sees that a Job that has ended has its record: there may have been no room for it at the end.
-fn recorded(job: &Job<'_>, screen: &Screen, inputs: &Inputs, conversation: &Conversation, projection: &Projection) {
+fn recorded(
+    job: &PreparedJob<'_>,
+    screen: &Screen,
+    inputs: &Inputs,
+    conversation: &Conversation,
+    projection: &Projection,
+) {
     let key = &inputs.part.run_key;
-    if job.slag.record(key).exists() {
+    if job.directory.record(key).exists() {
         return;
     }
     let record = Record::new(inputs, conversation, projection.clone());
     // The log says all that the record does, as at the Job's end.
-    if let Err(error) = record.write(&Disk, &job.slag.dir, key, &job.writer) {
+    if let Err(error) = record.write(&Disk, &job.directory.dir, key, &job.writer) {
         screen.say(&format!("The Job's record cannot be written: {error}"));
     }
 }
 
-fn unfinished(job: &Job<'_>) -> Trouble {
+fn unfinished(job: &PreparedJob<'_>) -> Trouble {
     let key = &job.document.part.run_key;
-    let go_on = ending::go_on(&job.args.memory, &job.slag, key);
+    let go_on = summary::go_on(&job.args.memory, &job.directory, key);
     Trouble::usage(format!("the Job {key} was begun and has not ended: it may be running. {go_on}"))
 }
 
 async fn drive(
-    job: &Job<'_>,
+    job: &PreparedJob<'_>,
     inputs: &Inputs,
     people: &dyn People,
     (screen, trace, stop): (&Screen, &Trace, &Stop),
@@ -106,14 +114,14 @@ async fn drive(
 }
 
 async fn epoch(
-    job: &Job<'_>,
+    job: &PreparedJob<'_>,
     inputs: &Inputs,
     people: &dyn People,
     (screen, trace, stop): (&Screen, &Trace, &Stop),
 ) -> Result<Exit, Trouble> {
     let unusable = |error: bloomery_worker::http::Error| Trouble::usage(error.to_string());
     // The Job is kept, and its memory was tried: whatever happens to its log now is a failure.
-    let failed = |error: log::Error| Trouble::failed(told(&error).message);
+    let failed = |error: log::Error| Trouble::failed(log_error(&error).message);
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
     let redactor = &inputs.redactor;
@@ -121,9 +129,9 @@ async fn epoch(
     let models = models.map_err(unusable)?.seen_by(&screen.onlooker());
     let tools = tools(job, screen, redactor).map_err(unusable)?.map(|tools| tools.seen_by(&screen.onlooker()));
     let reach = Reach::local();
-    let hidden = memory::directories(&job.args.memory);
+    let hidden = memory::all_directories(&job.args.memory);
     let ground = Ground {
-        memory: &job.slag.dir,
+        memory: &job.directory.dir,
         writer: &job.writer,
         focus_cache_bytes: focus::BUDGET,
         reach: &reach,
@@ -131,12 +139,23 @@ async fn epoch(
     };
     let claimed = match Epoch::claim(Disk, inputs, ground, patience).await {
         Err(log::Error::Superseded { .. }) => {
-            return tell(job, screen, driver::Exit::Superseded, &standing::of(&job.slag, inputs)?.projection, None);
+            return tell(
+                job,
+                screen,
+                driver::Exit::Superseded,
+                &JobState::read(&job.directory, inputs)?.projection,
+                None,
+            );
         }
         claimed => claimed.map_err(failed)?,
     };
-    screen.say(&format!("Job {} of the Skill {}, in {}", part.run_key, job.slag.name, shown(&job.slag, &part.run_key)));
-    let stdout = Printed::new(io::stdout());
+    screen.say(&format!(
+        "Job {} of the Skill {}, in {}",
+        part.run_key,
+        job.directory.name,
+        shown(&job.directory, &part.run_key)
+    ));
+    let stdout = CheckedWriter::new(io::stdout());
     let failure = stdout.failure();
     let printer = if job.args.json {
         let stdout =
@@ -159,18 +178,18 @@ async fn epoch(
 
 /// The Skill's tools.
 fn tools(
-    job: &Job<'_>,
+    job: &PreparedJob<'_>,
     screen: &Screen,
     redactor: &Redactor,
 ) -> Result<Option<mcp::Client>, bloomery_worker::http::Error> {
     let (part, revision) = (&job.document.part, &job.document.revision);
     let Some(program) = &job.document.program else {
         let Some(endpoint) = &revision.mcp else { return Ok(None) };
-        let recent = Recent::new(&job.slag.dir, &job.writer);
+        let recent = Recent::new(&job.directory.dir, &job.writer);
         let client = mcp::Client::within(Reach::local(), endpoint, redactor.clone())?.telling(&part.resources);
         return Ok(Some(client.without_credentials().keeping(recent, &revision.spec.mcp_server)));
     };
-    let env = handed::environment(program);
+    let env = mcp_environment::environment(program);
     let screen = screen.clone();
     let listener: mcp::Listener = Arc::new(move |line| screen.aside(line));
     let program = mcp::Program { argv: program.argv.clone(), env, listener };
@@ -179,37 +198,37 @@ fn tools(
 
 /// Says how it ended: the answer to stdout, the rest to whoever looks on.
 fn tell(
-    job: &Job<'_>,
+    job: &PreparedJob<'_>,
     screen: &Screen,
     exit: driver::Exit,
     projection: &Projection,
     result: Option<&FullResult>,
 ) -> Result<Exit, Trouble> {
     screen.close();
-    let Job { args, slag, document, .. } = job;
+    let PreparedJob { args, directory, document, .. } = job;
     let key = &document.part.run_key;
     match (exit, &projection.outcome) {
         (driver::Exit::Finished, Some(outcome)) => {
             if let Some(result) = result.filter(|_| !args.json) {
-                let printed = ending::answer(&mut io::stdout().lock(), result);
+                let printed = summary::answer(&mut io::stdout().lock(), result);
                 // Whoever read the answer has seen enough: `bloomery run ... | head`.
                 let unwritten = |error| Trouble::failed(format!("stdout cannot be written: {error}"));
                 printed.or_else(ignore_closed).map_err(unwritten)?;
             }
-            screen.say(&ending::outcome(outcome, result, &projection.usage));
+            screen.say(&summary::outcome(outcome, result, &projection.usage));
         }
         (driver::Exit::Finished, None) => screen.say("The Job is over without an outcome."),
-        (driver::Exit::Parked(reason), _) => screen.say(&ending::parked(reason, &args.memory, slag, key)),
+        (driver::Exit::Parked(reason), _) => screen.say(&summary::parked(reason, &args.memory, directory, key)),
         (driver::Exit::Superseded, _) => screen.say("Another process has taken the Job over; this one has stopped."),
     }
     let _ = io::stderr().flush();
-    Ok(ending::exit_of(exit, projection.outcome.as_ref()))
+    Ok(summary::exit_of(exit, projection.outcome.as_ref()))
 }
 
 fn ignore_closed(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }
 
-fn shown(slag: &Slag, key: &str) -> String {
-    slag.log(key).display().to_string()
+fn shown(directory: &SkillDirectory, key: &str) -> String {
+    directory.log(key).display().to_string()
 }

@@ -1,8 +1,8 @@
 //! What of the environment a program of this machine is handed: what every program needs, and what `--mcp-env` names.
 
-use super::document::McpProgram;
 use crate::exit::Trouble;
-use crate::plain;
+use crate::local::run_document::McpProgram;
+use crate::text;
 use bloomery_redact::{MAX_VALUE_BYTES, Redactor};
 use std::collections::BTreeMap;
 use std::env;
@@ -41,13 +41,13 @@ pub fn values(program: &McpProgram) -> impl Iterator<Item = (&str, String)> {
 
 fn fault(name: &str) -> Option<String> {
     if let Some((name, _)) = name.split_once('=') {
-        let shown = plain::line(name);
+        let shown = text::line(name);
         return Some(format!(
             "--mcp-env {shown}=...: it takes the name of a variable, and no value, which would be kept in clear: set {shown} \
              in the environment, and write --mcp-env {shown}"
         ));
     }
-    let shown = plain::line(name);
+    let shown = text::line(name);
     match env::var(name) {
         Ok(value) if value.len() > MAX_VALUE_BYTES => Some(format!(
             "--mcp-env {shown}: its value has more than {MAX_VALUE_BYTES} bytes, which cannot be kept out of texts: write it to a \

@@ -1,7 +1,7 @@
 //! The shell: reads Jobs and writes what people say to them, through the API server.
 
-use super::rest::{self, Deciding};
-use super::way::Way;
+use super::cluster_command::ClusterCommand;
+use super::state::{self, Deciding};
 use crate::cluster::{Cluster, Right, every};
 use crate::exit::{Exit, Trouble};
 use bloomery_crds::nearest;
@@ -15,19 +15,19 @@ use serde_json::{Value, json};
 const MANAGER: &str = "kubectl-bloomery";
 
 /// Where Jobs are looked at.
-pub struct Desk {
+pub struct Client {
     /// The cluster.
     pub cluster: Cluster,
     jobs: Api<Job>,
 }
 
-impl Desk {
+impl Client {
     /// In the namespace of the cluster that was named.
     ///
     /// # Errors
     /// If there is no such cluster.
-    pub async fn open(way: &Way<'_>) -> Result<Self, Trouble> {
-        let cluster = Cluster::find(way.cluster).await?;
+    pub async fn open(command: &ClusterCommand<'_>) -> Result<Self, Trouble> {
+        let cluster = Cluster::find(command.cluster).await?;
         let jobs = Api::namespaced(cluster.client.clone(), &cluster.namespace);
         Ok(Self { cluster, jobs })
     }
@@ -64,19 +64,19 @@ impl Desk {
     /// How it stands with the decision on the call that a Job waits with: it is decided where one has denied it. Who may not
     /// read Approvals takes them for open.
     pub async fn deciding(&self, job: &Job) -> Deciding {
-        if let Some(why) = rest::unasked(job) {
+        if let Some(why) = state::unasked(job) {
             return Deciding::Unasked(why.to_owned());
         }
-        if rest::approvals(job).is_empty() {
+        if state::approvals(job).is_empty() {
             return Deciding::Nothing;
         }
         let (now, mut expired) = (Timestamp::now(), false);
         let api: Api<Approval> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let mut open = Vec::new();
-        for name in rest::approvals(job) {
+        for name in state::approvals(job) {
             let approval = api.get_opt(name).await.ok().flatten();
             let own = approval.filter(|approval| Some(&approval.spec.job_uid) == job.uid().as_ref());
-            match own.as_ref().and_then(rest::verdict) {
+            match own.as_ref().and_then(state::verdict) {
                 Some(ApprovalVerdict::Approve) => {}
                 Some(ApprovalVerdict::Deny | ApprovalVerdict::Expired) => return Deciding::Decided,
                 None if own.is_some_and(|approval| now >= approval.spec.expires_at.0) => expired = true,

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Writes on, and remembers the first failure. All clones are one.
 #[derive(Debug, Clone)]
-pub struct Printed<W> {
+pub struct CheckedWriter<W> {
     out: W,
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
-impl<W> Printed<W> {
+impl<W> CheckedWriter<W> {
     /// Nothing has failed yet.
     pub fn new(out: W) -> Self {
         Self { out, failed: Arc::default() }
@@ -34,7 +34,7 @@ impl<W> Printed<W> {
     }
 }
 
-impl<W: Write> Write for Printed<W> {
+impl<W: Write> Write for CheckedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes);
         self.note(written)
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn the_first_failure_is_remembered_and_a_reader_who_is_gone_is_none() {
         for (kind, fails) in [(ErrorKind::StorageFull, true), (ErrorKind::BrokenPipe, false)] {
-            let mut out = Printed::new(Fails(kind));
+            let mut out = CheckedWriter::new(Fails(kind));
             let failure = out.failure();
             out.write_all(b"one\n").unwrap();
             assert_eq!(failure.none(), Ok(()));

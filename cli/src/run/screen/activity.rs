@@ -1,6 +1,6 @@
 //! What is being done, in words that fit one line.
 
-use crate::run::ending;
+use crate::summary;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{Projection, Waiting};
 use bloomery_crds::v1alpha1::Stage;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// What is being done.
 #[derive(Debug)]
-pub struct Doing {
+pub struct Activity {
     began: Instant,
     /// How the conversation stood when it was told of last.
     stands: Option<Stands>,
@@ -39,7 +39,7 @@ enum Act {
     Calling(Vec<String>, Option<String>),
 }
 
-impl Doing {
+impl Activity {
     /// Nothing yet.
     pub fn new(now: Instant) -> Self {
         Self { began: now, stands: None, act: Act::Nothing, since: now, waiting: None }
@@ -52,7 +52,7 @@ impl Doing {
             phase: projection.phase.to_string(),
             asked: usage.llm_calls.plan,
             tool_calls: usage.tool_calls,
-            tokens: ending::tokens(usage),
+            tokens: summary::tokens(usage),
         });
         // What is under way may have begun before this is told.
         if self.act == Act::Nothing || !matches!(projection.phase, Phase::Running | Phase::Finalizing) {
@@ -186,10 +186,10 @@ pub(super) mod tests {
     fn the_line_says_what_is_done_how_far_it_is_and_for_how_long() {
         let began = Instant::now();
         let after = |seconds| began + Duration::from_secs(seconds);
-        let mut doing = Doing::new(began);
+        let mut doing = Activity::new(began);
         assert_eq!(doing.line(after(1)), "Starting (1 s; ^C parks)");
         doing.tell(&projection(), after(2));
-        let line = |doing: &Doing, step: u32| {
+        let line = |doing: &Activity, step: u32| {
             let rest = format!("(step {step}, 2 tool calls, 120 tokens, 9 s; ^C parks)");
             let line = doing.line(after(9));
             line.strip_suffix(&rest).unwrap_or_else(|| panic!("{line}")).to_owned()
@@ -215,9 +215,9 @@ pub(super) mod tests {
     #[test]
     fn calls_that_are_under_way_are_named_with_what_their_server_tells() {
         let now = Instant::now();
-        let mut doing = Doing::new(now);
+        let mut doing = Activity::new(now);
         doing.tell(&projection(), now);
-        let what = |doing: &Doing| doing.line(now).split(" (").next().unwrap().to_owned();
+        let what = |doing: &Activity| doing.line(now).split(" (").next().unwrap().to_owned();
         let told = |progress, message: Option<&str>| {
             let message = message.map(str::to_owned);
             Progress::ToolProgress(ToolProgress { progress, total: Some(10.0), message, level: None })
@@ -239,7 +239,7 @@ pub(super) mod tests {
     #[test]
     fn what_is_waited_for_is_said_until_there_is_an_answer() {
         let now = Instant::now();
-        let mut doing = Doing::new(now);
+        let mut doing = Activity::new(now);
         doing.wait(Some(&Waiting::McpUnavailable { message: "refused".into() }));
         assert_eq!(doing.line(now), "Waiting for the MCP server (0 s; ^C parks)");
         doing.tell(&projection(), now);

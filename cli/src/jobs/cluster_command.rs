@@ -1,24 +1,24 @@
 //! How people get at a Job again: the command as they call it, on the cluster that they named.
 
-use crate::args::{ClusterArgs, Started};
-use crate::plain::quoted;
+use crate::args::{ClusterArgs, Invocation};
+use crate::text::shell_quoted;
 
 /// A way to a cluster.
 #[derive(Debug, Clone, Copy)]
-pub struct Way<'a> {
-    started: Started,
+pub struct ClusterCommand<'a> {
+    invocation: Invocation,
     /// What was named.
     pub cluster: &'a ClusterArgs,
 }
 
-impl<'a> Way<'a> {
+impl<'a> ClusterCommand<'a> {
     /// The way that somebody went.
-    pub fn new(started: Started, cluster: &'a ClusterArgs) -> Self {
-        Self { started, cluster }
+    pub fn new(invocation: Invocation, cluster: &'a ClusterArgs) -> Self {
+        Self { invocation, cluster }
     }
 
     /// A command that goes the same way, for a shell.
-    pub fn to(&self, words: &str) -> String {
+    pub fn line(&self, words: &str) -> String {
         let ClusterArgs { namespace, context, kubeconfig, user, groups } = self.cluster;
         let kubeconfig = kubeconfig.as_ref().map(|file| file.display().to_string());
         let named = [
@@ -30,12 +30,13 @@ impl<'a> Way<'a> {
         let groups = groups.iter().map(|group| ("--as-group", Some(group)));
         let options = named.into_iter().chain(groups).filter_map(|(name, value)| Some((name, value?)));
         let options: String = options
-            .flat_map(|(name, value)| [" ".to_owned(), name.to_owned(), " ".to_owned(), quoted(value)])
+            .flat_map(|(name, value)| [" ".to_owned(), name.to_owned(), " ".to_owned(), shell_quoted(value)])
             .collect();
         // Without options these two would look into a memory.
-        let is_local = self.started == Started::Bloomery && (words.starts_with("get ") || words.starts_with("events "));
+        let is_local =
+            self.invocation == Invocation::Standalone && (words.starts_with("get ") || words.starts_with("events "));
         let which = if is_local && options.is_empty() { " --cluster" } else { "" };
-        format!("{} {words}{options}{which}", self.started.name())
+        format!("{} {words}{options}{which}", self.invocation.command())
     }
 }
 
@@ -46,9 +47,15 @@ mod tests {
     #[test]
     fn a_command_goes_the_way_that_somebody_went() {
         let nothing = ClusterArgs::default();
-        assert_eq!(Way::new(Started::Plugin, &nothing).to("get refund"), "kubectl bloomery get refund");
-        assert_eq!(Way::new(Started::Bloomery, &nothing).to("get refund"), "bloomery get refund --cluster");
-        assert_eq!(Way::new(Started::Bloomery, &nothing).to("reply refund"), "bloomery reply refund");
+        assert_eq!(
+            ClusterCommand::new(Invocation::KubectlPlugin, &nothing).line("get refund"),
+            "kubectl bloomery get refund"
+        );
+        assert_eq!(
+            ClusterCommand::new(Invocation::Standalone, &nothing).line("get refund"),
+            "bloomery get refund --cluster"
+        );
+        assert_eq!(ClusterCommand::new(Invocation::Standalone, &nothing).line("reply refund"), "bloomery reply refund");
         let named = ClusterArgs {
             namespace: Some("acme".into()),
             context: Some("it's here".into()),
@@ -57,7 +64,7 @@ mod tests {
             ..ClusterArgs::default()
         };
         assert_eq!(
-            Way::new(Started::Bloomery, &named).to("get refund"),
+            ClusterCommand::new(Invocation::Standalone, &named).line("get refund"),
             "bloomery get refund -n acme --context 'it'\\''s here' --as jane@acme.io --as-group a --as-group b"
         );
     }

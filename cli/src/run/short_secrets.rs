@@ -1,7 +1,7 @@
 //! Secrets that are too short to be kept out of texts: anything that short stands in innocent texts too.
 
-use super::document::Document;
-use super::handed;
+use super::mcp_environment;
+use crate::local::run_document::RunDocument;
 use bloomery_crds::run::{ModelEndpoint, ResourceSource};
 use bloomery_redact::MIN_VALUE_BYTES;
 use std::fs::File;
@@ -11,8 +11,8 @@ use std::io::Read;
 const LOOKED_AT: u64 = 4096;
 
 /// What is said of each of them before a Job is worked on. No value is told.
-pub fn told(document: &Document, models: &[ModelEndpoint]) -> Vec<String> {
-    let handed = document.program.iter().flat_map(handed::values);
+pub fn warnings(document: &RunDocument, models: &[ModelEndpoint]) -> Vec<String> {
+    let handed = document.program.iter().flat_map(mcp_environment::values);
     let handed = handed.map(|(name, value)| (format!("--mcp-env {name}"), value.into_bytes()));
     let bound = document.part.resources.iter().filter_map(|resource| match &resource.source {
         ResourceSource::Secret(file) => Some((resource.name.clone(), read(&file.path)?)),

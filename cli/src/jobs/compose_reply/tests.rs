@@ -136,7 +136,7 @@ fn a_text_that_no_job_takes_is_refused(#[case] typed: &str, #[case] says: &str) 
 #[test]
 fn a_choice_is_meant_by_number_or_words_and_others_are_sent_with_a_note() {
     let job = asks();
-    let question = &rest::questions(&job)[1];
+    let question = &state::questions(&job)[1];
     assert_eq!(text(Some(question), "2"), Ok(("did not happen".into(), None)));
     assert_eq!(text(Some(question), "STOP"), Ok(("stop".into(), None)));
     let (said, note) = text(Some(question), "I do not know").unwrap();

@@ -1,8 +1,8 @@
 //! What the file of a Job says, `jobs/<key>.json`: the record of one that has ended, or a job of an older memory.
 
 use crate::exit::Trouble;
-use crate::migrate::{self, MAX_JOB, without_mark};
-use crate::run::memory::Slag;
+use crate::local::older_jobs::{self, MAX_JOB_BYTES};
+use crate::local::skill_directory::SkillDirectory;
 use crate::source;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{LogPosition, Usage};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// A Job as its file tells of it.
 #[derive(Debug, Serialize)]
-pub(super) struct Kept {
+pub(super) struct RecordedJob {
     /// The Job's key.
     pub(super) job: String,
     /// Its Skill.
@@ -48,7 +48,7 @@ pub(super) struct Status {
     pub(super) log: LogPosition,
 }
 
-impl Kept {
+impl RecordedJob {
     /// The word for how a job of an older memory stands.
     pub(super) fn word(&self) -> &'static str {
         if self.stays_behind { "NotMigrated" } else { "Migrated" }
@@ -59,22 +59,23 @@ impl Kept {
 ///
 /// # Errors
 /// If it cannot be read.
-pub(super) fn read(slag: &Slag, key: &str) -> Result<Option<Kept>, Trouble> {
-    let file = slag.record(key);
+pub(super) fn read(directory: &SkillDirectory, key: &str) -> Result<Option<RecordedJob>, Trouble> {
+    let file = directory.record(key);
     let unreadable = |error: io::Error| Trouble::failed(format!("{} cannot be read: {error}", file.display()));
     let opened = match source::opened(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(unreadable)?,
     };
     let mut text = Vec::new();
-    opened.take(MAX_JOB).read_to_end(&mut text).map_err(unreadable)?;
-    let (job, skill, stays_behind) = (key.to_owned(), slag.name.clone(), migrate::holds_older_jobs(&slag.dir));
+    opened.take(MAX_JOB_BYTES).read_to_end(&mut text).map_err(unreadable)?;
+    let (job, skill, stays_behind) =
+        (key.to_owned(), directory.name.clone(), older_jobs::is_older_jobs_dir(&directory.dir));
     if let Ok(Record { goal, outcome: Some(outcome), result, usage, log, .. }) = serde_json::from_slice(&text) {
         let status = Status { phase: outcome.phase(), outcome, result, usage, log };
-        return Ok(Some(Kept { job, skill, goal, status: Some(status), stays_behind: false, file }));
+        return Ok(Some(RecordedJob { job, skill, goal, status: Some(status), stays_behind: false, file }));
     }
-    // The runtime before this one kept jobs as objects that say at least what was to be reached, most of them.
-    let Ok(Value::Object(older)) = serde_json::from_slice(without_mark(&text)) else { return Ok(None) };
+    // The runtime before this one recorded jobs as objects that say at least what was to be reached, most of them.
+    let Ok(Value::Object(older)) = serde_json::from_slice(&text) else { return Ok(None) };
     let goal = older.get("goal").and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ok(Some(Kept { job, skill, goal, status: None, stays_behind, file }))
+    Ok(Some(RecordedJob { job, skill, goal, status: None, stays_behind, file }))
 }

@@ -1,0 +1,26 @@
+//! Parsers of values that several commands take.
+
+/// Why a value is refused; clap puts the option before it.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(pub String);
+
+/// Parses the name of an object, such as a Job or a Skill.
+pub(super) fn name(text: &str) -> Result<String, Error> {
+    match bloomery_skills::names::name_fault(text) {
+        None => Ok(text.to_owned()),
+        Some(fault) => Err(Error(fault)),
+    }
+}
+
+/// Parses the name of a namespace.
+pub(super) fn namespace(text: &str) -> Result<String, Error> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let good =
+        (1..=63).contains(&text.len()) && text.chars().all(allowed) && !text.starts_with('-') && !text.ends_with('-');
+    if good {
+        Ok(text.to_owned())
+    } else {
+        Err(Error("must be at most 63 lower-case letters, digits and '-'".to_owned()))
+    }
+}

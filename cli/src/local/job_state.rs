@@ -1,0 +1,36 @@
+//! The state of a Job, read from its log. Nothing is written.
+
+use crate::exit::Trouble;
+use crate::local::memory_error::log_error;
+use crate::local::skill_directory::SkillDirectory;
+use bloomery_crds::report::Projection;
+use bloomery_engine::Conversation;
+use bloomery_engine::line::Chain;
+use bloomery_engine::projection::project;
+use bloomery_worker::inputs::Inputs;
+use bloomery_worker::log::files::Disk;
+use bloomery_worker::log::{JOBS, Segments};
+
+/// The state of a Job, as far as its log goes.
+pub struct JobState {
+    /// The conversation.
+    pub conversation: Conversation,
+    /// The part of it that a Job's status shows on a cluster.
+    pub projection: Projection,
+}
+
+impl JobState {
+    /// Reads the log of a Job.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is broken.
+    pub fn read(directory: &SkillDirectory, inputs: &Inputs) -> Result<Self, Trouble> {
+        let key = &inputs.part.run_key;
+        let mut conversation = Conversation::new(inputs.run());
+        let mut chain = Chain::new(inputs.source());
+        let segments = Segments::new(Disk, directory.log(key));
+        segments.read(&mut chain, |entry| conversation.apply(entry)).map_err(|error| log_error(&error))?;
+        let projection = project(&conversation, chain.position(&format!("{JOBS}/{key}")));
+        Ok(Self { conversation, projection })
+    }
+}

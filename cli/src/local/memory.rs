@@ -1,0 +1,97 @@
+//! The memory: a directory that stands for a tenant, with one directory for each Skill (seed 000).
+
+use crate::exit::Trouble;
+use crate::local::memory_error::unusable;
+use crate::local::skill_directory::{SkillDirectory, file_names};
+use bloomery_worker::log;
+use std::path::{Path, PathBuf};
+
+/// Returns the directories of all Skills with Jobs, in the order of their names.
+///
+/// # Errors
+/// If there is no such memory.
+pub fn skill_directories(memory: &Path) -> Result<Vec<SkillDirectory>, Trouble> {
+    let names = file_names(memory).map_err(|error| unusable(memory, &error))?.into_iter();
+    let directories = names.map(|name| SkillDirectory::new(memory, &name));
+    Ok(directories.filter(|directory| directory.dir.join(log::JOBS).is_dir()).collect())
+}
+
+/// Returns the directories that make up a memory: itself, those in it, and those that a link in one of these leads to. Such
+/// links may lead out of the memory.
+pub fn all_directories(memory: &Path) -> Vec<PathBuf> {
+    let within =
+        |dir: &Path| file_names(dir).unwrap_or_default().into_iter().map(|name| dir.join(name)).collect::<Vec<_>>();
+    let first: Vec<PathBuf> = within(memory).into_iter().filter(|path| path.is_dir()).collect();
+    let linked = first.iter().flat_map(|dir| within(dir)).filter(|path| path.is_symlink() && path.is_dir());
+    let linked: Vec<PathBuf> = linked.collect();
+    [vec![memory.to_owned()], first, linked].concat()
+}
+
+/// Returns the directory of the one Skill that has the log of a Job. `skill` selects one where several have.
+///
+/// # Errors
+/// If none has, or several have and `skill` is `None`.
+pub fn find_log(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Trouble> {
+    let has_log = |directory: &SkillDirectory| directory.log(key).is_dir();
+    find(memory, skill, key, has_log).map_err(|none| match find_log_or_record(memory, skill, key) {
+        Ok(directory) if !has_log(&directory) => Trouble::usage(format!(
+            "the Job {key} of the Skill {} has no log, because it comes from an older memory. Its record is {}; \
+             `bloomery get {key}` shows it",
+            directory.name,
+            directory.record(key).display()
+        )),
+        _ => none,
+    })
+}
+
+/// Returns the directory of the one Skill that has the log or the record of a Job.
+///
+/// # Errors
+/// If none has, or several have and `skill` is `None`.
+pub fn find_log_or_record(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Trouble> {
+    find(memory, skill, key, |directory| directory.log(key).is_dir() || directory.record(key).is_file())
+}
+
+fn find(
+    memory: &Path,
+    skill: Option<&str>,
+    key: &str,
+    has: impl Fn(&SkillDirectory) -> bool,
+) -> Result<SkillDirectory, Trouble> {
+    let mut found = skill_directories(memory).unwrap_or_default();
+    found.retain(|directory| has(directory) && skill.is_none_or(|skill| skill == directory.name));
+    match found.as_slice() {
+        [directory] => Ok(directory.clone()),
+        [] => {
+            let of = skill.map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
+            Err(Trouble::usage(format!("the memory {} has no Job {key}{of}", memory.display())))
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|directory| directory.name.as_str()).collect();
+            Err(Trouble::usage(format!(
+                "several Skills have a Job {key}. Select one with --skill: {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_job_is_found_by_its_log() {
+        let memory = tempfile::tempdir().unwrap();
+        let directory = SkillDirectory::new(memory.path(), "cs-tier-1");
+        directory.open("w").unwrap();
+        assert!(find_log(memory.path(), None, "k").is_err());
+        fs::create_dir(directory.log("k")).unwrap();
+        assert_eq!(find_log(memory.path(), None, "k").unwrap(), directory);
+        let other = SkillDirectory::new(memory.path(), "other");
+        fs::create_dir_all(other.log("k")).unwrap();
+        assert!(find_log(memory.path(), None, "k").unwrap_err().message.contains("cs-tier-1, other"));
+        assert_eq!(find_log(memory.path(), Some("other"), "k").unwrap(), other);
+    }
+}

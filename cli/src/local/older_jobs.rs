@@ -1,0 +1,97 @@
+//! Jobs of an older memory, which kept those of all Skills in one directory (seed 000, "What This Replaces").
+
+use crate::local::{DEFAULT_MEMORY, SKILL_FILE};
+use crate::text;
+use bloomery_skills::names::name_fault;
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The directory in an older memory that held the jobs of all Skills.
+pub const OLDER_JOBS_DIR: &str = "workspace";
+
+/// The largest job file that is read, in bytes.
+pub const MAX_JOB_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What an older job file says of its Skill.
+#[derive(Deserialize)]
+struct OlderJob {
+    #[serde(rename = "skillSlug")]
+    slug: Option<String>,
+    #[serde(rename = "__skill")]
+    skill: Option<OlderSkill>,
+}
+
+#[derive(Deserialize)]
+struct OlderSkill {
+    id: Option<String>,
+}
+
+/// Why the Skill of an older job cannot be determined.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[source] io::Error),
+    /// The file is too large.
+    #[error("it is larger than {MAX_JOB_BYTES} bytes")]
+    TooLarge,
+    /// The file holds something else.
+    #[error("it is not a job: {0}")]
+    NotAJob(#[source] serde_json::Error),
+    /// The name of its Skill is invalid.
+    #[error("the name of its Skill {0}")]
+    InvalidSkill(String),
+}
+
+/// Returns the Skill that an older job names; `None` where it names none.
+///
+/// # Errors
+/// If the file is not a job, or the name is invalid.
+pub fn skill_of(file: &Path) -> Result<Option<String>, Error> {
+    let mut text = Vec::new();
+    let opened = File::open(file).and_then(|file| file.take(MAX_JOB_BYTES + 1).read_to_end(&mut text));
+    opened.map_err(Error::Unreadable)?;
+    if text.len() as u64 > MAX_JOB_BYTES {
+        return Err(Error::TooLarge);
+    }
+    let job: OlderJob = serde_json::from_slice(&text).map_err(Error::NotAJob)?;
+    // The older runtime wrote an empty name for none.
+    let named = |name: &String| !name.is_empty();
+    let skill = job.skill.and_then(|skill| skill.id).filter(named);
+    let Some(id) = job.slug.filter(named).or(skill) else { return Ok(None) };
+    match name_fault(&id) {
+        None => Ok(Some(id)),
+        Some(fault) => Err(Error::InvalidSkill(fault)),
+    }
+}
+
+/// Returns whether an older job names this Skill, and so is in the right place.
+pub fn belongs_to(job: &Path, skill: &str) -> bool {
+    skill_of(job).is_ok_and(|named| named.as_deref() == Some(skill))
+}
+
+/// Returns whether a directory is the one that held the jobs of all Skills. It is known by its name, and by having no Skill.
+pub fn is_older_jobs_dir(dir: &Path) -> bool {
+    dir.file_name().is_some_and(|name| name == OLDER_JOBS_DIR) && !dir.join(SKILL_FILE).exists()
+}
+
+/// Returns the instructions that move older jobs out of a directory that a Skill of the same name needs.
+pub fn rename_hint(memory: &Path, from: &str) -> String {
+    let shell = |path: PathBuf| text::shell_quoted(&path.display().to_string());
+    let older = format!("{from}-older");
+    let option = if memory == Path::new(DEFAULT_MEMORY) {
+        String::new()
+    } else {
+        format!(" --memory {}", shell(memory.to_owned()))
+    };
+    format!(
+        "rename the directory and migrate its jobs from there: mv {} {} && bloomery migrate{option} --from {} --apply. Or, \
+         if all of it belongs to that Skill, put the Skill's file there as {}",
+        shell(memory.join(from)),
+        shell(memory.join(&older)),
+        text::shell_quoted(&older),
+        memory.join(from).join(SKILL_FILE).display()
+    )
+}

@@ -1,0 +1,26 @@
+//! Who owns the memory: a memory belongs to one user, and the commands refuse that of another one.
+
+use crate::exit::Trouble;
+use crate::local::memory_error::unusable;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Checks that a directory of a memory belongs to the user of this process, or does not exist. Write access is not enough:
+/// root may write everywhere, and a memory belongs to one tenant.
+///
+/// # Errors
+/// If it belongs to another user, or its owner cannot be read.
+pub fn check(dir: &Path) -> Result<(), Trouble> {
+    let owner = |dir: &Path| fs::metadata(dir).map(|dir| dir.uid());
+    match (owner(dir), owner(Path::new("/proc/self"))) {
+        (Ok(owner), Ok(me)) if owner != me => Err(Trouble::usage(format!(
+            "the memory {} belongs to user {owner}, and you are user {me}: it may be another tenant's. Name one of yours with \
+             --memory",
+            dir.display()
+        ))),
+        (Err(error), _) if error.kind() == io::ErrorKind::PermissionDenied => Err(unusable(dir, &error)),
+        _ => Ok(()),
+    }
+}

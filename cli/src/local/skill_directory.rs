@@ -1,0 +1,154 @@
+//! The directory of one Skill in the memory (seed 000).
+
+use crate::exit::Trouble;
+use crate::local::memory_error::{log_error, unusable};
+use crate::local::{older_jobs, owner};
+use bloomery_worker::log::{self, files::Disk};
+use bloomery_worker::{focus, recent, record, tools, trace};
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::iter::once;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// The directories that are created with a Skill's directory.
+const CREATED: [&str; 3] = [log::JOBS, trace::DIR, focus::DIR];
+
+/// The directories that a Job writes to, or that a model is shown.
+const USED: [&str; 5] = [log::JOBS, trace::DIR, focus::DIR, recent::DIR, tools::BANK];
+
+/// The directory of one Skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillDirectory {
+    /// The Skill's name.
+    pub name: String,
+    /// Its directory.
+    pub dir: PathBuf,
+}
+
+impl SkillDirectory {
+    /// The directory of a Skill in a memory. It need not exist.
+    pub fn new(memory: &Path, name: &str) -> Self {
+        Self { name: name.to_owned(), dir: memory.join(name) }
+    }
+
+    /// The directory of a Job's log.
+    pub fn log(&self, key: &str) -> PathBuf {
+        self.dir.join(log::JOBS).join(key)
+    }
+
+    /// The record file of a Job.
+    pub fn record(&self, key: &str) -> PathBuf {
+        record::file(&self.dir, key)
+    }
+
+    /// Returns the sorted keys of all Jobs that have a log or a record.
+    pub fn jobs(&self) -> Vec<String> {
+        let names = file_names(&self.dir.join(log::JOBS)).unwrap_or_default();
+        let key_of = |name: &String| {
+            let recorded = name.strip_suffix(".json").filter(|key| !key.is_empty() && self.record(key).is_file());
+            recorded.or_else(|| self.log(name).is_dir().then_some(name.as_str())).map(str::to_owned)
+        };
+        let keys: BTreeSet<String> = names.iter().filter_map(key_of).collect();
+        keys.into_iter().collect()
+    }
+
+    /// Checks that the memory, this directory and the directories in it that Jobs use belong to the user of this process.
+    ///
+    /// # Errors
+    /// If one belongs to another user, or its owner cannot be read.
+    pub fn check_owner(&self) -> Result<(), Trouble> {
+        owner::check(self.dir.parent().unwrap_or(&self.dir))?;
+        once(self.dir.clone()).chain(USED.map(|name| self.dir.join(name))).try_for_each(|dir| owner::check(&dir))
+    }
+
+    /// Returns whether it holds jobs of an older memory that belong to other Skills: records without a log.
+    pub fn holds_older_jobs(&self) -> bool {
+        let is_older = |key: &String| !self.log(key).is_dir() && !older_jobs::belongs_to(&self.record(key), &self.name);
+        older_jobs::is_older_jobs_dir(&self.dir) && self.jobs().iter().any(is_older)
+    }
+
+    /// Creates the directories that are missing, and checks that a log can be kept there.
+    ///
+    /// # Errors
+    /// If it belongs to another user, is read-only or full, or its file system cannot protect a log from two writers. What
+    /// was created is removed again.
+    pub fn open(&self, writer: &str) -> Result<(), Trouble> {
+        self.check_owner()?;
+        let inner = CREATED.map(|name| self.dir.join(name));
+        let dirs = inner.iter().map(PathBuf::as_path).chain(self.dir.ancestors());
+        let missing: Vec<&Path> = dirs.filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
+        self.create(writer).inspect_err(|_| {
+            // The deepest first. A directory that is not empty stays.
+            for dir in &missing {
+                drop(fs::remove_dir(dir));
+            }
+        })
+    }
+
+    fn create(&self, writer: &str) -> Result<(), Trouble> {
+        create_private(self.dir.parent().unwrap_or(&self.dir)).map_err(|error| unusable(&self.dir, &error))?;
+        fs::create_dir_all(&self.dir).map_err(|error| unusable(&self.dir, &error))?;
+        log::check_volume(&Disk, &self.dir, writer).map_err(|error| log_error(&error))?;
+        for name in CREATED {
+            let dir = self.dir.join(name);
+            fs::create_dir_all(&dir).map_err(|error| unusable(&dir, &error))?;
+        }
+        // A log survives a loss of power only if the directories above it do.
+        for dir in [&self.dir, self.dir.parent().unwrap_or(&self.dir)] {
+            File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| unusable(dir, &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates a memory that only its user can read, because goals and results are private. An existing one keeps its mode.
+fn create_private(memory: &Path) -> io::Result<()> {
+    if let Some(parent) = memory.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(memory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && memory.is_dir() => Ok(()),
+        created => created,
+    }
+}
+
+/// Returns the sorted names in a directory; names that are not UTF-8 are left out.
+pub(super) fn file_names(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn opening_creates_what_is_missing() {
+        let memory = tempfile::tempdir().unwrap();
+        let directory = SkillDirectory::new(memory.path(), "cs-tier-1");
+        directory.open("w").unwrap();
+        directory.open("w").unwrap();
+        assert_eq!(file_names(&directory.dir).unwrap(), ["focus-cache", "jobs", "logs"]);
+    }
+
+    #[test]
+    fn a_memory_that_is_created_is_its_users_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let fresh = dir.path().join("new/memory");
+        SkillDirectory::new(&fresh, "greeter").open("w").unwrap();
+        assert_eq!(mode(&fresh), 0o700);
+        let theirs = dir.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        let before = mode(&theirs);
+        SkillDirectory::new(&theirs, "greeter").open("w").unwrap();
+        assert_eq!(mode(&theirs), before);
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(create_private(&dir.path().join("file")).is_err());
+    }
+}

@@ -1,0 +1,26 @@
+//! Unique names for this process and for what it writes.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// Returns a name for the files and log segments of this process, unique on this machine and others.
+pub fn unique_writer() -> String {
+    format!("local-{}-{}", std::process::id(), random_hex())
+}
+
+/// Returns 16 random hexadecimal digits. They are unique, not secret.
+pub fn random_hex() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_writers_have_one_name_and_each_is_a_file_name() {
+        let (one, other) = (unique_writer(), unique_writer());
+        assert_ne!(one, other);
+        assert!(one.len() <= 64 && one.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{one}");
+    }
+}
