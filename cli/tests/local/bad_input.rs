@@ -248,7 +248,7 @@ async fn where_clouds_tell_their_secrets_nothing_is_called(#[case] url: &str, #[
 async fn a_skill_of_another_name_is_not_a_slags() {
     let stand = Stand::new(SAYS_HELLO).await;
     stand.write("memory/other/skill.yaml", SKILL);
-    stand.run(&["--skill", "other", "--goal", "x"]).await.assert(2, "call both the same");
+    stand.run(&["--skill", "other", "--goal", "x"]).await.assert(2, "give both the same name");
 }
 
 #[tokio::test]
@@ -293,7 +293,7 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
         }
         let ran = super::stand::Ran::of(command.output().unwrap());
         ran.assert(2, "another tenant's");
-        assert!(ran.err.contains("belongs to the user "), "{ran:#?}");
+        assert!(ran.err.contains("belongs to user "), "{ran:#?}");
     };
     run();
     if is_root {

@@ -16,7 +16,7 @@ async fn nothing_is_moved_before_it_is_asked_for_and_then_all_of_it_once() {
     let stand = older_memory().await;
     let before = stand.everything();
     let dry = stand.bloomery(&["migrate"]).await;
-    dry.assert(0, "4 files to be moved; --apply does it; 0 stay");
+    dry.assert(0, "4 files to move; --apply moves them; 0 stay");
     assert!(dry.out.contains("workspace/jobs/job_1.json -> cs-tier-1/jobs/job_1.json\n"), "{dry:#?}");
     assert_eq!(stand.everything(), before);
 
@@ -28,7 +28,7 @@ async fn nothing_is_moved_before_it_is_asked_for_and_then_all_of_it_once() {
     assert!(stand.read("memory/sw-dev-agent/jobs/job_2.json").contains("job_2"));
     assert!(!stand.path("memory/workspace").exists());
     for again in [&["migrate"][..], &["migrate", "--apply"]] {
-        stand.bloomery(again).await.assert(0, "there is no memory/workspace: nothing is left to be migrated");
+        stand.bloomery(again).await.assert(0, "there is no memory/workspace: nothing to migrate");
     }
     stand.bloomery(&["migrate", "--memory", "elsewhere"]).await.assert(2, "the memory cannot be used: elsewhere");
 }
@@ -81,8 +81,8 @@ async fn what_is_not_migrated_yet_is_not_called_so() {
 async fn that_an_older_job_has_no_events_is_said() {
     let stand = older_memory().await;
     stand.bloomery(&["migrate", "--apply"]).await.assert(0, "4 files moved; 0 stay");
-    let says = "the Job job_1 of the Skill cs-tier-1 has no log, as jobs of an older memory have none: there is only \
-                memory/cs-tier-1/jobs/job_1.json, which `bloomery get job_1` shows";
+    let says = "the Job job_1 of the Skill cs-tier-1 has no log, because it comes from an older memory. Its record is \
+                memory/cs-tier-1/jobs/job_1.json; `bloomery get job_1` shows it";
     for args in [&["events", "job_1"][..], &["events", "job_1", "--skill", "cs-tier-1"], &["events", "job_1", "-f"]] {
         stand.bloomery(args).await.assert(2, says);
     }
@@ -108,35 +108,18 @@ async fn what_would_replace_another_stays_and_a_migration_that_was_cut_short_is_
     stand.write("memory/sw-dev-agent/jobs/job_2.json", &stand.read("memory/workspace/jobs/job_2.json"));
     for apply in [&["migrate"][..], &["migrate", "--apply"], &["migrate", "--apply"]] {
         let ran = stand.bloomery(apply).await;
-        ran.assert(1, "workspace/jobs/job_1.json stays: cs-tier-1/jobs/job_1.json is there, and is another");
+        ran.assert(1, "workspace/jobs/job_1.json stays: cs-tier-1/jobs/job_1.json exists, and is a different file");
     }
     assert_eq!(stand.read("memory/cs-tier-1/jobs/job_1.json"), "another");
     assert!(stand.read("memory/workspace/jobs/job_1.json").contains("cs-tier-1"));
     assert!(!stand.path("memory/workspace/jobs/job_2.json").exists());
 }
 
-/// Each would call what the other moves a file that stays.
-#[tokio::test]
-async fn of_two_at_once_the_second_is_refused_and_nothing_is_said_of_files() {
-    let stand = older_memory().await;
-    let before = stand.everything();
-    let other = std::fs::File::open(stand.path("memory/workspace")).unwrap();
-    other.lock().unwrap();
-    for apply in [&["migrate"][..], &["migrate", "--apply"]] {
-        let ran = stand.bloomery(apply).await;
-        ran.assert(1, "another `bloomery migrate` is at work in memory/workspace: try again when it is done");
-        assert_eq!(ran.out, "");
-    }
-    assert_eq!(stand.everything(), before);
-    drop(other);
-    stand.bloomery(&["migrate", "--apply"]).await.assert(0, "4 files moved; 0 stay");
-}
-
 #[tokio::test]
 async fn a_slag_is_no_older_memory() {
     let stand = older_memory().await;
     stand.write("memory/workspace/skill.yaml", "");
-    stand.bloomery(&["migrate"]).await.assert(2, "is the slag of a Skill");
+    stand.bloomery(&["migrate"]).await.assert(2, "is the directory of a Skill");
 }
 
 /// Where source and target are one file there is nothing to move, and nothing is removed.
@@ -153,13 +136,13 @@ async fn a_job_whose_place_is_where_it_is_stays() {
         let ran = stand.bloomery(apply).await;
         ran.assert(
             1,
-            "workspace/jobs/job_1.json stays: workspace/jobs/job_1.json is the same place: give the directory",
+            "workspace/jobs/job_1.json stays: workspace/jobs/job_1.json is the same place: rename the directory",
         );
         ran.assert(
             1,
-            "workspace/jobs/job_2.json stays: workspace/jobs/job_2.json is the same place: give the directory",
+            "workspace/jobs/job_2.json stays: workspace/jobs/job_2.json is the same place: rename the directory",
         );
-        ran.assert(1, "a-b/jobs/job_3.json is the same place: memory/a-b leads to workspace. Remove that link first\n");
+        ran.assert(1, "a-b/jobs/job_3.json is the same place: memory/a-b is a link to workspace. Remove that link first\n");
         assert!(ran.err.starts_with("0 files"), "{ran:#?}");
         assert_eq!(stand.everything(), before);
     }
@@ -177,7 +160,7 @@ async fn of_two_names_of_one_file_the_older_goes_and_a_link_is_none() {
     let linked = stand.path("memory/sw-dev-agent/jobs/job_2.json");
     std::os::unix::fs::symlink("../../workspace/jobs/job_2.json", linked).unwrap();
     let ran = stand.bloomery(&["migrate", "--apply"]).await;
-    ran.assert(1, "workspace/jobs/job_2.json stays: sw-dev-agent/jobs/job_2.json is there, and is another");
+    ran.assert(1, "workspace/jobs/job_2.json stays: sw-dev-agent/jobs/job_2.json exists, and is a different file");
     assert!(!stand.path(one).exists());
     assert!(stand.read(other).contains("cs-tier-1"));
     assert!(stand.read("memory/workspace/jobs/job_2.json").contains("job_2"));
@@ -192,7 +175,7 @@ async fn what_is_migrated_is_in_the_memory_and_the_users_own() {
     let absolute = stand.path("memory/workspace").display().to_string();
     for from in ["../out", "workspace/../../out", ".", "", "out", absolute.as_str()] {
         let ran = stand.bloomery(&["migrate", "--from", from, "--apply"]).await;
-        ran.assert(2, "it has to be a directory in the memory memory");
+        ran.assert(2, "must be a directory in the memory memory");
     }
     // Only root can give something away.
     for dir in ["memory", "memory/workspace", "memory/cs-tier-1"] {
@@ -201,7 +184,7 @@ async fn what_is_migrated_is_in_the_memory_and_the_users_own() {
             break;
         }
         for apply in [&["migrate"][..], &["migrate", "--apply"]] {
-            stand.bloomery(apply).await.assert(2, &format!("the memory {dir} belongs to the user 4711"));
+            stand.bloomery(apply).await.assert(2, &format!("the memory {dir} belongs to user 4711"));
         }
         std::os::unix::fs::chown(stand.path(dir), Some(0), None).unwrap();
     }

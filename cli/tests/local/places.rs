@@ -66,11 +66,11 @@ async fn a_memory_that_is_full() {
     let script = "mkdir memory; mount -t tmpfs -o size=64k none memory; head -c 64k /dev/zero >memory/filled || true
         trap 'ls memory' EXIT";
     let full = after(&stand, script).await;
-    full.assert(2, "there is no room left for the memory");
+    full.assert(2, "no space left for the memory");
     assert_eq!(full.out, "filled\n");
     // No names are left, where blocks are.
     let names = "mount -t tmpfs -o nr_inodes=2 none memory; : >memory/filled";
-    after(&stand, names).await.assert(2, "there is no room left for the memory");
+    after(&stand, names).await.assert(2, "no space left for the memory");
 }
 
 /// A Job that has ended is told again where there is no room left.
@@ -89,7 +89,7 @@ async fn a_memory_that_is_full_after_a_job() {
     let told = after(&stand, &fill).await;
     told.assert(0, "Succeeded");
     assert_eq!(told.out, "Hello.\n", "{told:#?}");
-    after(&stand, &format!("rmdir memory; {fill}\nset -- --run-key k-2")).await.assert(2, "there is no room left");
+    after(&stand, &format!("rmdir memory; {fill}\nset -- --run-key k-2")).await.assert(2, "no space left");
 }
 
 /// A log that runs into the end of the room is whole as far as it goes, and goes on once there is room.
@@ -110,7 +110,7 @@ async fn a_memory_that_becomes_full() {
     let mut command = tokio::process::Command::new("unshare");
     command.args(["-m", "sh", "-c", &script]).current_dir(stand.dir.path());
     let ran = Ran::of(command.output().await.unwrap());
-    ran.assert(0, "there is no room left for the memory");
+    ran.assert(0, "no space left for the memory");
     assert!(ran.err.contains("epoch 1, attempt 1") && ran.err.contains("epoch 2, attempt 2"), "{ran:#?}");
     assert_eq!(ran.out, "Hello.\n", "{ran:#?}");
 }
@@ -148,7 +148,7 @@ async fn where_it(stand: &Stand, does: &str) -> Ran {
 #[tokio::test]
 async fn a_file_system_that_cannot_keep_a_log_from_forking() {
     for (name, does, lacks) in [
-        ("no-links", NO_LINKS, "has no hard links"),
+        ("no-links", NO_LINKS, "does not support hard links"),
         ("links-replace", LINKS_REPLACE, "has no exclusive hard links"),
         ("not-exclusive", NOT_EXCLUSIVE, "has no exclusive creation of files"),
     ] {
@@ -164,7 +164,7 @@ async fn a_file_system_that_cannot_keep_a_log_from_forking() {
 #[tokio::test]
 async fn a_log_that_cannot_be_begun_is_a_failure() {
     let stand = Stand::new(SAYS_HELLO).await;
-    where_it(&stand, NO_ROOM_FOR_A_LOG).await.assert(1, "there is no room left for the memory");
+    where_it(&stand, NO_ROOM_FOR_A_LOG).await.assert(1, "no space left for the memory");
     assert!(stand.log("greeter/jobs/k-1").is_empty());
     stand.run(&BEGUN).await.assert(0, "Succeeded");
 }
