@@ -49,7 +49,7 @@ async fn a_memory_that_is_mounted_read_only() {
     let before = stand.everything();
     let read_only = "mount --bind memory memory; mount -o remount,bind,ro memory";
     let other = format!("{read_only}\nset -- --run-key k-2");
-    after(&stand, &other).await.assert(2, "Name another with --memory");
+    after(&stand, &other).await.assert(2, "Name another one with --memory");
     // A Job that has ended is told all the same.
     let told = after(&stand, read_only).await;
     told.assert(0, "Succeeded");
@@ -149,13 +149,13 @@ async fn where_it(stand: &Stand, does: &str) -> Ran {
 async fn a_file_system_that_cannot_keep_a_log_from_forking() {
     for (name, does, lacks) in [
         ("no-links", NO_LINKS, "does not support hard links"),
-        ("links-replace", LINKS_REPLACE, "has no exclusive hard links"),
-        ("not-exclusive", NOT_EXCLUSIVE, "has no exclusive creation of files"),
+        ("links-replace", LINKS_REPLACE, "does not support exclusive hard links"),
+        ("not-exclusive", NOT_EXCLUSIVE, "does not support exclusive creation of files"),
     ] {
         let stand = Stand::new(SAYS_HELLO).await;
         let ran = where_it(&stand, does).await;
         ran.assert(2, lacks);
-        assert!(ran.err.contains("two processes could write one log: name a directory on a local disk"), "{ran:#?}");
+        assert!(ran.err.contains("two processes could write the same log: name a directory on a local disk"), "{ran:#?}");
         assert!(!stand.path("memory/greeter/jobs").exists(), "{name}");
     }
 }
