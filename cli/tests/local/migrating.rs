@@ -142,7 +142,10 @@ async fn a_job_whose_place_is_where_it_is_stays() {
             1,
             "workspace/jobs/job_2.json stays: workspace/jobs/job_2.json is the same place: rename the directory",
         );
-        ran.assert(1, "a-b/jobs/job_3.json is the same place: memory/a-b is a link to workspace. Remove that link first\n");
+        ran.assert(
+            1,
+            "a-b/jobs/job_3.json is the same place: memory/a-b is a link to workspace. Remove that link first\n",
+        );
         assert!(ran.err.starts_with("0 files"), "{ran:#?}");
         assert_eq!(stand.everything(), before);
     }

@@ -155,7 +155,10 @@ async fn a_file_system_that_cannot_keep_a_log_from_forking() {
         let stand = Stand::new(SAYS_HELLO).await;
         let ran = where_it(&stand, does).await;
         ran.assert(2, lacks);
-        assert!(ran.err.contains("two processes could write the same log: name a directory on a local disk"), "{ran:#?}");
+        assert!(
+            ran.err.contains("two processes could write the same log: name a directory on a local disk"),
+            "{ran:#?}"
+        );
         assert!(!stand.path("memory/greeter/jobs").exists(), "{name}");
     }
 }
