@@ -3,8 +3,6 @@
 use crate::driver::{Decided, Exit, Model, Patience, People, Tools};
 use crate::epoch::{Company, Ended, Epoch, Ground};
 use crate::inputs::{self, Inputs};
-use crate::log;
-use crate::log::files::{Disk, Files};
 use crate::printer::{Behind, Printer};
 use crate::reach::{ApiServer, Reach};
 use crate::recent::Recent;
@@ -13,6 +11,7 @@ use crate::settings::RunArgs;
 use crate::stop::Stop;
 use crate::trace::{self, Trace};
 use crate::{ending, http, mcp, model, skill_file};
+use bloomery_journal::files::{Disk, Files};
 use bloomery_redact::Redactor;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +27,7 @@ pub enum Error {
     Inputs(#[from] inputs::Error),
     /// The log cannot be read or written.
     #[error(transparent)]
-    Log(#[from] log::Error),
+    Log(#[from] bloomery_journal::Error),
     /// Nothing can be sent to a server that the run needs.
     #[error(transparent)]
     Http(#[from] http::Error),

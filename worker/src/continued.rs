@@ -1,8 +1,6 @@
 //! What a Job is told of the one that it follows up: the goal and the answer of that one, and what came before.
 
 use crate::backoff::Backoff;
-use crate::log::files::Disk;
-use crate::log::{self, JOBS, Segments};
 use crate::record::Record;
 use crate::telling;
 use bloomery_crds::outcome::Outcome;
@@ -10,6 +8,8 @@ use bloomery_crds::run::ContinuedJob;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::{ContextKind, ContextPart, FullResult};
+use bloomery_journal::files::Disk;
+use bloomery_journal::{JOBS, Segments};
 use bloomery_redact::Redactor;
 use std::fmt::Write;
 use std::io;
@@ -143,7 +143,7 @@ fn logged(dir: PathBuf) -> Result<Said, Fault> {
     let mut said = Said::default();
     if let Some(mut chain) = chain {
         match Segments::new(Disk, dir).read(&mut chain, |entry| said.hear(&entry.event)) {
-            Ok(()) | Err(log::Error::Broken { .. }) => {}
+            Ok(()) | Err(bloomery_journal::Error::Broken { .. }) => {}
             Err(error) => return Err(Fault::Passing(format!("its log cannot be read: {error}."))),
         }
     }
@@ -248,7 +248,7 @@ mod tests {
             lines.push_str(&chain.append(event.clone(), stamp).unwrap().0);
             lines.push('\n');
         }
-        std::fs::write(dir.join(log::segment::name(1)), lines + end).unwrap();
+        std::fs::write(dir.join(bloomery_journal::segment::name(1)), lines + end).unwrap();
         told(memory.path(), &continued(), &Redactor::default())
     }
 
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
         std::fs::create_dir_all(memory.path().join("jobs/uid-0")).unwrap();
         assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
-        std::fs::write(memory.path().join("jobs/uid-0").join(log::segment::name(1)), b"\xff\n").unwrap();
+        std::fs::write(memory.path().join("jobs/uid-0").join(bloomery_journal::segment::name(1)), b"\xff\n").unwrap();
         assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
     }
 

@@ -20,7 +20,6 @@ pub use decided::Decided;
 pub use journal::Journal;
 pub use people::{Nobody, People};
 
-use crate::log::{self, files::Files};
 use crate::recent::Recent;
 use crate::stop::{Stop, Why};
 use crate::tools::CoreTools;
@@ -32,6 +31,7 @@ use bloomery_engine::projection::{first_hold, project};
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
 use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event};
+use bloomery_journal::files::Files;
 use people::Answered;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -174,12 +174,12 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     ///
     /// # Errors
     /// If the log cannot be written. The epoch is over then: what was not durable has not happened.
-    pub async fn run(&mut self) -> Result<Exit, log::Error> {
+    pub async fn run(&mut self) -> Result<Exit, bloomery_journal::Error> {
         let done = self.drive().await;
         // Whatever went wrong, what is durable is told.
         self.journal.close();
         match done {
-            Err(superseded @ log::Error::Superseded { .. }) => {
+            Err(superseded @ bloomery_journal::Error::Superseded { .. }) => {
                 tracing::warn!("{superseded}");
                 Ok(Exit::Superseded)
             }
@@ -207,7 +207,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         self.journal.files()
     }
 
-    async fn drive(&mut self) -> Result<Exit, log::Error> {
+    async fn drive(&mut self) -> Result<Exit, bloomery_journal::Error> {
         self.await_resources().await?;
         self.look_at_tools().await?;
         let mut is_deciding = false;
@@ -252,7 +252,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     /// Takes what people have said by themselves, until it is over.
-    fn hear(&mut self) -> Result<(), log::Error> {
+    fn hear(&mut self) -> Result<(), bloomery_journal::Error> {
         let mut said = self.world.people.heard();
         // An attempt before this one may have heard it.
         said.retain(|said| self.conversation.is_relevant(said));
@@ -265,7 +265,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     /// Writes down that the Job is to end, where it is: from then on the engine only ends it.
-    fn obey(&mut self) -> Result<(), log::Error> {
+    fn obey(&mut self) -> Result<(), bloomery_journal::Error> {
         let said = self.world.stop.asked().and_then(|asked| asked.why.ends());
         if let Some(directive) = said.filter(|_| !self.is_over()) {
             let entries = self.journal.append_all(vec![Event::DirectiveReceived { directive }])?;
@@ -276,7 +276,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     /// Leaves the conversation to another attempt. None where there is to be no other: it is ended here.
-    fn leave(&mut self, why: Why) -> Result<Option<Exit>, log::Error> {
+    fn leave(&mut self, why: Why) -> Result<Option<Exit>, bloomery_journal::Error> {
         match why {
             // What is not durable yet belongs to nobody: the log is another's.
             Why::Superseded => Ok(Some(Exit::Superseded)),
@@ -296,7 +296,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     /// Ends the pod with its log written.
-    fn park(&mut self, reason: ParkReason) -> Result<Exit, log::Error> {
+    fn park(&mut self, reason: ParkReason) -> Result<Exit, bloomery_journal::Error> {
         let entries = self.journal.append_all(vec![Event::Parked { reason }])?;
         self.journal.sync()?;
         self.apply(&entries);
@@ -304,7 +304,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     /// Waits until what the Job binds is there. Not where it is over, which needs nothing any more.
-    async fn await_resources(&mut self) -> Result<(), log::Error> {
+    async fn await_resources(&mut self) -> Result<(), bloomery_journal::Error> {
         if self.is_over() {
             return Ok(());
         }
@@ -319,7 +319,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
 
     /// Looks whether the tools that an earlier attempt has fixed are still what they were. Whoever does not answer now is
     /// looked at again before the first call.
-    async fn look_at_tools(&mut self) -> Result<(), log::Error> {
+    async fn look_at_tools(&mut self) -> Result<(), bloomery_journal::Error> {
         if self.is_over() || !self.conversation.has_catalogue() {
             return Ok(());
         }

@@ -4,8 +4,6 @@
 use crate::driver::{Audience, Driver, Exit, Journal, Model, Patience, People, Tools, World};
 use crate::focus::FocusCache;
 use crate::inputs::Inputs;
-use crate::log::files::Files;
-use crate::log::{self, Claimed, Store, claim};
 use crate::printer::Printer;
 use crate::reach::Reach;
 use crate::recent::Recent;
@@ -18,6 +16,8 @@ use bloomery_engine::event::FullResult;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
 use bloomery_engine::run::Run;
+use bloomery_journal::files::Files;
+use bloomery_journal::{Claimed, Store, claim};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl<'a, F: Files> Epoch<'a, F> {
         inputs: &'a Inputs,
         ground: Ground<'a>,
         patience: Duration,
-    ) -> Result<Self, log::Error> {
+    ) -> Result<Self, bloomery_journal::Error> {
         let part = &inputs.part;
         let store = Store::open(files, ground.memory, &part.run_key, ground.writer)?;
         let notes = notes(inputs, ground);
@@ -117,7 +117,7 @@ impl<'a, F: Files> Epoch<'a, F> {
     ///
     /// # Errors
     /// If the log cannot be written. The epoch is over then: what was not durable has not happened.
-    pub async fn drive<M: Model, T: Tools>(self, company: Company<'_, M, T>) -> Result<Ended, log::Error> {
+    pub async fn drive<M: Model, T: Tools>(self, company: Company<'_, M, T>) -> Result<Ended, bloomery_journal::Error> {
         let Self { inputs, ground, conversation, claimed } = self;
         let Company { model, tools, people, audience, stop, printer, patience } = company;
         let focus = FocusCache::new(ground.memory, ground.writer, ground.focus_cache_bytes);
@@ -129,7 +129,7 @@ impl<'a, F: Files> Epoch<'a, F> {
         let mut core = core.calling(declared, resources, ground.reach.clone(), inputs.redactor.clone());
         if !ground.hidden.is_empty() {
             let hidden: Vec<&Path> = ground.hidden.iter().map(PathBuf::as_path).chain([ground.memory]).collect();
-            core = core.hiding(&hidden).map_err(|error| log::Error::of("hide", ground.memory, error))?;
+            core = core.hiding(&hidden).map_err(|error| bloomery_journal::Error::of("hide", ground.memory, error))?;
         }
         let recent = Recent::new(ground.memory, ground.writer);
         let world = World { model, tools, people, core: &core, recent: &recent, audience, stop, patience };

@@ -1,7 +1,9 @@
 //! What the tests of this crate share.
 
 pub(crate) mod desk;
+#[path = "../journal/src/fixture/failing.rs"]
 pub(crate) mod failing;
+#[path = "../journal/src/fixture/faulty.rs"]
 pub(crate) mod faulty;
 pub(crate) mod frozen;
 pub(crate) mod model_server;

@@ -10,8 +10,8 @@ mod evict;
 mod kind;
 mod read;
 
-use crate::log::files::{Files, swap};
 use bloomery_crds::Digest;
+use bloomery_journal::files::{Files, swap};
 use std::io;
 use std::path::{Path, PathBuf};
 

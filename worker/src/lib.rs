@@ -2,7 +2,6 @@
 
 pub mod attempt;
 pub mod backoff;
-pub mod clock;
 pub mod continued;
 pub mod driver;
 pub mod ending;
@@ -10,7 +9,6 @@ pub mod epoch;
 pub mod focus;
 pub mod http;
 pub mod inputs;
-pub mod log;
 pub mod mcp;
 pub mod model;
 pub mod printer;

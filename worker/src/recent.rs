@@ -4,8 +4,8 @@
 //! On the cluster a process serves one Job, so what is remembered for seconds or minutes is a small file. Nothing
 //! depends on it: an entry that is absent, old or unreadable is found out anew.
 
-use crate::log::files::{Files, keep_newest, swap};
 use bloomery_crds::Digest;
+use bloomery_journal::files::{Files, keep_newest, swap};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -96,7 +96,7 @@ fn name(kind: Kind, key: &Digest) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::files::Disk;
+    use bloomery_journal::files::Disk;
     use std::fs::File;
 
     fn key(text: &str) -> Digest {

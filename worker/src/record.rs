@@ -1,8 +1,6 @@
 //! The record of a Job in its slag's memory, for people and for later Jobs: `jobs/<key>.json`.
 
 use crate::inputs::Inputs;
-use crate::log::JOBS;
-use crate::log::files::{Files, replace};
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::report::Projection;
@@ -10,6 +8,8 @@ use bloomery_crds::run::{BoundResource, JobIdentity, ResourceSource};
 use bloomery_crds::v1alpha1::{DetectedIntent, LogPosition, Usage};
 use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
+use bloomery_journal::JOBS;
+use bloomery_journal::files::{Files, replace};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};

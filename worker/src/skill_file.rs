@@ -1,8 +1,8 @@
 //! The Skill in its own memory, for people and audit: `skill.yaml`.
 
-use crate::log::files::{Files, replace};
 use bloomery_crds::Digest;
 use bloomery_crds::run::Revision;
+use bloomery_journal::files::{Files, replace};
 use serde_json::json;
 use std::io;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn render(revision: &Revision, digest: &Digest) -> io::Result<String> {
 mod tests {
     use super::*;
     use crate::fixture;
-    use crate::log::files::Disk;
+    use bloomery_journal::files::Disk;
     use std::fs;
 
     #[test]

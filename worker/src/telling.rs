@@ -1,10 +1,10 @@
 //! A log that is there, told again, for people or programs. Nothing is written.
 
-use crate::log::files::Disk;
-use crate::log::{self, Segments, segment};
 use crate::printer::{Format, Printer};
 use bloomery_engine::Event;
 use bloomery_engine::line::{Chain, read_source};
+use bloomery_journal::files::Disk;
+use bloomery_journal::{Segments, segment};
 use bloomery_redact::plain_file;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub enum Error {
     },
     /// The log is broken: what stands before the break was told.
     #[error(transparent)]
-    Log(#[from] log::Error),
+    Log(#[from] bloomery_journal::Error),
     /// Nobody takes it.
     #[error("stdout cannot be written: {0}")]
     Out(io::Error),
@@ -49,7 +49,7 @@ pub struct Told {
     /// The lines.
     pub lines: String,
     /// Whether there was a segment, so that there may be another; what stands before a break is told, too.
-    pub read: Result<bool, log::Error>,
+    pub read: Result<bool, bloomery_journal::Error>,
 }
 
 impl Telling {
@@ -220,7 +220,7 @@ mod tests {
         assert!(matches!(error, Error::Unreadable { .. }), "{error}");
         std::fs::write(dir.path().join(segment::name(7)), "{}\n").unwrap();
         let error = tell(dir.path(), Format::Text, &mut out).unwrap_err();
-        assert!(matches!(error, Error::Log(log::Error::Broken { .. })), "{error}");
+        assert!(matches!(error, Error::Log(bloomery_journal::Error::Broken { .. })), "{error}");
         assert!(out.is_empty());
     }
 }

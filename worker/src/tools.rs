@@ -10,7 +10,6 @@ pub use memory::Notes;
 
 use crate::continued;
 use crate::focus::FocusCache;
-use crate::log::files::Files;
 use crate::reach::Reach;
 use bloomery_crds::run::{BoundResource, ContinuedJob};
 use bloomery_crds::v1alpha1::{Context, ResourceDeclaration};
@@ -19,6 +18,7 @@ use bloomery_engine::core_tools::FOCUS_READ;
 use bloomery_engine::event::ContextPart;
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Workspace;
+use bloomery_journal::files::Files;
 use bloomery_redact::Redactor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! It is for people, and bounded: of each Job its last lines are kept, and of a slag the last Jobs. Nothing reads it,
 //! so a trace that cannot be written is no reason to fail.
 
-use crate::log::files::{Disk, keep_newest};
+use bloomery_journal::files::{Disk, keep_newest};
 use bloomery_redact::plain_file;
 use rustix::fs::renameat;
 use std::fs::{self, File};

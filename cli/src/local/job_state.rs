@@ -7,9 +7,9 @@ use bloomery_crds::report::Projection;
 use bloomery_engine::Conversation;
 use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
+use bloomery_journal::files::Disk;
+use bloomery_journal::{JOBS, Segments};
 use bloomery_worker::inputs::Inputs;
-use bloomery_worker::log::files::Disk;
-use bloomery_worker::log::{JOBS, Segments};
 
 /// The state of a Job, as far as its log goes.
 pub struct JobState {

@@ -3,7 +3,6 @@
 use crate::exit::Trouble;
 use crate::local::memory_error::unusable;
 use crate::local::skill_directory::{SkillDirectory, file_names};
-use bloomery_worker::log;
 use std::path::{Path, PathBuf};
 
 /// Returns the directories of all Skills with Jobs, in the order of their names.
@@ -13,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub fn skill_directories(memory: &Path) -> Result<Vec<SkillDirectory>, Trouble> {
     let names = file_names(memory).map_err(|error| unusable(memory, &error))?.into_iter();
     let directories = names.map(|name| SkillDirectory::new(memory, &name));
-    Ok(directories.filter(|directory| directory.dir.join(log::JOBS).is_dir()).collect())
+    Ok(directories.filter(|directory| directory.dir.join(bloomery_journal::JOBS).is_dir()).collect())
 }
 
 /// Returns the directories that make up a memory: itself, those in it, and those that a link in one of these leads to. Such

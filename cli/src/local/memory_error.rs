@@ -1,7 +1,7 @@
 //! Messages for failures of the memory and of the logs in it, in the terms of a machine without an operator.
 
 use crate::exit::Trouble;
-use bloomery_worker::log::Error;
+use bloomery_journal::Error;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;

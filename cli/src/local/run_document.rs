@@ -8,8 +8,8 @@ use crate::source;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, ModelEndpoint, Revision, VERSION, seal};
-use bloomery_worker::log::files::{Disk, Files};
-use bloomery_worker::log::{self, JOBS};
+use bloomery_journal::JOBS;
+use bloomery_journal::files::{Disk, Files};
 use bloomery_worker::record;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -106,7 +106,7 @@ impl RunDocument {
         match kept {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(log_error(&log::Error::of("write", &dir.join(FILE), error))),
+            Err(error) => Err(log_error(&bloomery_journal::Error::of("write", &dir.join(FILE), error))),
         }
     }
 

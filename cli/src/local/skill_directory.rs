@@ -3,7 +3,7 @@
 use crate::exit::Trouble;
 use crate::local::memory_error::{log_error, unusable};
 use crate::local::{older_jobs, owner};
-use bloomery_worker::log::{self, files::Disk};
+use bloomery_journal::files::Disk;
 use bloomery_worker::{focus, recent, record, tools, trace};
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -13,10 +13,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The directories that are created with a Skill's directory.
-const CREATED: [&str; 3] = [log::JOBS, trace::DIR, focus::DIR];
+const CREATED: [&str; 3] = [bloomery_journal::JOBS, trace::DIR, focus::DIR];
 
 /// The directories that a Job writes to, or that a model is shown.
-const USED: [&str; 5] = [log::JOBS, trace::DIR, focus::DIR, recent::DIR, tools::BANK];
+const USED: [&str; 5] = [bloomery_journal::JOBS, trace::DIR, focus::DIR, recent::DIR, tools::BANK];
 
 /// The directory of one Skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl SkillDirectory {
 
     /// The directory of a Job's log.
     pub fn log(&self, key: &str) -> PathBuf {
-        self.dir.join(log::JOBS).join(key)
+        self.dir.join(bloomery_journal::JOBS).join(key)
     }
 
     /// The record file of a Job.
@@ -45,7 +45,7 @@ impl SkillDirectory {
 
     /// Returns the sorted keys of all Jobs that have a log or a record.
     pub fn jobs(&self) -> Vec<String> {
-        let names = file_names(&self.dir.join(log::JOBS)).unwrap_or_default();
+        let names = file_names(&self.dir.join(bloomery_journal::JOBS)).unwrap_or_default();
         let key_of = |name: &String| {
             let recorded = name.strip_suffix(".json").filter(|key| !key.is_empty() && self.record(key).is_file());
             recorded.or_else(|| self.log(name).is_dir().then_some(name.as_str())).map(str::to_owned)
@@ -90,7 +90,7 @@ impl SkillDirectory {
     fn create(&self, writer: &str) -> Result<(), Trouble> {
         create_private(self.dir.parent().unwrap_or(&self.dir)).map_err(|error| unusable(&self.dir, &error))?;
         fs::create_dir_all(&self.dir).map_err(|error| unusable(&self.dir, &error))?;
-        log::check_volume(&Disk, &self.dir, writer).map_err(|error| log_error(&error))?;
+        bloomery_journal::check_volume(&Disk, &self.dir, writer).map_err(|error| log_error(&error))?;
         for name in CREATED {
             let dir = self.dir.join(name);
             fs::create_dir_all(&dir).map_err(|error| unusable(&dir, &error))?;

@@ -16,11 +16,11 @@ use crate::{events, summary};
 use bloomery_crds::report::Projection;
 use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
+use bloomery_journal::files::Disk;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{Nobody, Patience, People};
 use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
 use bloomery_worker::inputs::Inputs;
-use bloomery_worker::log::{self, files::Disk};
 use bloomery_worker::printer::{Behind, Format, Printer};
 use bloomery_worker::reach::Reach;
 use bloomery_worker::recent::Recent;
@@ -121,7 +121,7 @@ async fn epoch(
 ) -> Result<Exit, Trouble> {
     let unusable = |error: bloomery_worker::http::Error| Trouble::usage(error.to_string());
     // The Job is kept, and its memory was tried: whatever happens to its log now is a failure.
-    let failed = |error: log::Error| Trouble::failed(log_error(&error).message);
+    let failed = |error: bloomery_journal::Error| Trouble::failed(log_error(&error).message);
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
     let redactor = &inputs.redactor;
@@ -138,7 +138,7 @@ async fn epoch(
         hidden: &hidden,
     };
     let claimed = match Epoch::claim(Disk, inputs, ground, patience).await {
-        Err(log::Error::Superseded { .. }) => {
+        Err(bloomery_journal::Error::Superseded { .. }) => {
             return tell(
                 job,
                 screen,

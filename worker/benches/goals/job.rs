@@ -5,7 +5,7 @@ use crate::servers::{Servers, TOOLS};
 use crate::skill;
 use bloomery_crds::run::{JobIdentity, JobPart, McpEndpoint, ModelEndpoint, Revision, VERSION, seal};
 use bloomery_crds::v1alpha1::{ModelProvider, SkillSpec};
-use bloomery_worker::log::segment;
+use bloomery_journal::segment;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -97,7 +97,7 @@ impl Job {
     }
 
     fn log(&self) -> PathBuf {
-        self.path("memory").join(bloomery_worker::log::JOBS).join(crate::RUN_KEY)
+        self.path("memory").join(bloomery_journal::JOBS).join(crate::RUN_KEY)
     }
 
     fn path(&self, name: &str) -> PathBuf {

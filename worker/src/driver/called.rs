@@ -3,10 +3,10 @@
 use super::heard::Heard;
 use super::results;
 use crate::focus::FocusCache;
-use crate::log::files::Files;
 use bloomery_engine::event::{CallId, ToolProgress};
 use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event};
+use bloomery_journal::files::Files;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -109,12 +109,12 @@ mod tests {
     use super::*;
     use crate::fixture;
     use crate::focus::BUDGET;
-    use crate::log::files::Disk;
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::Stage;
     use bloomery_engine::catalogue::fix_catalogue;
     use bloomery_engine::event::{Answer, RequestedCall};
     use bloomery_engine::line::{Chain, EventTime};
+    use bloomery_journal::files::Disk;
     use serde_json::json;
 
     fn listed() -> Vec<ListedTool> {

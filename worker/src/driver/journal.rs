@@ -3,14 +3,14 @@
 //! What need not be done before an act is left until the act is under way, when there is nothing else to do:
 //! [`Journal::commit`] makes durable, and [`Journal::tidy`] does the rest.
 
-use crate::clock::Clock;
-use crate::log::{Claimed, Error, Log, files::Files};
 use crate::printer::{Format, Printer};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{ApprovalSpec, LogPosition};
 use bloomery_engine::Event;
 use bloomery_engine::line::Entry;
 use bloomery_engine::stages::calls::Call;
+use bloomery_journal::clock::Clock;
+use bloomery_journal::{Claimed, Error, Log, files::Files};
 use bloomery_redact::Redactor;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

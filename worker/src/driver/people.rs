@@ -2,12 +2,12 @@
 
 use super::act::durable;
 use super::{Journal, Model, Tools, World};
-use crate::log::{Error, files::Files};
 use crate::stop::Why;
 use bloomery_crds::report::ParkReason;
 use bloomery_engine::line::Entry;
 use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_engine::{Conversation, Event};
+use bloomery_journal::{Error, files::Files};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::fmt;

@@ -1,12 +1,12 @@
 //! What becomes of a call's answer: a large one is kept in the focus cache, and the model sees an excerpt.
 
 use crate::focus::FocusCache;
-use crate::log::{Error, files::Files};
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::CallId;
 use bloomery_engine::offload::{MAX_INLINE_BYTES, Offload, excerpt, short_excerpt};
+use bloomery_journal::{Error, files::Files};
 use std::io;
 
 /// Outcomes that came together, as they are recorded. A large answer is durable in the focus cache before it is; one
@@ -70,7 +70,7 @@ fn put_aside(call: CallId, whole: &str, excerpt: String, handle: Digest) -> Even
 mod tests {
     use super::*;
     use crate::focus::BUDGET;
-    use crate::log::files::Disk;
+    use bloomery_journal::files::Disk;
 
     fn id() -> CallId {
         CallId::new(7, 0)

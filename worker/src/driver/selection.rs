@@ -1,10 +1,10 @@
 //! A selection of tools is remembered for the next Jobs of the Skill that ask the same (seed 000, "Tool Selection Cache").
 
-use crate::log::files::Files;
 use crate::recent::{Kind, Recent};
 use bloomery_engine::event::SelectedBy;
 use bloomery_engine::stages::selection;
 use bloomery_engine::{Conversation, Event};
+use bloomery_journal::files::Files;
 
 /// Returns the selection that was remembered for the question that is due.
 pub(super) fn recalled(conversation: &Conversation, recent: &Recent, files: &impl Files) -> Option<Event> {

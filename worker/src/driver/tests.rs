@@ -5,12 +5,12 @@ use crate::fixture::model_server::Answer;
 use crate::fixture::operator::Taken;
 use crate::fixture::shop::Refund;
 use crate::fixture::stand::{Stand, refund};
-use crate::log::files::Disk;
 use crate::printer::Format;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::End;
 use bloomery_crds::run::KeyFile;
+use bloomery_journal::files::Disk;
 use std::fs;
 
 mod cancelled;
@@ -73,7 +73,7 @@ async fn each_act_is_preceded_by_what_must_be_durable() {
     stand.run(1).await;
     let firsts: Vec<u64> = fs::read_dir(stand.memory().join("jobs/k-1"))
         .unwrap()
-        .filter_map(|file| crate::log::segment::seq_of(file.unwrap().file_name().to_str().unwrap()))
+        .filter_map(|file| bloomery_journal::segment::seq_of(file.unwrap().file_name().to_str().unwrap()))
         .collect();
     // The last event of each segment is what the act after it needs.
     let last: Vec<&str> =
@@ -231,7 +231,7 @@ async fn a_log_that_lost_a_refund_is_not_continued_and_nothing_is_refunded_again
     let started = log.iter().find(|entry| matches!(entry.event, Event::ToolStarted { .. })).unwrap().seq;
     for entry in fs::read_dir(stand.memory().join("jobs/k-1")).unwrap() {
         let path = entry.unwrap().path();
-        if crate::log::segment::seq_of(path.file_name().unwrap().to_str().unwrap()) >= Some(started) {
+        if bloomery_journal::segment::seq_of(path.file_name().unwrap().to_str().unwrap()) >= Some(started) {
             fs::remove_file(path).unwrap();
         }
     }
@@ -244,9 +244,9 @@ async fn a_log_that_lost_a_refund_is_not_continued_and_nothing_is_refunded_again
 async fn a_broken_log_is_not_continued_and_the_pod_says_where() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     stand.run(1).await;
-    fs::remove_file(stand.memory().join("jobs/k-1").join(crate::log::segment::name(2))).unwrap();
+    fs::remove_file(stand.memory().join("jobs/k-1").join(bloomery_journal::segment::name(2))).unwrap();
     let args = stand.args(2);
     let failed = stand.run_with(2, Disk, Stop::default()).await.unwrap_err();
     crate::ending::leave_failure(&failed.to_string(), &args.termination_log);
-    assert!(stand.failure(2).contains(&crate::log::segment::name(2)), "{}", stand.failure(2));
+    assert!(stand.failure(2).contains(&bloomery_journal::segment::name(2)), "{}", stand.failure(2));
 }

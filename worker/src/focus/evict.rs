@@ -1,6 +1,6 @@
 //! What has to go when the budget is spent.
 
-use crate::log::files::{Files, Usage};
+use bloomery_journal::files::{Files, Usage};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 

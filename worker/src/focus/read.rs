@@ -1,10 +1,10 @@
 //! `focus_read`: a part of a kept text, for the model.
 
 use super::{FocusCache, kind};
-use crate::log::files::Files;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_engine::core_tools::focus::FOCUS_BYTES;
+use bloomery_journal::files::Files;
 use bloomery_redact::Redactor;
 use serde::Deserialize;
 

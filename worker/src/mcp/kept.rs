@@ -2,10 +2,10 @@
 
 use super::MAX_BODY;
 use super::listing::{MAX_TOOLS, bytes};
-use crate::log::files::Disk;
 use crate::recent::{Kind, Recent};
 use bloomery_crds::Digest;
 use bloomery_engine::tool::ListedTool;
+use bloomery_journal::files::Disk;
 use serde::Serialize;
 use serde_json::json;
 

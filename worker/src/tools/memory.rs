@@ -2,13 +2,13 @@
 //! systems block.
 
 use super::Fault;
-use crate::clock;
 use bloomery_crds::run::JobPart;
 use bloomery_crds::v1alpha1::BankUse;
 use bloomery_engine::core_tools::{MEMORY_READ, MEMORY_WRITE};
 use bloomery_engine::event::{CallId, ContextKind, ContextPart};
 use bloomery_files::Secrets;
 use bloomery_files::bank::{self, Author, Bank, Note};
+use bloomery_journal::clock;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

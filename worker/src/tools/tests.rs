@@ -1,6 +1,5 @@
 use super::*;
 use crate::focus::BUDGET;
-use crate::log::files::Disk;
 use bloomery_crds::Digest;
 use bloomery_crds::run::ResourceSource;
 use bloomery_crds::v1alpha1::ResourceType;
@@ -10,6 +9,7 @@ use bloomery_engine::core_tools::files::{
 use bloomery_engine::core_tools::{MEMORY_READ, MEMORY_WRITE};
 use bloomery_engine::event::CallId;
 use bloomery_engine::tool::ToolSource;
+use bloomery_journal::files::Disk;
 use rstest::rstest;
 
 const PLENTY: Duration = Duration::from_mins(1);

@@ -7,7 +7,7 @@ use crate::twelve_steps;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{GivenReply, JobPart, McpEndpoint, ModelEndpoint, Revision, Sealed, VERSION, seal};
 use bloomery_crds::v1alpha1::ModelProvider;
-use bloomery_worker::log::segment;
+use bloomery_journal::segment;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -7,7 +7,6 @@ use axum::extract::{Request, State};
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::v1alpha1::ResourceType;
 use serde_json::json;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 
@@ -102,11 +101,12 @@ async fn a_pod_that_may_not_reach_an_endpoint_says_so() {
 /// Killed anywhere, a call that may change something is made at most once.
 #[tokio::test]
 async fn killed_anywhere_nothing_is_sent_twice() {
-    let files = Rc::new(Faulty::default());
+    let files = Faulty::default();
+    let operations = files.operations.clone();
     let (_, whole) = stand().await;
-    whole.run_with(1, Rc::clone(&files), Stop::default()).await.unwrap();
+    whole.run_with(1, files, Stop::default()).await.unwrap();
     let mut lost = 0;
-    for at in 0..files.operations.get() {
+    for at in 0..operations.get() {
         let (asked, stand) = stand().await;
         let _ = stand.run_with(1, Faulty::killed(at, Fault::KillAfter), Stop::default()).await;
         assert_eq!(stand.run(2).await, Exit::Finished, "{at}");

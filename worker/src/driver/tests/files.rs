@@ -60,10 +60,11 @@ async fn files_are_read_and_changed_and_each_change_is_durable_before_it_is_begu
 /// written whole is written once more.
 #[tokio::test]
 async fn killed_anywhere_nothing_is_edited_twice() {
-    let files = std::rc::Rc::new(Faulty::default());
-    stand(edits()).await.run_with(1, std::rc::Rc::clone(&files), Stop::default()).await.unwrap();
+    let files = Faulty::default();
+    let operations = files.operations.clone();
+    stand(edits()).await.run_with(1, files, Stop::default()).await.unwrap();
     let mut lost = 0;
-    for at in 0..files.operations.get() {
+    for at in 0..operations.get() {
         let stand = stand(edits()).await;
         let _ = stand.run_with(1, Faulty::killed(at, Fault::KillAfter), Stop::default()).await;
         assert_eq!(stand.run(2).await, Exit::Finished, "{at}");

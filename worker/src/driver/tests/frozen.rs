@@ -4,8 +4,8 @@ use super::*;
 use crate::fixture::frozen::{Frozen, Held, When};
 use crate::fixture::sound::{assert_allowed, parse, tool_of};
 use crate::fixture::stand;
-use crate::log::files::Files;
 use bloomery_engine::line::Entry;
+use bloomery_journal::files::Files;
 use rstest::rstest;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -114,6 +114,6 @@ fn begins_refund(log: &[Entry], stand: &Stand) -> u32 {
         _ => None,
     });
     let names = Disk.list(&stand.memory().join("jobs/k-1")).unwrap();
-    let firsts = names.iter().filter_map(|name| crate::log::segment::seq_of(name));
+    let firsts = names.iter().filter_map(|name| bloomery_journal::segment::seq_of(name));
     u32::try_from(firsts.filter(|first| *first <= started.unwrap()).count()).unwrap()
 }

@@ -23,9 +23,10 @@ async fn stand(tells: bool) -> Stand {
 
 async fn operations_of_a_run(tells: bool) -> (u32, Vec<&'static str>) {
     let stand = stand(tells).await;
-    let files = std::rc::Rc::new(Faulty::default());
-    stand.run_with(1, std::rc::Rc::clone(&files), Stop::default()).await.unwrap();
-    (files.operations.get(), acts(&stand.log()))
+    let files = Faulty::default();
+    let operations = files.operations.clone();
+    stand.run_with(1, files, Stop::default()).await.unwrap();
+    (operations.get(), acts(&stand.log()))
 }
 
 #[rstest::rstest]

@@ -148,9 +148,10 @@ async fn a_lost_call_is_asked_about_and_not_sent_again() {
 
 async fn operations_of_a_run() -> u32 {
     let (stand, _) = stand(Refund::Answers, Desk::obliging()).await;
-    let files = std::rc::Rc::new(Faulty::default());
-    stand.run_with(1, std::rc::Rc::clone(&files), Stop::default()).await.unwrap();
-    files.operations.get()
+    let files = Faulty::default();
+    let operations = files.operations.clone();
+    stand.run_with(1, files, Stop::default()).await.unwrap();
+    operations.get()
 }
 
 /// Between the approval and the start of the call, between its start and its outcome, and everywhere else.

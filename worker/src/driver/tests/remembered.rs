@@ -136,10 +136,11 @@ async fn no_secret_goes_into_a_note_or_comes_out_of_one() {
 /// Killed anywhere: a note is written, once, and nobody has to be asked.
 #[tokio::test]
 async fn killed_anywhere_a_note_is_written_once() {
-    let files = std::rc::Rc::new(Faulty::default());
+    let files = Faulty::default();
+    let operations = files.operations.clone();
     let undisturbed = stand(Some("write"), writes()).await;
-    undisturbed.run_with(1, std::rc::Rc::clone(&files), Stop::default()).await.unwrap();
-    for at in 0..files.operations.get() {
+    undisturbed.run_with(1, files, Stop::default()).await.unwrap();
+    for at in 0..operations.get() {
         let stand = stand(Some("write"), writes()).await;
         let _ = stand.run_with(1, Faulty::killed(at, Fault::KillAfter), Stop::default()).await;
         assert_eq!(stand.run(2).await, Exit::Finished, "{at}");

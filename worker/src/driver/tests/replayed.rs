@@ -4,9 +4,9 @@ use super::*;
 use crate::fixture::SOURCE;
 use crate::fixture::sound::parse;
 use crate::inputs::Inputs;
-use crate::log::{Store, claim};
 use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::next;
+use bloomery_journal::{Store, claim};
 use bloomery_redact::Redactor;
 
 fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {

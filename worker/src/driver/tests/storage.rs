@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::failing::Failing;
 use crate::fixture::sound::parse;
-use crate::log::files::Files;
+use bloomery_journal::files::Files;
 use rstest::rstest;
 use std::io::ErrorKind;
 

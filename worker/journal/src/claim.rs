@@ -1,9 +1,9 @@
 //! The claim of an epoch: linking a segment whose first line is `epoch.started`.
 
+use super::clock::Clock;
 use super::files::Files;
 use super::{Error, Log, Store};
-use crate::backoff::Backoff;
-use crate::clock::Clock;
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::{Conversation, Event};
 use std::time::Duration;
@@ -73,27 +73,33 @@ pub async fn claim<F: Files>(
     }
 }
 
-/// What is left of the time for something that must be there.
+/// The time that is left for something to appear that must be there.
 struct Late {
     looked: bool,
     left: Duration,
-    backoff: Backoff,
+    delays: ExponentialBackoff,
 }
 
 impl Late {
     fn new(left: Duration) -> Self {
-        Self { looked: false, left, backoff: Backoff::new(Duration::from_millis(50), Duration::from_secs(2)) }
+        // The jitter adds up to the whole delay.
+        let delays = ExponentialBuilder::new()
+            .with_min_delay(Duration::from_millis(25))
+            .with_max_delay(Duration::from_secs(1))
+            .without_max_times()
+            .with_jitter();
+        Self { looked: false, left, delays: delays.build() }
     }
 
-    /// Waits a while; or says that the time is over. The first look is at once: it may have come since.
+    /// Waits before the next look, and returns true; returns false once the time is over. The first look is at once.
     async fn wait(&mut self) -> bool {
         if !std::mem::replace(&mut self.looked, true) {
             return true;
         }
-        let pause = self.backoff.pause();
-        let Some(left) = self.left.checked_sub(pause) else { return false };
+        let Some(delay) = self.delays.next() else { return false };
+        let Some(left) = self.left.checked_sub(delay) else { return false };
         self.left = left;
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(delay).await;
         true
     }
 }

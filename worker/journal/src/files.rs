@@ -143,7 +143,7 @@ pub(crate) fn remove_if_there(files: &impl Files, file: &Path) -> io::Result<()>
 }
 
 /// Removes the files of a directory that were used longest ago, until `most` are left.
-pub(crate) fn keep_newest(files: &impl Files, dir: &Path, most: usize) -> io::Result<()> {
+pub fn keep_newest(files: &impl Files, dir: &Path, most: usize) -> io::Result<()> {
     let names = files.list(dir)?;
     let surplus = names.len().saturating_sub(most);
     if surplus == 0 {

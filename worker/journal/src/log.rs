@@ -1,27 +1,10 @@
-//! The event log of one Job, which cannot fork (`docs/explanation/engine.md`, section 1).
-//!
-//! Lines are buffered until something needs them durable; then they become one **segment**, a file that is
-//! never changed, linked exclusively to the name of its first line. Two workers that share a prefix want the
-//! same name, so one of them finds out that it is superseded before it does anything.
+//! The log of a Job, as its one writer has it.
 
-mod claim;
-mod error;
-pub mod files;
-pub mod segment;
-mod segments;
-mod store;
-mod volume;
-
-pub use claim::{Claimed, claim};
-pub use error::Error;
-pub use segments::Segments;
-pub use store::{JOBS, Store};
-pub use volume::check as check_volume;
-
+use super::files::Files;
+use super::{Error, Store};
 use bloomery_crds::v1alpha1::LogPosition;
 use bloomery_engine::Event;
 use bloomery_engine::line::{Chain, Entry, EventTime};
-use files::Files;
 use std::cell::RefCell;
 
 /// The log of a Job during one epoch of this worker.
@@ -42,12 +25,12 @@ struct End {
 }
 
 impl<F: Files> Log<F> {
-    fn new(store: Store<F>, chain: Chain) -> Self {
+    pub(super) fn new(store: Store<F>, chain: Chain) -> Self {
         let end = End { durable: chain.events(), chain, buffer: String::new(), over: false };
         Self { store, end: RefCell::new(end) }
     }
 
-    /// Adds an event, which is not durable before [`Log::sync`]; gives its line, and the event in its place.
+    /// Adds an event, and returns its line and its entry. The event is not durable before [`Log::sync`].
     pub fn append(&self, event: Event, stamp: EventTime) -> Result<(String, Entry), Error> {
         let mut end = self.end.borrow_mut();
         if end.over {
@@ -112,6 +95,3 @@ impl<F: Files> Log<F> {
         self.store.files()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,10 +1,12 @@
+use super::fixture::failing::Failing;
+use super::fixture::faulty::{Fault, Faulty};
+use super::fixture::{self, SOURCE};
 use super::*;
-use crate::fixture::failing::Failing;
-use crate::fixture::faulty::{Fault, Faulty};
-use crate::fixture::{self, SOURCE};
-use bloomery_engine::Conversation;
+use bloomery_crds::v1alpha1::LogPosition;
 use bloomery_engine::event::CallId;
-use files::Disk;
+use bloomery_engine::line::{Chain, Entry, EventTime};
+use bloomery_engine::{Conversation, Event};
+use files::{Disk, Files};
 use proptest::prelude::*;
 use rstest::rstest;
 use std::fs;
@@ -148,7 +150,7 @@ async fn a_sync_whose_reply_was_lost_ends_the_epoch_and_the_next_one_reads_what_
     let memory = tempfile::tempdir().unwrap();
     for (reply, n) in [(exists_although_linked as fn(_) -> _, 0), (fails_although_linked, 1)] {
         let mut log = claim_with(Faulty::default(), memory.path(), &format!("uid-{n}")).await.unwrap().log;
-        log.store.files().link_reply.set(Some(reply));
+        log.files().link_reply.set(Some(reply));
         let failed = add(&mut log, n).unwrap_err();
         assert_eq!(matches!(failed, Error::Superseded { .. }), n == 0, "{failed}");
         assert!(matches!(log.sync(), Err(Error::Over)));
@@ -161,7 +163,7 @@ async fn a_sync_whose_reply_was_lost_ends_the_epoch_and_the_next_one_reads_what_
 async fn a_failed_sync_is_never_tried_again() {
     let memory = tempfile::tempdir().unwrap();
     let healthy = claim_with(Faulty::default(), memory.path(), "uid-0").await.unwrap().log;
-    let operations = healthy.store.files().operations.get();
+    let operations = healthy.files().operations.get();
     // Creation, link and sync of the directory: what is left is clearing up.
     for step in 0..3 {
         let memory = tempfile::tempdir().unwrap();

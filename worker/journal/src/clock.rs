@@ -26,8 +26,8 @@ impl Clock {
     }
 }
 
-/// Now, RFC 3339 in UTC, to the millisecond.
-pub(crate) fn wall_time() -> String {
+/// Returns the current time: RFC 3339 in UTC, to the millisecond.
+pub fn wall_time() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 

@@ -1,0 +1,37 @@
+//! The event log of one Job on disk, which cannot fork (`docs/explanation/engine.md`, section 1).
+//!
+//! [`Log`] buffers lines until something needs them to be durable. Then they become one **segment**: an immutable file, which
+//! is linked exclusively to a name that follows from its first line. Two workers that share a prefix of the log need the same
+//! name, so one of them finds out that it is superseded before it does anything.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`claim`](mod@claim) | reads the log and begins the next epoch |
+//! | [`Store`], [`Segments`] | the directory of a log, for its writer and for readers |
+//! | [`segment`] | the names of segments, and the lines in one |
+//! | [`files`] | the file operations below, which tests replace |
+//! | [`clock`] | the times that events are stamped with |
+
+mod claim;
+pub mod clock;
+mod error;
+pub mod files;
+mod log;
+pub mod segment;
+mod segments;
+mod store;
+mod volume;
+
+pub use claim::{Claimed, claim};
+pub use error::Error;
+pub use log::Log;
+pub use segments::Segments;
+pub use store::{JOBS, Store};
+pub use volume::check as check_volume;
+
+#[cfg(test)]
+extern crate self as bloomery_journal;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
