@@ -4,7 +4,6 @@
 //! (`docs/explanation/architecture.md` has the directions).
 
 pub mod canonical;
-pub mod condition;
 pub mod conditions;
 pub mod fallback;
 pub mod limits;

@@ -2,11 +2,10 @@
 #![no_main]
 
 use bloomery_engine::lint;
-use bloomery_fuzz::panics_may_be_caught;
 use bloomery_skills::{Form, Options, import, manifest, yaml};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: panics_may_be_caught(), |data: &[u8]| {
+fuzz_target!(|data: &[u8]| {
     for document in &yaml::read(data).documents {
         match document.form() {
             Form::Manifest | Form::Foreign => {
@@ -20,9 +19,9 @@ fuzz_target!(init: panics_may_be_caught(), |data: &[u8]| {
                 let _ = lint::skill(&skill.spec);
                 let written = serde_yaml::to_string(&skill).expect("a Skill can be written");
                 let again = yaml::read(written.as_bytes());
-                let [document] = again.documents.as_slice() else { panic!("{:?}: {written}", again.findings) };
+                let [document] = again.documents.as_slice() else { panic!("{:?}: {written}", again.violations) };
                 let again = manifest(document);
-                assert!(again.findings.is_empty(), "{:?}: {written}", again.findings);
+                assert!(again.violations.is_empty(), "{:?}: {written}", again.violations);
                 assert_eq!(again.skill, Some(skill));
             }
         }

@@ -9,7 +9,7 @@ use bloomery_engine::rules::guardrails::Guardrails;
 use bloomery_engine::rules::guardrail::{RuleList, compile};
 use bloomery_engine::condition::Condition;
 use bloomery_engine::lint;
-use bloomery_fuzz::{arguments, listed, panics_may_be_caught, parts, skill};
+use bloomery_fuzz::{arguments, listed, parts, skill};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What the smallest stack of anything that reads a Skill is smaller than.
 const STACK: usize = 256 * 1024;
 
-fuzz_target!(init: panics_may_be_caught(), |data: &[u8]| {
+fuzz_target!(|data: &[u8]| {
     let Some((text, call)) = parts(data) else { return };
     let read = || {
         let arguments = arguments(call);
@@ -36,23 +36,23 @@ fuzz_target!(init: panics_may_be_caught(), |data: &[u8]| {
 fn guardrail(text: &str, arguments: &Value) {
     let tools = listed();
     let names: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    for side in [RuleList::Never, RuleList::Always] {
-        let rule = compile(text, side, &names);
+    for list in [RuleList::Never, RuleList::Always] {
+        let rule = compile(text, list, &names);
         assert!(rule.stays_text || !rule.effects.is_empty(), "the rule is lost");
     }
     let rules: Vec<String> = text.lines().map(str::to_owned).collect();
     let catalogue = || tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
     let guardrails = Guardrails::compile(&rules, &rules, catalogue());
     for name in names {
-        let findings = guardrails.violations(name, arguments);
-        assert!(findings.iter().all(|finding| finding.verdict != Verdict::Allow));
-        assert_eq!(findings, guardrails.violations(name, arguments));
+        let violations = guardrails.violations(name, arguments);
+        assert!(violations.iter().all(|violation| violation.verdict != Verdict::Allow));
+        assert_eq!(violations, guardrails.violations(name, arguments));
     }
 }
 
 /// What the check of tokens refuses is refused by the compiler too, and what compiles says the same twice.
 fn condition(text: &str, arguments: &Value) {
-    let checked = Condition::check(text);
+    let checked = bloomery_cel::check(text);
     let compiled = Condition::compile(text);
     assert!(checked.is_ok() || compiled.is_err(), "the parser saw what the check of tokens refuses");
     let Ok(condition) = compiled else { return };

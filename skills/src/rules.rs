@@ -4,9 +4,9 @@
 
 use crate::checked::Checked;
 use crate::finding::{Finding, Severity};
+use bloomery_cel::Program;
 use bloomery_crds::v1alpha1::spec_schema_of;
-use cel::{Context, Program};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// Returns an error for each rule that a checked object breaks. The rules of an object with an unknown field are left out:
@@ -66,14 +66,10 @@ fn visit(schema: &Value, value: &Value, path: &str, broken: &mut Vec<Broken>) {
     }
 }
 
+/// Returns whether a rule holds, or nothing if it uses a function that only the API server has.
 fn holds(rule: &str, value: &Value) -> Option<bool> {
-    let program = Program::compile(rule).ok()?;
-    let mut context = Context::default();
-    context.add_variable("self", value).ok()?;
-    match program.execute(&context).ok()? {
-        cel::Value::Bool(holds) => Some(holds),
-        _ => None,
-    }
+    let variables = Map::from_iter([("self".to_owned(), value.clone())]);
+    Program::parse(rule).ok()?.evaluate(&variables, &[]).ok()
 }
 
 #[cfg(test)]

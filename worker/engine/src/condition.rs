@@ -1,60 +1,52 @@
-//! Conditions over the arguments of a call, in CEL (`docs/explanation/engine.md`, section 3).
+//! Conditions of a Skill over the arguments of a call, in CEL (`docs/explanation/engine.md`, section 3).
 //!
-//! The crate `cel` parses; what it parsed is lowered to the part of CEL that a condition needs, and evaluated
-//! here on the JSON of the call as it stands. Its own evaluator has no budget, copies every value and walks maps
-//! in random order: a Skill could stop a worker with it, or get two answers to one question.
+//! The crate `bloomery-cel` parses and evaluates them, with fixed limits of depth and work.
 
 mod arguments;
-mod evaluate;
-mod fault;
-mod kinds;
-mod lower;
-mod named;
-pub(crate) mod number;
-mod operate;
-mod parse;
-mod value;
-mod work;
+mod defects;
+mod error;
 
-pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE};
-pub use fault::Fault;
-pub use kinds::Doubt;
-use lower::Node;
+pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};
+pub use defects::Defect;
+pub use error::Error;
+
+use bloomery_cel::Program;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A compiled condition.
 ///
-/// Evaluating it terminates, allocates little and cannot overflow the stack, whatever its text and the arguments:
-/// its depth was bounded when it was compiled, its work is counted, and it is a pure function of the arguments.
+/// Its evaluation ends, allocates little and cannot overflow the stack, whatever its text and the arguments. It is a pure
+/// function of the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    node: Node,
+    program: Program,
 }
 
 impl Condition {
-    /// Checks length, depth and nesting without parsing: what an operator may run for any tenant.
-    pub fn check(text: &str) -> Result<(), Fault> {
-        Ok(bloomery_crds::condition::check(text)?)
+    /// Compiles a condition. A condition that cannot work on any call is an error: unknown functions, map literals, words of
+    /// CEL as names of arguments.
+    pub fn compile(text: &str) -> Result<Self, Error> {
+        bloomery_cel::check(text).map_err(bloomery_cel::Error::from)?;
+        Ok(Self { program: Program::parse(text)? })
     }
 
-    /// Compiles a condition. What cannot work on any call is refused here: unknown functions, map literals,
-    /// words of CEL used as names of arguments.
-    pub fn compile(text: &str) -> Result<Self, Fault> {
-        Self::check(text)?;
-        Ok(Self { node: parse::parse(text)? })
-    }
-
-    /// Evaluates the condition on the arguments of one call: checks them, then [`decides`](Self::decide).
-    pub fn evaluate(&self, arguments: &Value, declared_optional: &[String]) -> Result<bool, Fault> {
+    /// Checks the arguments of a call, then evaluates the condition on them.
+    pub fn evaluate(&self, arguments: &Value, declared_optional: &[String]) -> Result<bool, Error> {
         self.decide(Arguments::check(arguments)?, declared_optional)
     }
 
     /// Evaluates the condition on arguments that were checked once for all conditions of a call.
     ///
-    /// An argument that the condition needs and the call lacks is an error even where `||` could do without it;
-    /// `declared_optional` says of which of them the error tells so.
-    pub fn decide(&self, arguments: Arguments<'_>, declared_optional: &[String]) -> Result<bool, Fault> {
-        evaluate::truth(&self.node, arguments, declared_optional)
+    /// A missing argument is an error, even if `||` does not need its side. The error says if `declared_optional` has the
+    /// argument.
+    pub fn decide(&self, arguments: Arguments<'_>, declared_optional: &[String]) -> Result<bool, Error> {
+        Ok(self.program.evaluate(arguments.fields(), declared_optional)?)
+    }
+
+    /// Returns the arguments that the condition names, bare or as a field of `args`.
+    pub fn arguments(&self) -> BTreeSet<&str> {
+        self.program.variables()
     }
 }
 

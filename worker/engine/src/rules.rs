@@ -12,7 +12,7 @@ pub mod workflows;
 
 pub use objection::Objection;
 
-use crate::condition::{Arguments, Fault};
+use crate::condition::{self, Arguments};
 use crate::schema::Schema;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};
@@ -71,13 +71,21 @@ impl Rules {
     }
 
     /// Returns the objections of the tool's own policy to a call.
-    pub fn tool_policy(&self, tool: &CatalogueTool, arguments: &Result<Arguments<'_>, Fault>) -> Vec<Objection> {
+    pub fn tool_policy(
+        &self,
+        tool: &CatalogueTool,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+    ) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
         rules.map(|rules| rules.policy(arguments, &self.approver)).unwrap_or_default()
     }
 
     /// Returns the objections of `policy.approvals` to a call.
-    pub fn approvals(&self, tool: &CatalogueTool, arguments: &Result<Arguments<'_>, Fault>) -> Vec<Objection> {
+    pub fn approvals(
+        &self,
+        tool: &CatalogueTool,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+    ) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
         rules.map(|rules| rules.approvals(arguments, &self.approver)).unwrap_or_default()
     }

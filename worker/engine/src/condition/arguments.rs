@@ -1,32 +1,32 @@
-//! Arguments that are small enough to be ruled on.
+//! The limits of arguments that conditions are evaluated on.
 
-use super::fault::Fault;
+use super::error::Error;
 use bloomery_crds::canonical::MAX_DEPTH;
 use serde_json::{Map, Value};
 
-/// The most items that a list, or fields that an object, of the arguments may have.
+/// The most items of a list, and fields of an object, in the arguments.
 pub const MAX_ITEMS: usize = 1_000;
 
-/// The most bytes of arguments: texts as they are, and eight for each value.
-pub const MAX_SIZE: usize = 64 * 1024;
+/// The largest arguments, in bytes: the length of each string, and eight for each value.
+pub const MAX_SIZE_BYTES: usize = 64 * 1024;
 
-/// The arguments of one call, within the limits. Made once, for all conditions of a call.
+/// The arguments of one call, within the limits. Checked once for all conditions of the call.
 #[derive(Debug, Clone, Copy)]
 pub struct Arguments<'a> {
     fields: &'a Map<String, Value>,
 }
 
 impl<'a> Arguments<'a> {
-    /// Takes arguments within [`MAX_ITEMS`], [`MAX_SIZE`] and the depth of canonical JSON.
+    /// Checks that arguments are within [`MAX_ITEMS`], [`MAX_SIZE_BYTES`] and the depth of canonical JSON.
     ///
     /// # Errors
-    /// [`Fault::Arguments`] says which limit they pass.
-    pub fn check(arguments: &'a Value) -> Result<Self, Fault> {
+    /// [`Error::Arguments`] names the limit that is exceeded.
+    pub fn check(arguments: &'a Value) -> Result<Self, Error> {
         let Value::Object(fields) = arguments else {
-            return Err(Fault::Arguments("the arguments are not an object".into()));
+            return Err(Error::Arguments("the arguments are not an object".into()));
         };
-        let mut left = MAX_SIZE;
-        measure(arguments, MAX_DEPTH, &mut left).map_err(Fault::Arguments)?;
+        let mut left = MAX_SIZE_BYTES;
+        measure(arguments, MAX_DEPTH, &mut left)?;
         Ok(Self { fields })
     }
 
@@ -35,19 +35,25 @@ impl<'a> Arguments<'a> {
     }
 }
 
-fn measure(value: &Value, depth: usize, left: &mut usize) -> Result<(), String> {
+fn measure(value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
     let mut spend = |size: usize| match left.checked_sub(size) {
         Some(rest) => {
             *left = rest;
             Ok(())
         }
-        None => Err(format!("the arguments are larger than the {MAX_SIZE} bytes that conditions take")),
+        None => Err(Error::Arguments(format!(
+            "the arguments are larger than the {MAX_SIZE_BYTES} bytes that conditions accept"
+        ))),
     };
     let count = |items: usize| {
         if depth == 0 {
-            Err(format!("the arguments are nested deeper than the {MAX_DEPTH} levels that conditions take"))
+            Err(Error::Arguments(format!(
+                "the arguments are nested deeper than the {MAX_DEPTH} levels that conditions accept"
+            )))
         } else if items > MAX_ITEMS {
-            Err(format!("a list of {items} items is longer than the {MAX_ITEMS} that conditions take"))
+            Err(Error::Arguments(format!(
+                "a list of {items} items is longer than the {MAX_ITEMS} that conditions accept"
+            )))
         } else {
             Ok(depth - 1)
         }

@@ -2,7 +2,7 @@
 //! name, and by what kind of value they are.
 
 use super::finding::Finding;
-use crate::condition::{Condition, Doubt};
+use crate::condition::{Condition, Defect};
 use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
@@ -24,8 +24,8 @@ fn of_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec
         Err(fault) => return vec![Finding::error(path, format!("the condition cannot be compiled: {fault}"))],
     };
     let declared = tool.map_or(&[][..], |tool| &tool.inputs);
-    let doubts = condition.doubts(declared).into_iter().map(|doubt| of_doubt(&path, doubt, &condition, declared));
-    let mut findings: Vec<Finding> = doubts.collect();
+    let defects = condition.defects(declared).into_iter().map(|defect| of_defect(&path, defect, &condition, declared));
+    let mut findings: Vec<Finding> = defects.collect();
     let Some(tool) = tool.filter(|tool| !tool.inputs.is_empty()) else { return findings };
     let inputs = || tool.inputs.iter().map(|input| input.name.as_str());
     let unknown = condition.arguments().into_iter().filter(|name| !inputs().any(|input| input == *name));
@@ -39,10 +39,10 @@ fn of_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec
     findings
 }
 
-fn of_doubt(path: &str, doubt: Doubt, condition: &Condition, declared: &[ToolInput]) -> Finding {
-    let finding = match doubt {
-        Doubt::Undecidable(why) => Finding::error(path, format!("the condition can never be decided: {why}")),
-        Doubt::Constant(what) => Finding::warning(path, format!("a part of the condition decides nothing: {what}")),
+fn of_defect(path: &str, defect: Defect, condition: &Condition, declared: &[ToolInput]) -> Finding {
+    let finding = match defect {
+        Defect::Undecidable(why) => Finding::error(path, format!("the condition can never be decided: {why}")),
+        Defect::Constant(what) => Finding::warning(path, format!("a part of the condition decides nothing: {what}")),
     };
     let named = condition.arguments();
     let kinds: Vec<String> = declared

@@ -4,7 +4,7 @@
 //! that a rule is compiled only where the *whole* sentence is such a pattern. Whatever else it says stays text, for
 //! the prompt and the finalization gate.
 
-use crate::condition::number::{Numeric, compare};
+use bloomery_cel::number::{Numeric, compare};
 use bloomery_crds::v1alpha1::Verdict;
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
@@ -108,7 +108,7 @@ impl Threshold {
         let Value::Number(number) = value else {
             return Some(format!("{} is not a number", self.field));
         };
-        let Some(order) = compare(Numeric::of(number), Numeric::of(&self.value)) else {
+        let Some(order) = compare(Numeric::from_json(number), Numeric::from_json(&self.value)) else {
             return Some(format!("{} cannot be compared", self.field));
         };
         (self.operator.holds(order) == self.broken_when).then(|| format!("{} is {number}", self.field))

@@ -1,6 +1,6 @@
 //! What a Skill says of the calls of one tool: `tools[].policy` and `policy.approvals`.
 
-use crate::condition::{Arguments, Condition, Fault};
+use crate::condition::{self, Arguments, Condition};
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{CallPolicy, GateReason, SkillSpec, When};
@@ -26,7 +26,7 @@ struct Approval {
 #[derive(Debug)]
 struct Written {
     text: String,
-    compiled: Result<Condition, Fault>,
+    compiled: Result<Condition, condition::Error>,
 }
 
 impl Written {
@@ -35,7 +35,7 @@ impl Written {
     }
 
     /// Whether it holds for a call, or a sentence why nobody can tell.
-    fn decide(&self, arguments: &Result<Arguments<'_>, Fault>, optional: &[String]) -> Result<bool, String> {
+    fn decide(&self, arguments: &Result<Arguments<'_>, condition::Error>, optional: &[String]) -> Result<bool, String> {
         let decided = match (&self.compiled, arguments) {
             (Ok(condition), Ok(arguments)) => condition.decide(*arguments, optional),
             (Err(fault), _) | (_, Err(fault)) => Err(fault.clone()),
@@ -62,13 +62,13 @@ impl ToolRules {
     }
 
     /// The conditions that cannot be compiled, and why.
-    pub(super) fn faults(&self) -> impl Iterator<Item = &Fault> {
+    pub(super) fn faults(&self) -> impl Iterator<Item = &condition::Error> {
         let conditions = self.condition.iter().chain(self.approvals.iter().filter_map(|rule| rule.when.as_ref()));
         conditions.filter_map(|condition| condition.compiled.as_ref().err())
     }
 
     /// `tools[].policy`: a `conditional` that cannot be decided does not allow, and does hold.
-    pub(super) fn policy(&self, arguments: &Result<Arguments<'_>, Fault>, approver: &str) -> Vec<Objection> {
+    pub(super) fn policy(&self, arguments: &Result<Arguments<'_>, condition::Error>, approver: &str) -> Vec<Objection> {
         let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
         let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
         let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
@@ -100,7 +100,11 @@ impl ToolRules {
     }
 
     /// `policy.approvals`: a condition that cannot be decided holds.
-    pub(super) fn approvals(&self, arguments: &Result<Arguments<'_>, Fault>, approver: &str) -> Vec<Objection> {
+    pub(super) fn approvals(
+        &self,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+        approver: &str,
+    ) -> Vec<Objection> {
         let objection = |rule: &Approval| {
             let detail = match &rule.when {
                 None => "every call needs approval".to_owned(),

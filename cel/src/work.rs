@@ -1,17 +1,17 @@
 //! The budget of one evaluation.
 
-use super::fault::Fault;
-use super::lower::Operator;
-use super::value::{List, Value};
+use crate::error::Error;
+use crate::node::Operator;
+use crate::value::{List, Value};
 use serde_json::{Map, Value as Json};
 
-/// What one evaluation may spend: about 10 ms. A thousand items with a dozen comparisons each take a tenth of it.
+/// The work of one evaluation: about 10 ms. A thousand items with a dozen comparisons each take a tenth of it.
 const BUDGET: u64 = 200_000;
 
-/// The work that is left: one unit for each step, each part that is looked at, and each 64 bytes of text. What an
-/// evaluation allocates is bounded by the same number.
+/// The remaining work: one unit for each node, each compared or copied value, and each 64 bytes of text. The same number
+/// bounds the allocations of an evaluation.
 #[derive(Debug)]
-pub(super) struct Work(u64);
+pub(crate) struct Work(u64);
 
 impl Default for Work {
     fn default() -> Self {
@@ -20,19 +20,19 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Spends before the work is done.
-    pub(super) fn spend(&mut self, units: u64) -> Result<(), Fault> {
-        self.0 = self.0.checked_sub(units).ok_or(Fault::Exhausted)?;
+    /// Spends units, before the work is done.
+    pub(crate) fn spend(&mut self, units: u64) -> Result<(), Error> {
+        self.0 = self.0.checked_sub(units).ok_or(Error::Exhausted)?;
         Ok(())
     }
 
-    /// Spends what an operator will look at or copy.
-    pub(super) fn spend_on_operation(
+    /// Spends the units of an operation.
+    pub(crate) fn spend_on_operation(
         &mut self,
         operator: Operator,
         left: &Value<'_>,
         right: &Value<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         match operator {
             Operator::Equal | Operator::Unequal => self.spend_on_comparison(left, right),
             Operator::In => match right {
@@ -50,8 +50,8 @@ impl Work {
         }
     }
 
-    /// Two lists or objects of one size are looked through; of anything else the first look tells.
-    fn spend_on_comparison(&mut self, left: &Value<'_>, right: &Value<'_>) -> Result<(), Fault> {
+    /// Only lists and objects of the same size are compared item by item.
+    fn spend_on_comparison(&mut self, left: &Value<'_>, right: &Value<'_>) -> Result<(), Error> {
         match (left, right) {
             (Value::List(one), Value::List(other)) if one.len() == other.len() => self.spend_on_all_of(left),
             (Value::Map(one), Value::Map(other)) if one.len() == other.len() => self.spend_on_all_of(left),
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    fn spend_on_all_of(&mut self, value: &Value<'_>) -> Result<(), Fault> {
+    fn spend_on_all_of(&mut self, value: &Value<'_>) -> Result<(), Error> {
         self.spend(shallow(value))?;
         match value {
             Value::List(List::Lent(items)) => items.iter().try_for_each(|item| self.spend_on_json(item)),
@@ -69,10 +69,10 @@ impl Work {
         }
     }
 
-    fn spend_on_json(&mut self, json: &Json) -> Result<(), Fault> {
+    fn spend_on_json(&mut self, json: &Json) -> Result<(), Error> {
         match json {
             Json::Null | Json::Bool(_) | Json::Number(_) => self.spend(1),
-            Json::String(text) => self.spend(of_text(text)),
+            Json::String(text) => self.spend(text_units(text)),
             Json::Array(items) => {
                 self.spend(1)?;
                 items.iter().try_for_each(|item| self.spend_on_json(item))
@@ -81,23 +81,23 @@ impl Work {
         }
     }
 
-    fn spend_on_fields(&mut self, fields: &Map<String, Json>) -> Result<(), Fault> {
+    fn spend_on_fields(&mut self, fields: &Map<String, Json>) -> Result<(), Error> {
         fields.iter().try_for_each(|(name, field)| {
-            self.spend(of_text(name))?;
+            self.spend(text_units(name))?;
             self.spend_on_json(field)
         })
     }
 }
 
-/// What a look at a value costs that does not go into its parts.
-pub(super) fn shallow(value: &Value<'_>) -> u64 {
+/// Returns the units to read a value without its items.
+pub(crate) fn shallow(value: &Value<'_>) -> u64 {
     match value {
-        Value::Text(text) => of_text(text.as_str()),
+        Value::Text(text) | Value::Bytes(text) => text_units(text.as_str()),
         _ => 1,
     }
 }
 
-/// What copying a value's items or text costs.
+/// Returns the units to copy a value's items or text.
 fn length(value: &Value<'_>) -> u64 {
     match value {
         Value::List(items) => 1 + items.len() as u64,
@@ -105,6 +105,6 @@ fn length(value: &Value<'_>) -> u64 {
     }
 }
 
-fn of_text(text: &str) -> u64 {
+fn text_units(text: &str) -> u64 {
     1 + text.len() as u64 / 64
 }

@@ -1,11 +1,11 @@
-//! Numbers of JSON, compared exactly.
+//! Exact comparison of numbers.
 
 use serde_json::Number;
 use std::cmp::Ordering;
 
-/// A number as JSON or CEL has it.
+/// A number of JSON or CEL.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Numeric {
+pub enum Numeric {
     /// An integer of either kind: 64 bits, signed or not.
     Whole(i128),
     /// Anything else.
@@ -13,8 +13,8 @@ pub(crate) enum Numeric {
 }
 
 impl Numeric {
-    /// Reads a JSON number: an integer where it is one, else a double.
-    pub(crate) fn of(number: &Number) -> Self {
+    /// Reads a JSON number: an integer if it is one, else a double.
+    pub fn from_json(number: &Number) -> Self {
         match (number.as_i64(), number.as_u64()) {
             (Some(whole), _) => Self::Whole(whole.into()),
             (None, Some(whole)) => Self::Whole(whole.into()),
@@ -23,9 +23,8 @@ impl Numeric {
     }
 }
 
-/// Compares two numbers without rounding: 9007199254740993 is more than 9007199254740992.0. None where one is
-/// not a number.
-pub(crate) fn compare(left: Numeric, right: Numeric) -> Option<Ordering> {
+/// Compares two numbers without rounding: 9007199254740993 is more than 9007199254740992.0. Returns nothing if one is NaN.
+pub fn compare(left: Numeric, right: Numeric) -> Option<Ordering> {
     match (left, right) {
         (Numeric::Whole(left), Numeric::Whole(right)) => Some(left.cmp(&right)),
         (Numeric::Double(left), Numeric::Double(right)) => left.partial_cmp(&right),

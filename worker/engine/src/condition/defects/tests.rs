@@ -1,7 +1,8 @@
 //! What is said of a condition without a call, and that what is said to have no value has none.
 
-use super::super::Fault;
 use super::*;
+use crate::condition::Error;
+use bloomery_cel::Error as CelError;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -14,8 +15,8 @@ fn declared() -> Vec<ToolInput> {
     .unwrap()
 }
 
-fn doubts(text: &str) -> Vec<Doubt> {
-    Condition::compile(text).unwrap().doubts(&declared())
+fn defects(text: &str) -> Vec<Defect> {
+    Condition::compile(text).unwrap().defects(&declared())
 }
 
 #[rstest]
@@ -51,14 +52,14 @@ fn doubts(text: &str) -> Vec<Doubt> {
 #[case::string_of_a_list("string(items) == 'x'", "string() is not defined for a list")]
 #[case::a_macro_over_a_text("name.all(c, c == 'x')", "all() goes over a list, not a string")]
 fn what_has_no_value_on_any_call_is_told_once(#[case] text: &str, #[case] sentence: &str) {
-    assert_eq!(doubts(text), [Doubt::Undecidable(sentence.into())]);
+    assert_eq!(defects(text), [Defect::Undecidable(sentence.into())]);
 }
 
 #[rstest]
 #[case::equal("amount == '500'", "a number == a string is always false")]
 #[case::unequal("name != 5", "a string != a number is always true")]
 fn what_is_always_the_same_is_told(#[case] text: &str, #[case] sentence: &str) {
-    assert_eq!(doubts(text), [Doubt::Constant(sentence.into())]);
+    assert_eq!(defects(text), [Defect::Constant(sentence.into())]);
 }
 
 #[rstest]
@@ -75,7 +76,7 @@ fn what_is_always_the_same_is_told(#[case] text: &str, #[case] sentence: &str) {
 #[case::a_choice("(urgent ? amount : count) > 5 && (urgent ? name : amount) > 5")]
 #[case::macros("size(items.filter(i, i > 5)) > 1 && items.map(i, i + 1) == [1]")]
 fn what_may_be_decided_is_not_doubted(#[case] text: &str) {
-    assert_eq!(doubts(text), []);
+    assert_eq!(defects(text), []);
 }
 
 fn call() -> impl Strategy<Value = Value> {
@@ -103,13 +104,13 @@ proptest! {
         for text in [format!("{left} {operator} {right}"), format!("({left} {operator} {right}) > {other}")] {
             let condition = Condition::compile(&text).unwrap();
             let answer = condition.evaluate(&of, &[]);
-            for doubt in condition.doubts(&[]) {
+            for doubt in condition.defects(&[]) {
                 match doubt {
-                    Doubt::Undecidable(_) => prop_assert!(
-                        matches!(answer, Err(Fault::Evaluation(_) | Fault::NotBool(_))), "{text}: {answer:?}"
+                    Defect::Undecidable(_) => prop_assert!(
+                        matches!(answer, Err(Error::Cel(CelError::Evaluation(_) | CelError::NotBool(_)))), "{text}: {answer:?}"
                     ),
                     // Within a comparison it may have no value for another reason.
-                    Doubt::Constant(sentence) => prop_assert!(
+                    Defect::Constant(sentence) => prop_assert!(
                         answer.is_err() || text.starts_with('(') || sentence.ends_with(&format!("{:?}", answer == Ok(true))),
                         "{text}: {answer:?}"
                     ),

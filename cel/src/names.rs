@@ -1,29 +1,25 @@
-//! The arguments that a condition names: what lint looks up in a tool's declared inputs.
+//! The variables of an expression.
 
-use super::Condition;
-use super::lower::Node;
+use crate::Program;
+use crate::node::Node;
 use std::collections::BTreeSet;
 
-impl Condition {
-    /// The arguments that the condition names, bare or as a field of `args`.
-    pub fn arguments(&self) -> BTreeSet<&str> {
+impl Program {
+    /// Returns the variables that the expression names, bare or as a field of `args`.
+    pub fn variables(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
-        let mut open = vec![&self.node];
+        let mut open = vec![&self.root];
         while let Some(node) = open.pop() {
             match node {
                 Node::Argument(name) => _ = names.insert(name.as_str()),
-                // Every other way to name one is lowered to an argument.
+                // The parser makes an argument of every other form.
                 Node::Has(of, field) if matches!(**of, Node::Arguments) => _ = names.insert(field.as_str()),
                 Node::Select(one, _) | Node::Has(one, _) | Node::Not(one) | Node::Negate(one) => open.push(one),
-                Node::And(one, other)
-                | Node::Or(one, other)
-                | Node::Index(one, other)
-                | Node::Binary(_, one, other)
-                | Node::Macro(_, one, other) => {
+                Node::Index(one, other) | Node::Binary(_, one, other) | Node::Macro(_, one, other) => {
                     open.extend([&**one, &**other]);
                 }
                 Node::Choice(three) => open.extend(three.iter()),
-                Node::List(items) | Node::Call(_, items) => open.extend(items),
+                Node::List(items) | Node::Call(_, items) | Node::And(items) | Node::Or(items) => open.extend(items),
                 Node::Null
                 | Node::Bool(_)
                 | Node::Int(_)
@@ -31,7 +27,7 @@ impl Condition {
                 | Node::Double(_)
                 | Node::Text(_)
                 | Node::Arguments
-                | Node::Item => {}
+                | Node::Item(_) => {}
             }
         }
         names
@@ -51,7 +47,7 @@ mod tests {
     #[case::in_a_choice("express ? size(items) > 1 : false", &["express", "items"])]
     #[case::none("1 < 2", &[])]
     fn arguments_are_found_wherever_they_stand(#[case] text: &str, #[case] names: &[&str]) {
-        let condition = Condition::compile(text).unwrap();
-        assert_eq!(condition.arguments().into_iter().collect::<Vec<_>>(), names);
+        let condition = Program::parse(text).unwrap();
+        assert_eq!(condition.variables().into_iter().collect::<Vec<_>>(), names);
     }
 }

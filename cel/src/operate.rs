@@ -1,20 +1,20 @@
-//! What operators and functions make of values. As in CEL, numbers of two kinds compare but do not mix: `2 * 1.5` is an
-//! error, `2.0 * 1.5` and `double(amount) * 1.5` are not.
+//! The operators and functions. As in CEL, numbers of different kinds compare, but do not mix: `2 * 1.5` is an error,
+//! `2.0 * 1.5` and `double(amount) * 1.5` are not.
 
-use super::fault::Fault;
-use super::lower::{Function, Operator};
-use super::number::Numeric;
-use super::value::{List, Text, Value};
+use crate::error::Error;
+use crate::node::{Function, Operator};
+use crate::number::Numeric;
+use crate::value::{List, Text, Value};
 use std::cmp::Ordering;
 
-fn fault<T>(sentence: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault::Evaluation(sentence.into()))
+fn failed<T>(sentence: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Evaluation(sentence.into()))
 }
 
-pub(super) fn binary<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, Fault> {
+pub(crate) fn binary<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, Error> {
     let order = || {
         left.order(right)
-            .ok_or_else(|| Fault::Evaluation(format!("{} {operator} {} cannot be compared", left.kind(), right.kind())))
+            .ok_or_else(|| Error::Evaluation(format!("{} {operator} {} cannot be compared", left.kind(), right.kind())))
     };
     Ok(Value::Bool(match operator {
         Operator::Equal => left.equals(right),
@@ -30,15 +30,15 @@ pub(super) fn binary<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>
     }))
 }
 
-fn contains<'a>(item: &Value<'a>, within: &Value<'a>) -> Result<Value<'a>, Fault> {
+fn contains<'a>(item: &Value<'a>, within: &Value<'a>) -> Result<Value<'a>, Error> {
     match (item, within) {
         (_, Value::List(items)) => Ok(Value::Bool(items.iter().any(|other| other.equals(item)))),
         (Value::Text(name), Value::Map(fields)) => Ok(Value::Bool(fields.contains_key(name.as_str()))),
-        _ => fault(format!("{} cannot be in {}", item.kind(), within.kind())),
+        _ => failed(format!("{} cannot be in {}", item.kind(), within.kind())),
     }
 }
 
-fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, Fault> {
+fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, Error> {
     let computed = match (left, right) {
         (Value::Int(left), Value::Int(right)) => int(operator, *left, *right).map(Value::Int),
         (Value::Uint(left), Value::Uint(right)) => uint(operator, *left, *right).map(Value::Uint),
@@ -54,10 +54,10 @@ fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Re
                 (Some(_), Some(_)) => ": make them of one kind, as in double(amount) * 1.5",
                 _ => "",
             };
-            return fault(format!("{} {operator} {} is not defined{hint}", left.kind(), right.kind()));
+            return failed(format!("{} {operator} {} is not defined{hint}", left.kind(), right.kind()));
         }
     };
-    computed.map_or_else(|| fault(format!("{operator} has no result: division by zero, or out of range")), Ok)
+    computed.map_or_else(|| failed(format!("{operator} has no result: division by zero, or out of range")), Ok)
 }
 
 fn int(operator: Operator, left: i64, right: i64) -> Option<i64> {
@@ -92,29 +92,30 @@ fn double(operator: Operator, left: f64, right: f64) -> Option<f64> {
     }
 }
 
-pub(super) fn negate<'a>(of: &Value<'a>) -> Result<Value<'a>, Fault> {
+pub(crate) fn negate<'a>(of: &Value<'a>) -> Result<Value<'a>, Error> {
     match of {
-        Value::Int(of) => of.checked_neg().map_or_else(|| fault("- is out of range"), |of| Ok(Value::Int(of))),
+        Value::Int(of) => of.checked_neg().map_or_else(|| failed("- is out of range"), |of| Ok(Value::Int(of))),
         Value::Double(of) => Ok(Value::Double(-of)),
-        other => fault(format!("-{} is not defined", other.kind())),
+        other => failed(format!("-{} is not defined", other.kind())),
     }
 }
 
-pub(super) fn index<'a>(of: &Value<'a>, at: &Value<'a>) -> Result<Value<'a>, Fault> {
+pub(crate) fn index<'a>(of: &Value<'a>, at: &Value<'a>) -> Result<Value<'a>, Error> {
     let found = match (of, at) {
         (Value::List(items), Value::Int(at)) => usize::try_from(*at).ok().and_then(|at| items.get(at)),
         (Value::List(items), Value::Uint(at)) => usize::try_from(*at).ok().and_then(|at| items.get(at)),
-        (Value::Map(fields), Value::Text(name)) => fields.get(name.as_str()).map(Value::of),
-        _ => return fault(format!("{} has no place for {}", of.kind(), at.kind())),
+        (Value::Map(fields), Value::Text(name)) => fields.get(name.as_str()).map(Value::from_json),
+        _ => return failed(format!("{} has no place for {}", of.kind(), at.kind())),
     };
-    found.map_or_else(|| fault(format!("{} has nothing at that place", of.kind())), Ok)
+    found.map_or_else(|| failed(format!("{} has nothing at that place", of.kind())), Ok)
 }
 
-pub(super) fn call<'a>(function: Function, of: Value<'a>, with: Option<&Value<'a>>) -> Result<Value<'a>, Fault> {
-    let undefined = |of: &Value<'a>| fault(format!("{function}() is not defined for {}", of.kind()));
+pub(crate) fn call<'a>(function: Function, of: Value<'a>, with: Option<&Value<'a>>) -> Result<Value<'a>, Error> {
+    let undefined = |of: &Value<'a>| failed(format!("{function}() is not defined for {}", of.kind()));
     match (function, of, with) {
         (Function::Size, of, None) => match &of {
             Value::Text(text) => count(text.as_str().chars().count()),
+            Value::Bytes(text) => count(text.as_str().len()),
             Value::List(items) => count(items.len()),
             Value::Map(fields) => count(fields.len()),
             other => undefined(other),
@@ -132,29 +133,30 @@ pub(super) fn call<'a>(function: Function, of: Value<'a>, with: Option<&Value<'a
         (Function::Uint, of, None) => convert(function, &of, to_uint(&of).map(Value::Uint)),
         (Function::Double, of, None) => convert(function, &of, to_double(&of).map(Value::Double)),
         (Function::String, of, None) => to_text(of),
+        (Function::Bytes, Value::Text(text), None) => Ok(Value::Bytes(text)),
         (_, of, _) => undefined(&of),
     }
 }
 
-fn count<'a>(of: usize) -> Result<Value<'a>, Fault> {
-    i64::try_from(of).map_or_else(|_| fault("size() is out of range"), |of| Ok(Value::Int(of)))
+fn count<'a>(of: usize) -> Result<Value<'a>, Error> {
+    i64::try_from(of).map_or_else(|_| failed("size() is out of range"), |of| Ok(Value::Int(of)))
 }
 
-fn convert<'a>(function: Function, of: &Value<'a>, made: Option<Value<'a>>) -> Result<Value<'a>, Fault> {
-    made.map_or_else(|| fault(format!("{function}() cannot be made of this {}", bare(of.kind()))), Ok)
+fn convert<'a>(function: Function, of: &Value<'a>, made: Option<Value<'a>>) -> Result<Value<'a>, Error> {
+    made.map_or_else(|| failed(format!("{function}() cannot be made of this {}", bare(of.kind()))), Ok)
 }
 
 fn bare(kind: &str) -> &str {
     kind.trim_start_matches("an ").trim_start_matches("a ")
 }
 
-/// A double loses its fraction, as in CEL; what does not fit has no integer.
+/// Returns the whole part of a number, or the integer in a string. A double loses its fraction, as in CEL.
 fn whole(of: &Value<'_>) -> Option<i128> {
     match of {
         Value::Text(text) => text.as_str().parse().ok(),
         other => match other.numeric()? {
             Numeric::Whole(of) => Some(of),
-            #[expect(clippy::cast_possible_truncation, reason = "the caller refuses what does not fit")]
+            #[expect(clippy::cast_possible_truncation, reason = "the caller checks the range")]
             Numeric::Double(of) => of.is_finite().then(|| of.trunc() as i128),
         },
     }
@@ -171,7 +173,7 @@ fn to_uint(of: &Value<'_>) -> Option<u64> {
 fn to_double(of: &Value<'_>) -> Option<f64> {
     match of {
         Value::Text(text) => text.as_str().parse().ok(),
-        #[expect(clippy::cast_precision_loss, reason = "that is what double() says")]
+        #[expect(clippy::cast_precision_loss, reason = "double() rounds")]
         other => Some(match other.numeric()? {
             Numeric::Whole(of) => of as f64,
             Numeric::Double(of) => of,
@@ -179,15 +181,15 @@ fn to_double(of: &Value<'_>) -> Option<f64> {
     }
 }
 
-fn to_text(of: Value<'_>) -> Result<Value<'_>, Fault> {
+fn to_text(of: Value<'_>) -> Result<Value<'_>, Error> {
     let text = match of {
         Value::Text(_) => return Ok(of),
         Value::Bool(of) => of.to_string(),
         Value::Int(of) => of.to_string(),
         Value::Uint(of) => of.to_string(),
         Value::Double(of) => of.to_string(),
-        Value::Null | Value::List(_) | Value::Map(_) => {
-            return fault(format!("string() is not defined for {}", of.kind()));
+        Value::Null | Value::Bytes(_) | Value::List(_) | Value::Map(_) => {
+            return failed(format!("string() is not defined for {}", of.kind()));
         }
     };
     Ok(Value::Text(Text::Made(text.into())))

@@ -43,25 +43,25 @@ fn a_long_chain_of_and_is_not_deep() {
 #[case::mixed("-(a.b[".repeat(8) + "1" + &"])".repeat(8))]
 #[case::in_the_term_of_an_and("a && ".to_owned() + &"(b && ".repeat(25) + "c" + &")".repeat(25))]
 fn whatever_makes_a_parser_recurse_counts(#[case] text: String) {
-    assert!(matches!(check(&text), Err(Fault::TooDeep { .. })), "{text}: {:?}", check(&text));
+    assert!(matches!(check(&text), Err(LimitError::TooDeep { .. })), "{text}: {:?}", check(&text));
 }
 
 #[rstest]
-#[case::empty("", Fault::Empty)]
-#[case::only_a_comment(" // nothing", Fault::Empty)]
-#[case::nested_macros("a.all(x, b.exists(y, y == x))", Fault::NestedMacro { name: "exists".into() })]
-#[case::nested_in_the_range("a.all(x, (b.map (y, y))[0])", Fault::NestedMacro { name: "map".into() })]
-#[case::closed_twice("(a))", Fault::Unbalanced { bracket: ')', at: 3 })]
-#[case::never_closed("f([a", Fault::Unbalanced { bracket: '[', at: 2 })]
-#[case::closed_by_another("(a]", Fault::Unbalanced { bracket: ']', at: 2 })]
-#[case::string_without_end("a == 'b", Fault::BadString { at: 5 })]
-#[case::string_over_lines("a == 'b\n'", Fault::BadString { at: 5 })]
-#[case::unknown_escape(r"a == '\q((((('", Fault::BadString { at: 5 })]
-#[case::broken_escape(r"a == '\xZZ((((('", Fault::BadString { at: 5 })]
-#[case::quoted_name("a.`b`", Fault::Character { character: '`', at: 2 })]
-#[case::foreign_character("amount ≥ 500", Fault::Character { character: '≥', at: 7 })]
-#[case::single_ampersand("a & b", Fault::Character { character: '&', at: 2 })]
-fn a_fault_says_what_and_where(#[case] text: &str, #[case] fault: Fault) {
+#[case::empty("", LimitError::Empty)]
+#[case::only_a_comment(" // nothing", LimitError::Empty)]
+#[case::nested_macros("a.all(x, b.exists(y, y == x))", LimitError::NestedMacro { name: "exists".into() })]
+#[case::nested_in_the_range("a.all(x, (b.map (y, y))[0])", LimitError::NestedMacro { name: "map".into() })]
+#[case::closed_twice("(a))", LimitError::Unbalanced { bracket: ')', at: 3 })]
+#[case::never_closed("f([a", LimitError::Unbalanced { bracket: '[', at: 2 })]
+#[case::closed_by_another("(a]", LimitError::Unbalanced { bracket: ']', at: 2 })]
+#[case::string_without_end("a == 'b", LimitError::BadString { at: 5 })]
+#[case::string_over_lines("a == 'b\n'", LimitError::BadString { at: 5 })]
+#[case::unknown_escape(r"a == '\q((((('", LimitError::BadString { at: 5 })]
+#[case::broken_escape(r"a == '\xZZ((((('", LimitError::BadString { at: 5 })]
+#[case::quoted_name("a.`b`", LimitError::Character { character: '`', at: 2 })]
+#[case::foreign_character("amount ≥ 500", LimitError::Character { character: '≥', at: 7 })]
+#[case::single_ampersand("a & b", LimitError::Character { character: '&', at: 2 })]
+fn a_fault_says_what_and_where(#[case] text: &str, #[case] fault: LimitError) {
     assert_eq!(check(text), Err(fault));
 }
 
@@ -69,7 +69,7 @@ fn a_fault_says_what_and_where(#[case] text: &str, #[case] fault: Fault) {
 fn a_condition_of_a_kibibyte_is_the_longest() {
     let text = |length: usize| format!("a == '{}'", "x".repeat(length - 7));
     assert_eq!(check(&text(MAX_LENGTH)), Ok(()));
-    assert_eq!(check(&text(MAX_LENGTH + 1)), Err(Fault::TooLong { length: MAX_LENGTH + 1 }));
+    assert_eq!(check(&text(MAX_LENGTH + 1)), Err(LimitError::TooLong { length: MAX_LENGTH + 1 }));
 }
 
 proptest! {

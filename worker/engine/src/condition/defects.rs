@@ -1,33 +1,33 @@
-//! What a condition can be without its arguments: of which kinds each part may be, and so what it can never decide.
+//! Type inference for conditions: finds parts that have no value, or always the same, whatever the call.
 //!
-//! For lint alone: a worker evaluates such a condition, and takes its fault as any other.
+//! Only the lint uses this. A worker evaluates such a condition and handles its error as any other.
 
 use super::Condition;
-use super::lower::{Function, Macro, Node, Operator};
+use bloomery_cel::{Function, Macro, Node, Operator};
 use bloomery_crds::v1alpha1::{ToolInput, ValueType};
 use std::fmt;
 use std::ops::{BitAnd, BitOr};
 
-/// What is wrong with a condition, whatever the call.
+/// A defect of a condition, whatever the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doubt {
-    /// A part of it has no value: the end of a sentence.
+pub enum Defect {
+    /// A part has no value. The sentence says why.
     Undecidable(String),
-    /// A part of it is always the same.
+    /// A part always has the same value. The sentence names it.
     Constant(String),
 }
 
 impl Condition {
-    /// What cannot be meant, for a tool that declares these inputs. Nothing is said of what is only possible: an
-    /// argument that is not declared may be of any kind.
-    pub fn doubts(&self, declared: &[ToolInput]) -> Vec<Doubt> {
-        let mut look = Look { declared, doubts: Vec::new() };
-        look.truth(&self.node);
-        look.doubts
+    /// Returns the defects of the condition for a tool that declares these inputs. An argument that is not declared may be of
+    /// any kind.
+    pub fn defects(&self, declared: &[ToolInput]) -> Vec<Defect> {
+        let mut inference = Inference { declared, defects: Vec::new() };
+        inference.truth(self.program.root());
+        inference.defects
     }
 }
 
-/// The kinds that a value may be of.
+/// The kinds that a value may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kinds(u8);
 
@@ -38,9 +38,10 @@ impl Kinds {
     const TEXT: Self = Self(1 << 3);
     const LIST: Self = Self(1 << 4);
     const MAP: Self = Self(1 << 5);
-    const ANY: Self = Self((1 << 6) - 1);
+    const BYTES: Self = Self(1 << 6);
+    const ANY: Self = Self((1 << 7) - 1);
 
-    /// A declared input may be null all the same: comparing it with null is how an author asks.
+    /// A declared input may also be null: authors compare with null to find out.
     fn declared(kind: ValueType) -> Self {
         Self::NULL
             | match kind {
@@ -83,12 +84,13 @@ impl BitAnd for Kinds {
 
 impl fmt::Display for Kinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Kinds, &str); 5] = [
+        const NAMES: [(Kinds, &str); 6] = [
             (Kinds::BOOL, "a bool"),
             (Kinds::NUMBER, "a number"),
             (Kinds::TEXT, "a string"),
             (Kinds::LIST, "a list"),
             (Kinds::MAP, "an object"),
+            (Kinds::BYTES, "bytes"),
         ];
         if *self == Self::NULL {
             return f.write_str("null");
@@ -101,13 +103,13 @@ impl fmt::Display for Kinds {
     }
 }
 
-/// A walk of the tree. A part without a value is told once: what is made of it may then be anything.
-struct Look<'a> {
+/// A walk of the tree. A part without a value is reported once. Parts that use it may then have any kind.
+struct Inference<'a> {
     declared: &'a [ToolInput],
-    doubts: Vec<Doubt>,
+    defects: Vec<Defect>,
 }
 
-impl Look<'_> {
+impl Inference<'_> {
     fn kinds(&mut self, node: &Node) -> Kinds {
         match node {
             Node::Null => Kinds::NULL,
@@ -120,7 +122,7 @@ impl Look<'_> {
                 .iter()
                 .find(|input| input.name == *name)
                 .map_or(Kinds::ANY, |input| Kinds::declared(input.kind)),
-            Node::Item => Kinds::ANY,
+            Node::Item(_) => Kinds::ANY,
             Node::List(items) => {
                 for item in items {
                     self.kinds(item);
@@ -148,9 +150,10 @@ impl Look<'_> {
                 self.unless(of.may_be(Kinds::NUMBER), || format!("-({of}) is not defined"));
                 Kinds::NUMBER
             }
-            Node::And(left, right) | Node::Or(left, right) => {
-                self.truth(left);
-                self.truth(right);
+            Node::And(sides) | Node::Or(sides) => {
+                for side in sides {
+                    self.truth(side);
+                }
                 Kinds::BOOL
             }
             Node::Choice(parts) => {
@@ -167,7 +170,7 @@ impl Look<'_> {
         }
     }
 
-    /// A part that has to be true or false. Of a choice each end has to be.
+    /// Infers a part that must be true or false. Both ends of a choice must be.
     fn truth(&mut self, node: &Node) {
         if let Node::Choice(parts) = node {
             for part in parts.iter() {
@@ -197,12 +200,12 @@ impl Look<'_> {
             Operator::Equal | Operator::Unequal => {
                 if both.is_none() {
                     let always = operator == Operator::Unequal;
-                    self.doubts.push(Doubt::Constant(format!("{left} {operator} {right} is always {always}")));
+                    self.defects.push(Defect::Constant(format!("{left} {operator} {right} is always {always}")));
                 }
                 return Kinds::BOOL;
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-                let ordered = both.may_be(Kinds::BOOL | Kinds::NUMBER | Kinds::TEXT);
+                let ordered = both.may_be(Kinds::BOOL | Kinds::NUMBER | Kinds::TEXT | Kinds::BYTES);
                 self.unless(ordered, || format!("{left} {operator} {right} cannot be compared"));
                 return Kinds::BOOL;
             }
@@ -220,10 +223,11 @@ impl Look<'_> {
 
     fn call(&mut self, function: Function, operands: &[Node]) -> Kinds {
         let (takes, makes) = match function {
-            Function::Size => (Kinds::TEXT | Kinds::LIST | Kinds::MAP, Kinds::NUMBER),
+            Function::Size => (Kinds::TEXT | Kinds::BYTES | Kinds::LIST | Kinds::MAP, Kinds::NUMBER),
             Function::Contains | Function::StartsWith | Function::EndsWith => (Kinds::TEXT, Kinds::BOOL),
             Function::Int | Function::Uint | Function::Double => (Kinds::TEXT | Kinds::NUMBER, Kinds::NUMBER),
             Function::String => (Kinds::TEXT | Kinds::NUMBER | Kinds::BOOL, Kinds::TEXT),
+            Function::Bytes => (Kinds::TEXT, Kinds::BYTES),
         };
         for operand in operands {
             let of = self.kinds(operand);
@@ -247,7 +251,7 @@ impl Look<'_> {
 
     fn unless(&mut self, fits: bool, sentence: impl FnOnce() -> String) {
         if !fits {
-            self.doubts.push(Doubt::Undecidable(sentence()));
+            self.defects.push(Defect::Undecidable(sentence()));
         }
     }
 }

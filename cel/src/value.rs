@@ -1,39 +1,41 @@
-//! Values while a condition is evaluated: views of the arguments, and what was made of them.
+//! The values of an evaluation: views of the variables, and computed values.
 
-use super::number::{Numeric, compare};
+use crate::number::{Numeric, compare};
 use serde_json::{Map, Value as Json};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 /// A value. Cloning one copies no text and no list.
 #[derive(Debug, Clone)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Null,
     Bool(bool),
     Int(i64),
     Uint(u64),
     Double(f64),
     Text(Text<'a>),
+    /// A string as its bytes in UTF-8.
+    Bytes(Text<'a>),
     List(List<'a>),
     Map(&'a Map<String, Json>),
 }
 
-/// A text of the arguments or the condition, or a new one.
+/// A string: borrowed from the variables or the expression, or computed.
 #[derive(Debug, Clone)]
-pub(super) enum Text<'a> {
+pub(crate) enum Text<'a> {
     Lent(&'a str),
     Made(Rc<str>),
 }
 
-/// A list of the arguments, or a new one.
+/// A list: borrowed from the variables, or computed.
 #[derive(Debug, Clone)]
-pub(super) enum List<'a> {
+pub(crate) enum List<'a> {
     Lent(&'a [Json]),
     Made(Rc<[Value<'a>]>),
 }
 
 impl Text<'_> {
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Lent(text) => text,
             Self::Made(text) => text,
@@ -42,28 +44,28 @@ impl Text<'_> {
 }
 
 impl<'a> List<'a> {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Lent(items) => items.len(),
             Self::Made(items) => items.len(),
         }
     }
 
-    pub(super) fn get(&self, at: usize) -> Option<Value<'a>> {
+    pub(crate) fn get(&self, at: usize) -> Option<Value<'a>> {
         match self {
-            Self::Lent(items) => items.get(at).map(Value::of),
+            Self::Lent(items) => items.get(at).map(Value::from_json),
             Self::Made(items) => items.get(at).cloned(),
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Value<'a>> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Value<'a>> + '_ {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 }
 
 impl<'a> Value<'a> {
-    /// Views a value of the arguments. An integer becomes Int where it fits, so that `amount * 2` works.
-    pub(super) fn of(json: &'a Json) -> Self {
+    /// Returns a view of a JSON value. An integer becomes an Int if it fits, so that `amount * 2` works.
+    pub(crate) fn from_json(json: &'a Json) -> Self {
         match json {
             Json::Null => Self::Null,
             Json::Bool(of) => Self::Bool(*of),
@@ -78,8 +80,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What people call values of this kind.
-    pub(super) fn kind(&self) -> &'static str {
+    /// Returns the kind of the value, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a bool",
@@ -87,32 +89,35 @@ impl<'a> Value<'a> {
             Self::Uint(_) => "a uint",
             Self::Double(_) => "a double",
             Self::Text(_) => "a string",
+            Self::Bytes(_) => "bytes",
             Self::List(_) => "a list",
             Self::Map(_) => "an object",
         }
     }
 
-    /// The value as a number, if it is one.
-    pub(super) fn numeric(&self) -> Option<Numeric> {
+    /// Returns the value as a number, if it is one.
+    pub(crate) fn numeric(&self) -> Option<Numeric> {
         match self {
             Self::Int(of) => Some(Numeric::Whole((*of).into())),
             Self::Uint(of) => Some(Numeric::Whole((*of).into())),
             Self::Double(of) => Some(Numeric::Double(*of)),
-            Self::Null | Self::Bool(_) | Self::Text(_) | Self::List(_) | Self::Map(_) => None,
+            Self::Null | Self::Bool(_) | Self::Text(_) | Self::Bytes(_) | Self::List(_) | Self::Map(_) => None,
         }
     }
 
-    /// How two values of one kind are ordered, numbers of all kinds being one. None where they are not.
-    pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
+    /// Compares two values of one kind. All numbers are of one kind. Returns nothing if the values have no order.
+    pub(crate) fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Bool(left), Self::Bool(right)) => Some(left.cmp(right)),
-            (Self::Text(left), Self::Text(right)) => Some(left.as_str().cmp(right.as_str())),
+            (Self::Text(left), Self::Text(right)) | (Self::Bytes(left), Self::Bytes(right)) => {
+                Some(left.as_str().cmp(right.as_str()))
+            }
             _ => compare(self.numeric()?, other.numeric()?),
         }
     }
 
-    /// Whether two values are equal. Values of different kinds are not; numbers compare by what they are worth.
-    pub(super) fn equals(&self, other: &Self) -> bool {
+    /// Returns whether two values are equal. Values of different kinds are not equal; numbers compare by value.
+    pub(crate) fn equals(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
             (Self::List(left), Self::List(right)) => {
@@ -121,7 +126,7 @@ impl<'a> Value<'a> {
             (Self::Map(left), Self::Map(right)) => {
                 left.len() == right.len()
                     && left.iter().all(|(name, left)| {
-                        right.get(name).is_some_and(|right| Value::of(left).equals(&Value::of(right)))
+                        right.get(name).is_some_and(|right| Value::from_json(left).equals(&Value::from_json(right)))
                     })
             }
             _ => self.order(other) == Some(Ordering::Equal),

@@ -1,55 +1,61 @@
-//! The reasons to refuse a condition, and the limits among them.
+//! The limits of a condition, and the errors of its tokens.
 
 /// The longest condition, in bytes.
 pub const MAX_LENGTH: usize = 1024;
 
-/// How deep brackets, operators, selections and unary signs may be nested or chained.
+/// The greatest depth of nested and chained brackets, operators, selections and signs.
 pub const MAX_DEPTH: usize = 24;
 
-/// Why a condition is refused before it is parsed. Positions are bytes from its beginning.
+/// The reason to refuse a condition before it is parsed. Positions are byte offsets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// There is nothing to evaluate.
+pub enum LimitError {
+    /// The condition has no token.
     #[error("the condition is empty")]
     Empty,
     /// The text is longer than [`MAX_LENGTH`].
-    #[error("the condition has {length} bytes, and at most {MAX_LENGTH} are taken")]
+    #[error("the condition has {length} bytes, and at most {MAX_LENGTH} are allowed")]
     TooLong {
-        /// Its length in bytes.
+        /// The length in bytes.
         length: usize,
     },
-    /// Brackets, operators and selections nest deeper than [`MAX_DEPTH`].
+    /// The nesting is deeper than [`MAX_DEPTH`].
     #[error("at byte {at} the condition is nested or chained deeper than {MAX_DEPTH}: split it with && or ||")]
     TooDeep {
-        /// Where the limit was passed.
+        /// The position where the limit was passed.
         at: usize,
     },
-    /// A macro stands within another.
+    /// A macro call contains another macro call.
     #[error("{name}() stands within another macro: macros cannot be nested")]
     NestedMacro {
         /// The inner macro.
         name: String,
     },
-    /// A string has no end on its line, or an escape in it is none of CEL's.
+    /// A string does not end, or has an invalid escape.
     #[error("the string at byte {at} has no end, or an escape that CEL does not know")]
     BadString {
-        /// Where the string begins.
+        /// The beginning of the string.
         at: usize,
     },
-    /// A bracket is closed that was not opened, or the other way round.
+    /// A number has an invalid form, or a name follows it without a space.
+    #[error("the number at byte {at} is not a number of CEL")]
+    BadNumber {
+        /// The beginning of the number.
+        at: usize,
+    },
+    /// An opening or closing bracket has no partner.
     #[error("the bracket {bracket:?} at byte {at} has no partner")]
     Unbalanced {
         /// The bracket.
         bracket: char,
-        /// Where it stands.
+        /// The position of the bracket.
         at: usize,
     },
-    /// A character that begins no token.
+    /// A character begins no token.
     #[error("the character {character:?} at byte {at} means nothing in CEL")]
     Character {
         /// The character.
         character: char,
-        /// Where it stands.
+        /// The position of the character.
         at: usize,
     },
 }

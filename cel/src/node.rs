@@ -1,0 +1,130 @@
+//! The tree of an expression.
+
+/// A part of an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    Uint(u64),
+    /// A double.
+    Double(f64),
+    /// A string.
+    Text(String),
+    /// All variables: `args`.
+    Arguments,
+    /// A variable, by its bare name or as a field of `args`.
+    Argument(String),
+    /// The item of a macro call, counted from the outermost macro.
+    Item(usize),
+    /// A list.
+    List(Vec<Node>),
+    /// `of.name`
+    Select(Box<Node>, String),
+    /// `has(of.name)`
+    Has(Box<Node>, String),
+    /// `of[index]`
+    Index(Box<Node>, Box<Node>),
+    /// `!of`
+    Not(Box<Node>),
+    /// `-of`
+    Negate(Box<Node>),
+    /// `a && b && c`
+    And(Vec<Node>),
+    /// `a || b || c`
+    Or(Vec<Node>),
+    /// `condition ? yes : no`
+    Choice(Box<[Node; 3]>),
+    /// An operator with the values of both sides.
+    Binary(Operator, Box<Node>, Box<Node>),
+    /// A function call. The target of a method call is the first operand.
+    Call(Function, Vec<Node>),
+    /// A macro call: the range, and the body.
+    Macro(Macro, Box<Node>, Box<Node>),
+}
+
+/// An operator that takes the values of both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+pub enum Operator {
+    /// `==`
+    #[strum(serialize = "==")]
+    Equal,
+    /// `!=`
+    #[strum(serialize = "!=")]
+    Unequal,
+    /// `<`
+    #[strum(serialize = "<")]
+    Less,
+    /// `<=`
+    #[strum(serialize = "<=")]
+    LessOrEqual,
+    /// `>`
+    #[strum(serialize = ">")]
+    Greater,
+    /// `>=`
+    #[strum(serialize = ">=")]
+    GreaterOrEqual,
+    /// `in`
+    #[strum(serialize = "in")]
+    In,
+    /// `+`
+    #[strum(serialize = "+")]
+    Add,
+    /// `-`
+    #[strum(serialize = "-")]
+    Subtract,
+    /// `*`
+    #[strum(serialize = "*")]
+    Multiply,
+    /// `/`
+    #[strum(serialize = "/")]
+    Divide,
+    /// `%`
+    #[strum(serialize = "%")]
+    Remainder,
+}
+
+/// A function of CEL's standard library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "camelCase")]
+pub enum Function {
+    /// The length of a string in characters, or the number of items.
+    Size,
+    /// Whether a string contains another.
+    Contains,
+    /// Whether a string starts with another.
+    StartsWith,
+    /// Whether a string ends with another.
+    EndsWith,
+    /// Converts to a signed integer.
+    Int,
+    /// Converts to an unsigned integer.
+    Uint,
+    /// Converts to a double.
+    Double,
+    /// Converts to a string.
+    String,
+    /// Converts a string to its bytes in UTF-8.
+    Bytes,
+}
+
+/// A function that evaluates its second argument once for each item of a list, or key of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
+pub enum Macro {
+    /// Whether the body is true for all items.
+    All,
+    /// Whether the body is true for an item.
+    Exists,
+    /// Whether the body is true for exactly one item.
+    #[strum(to_string = "exists_one", serialize = "existsOne")]
+    ExistsOne,
+    /// The items for which the body is true.
+    Filter,
+    /// The body's value for each item.
+    Map,
+}
