@@ -5,8 +5,8 @@
 
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA};
 use bloomery_crds::nearest::did_you_mean;
-use bloomery_crds::v1alpha1::{Policy, SkillSpec};
 use bloomery_crds::persona;
+use bloomery_crds::v1alpha1::{Policy, SkillSpec};
 use std::collections::BTreeSet;
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
@@ -37,7 +37,8 @@ fn condition_faults(spec: &SkillSpec) -> Vec<String> {
         let condition = rule.when.as_deref()?;
         Some((format!("spec.policy.approvals[{at}].when"), condition))
     });
-    let fault = |(field, text): (String, &str)| bloomery_cel::check(text).err().map(|fault| format!("{field}: {fault}."));
+    let fault =
+        |(field, text): (String, &str)| bloomery_cel::check(text).err().map(|fault| format!("{field}: {fault}."));
     tool_conditions.chain(approval_conditions).filter_map(fault).collect()
 }
 
