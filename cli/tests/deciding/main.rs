@@ -28,9 +28,9 @@ impl Office {
     async fn open() -> Self {
         let (api, home) = (Api::default(), tempfile::tempdir().unwrap());
         kubeconfig(home.path(), &api.serve().await);
-        api.put(approval("refund-1f0c4a9b27", "refund", "supervisor"));
-        api.lets(JANE, &READS);
-        api.lets(JANE, &["patch approvals", "approve approvers/supervisor"]);
+        api.put_approval(approval("refund-1f0c4a9b27", "refund", "supervisor"));
+        api.grant(JANE, &READS);
+        api.grant(JANE, &["patch approvals", "approve approvers/supervisor"]);
         Self { api, home }
     }
 
@@ -60,7 +60,10 @@ impl Office {
 fn approval(name: &str, job: &str, approver: &str) -> Value {
     json!({
         "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
-        "metadata": {"name": name, "namespace": "acme", "uid": format!("uid of {name}"), "labels": {"bloomery.dev/job": job}},
+        "metadata": {
+            "name": name, "namespace": "acme", "uid": format!("uid of {name}"), "labels": {"bloomery.dev/job": job},
+            "managedFields": [{"manager": "kubectl-bloomery"}],
+        },
         "spec": {
             "job": job, "jobUid": "uid-1", "approver": approver, "tool": "process_refund", "callId": "c-7",
             "arguments": r#"{"amount":901.9,"order_id":"A-443"}"#, "argumentsDigest": format!("sha256:{}", "0".repeat(64)),
@@ -120,7 +123,7 @@ async fn a_job_whose_approvals_nobody_has_made_says_why() {
     }));
     let blind = office.runs_as(JANE, &["approve", "payout", "--yes"]).await;
     assert!(blind.err.contains("no Job of that name asks for one"), "who may not read Jobs: {}", blind.err);
-    office.api.lets(JANE, &["get skilljobs"]);
+    office.api.grant(JANE, &["get skilljobs"]);
     let ran = office.runs_as(JANE, &["approve", "payout", "--yes"]).await;
     let told = "nobody is asked to decide on the call of the Job payout: the binding is away";
     assert!(ran.exit == 1 && ran.err.contains(told), "{} {}", ran.exit, ran.err);
@@ -132,16 +135,16 @@ async fn a_job_whose_approvals_nobody_has_made_says_why() {
 #[tokio::test]
 async fn what_a_job_has_left_behind_cannot_be_decided(#[case] another: Option<&str>, #[case] says: &str) {
     let office = Office::open().await;
-    office.api.lets(JANE, &["get skilljobs"]);
-    office.api.orphans("refund", another);
+    office.api.grant(JANE, &["get skilljobs"]);
+    office.api.orphan("refund", another);
     for (verb, name) in [("approve", "refund"), ("deny", "refund-1f0c4a9b27")] {
         let ran = office.runs_as(JANE, &[verb, name, "--yes"]).await;
         assert_eq!((ran.exit, ran.out.as_str(), office.api.patches().len()), (6, "", 0), "{}", ran.err);
         assert!(ran.err.contains(says), "{}", ran.err);
     }
     // Who may not see that decides, as the operator sees to it that nothing comes of it.
-    office.api.lets("sam@acme.io", &READS);
-    office.api.lets("sam@acme.io", &["patch approvals", "approve approvers/supervisor"]);
+    office.api.grant("sam@acme.io", &READS);
+    office.api.grant("sam@acme.io", &["patch approvals", "approve approvers/supervisor"]);
     assert_eq!(office.runs_as("sam@acme.io", &["deny", "refund", "--yes"]).await.exit, 0);
 }
 
@@ -156,8 +159,8 @@ async fn where_nobody_can_be_asked_nothing_is_sent() {
 #[tokio::test]
 async fn who_may_not_reads_what_the_api_server_says_and_what_is_missing() {
     let office = Office::open().await;
-    office.api.lets("mallory@acme.io", &READS);
-    office.api.lets("mallory@acme.io", &["patch approvals", "approve approvers/mallory"]);
+    office.api.grant("mallory@acme.io", &READS);
+    office.api.grant("mallory@acme.io", &["patch approvals", "approve approvers/mallory"]);
     let ran = office.runs_as("mallory@acme.io", &["approve", "refund", "--yes"]).await;
     assert_eq!((ran.exit, ran.out.as_str()), (1, ""));
     assert_snapshot!(ran.err.lines().skip_while(|line| !line.starts_with("bloomery: ")).collect::<Vec<_>>().join("\n"));
@@ -171,7 +174,7 @@ async fn each_right_that_is_missing_is_named() {
     assert_eq!(ran.exit, 1);
     assert!(ran.err.contains("cannot get resource \"approvals\""), "{}", ran.err);
     assert!(ran.err.contains("resources: [approvals], verbs: [get, list, patch]"), "{}", ran.err);
-    office.api.lets("nobody", &READS);
+    office.api.grant("nobody", &READS);
     let ran = office.runs_as("nobody", &["approve", "refund", "--yes"]).await;
     assert_eq!(ran.exit, 1);
     assert!(
@@ -183,8 +186,8 @@ async fn each_right_that_is_missing_is_named() {
 async fn who_has_the_rights_and_is_refused_reads_why() {
     let office = Office::open().await;
     let robot = "system:serviceaccount:acme:robot";
-    office.api.lets(robot, &READS);
-    office.api.lets(robot, &["patch approvals", "approve approvers"]);
+    office.api.grant(robot, &READS);
+    office.api.grant(robot, &["patch approvals", "approve approvers"]);
     let ran = office.runs_as(robot, &["approve", "refund", "--yes"]).await;
     assert_eq!(ran.exit, 1);
     assert!(ran.err.contains("ValidatingAdmissionPolicy") && !ran.err.contains("missing is"), "{}", ran.err);
@@ -195,10 +198,10 @@ async fn what_is_decided_or_expired_is_too_late() {
     let office = Office::open().await;
     let mut decided = approval("refund-1f0c4a9b27", "refund", "supervisor");
     decided["spec"]["decision"] = by("joe@acme.io", "Deny");
-    office.api.put(decided);
+    office.api.put_approval(decided);
     let mut expired = approval("other-1f0c4a9b27", "other", "supervisor");
     expired["spec"]["expiresAt"] = json!("2020-01-01T00:00:00Z");
-    office.api.put(expired);
+    office.api.put_approval(expired);
     for (name, expected) in [
         ("refund-1f0c4a9b27", "refund-1f0c4a9b27 is denied already, by joe@acme.io"),
         ("refund", "no Approval of the Job refund is open"),
@@ -214,7 +217,7 @@ async fn what_is_decided_or_expired_is_too_late() {
 #[tokio::test]
 async fn a_name_that_is_not_there_or_is_not_clear_decides_nothing() {
     let office = Office::open().await;
-    office.api.put(approval("refund-2", "refund", "finance"));
+    office.api.put_approval(approval("refund-2", "refund", "finance"));
     for (args, expected) in [
         (&["refnud"][..], "Did you mean \"refund\"?"),
         (&["refund"], "refund-2  process_refund: asks finance"),
@@ -235,7 +238,7 @@ async fn the_label_of_an_approval_says_nothing_of_whose_it_is() {
     for label in ["innocent", "zzz"] {
         let mut relabelled = approval("refund-1f0c4a9b27", "refund", "supervisor");
         relabelled["metadata"]["labels"]["bloomery.dev/job"] = json!(label);
-        office.api.put(relabelled);
+        office.api.put_approval(relabelled);
         for command in [&["approve", label, "--yes"][..], &["deny", label, "--yes"], &["can-approve", label]] {
             let ran = office.runs_as(JANE, command).await;
             assert_eq!((ran.exit, office.decision()), (2, Value::Null), "{command:?}: {}", ran.err);
@@ -245,10 +248,10 @@ async fn the_label_of_an_approval_says_nothing_of_whose_it_is() {
     assert!(office.runs_as(JANE, &["approve", "refnud", "--yes"]).await.err.ends_with("Did you mean \"refund\"?\n"));
     let mut theirs = approval("refund-2", "refund", "finance");
     theirs["metadata"]["labels"] = Value::Null;
-    office.api.put(theirs);
+    office.api.put_approval(theirs);
     let ran = office.runs_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
     assert!(ran.exit == 0 && ran.err.ends_with("The call waits for finance (refund-2) too.\n"), "{}", ran.err);
-    office.api.lets("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
+    office.api.grant("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
     let ran = office.runs_as("joe@acme.io", &["deny", "refund", "--yes"]).await;
     assert_eq!((ran.exit, &office.api.approval("refund-2")["spec"]["decision"]), (0, &by("joe@acme.io", "Deny")));
 }
@@ -257,7 +260,7 @@ async fn the_label_of_an_approval_says_nothing_of_whose_it_is() {
 async fn the_approvals_of_a_job_are_found_among_many() {
     let office = Office::open().await;
     for nth in 0..1200 {
-        office.api.put(approval(&format!("a-{nth}"), &format!("other-{nth}"), "supervisor"));
+        office.api.put_approval(approval(&format!("a-{nth}"), &format!("other-{nth}"), "supervisor"));
     }
     let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
     assert_eq!((ran.exit, office.decision()), (0, by(JANE, "Approve")), "{}", ran.err);
@@ -273,11 +276,11 @@ async fn the_approvals_of_a_job_are_found_among_many() {
 #[tokio::test]
 async fn who_approves_hears_who_else_has_to() {
     let office = Office::open().await;
-    office.api.lets("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
-    office.api.put(approval("refund-2", "refund", "finance"));
+    office.api.grant("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
+    office.api.put_approval(approval("refund-2", "refund", "finance"));
     let mut of_an_older_call = approval("refund-3", "refund", "legal");
     of_an_older_call["spec"]["callId"] = json!("c-6");
-    office.api.put(of_an_older_call);
+    office.api.put_approval(of_an_older_call);
     let ran = office.runs_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
     assert_eq!(ran.exit, 0, "{}", ran.err);
     assert!(ran.err.ends_with("The call waits for finance (refund-2) too.\n"), "{}", ran.err);
@@ -291,13 +294,13 @@ async fn who_is_overtaken_decides_nothing() {
     let office = Office::open().await;
     let mut theirs = approval("refund-1f0c4a9b27", "refund", "supervisor");
     theirs["metadata"]["labels"]["seen"] = json!("yes");
-    office.api.meanwhile(theirs.clone());
+    office.api.overtake(theirs.clone());
     let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
     assert_eq!((ran.exit, office.decision()), (1, Value::Null), "{}", ran.err);
     assert!(ran.err.contains("has changed since it was shown"), "{}", ran.err);
 
     theirs["spec"]["decision"] = by("joe@acme.io", "Deny");
-    office.api.meanwhile(theirs);
+    office.api.overtake(theirs);
     let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
     assert_eq!((ran.exit, office.decision()), (6, by("joe@acme.io", "Deny")), "{}", ran.err);
     assert!(ran.err.contains("your decision does not count"), "{}", ran.err);
@@ -306,7 +309,7 @@ async fn who_is_overtaken_decides_nothing() {
 #[tokio::test]
 async fn a_decision_whose_answer_was_lost_is_known_again() {
     let office = Office::open().await;
-    office.api.loses_an_answer();
+    office.api.lose_next_response();
     let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
     assert_eq!((ran.exit, office.api.patches().len()), (0, 2), "{}", ran.err);
     assert_eq!(office.decision(), by(JANE, "Approve"));
@@ -315,7 +318,7 @@ async fn a_decision_whose_answer_was_lost_is_known_again() {
 #[tokio::test]
 async fn whether_one_may_is_an_exit_code() {
     let office = Office::open().await;
-    office.api.lets("mallory@acme.io", &READS);
+    office.api.grant("mallory@acme.io", &READS);
     for (user, args, exit, out) in [
         (JANE, &["refund"][..], 0, "yes\n"),
         (JANE, &["refund-1f0c4a9b27"], 0, "yes\n"),
@@ -351,7 +354,7 @@ async fn a_cluster_that_cannot_be_used_is_told() {
         assert_eq!(ran.exit, exit, "{args:?}: {}", ran.err);
         assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
     }
-    office.api.is_bare();
+    office.api.forget_group("bloomery.dev");
     let ran = office.runs(&["deny", "refund", "--yes"]).await;
     assert_eq!(ran.exit, 1);
     assert!(ran.err.contains("is Bloomery installed"), "{}", ran.err);

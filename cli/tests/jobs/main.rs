@@ -7,7 +7,8 @@ mod api;
 mod office;
 mod terminal;
 
-use api::{Api, job_path, pod_path};
+use api::{job_path, pod_path, start_pods_as};
+use bloomery_testkit::api_server::ApiServer;
 use office::{Ran, kubeconfig};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -18,17 +19,17 @@ use tokio::process::{Child, Command};
 
 /// A cluster, and a person at a shell.
 struct Office {
-    api: Api,
+    api: ApiServer,
     home: TempDir,
 }
 
 impl Office {
     /// With the Job `refund`, which asks which order is meant (`q-1`).
     async fn open() -> Self {
-        let (api, home) = (Api::default(), tempfile::tempdir().unwrap());
+        let (api, home) = (ApiServer::default(), tempfile::tempdir().unwrap());
         kubeconfig(home.path(), &api.serve().await);
         api.put(&job_path("refund"), asking(&[]));
-        api.pods_begin(json!({"running": {}}));
+        start_pods_as(&api, json!({"running": {}}));
         Self { api, home }
     }
 
@@ -74,7 +75,7 @@ impl Office {
     }
 
     fn replies(&self) -> Value {
-        self.api.object(&job_path("refund")).unwrap()["spec"]["replies"].clone()
+        self.api.find(&job_path("refund")).unwrap()["spec"]["replies"].clone()
     }
 }
 
@@ -179,7 +180,7 @@ async fn who_is_overtaken_says_nothing() {
 #[tokio::test]
 async fn a_reply_whose_answer_was_lost_is_said_once() {
     let office = Office::open().await;
-    office.api.loses_an_answer();
+    office.api.lose_next_response();
     let ran = office.runs(&["reply", "refund", "A-17"]).await;
     assert_eq!((ran.exit, office.replies()), (0, json!([{"question": "q-1", "text": "A-17"}])), "{}", ran.err);
 }
@@ -214,7 +215,7 @@ async fn a_text_that_is_too_long_is_not_sent() {
 #[tokio::test]
 async fn who_may_not_reads_which_right_is_missing() {
     let office = Office::open().await;
-    office.api.forbids(&["patch skilljobs", "create pods", "list pods"]);
+    office.api.deny(&["patch skilljobs", "create pods", "list pods"]);
     for args in [&["reply", "refund", "A-17"][..], &["cancel", "refund", "-y"]] {
         let ran = office.runs(&[args, &["--as", "jane@acme.io"]].concat()).await;
         assert_eq!(ran.exit, 1);
@@ -234,7 +235,7 @@ async fn who_may_not_reads_which_right_is_missing() {
 #[tokio::test]
 async fn who_may_not_list_all_namespaces_hears_of_them_and_of_no_single_one() {
     let office = Office::open().await;
-    office.api.forbids(&["list skilljobs everywhere"]);
+    office.api.deny(&["list skilljobs everywhere"]);
     let ran = office.runs(&["get", "-A", "--as", "jane@acme.io"]).await;
     insta::assert_snapshot!(format!("exit {}\n{}", ran.exit, ran.err));
     assert_eq!(office.runs(&["get", "--as", "jane@acme.io"]).await.exit, 0, "of one she may");
@@ -259,7 +260,7 @@ async fn a_job_is_cancelled_once_and_for_good() {
     assert!(ran.exit == 6 && ran.err.contains("hears nothing any more"), "{}", ran.err);
 
     let waits = office.starts(&["cancel", "refund", "--yes", "--wait"]);
-    office.api.until_asked("WATCH").await;
+    office.api.until_requested("WATCH").await;
     let outcome = json!({"code": "Cancelled", "message": "Somebody cancelled it."});
     office.api.put(&job_path("refund"), job("refund", &json!({"phase": "Cancelled", "outcome": outcome})));
     let ran = ended(waits).await;
@@ -281,7 +282,7 @@ async fn a_job_is_waited_for_by_watching() {
     let ran = office.runs(&["wait", "refund", "--for", "ended", "--timeout", "100ms"]).await;
     assert!(ran.exit == 6 && ran.err.contains("the time is up"), "{}", ran.err);
     let waits = office.starts(&["wait", "refund", "--for", "ended"]);
-    office.api.until_asked("WATCH").await;
+    office.api.until_requested("WATCH").await;
     office.api.put(&job_path("refund"), job("refund", &json!({"phase": "Running"})));
     office.api.put(&job_path("refund"), succeeded());
     let ran = ended(waits).await;
@@ -301,7 +302,7 @@ async fn a_job_that_people_have_answered_already_is_waited_for() {
     let office = Office::open().await;
     office.api.put(&job_path("refund"), asking(&[json!({"question": "q-1", "text": "A-17"})]));
     let waits = office.starts(&["wait", "refund"]);
-    office.api.until_asked("WATCH").await;
+    office.api.until_requested("WATCH").await;
     office.api.put(&job_path("refund"), succeeded());
     assert_eq!(ended(waits).await.exit, 0);
 
@@ -320,7 +321,7 @@ async fn a_job_that_people_have_answered_already_is_waited_for() {
         approval(approvals[0], &json!({"verdict": verdict, "by": "jane"}));
         office.api.put(&job_path("refund"), held(approvals));
         let watches = office.starts(&["wait", "refund"]);
-        office.api.until_asked(approvals[0]).await;
+        office.api.until_requested(approvals[0]).await;
         office.api.put(&job_path("refund"), succeeded());
         assert_eq!(ended(watches).await.exit, 0, "{verdict}");
     }
@@ -350,7 +351,7 @@ async fn an_approval_that_has_expired_is_not_offered() {
     let office = Office::open().await;
     office.decides("finance", &Value::Null, &Value::Null);
     let path = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/finance";
-    let mut expired = office.api.object(path).unwrap();
+    let mut expired = office.api.find(path).unwrap();
     expired["spec"]["expiresAt"] = json!("2020-01-01T00:00:00Z");
     office.api.put(path, expired);
     let waiting = json!({"call": held_call(), "approvals": ["finance"]});
@@ -468,7 +469,7 @@ async fn a_decided_job_of_a_suspended_namespace_says_what_keeps_it() {
 #[tokio::test]
 async fn who_may_not_list_jobs_hears_that_there_is_no_such_one() {
     let office = Office::open().await;
-    office.api.forbids(&["list skilljobs", "list approvals"]);
+    office.api.deny(&["list skilljobs", "list approvals"]);
     for args in [&["get", "refnud"][..], &["reply", "refnud", "x"], &["cancel", "refnud", "-y"], &["wait", "refnud"]] {
         let ran = office.runs(&[args, &["--as", "jane@acme.io"]].concat()).await;
         assert_eq!(ran.exit, 2, "{args:?}: {}", ran.err);
@@ -480,7 +481,7 @@ async fn who_may_not_list_jobs_hears_that_there_is_no_such_one() {
 async fn a_job_that_is_deleted_is_waited_for_no_more() {
     let office = Office::open().await;
     let waits = office.starts(&["wait", "refund", "--for", "ended"]);
-    office.api.until_asked("WATCH").await;
+    office.api.until_requested("WATCH").await;
     office.api.remove(&job_path("refund"));
     let ran = ended(waits).await;
     assert!(ran.exit == 6 && ran.err.contains("is gone"), "{}", ran.err);
@@ -562,10 +563,10 @@ async fn a_job_is_followed_over_its_attempts() {
     office.api.put(&pod_path("refund-1"), pod("refund-1", 1, "Running"));
     office.api.logs("refund-1", "one\n");
     let follows = office.starts(&["events", "refund", "-f"]);
-    office.api.until_asked("pods/refund-1/log").await;
+    office.api.until_requested("pods/refund-1/log").await;
     office.api.logs("refund-2", "two\n");
     office.api.put(&pod_path("refund-2"), pod("refund-2", 2, "Running"));
-    office.api.until_asked("pods/refund-2/log").await;
+    office.api.until_requested("pods/refund-2/log").await;
     office.api.put(&job_path("refund"), asking(&[]));
     let ran = ended(follows).await;
     assert_eq!((ran.exit, ran.out.as_str()), (0, "one\ntwo\n"), "{}", ran.err);
@@ -582,7 +583,7 @@ async fn a_reader_pod_reads_what_no_pod_tells_any_more() {
     let ran = office.runs(&["events", "refund", "--image", "worker:8"]).await;
     assert_eq!((ran.exit, ran.out.as_str()), (0, "1 begun\n"), "{}", ran.err);
     assert!(ran.err.contains("The reader pod refund-events-x1"), "{}", ran.err);
-    assert_eq!(office.api.object(&pod_path("refund-events-x1")), None, "it is deleted");
+    assert_eq!(office.api.find(&pod_path("refund-events-x1")), None, "it is deleted");
     // A worker of another Job knows the image too.
     let mut other = pod("other-1", 1, "Succeeded");
     other["metadata"]["ownerReferences"][0]["uid"] = json!("another");
@@ -595,24 +596,24 @@ async fn a_reader_pod_reads_what_no_pod_tells_any_more() {
 async fn a_reader_pod_that_cannot_begin_is_told_and_deleted() {
     let office = Office::open().await;
     office.api.put(&job_path("refund"), succeeded());
-    office.api.pods_begin(json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}}));
+    start_pods_as(&office.api, json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}}));
     let ran = office.runs(&["events", "refund", "--image", "worker:8"]).await;
     assert!(ran.exit == 1 && ran.err.contains("ErrImagePull: no such image"), "{}", ran.err);
-    assert_eq!(office.api.object(&pod_path("refund-events-x1")), None);
+    assert_eq!(office.api.find(&pod_path("refund-events-x1")), None);
 }
 
 #[tokio::test]
 async fn a_reader_pod_is_deleted_when_it_is_interrupted() {
     let office = Office::open().await;
     office.api.put(&job_path("refund"), succeeded());
-    office.api.pods_begin(json!({"waiting": {"reason": "ContainerCreating"}}));
+    start_pods_as(&office.api, json!({"waiting": {"reason": "ContainerCreating"}}));
     let reads = office.starts(&["events", "refund", "--image", "worker:8"]);
-    office.api.until_asked("WATCH").await;
+    office.api.until_requested("WATCH").await;
     let interrupted = Command::new("kill").args(["-INT", &reads.id().unwrap().to_string()]).status().await.unwrap();
     assert!(interrupted.success());
     let ran = ended(reads).await;
     assert_eq!(ran.exit, 130, "{}", ran.err);
-    assert_eq!(office.api.object(&pod_path("refund-events-x1")), None);
+    assert_eq!(office.api.find(&pod_path("refund-events-x1")), None);
 }
 
 #[tokio::test]

@@ -1,9 +1,6 @@
-//! What a person has who speaks with a cluster: a kubeconfig, and what commands print. And how an API server in memory is
-//! served, and refuses.
+//! A kubeconfig, and the output of commands.
 
-use axum::Router;
-use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::Path;
 use std::process::Output;
 
@@ -30,17 +27,4 @@ pub fn kubeconfig(home: &Path, server: &str) {
         "contexts": [{"name": "here", "context": {"cluster": "local", "user": "admin", "namespace": "acme"}}],
     });
     std::fs::write(home.join("config"), config.to_string()).unwrap();
-}
-
-/// Serves an API server; returns its address.
-pub async fn serve(app: Router) -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, app).await });
-    address
-}
-
-/// What an API server says that refuses.
-pub fn refusal(code: StatusCode, reason: &str, message: &str) -> Value {
-    json!({"kind": "Status", "status": "Failure", "code": code.as_u16(), "reason": reason, "message": message})
 }

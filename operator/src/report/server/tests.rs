@@ -13,7 +13,7 @@ use tower::ServiceExt;
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
 
 fn vouch(api: &FakeApi, namespace: &str, pod_uid: &str) {
-    api.review(json!({
+    api.review_tokens(json!({
         "authenticated": true,
         "audiences": ["bloomery"],
         "user": {

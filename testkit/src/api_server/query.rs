@@ -1,0 +1,57 @@
+//! The parameters of a list or a watch.
+
+use axum::extract::Query;
+use axum::http::Uri;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::target::Target;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Parameters {
+    pub watch: bool,
+    pub resource_version: Option<u64>,
+    pub limit: Option<usize>,
+    /// The index of the first item of the page.
+    #[serde(rename = "continue")]
+    pub first: Option<usize>,
+    /// `metadata.name=<name>`; other fields are not supported.
+    field_selector: Option<String>,
+    /// Requirements with commas between them: `<label>=<value>` or `<label>`.
+    label_selector: Option<String>,
+    pub dry_run: Option<String>,
+}
+
+impl Parameters {
+    /// Reads the query of a URL.
+    ///
+    /// # Panics
+    /// A number is none.
+    pub fn read(uri: &Uri) -> Self {
+        match Query::try_from_uri(uri) {
+            Ok(Query(parameters)) => parameters,
+            Err(error) => panic!("{uri} cannot be read: {error}"),
+        }
+    }
+
+    /// Returns whether the object at a path is in the collection and fits the selectors.
+    pub fn selects(&self, collection: &Target, path: &str, object: &Value) -> bool {
+        let metadata = &object["metadata"];
+        let name = self.field_selector.as_ref().and_then(|selector| selector.strip_prefix("metadata.name="));
+        let has_label = |requirement: &str| match requirement.split_once('=') {
+            Some((label, value)) => metadata["labels"][label] == value,
+            None => !metadata["labels"][requirement].is_null(),
+        };
+        collection.collects(path)
+            && name.is_none_or(|name| metadata["name"] == name)
+            && self.label_selector.as_ref().is_none_or(|selector| selector.split(',').all(has_label))
+    }
+}
+
+/// Returns the metadata of an object, in the form in which an API server sends it alone.
+pub(super) fn only_metadata(object: &Value) -> Value {
+    json!({
+        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": object["metadata"],
+    })
+}

@@ -1,0 +1,165 @@
+//! The server as tests prepare and question it.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use super::admission::Write;
+use super::store::State;
+
+/// The API server. Clones share one state.
+#[derive(Clone, Default)]
+pub struct ApiServer(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    /// Notified of every request and of every change.
+    changed: Notify,
+}
+
+impl ApiServer {
+    /// Stores an object under its path with a new version.
+    pub fn put(&self, path: &str, object: Value) {
+        self.state().put(path, object);
+        self.0.changed.notify_waiters();
+    }
+
+    /// Changes a stored object.
+    ///
+    /// # Panics
+    /// There is no such object.
+    pub fn change(&self, path: &str, change: impl FnOnce(&mut Value)) {
+        let mut object = self.get(path);
+        change(&mut object);
+        self.put(path, object);
+    }
+
+    /// Deletes an object, if it is there.
+    pub fn remove(&self, path: &str) {
+        self.state().remove(path);
+        self.0.changed.notify_waiters();
+    }
+
+    /// Returns a stored object.
+    ///
+    /// # Panics
+    /// There is no such object.
+    pub fn get(&self, path: &str) -> Value {
+        self.find(path).unwrap_or_else(|| panic!("{path} is not there"))
+    }
+
+    /// Returns a stored object, if it is there.
+    pub fn find(&self, path: &str) -> Option<Value> {
+        self.state().find(path)
+    }
+
+    /// Sets the log of all pods whose names begin with `pod`. A pod that runs has succeeded once its log was read.
+    pub fn logs(&self, pod: &str, text: &str) {
+        self.state().logs.insert(pod.to_owned(), text.to_owned());
+    }
+
+    /// Stores an object just before the next write to its path, as another client would. Calls add up: each is for one
+    /// write.
+    pub fn meanwhile(&self, path: &str, object: Value) {
+        self.state().meanwhile.push((path.to_owned(), object));
+    }
+
+    /// Answers the next merge patch with an error after it was made.
+    pub fn lose_next_response(&self) {
+        self.state().loses_response = true;
+    }
+
+    /// Denies rights to everybody but the administrator: `list pods`, or `list pods everywhere` where only the
+    /// collection of all namespaces is denied.
+    pub fn deny(&self, rights: &[&str]) {
+        self.state().access.denied.extend(rights.iter().map(|right| (*right).to_owned()));
+    }
+
+    /// Denies everything that was not granted.
+    pub fn require_grants(&self) {
+        self.state().access.needs_grants = true;
+    }
+
+    /// Grants rights to a user: `get pods`, or `approve approvers/supervisor` for one name.
+    pub fn grant(&self, user: &str, rights: &[&str]) {
+        self.state().access.granted.extend(rights.iter().map(|right| (user.to_owned(), (*right).to_owned())));
+    }
+
+    /// Checks every write from now on, before it is made.
+    pub fn admit(&self, admission: impl Fn(&Write<'_>) -> Result<(), Value> + Send + Sync + 'static) {
+        self.state().admission = Some(Box::new(admission));
+    }
+
+    /// Changes every object that a POST creates from now on.
+    pub fn on_create(&self, defaults: impl Fn(&mut Value) + Send + Sync + 'static) {
+        self.state().defaults = Some(Box::new(defaults));
+    }
+
+    /// Does not know the resources of an API group from now on.
+    pub fn forget_group(&self, group: &str) {
+        self.state().forgotten_group = Some(group.to_owned());
+    }
+
+    /// Reports no event to watches from now on.
+    pub fn silence_watches(&self) {
+        self.state().are_watches_silent = true;
+    }
+
+    /// Sets the status of every `TokenReview` from now on.
+    pub fn review_tokens(&self, status: Value) {
+        self.state().token_review = status;
+    }
+
+    /// Returns how many tokens were reviewed.
+    pub fn reviews(&self) -> u32 {
+        self.state().token_reviews
+    }
+
+    /// Returns all requests: `<user> <method> <path>`, where the method of a watch is `WATCH`.
+    pub fn requests(&self) -> Vec<String> {
+        self.state().requests.clone()
+    }
+
+    /// Returns all merge patches.
+    pub fn patches(&self) -> Vec<Value> {
+        self.state().patches.clone()
+    }
+
+    /// Returns the writes since the last call: the kind of [`Write::kind`] and the path.
+    pub fn writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().writes)
+    }
+
+    /// Returns the paths of the objects of namespaces that were read singly since the last call.
+    pub fn reads(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().reads)
+    }
+
+    /// Wakes watches, and tests that wait for a request.
+    pub(super) fn notify(&self) {
+        self.0.changed.notify_waiters();
+    }
+
+    /// Waits for the next request or change after this call, however late the future is polled.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.0.changed.notified()
+    }
+
+    /// Waits for a request whose line in [`ApiServer::requests`] contains `text`.
+    pub async fn until_requested(&self, text: &str) {
+        loop {
+            let changed = self.changed();
+            if self.state().requests.iter().any(|request| request.contains(text)) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().expect("no test has panicked within")
+    }
+}
