@@ -1,4 +1,4 @@
-# The verbs that a person and CI use. What is behind them is in hack/ and e2e/cluster/.
+# The targets that people and CI use. Their scripts are in hack/ and e2e/cluster/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,44 +8,44 @@ STEP := hack/step
 CLUSTER := e2e/cluster/cluster
 
 .PHONY: help
-help: ## What there is
+help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  BLOOMERY_KUBECONFIG=<file> takes a cluster of yours instead of the local one (README.md)."
+	@echo "  BLOOMERY_KUBECONFIG=<file> uses your cluster instead of the local one (docs/how-to/install.md)."
 
 .PHONY: demo
-demo: ## A cluster, the operator, Skills and Jobs: everything at once, on a machine that had nothing
+demo: ## Start a cluster, install the operator and run example Jobs, on a machine without any of it
 	@hack/demo
 
 .PHONY: test
-test: test-fast sdk-test e2e ## All tests
+test: test-fast sdk-test e2e ## Run all tests
 
 .PHONY: transcript
-transcript: ## Write the transcript in docs/how-to/approve.md, from what people do in the demo
+transcript: ## Record the transcript in docs/how-to/approve.md from the demo
 	@BLOOMERY_TRANSCRIPT=$(CURDIR)/docs/how-to/approve.md hack/demo
 
 .PHONY: test-fast
-test-fast: ## Tests that need no cluster
+test-fast: ## Run the tests that need no cluster
 	@$(STEP) "tests without a cluster" hack/test-fast
 
 .PHONY: sdk-test
-sdk-test: ## The providers' own SDKs talk to the scripted model
+sdk-test: ## Test the scripted model with the providers' own SDKs
 	@$(STEP) "the providers' SDKs" hack/sdk-test
 
 .PHONY: e2e
-e2e: cluster-up images ## Stories on a real cluster; FILTER=<name> picks some
+e2e: cluster-up images ## Run the stories on the local cluster; FILTER=<name> selects some
 	@$(STEP) "stories on the cluster" hack/e2e $(FILTER)
 
 .PHONY: bench
-bench: ## The engine's numbers, each to a floor of the same run; ONLY=<section> picks some
+bench: ## Measure the engine against a bare client; ONLY=<section> selects a section
 	@$(STEP) "bench" hack/bench $(ONLY)
 
 .PHONY: bench-cluster
-bench-cluster: cluster-up images ## What waiting costs on the cluster, and going on: each to its goal; some minutes
+bench-cluster: cluster-up images ## Measure waiting and resuming on the cluster; takes minutes
 	@BLOOMERY_STORIES_AT_ONCE=1 $(STEP) "bench on the cluster" hack/e2e numbers:: --ignored
 
 .PHONY: lint
-lint: lint-code lint-chart ## Formatting, clippy, import cycles, licences, generated files, documentation, scripts, spelling, chart
+lint: lint-code lint-chart ## Check formatting, clippy, import cycles, licences, generated files, documentation, scripts, spelling, chart
 
 .PHONY: lint-code
 lint-code:
@@ -66,7 +66,7 @@ lint-chart:
 	@$(STEP) "chart" hack/lint-chart
 
 .PHONY: fuzz
-fuzz: ## Throw inputs at each fuzz target for 60 s; hack/fuzz <target> <seconds> picks one
+fuzz: ## Fuzz each target for 60 s; hack/fuzz <target> <seconds> runs one
 	@$(STEP) "fuzz" hack/fuzz
 
 .PHONY: fmt
@@ -86,11 +86,11 @@ images: ## Build the images that changed and load them into the cluster
 	@$(STEP) "images" hack/images
 
 .PHONY: cluster-up
-cluster-up: ## A local Kubernetes node, whole; nothing happens where it is up
+cluster-up: ## Start a local Kubernetes node, unless it is up
 	@$(STEP) "cluster" $(CLUSTER) up
 
 .PHONY: cluster-down
-cluster-down: ## Take down all that cluster-up made
+cluster-down: ## Stop the local cluster and remove it
 	@$(CLUSTER) down
 
 .PHONY: install
@@ -110,5 +110,5 @@ kubectl: ## Print the path of the client (make -s kubectl)
 	@$(CLUSTER) kubectl
 
 .PHONY: clean
-clean: ## Delete what was built in this checkout; caches outside it stay
+clean: ## Delete build results of this checkout; caches outside of it stay
 	@cargo clean
