@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# What the scripts under hack/ share. Sourced, never run.
+# Functions that the scripts in hack/ share. Sourced, never run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Outside the checkout: a fresh clone finds it again, and losing it costs only time.
+# The cache is outside of the checkout: a fresh clone can use it, and losing it costs only time.
 # shellcheck disable=SC2034  # read by the scripts that source this file
 cache=${BLOOMERY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bloomery}
 # shellcheck disable=SC2034
@@ -15,7 +15,7 @@ die() {
   exit 1
 }
 
-# need COMMAND PACKAGE...: makes sure that COMMAND exists, from the named Debian packages where it does not.
+# need COMMAND PACKAGE...: makes sure that COMMAND exists, and installs the Debian packages if it does not.
 need() {
   local command=$1
   shift
@@ -33,10 +33,10 @@ install_packages() {
     die "apt-get could not install: $*"
 }
 
-# apt_update_once: fetches package lists where the machine has none, or only lists older than a day.
+# apt_update_once: fetches package lists if the machine has none, or none younger than a day.
 apt_update_once() {
   if [[ -z $(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' -mtime -1 -print -quit 2>/dev/null) ]]; then
-    as_root apt-get update -qq </dev/null >&2 || say "apt-get update failed: going on with the lists that are here"
+    as_root apt-get update -qq </dev/null >&2 || say "apt-get update failed: continuing with the existing lists"
   fi
 }
 
@@ -58,7 +58,7 @@ kubeconfig() {
   fi
 }
 
-# use_cluster: sets $config, $kubectl and $helm for the cluster in use. For a cluster of yours, your own clients where they will do.
+# use_cluster: sets $config, $kubectl and $helm for the cluster in use. For a cluster of yours, your own clients if they are suitable.
 # shellcheck disable=SC2034  # for the scripts that source this file
 use_cluster() {
   config=$(kubeconfig)
@@ -68,7 +68,7 @@ use_cluster() {
   else
     kubectl=$("$cluster" kubectl)
     helm=$("$cluster" helm)
-    # What clients learn of this cluster goes when it goes, and nothing is written to ~/.kube.
+    # The discovery cache is deleted with the cluster, and nothing is written to ~/.kube.
     export KUBECACHEDIR=${config%/*}/kubectl-cache
   fi
 }
