@@ -9,7 +9,6 @@ mod mcp_environment;
 mod memory_key;
 mod model;
 mod model_file;
-mod orphans;
 mod people;
 mod prepare;
 mod resources;

@@ -4,12 +4,12 @@
 use crate::exit::Trouble;
 use crate::local::memory_error::log_error;
 use crate::local::skill_directory::SkillDirectory;
-use crate::source;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, ModelEndpoint, Revision, VERSION, seal};
 use bloomery_journal::JOBS;
 use bloomery_journal::files::{Disk, Files};
+use bloomery_redact::plain_file;
 use bloomery_worker::record;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -127,7 +127,7 @@ impl RunDocument {
         let unusable = |why: String| {
             Trouble::failed(format!("{} cannot be used: {why}. The Job cannot go on; begin another", file.display()))
         };
-        let text = match source::whole(&file, record::MAX_BYTES) {
+        let text = match plain_file::open(&file).and_then(|opened| plain_file::whole(opened, record::MAX_BYTES)) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(None);

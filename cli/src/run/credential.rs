@@ -1,32 +1,11 @@
-//! Credentials on a command line, as far as their names tell. What a Job is begun with is kept in clear, so that it can go
-//! on: a URL or an argument that hands one over is refused.
+//! Credentials on a command line, found by their names. The parameters of a Job are stored in clear, so that it can be resumed:
+//! a URL or an argument that holds a credential is refused.
 
 use bloomery_crds::resources::names_user;
+use bloomery_redact::credential_names::{is_of_option, is_of_parameter};
 
-/// How the names of credentials end, in lower case and without what stands between their words.
-const ENDS: [&str; 15] = [
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "subscriptionkey",
-    "signature",
-    "credential",
-    "credentials",
-    "authorization",
-    "jwt",
-    "bearer",
-];
-
-/// Names that mean a credential in a query; programs call other things so in their options.
-const OF_QUERIES: [&str; 6] = ["key", "sig", "auth", "pass", "pwd", "code"];
-
-/// What a URL holds of a credential, as the end of a sentence without the value: a user or a password, or a value in its
-/// query or its fragment that bears the name of one.
+/// Returns the credential that a URL holds, as the end of a sentence without the value: a user, a password, or a parameter of
+/// its query or fragment with the name of a credential.
 pub fn in_url(url: &str) -> Option<String> {
     if names_user(url) {
         return Some("names a user or a password".to_owned());
@@ -34,12 +13,12 @@ pub fn in_url(url: &str) -> Option<String> {
     let (_, beside) = url.split_once(['?', '#'])?;
     let pairs = beside.split(['?', '#', '&']).filter_map(|pair| pair.split_once('='));
     let name = pairs.filter(|(_, value)| is_value(value)).map(|(name, _)| name);
-    let held = name.into_iter().find(|name| is_credential(name) || OF_QUERIES.contains(&letters(name).as_str()))?;
+    let held = name.into_iter().find(|name| is_of_parameter(name))?;
     Some(format!("holds `{held}`, a credential by its name"))
 }
 
-/// The first of a program's arguments that hands a credential over, as the end of a sentence that begins with "the
-/// argument" and does not tell the value.
+/// Returns the first argument of a program that holds a credential, as the end of a sentence that begins with "the argument".
+/// The value is left out.
 pub fn in_arguments(arguments: &[String]) -> Option<String> {
     let mut rest = arguments.iter().zip(1..).peekable();
     while let Some((argument, place)) = rest.next() {
@@ -49,8 +28,8 @@ pub fn in_arguments(arguments: &[String]) -> Option<String> {
             None => (argument.as_str(), None),
         };
         let value = value.filter(|value| is_value(value) && !value.starts_with('-'));
-        if value.is_some() && is_option(name) && is_credential(name) {
-            return Some(format!("`{name}` hands over a credential"));
+        if value.is_some() && may_be_option(name) && is_of_option(name) {
+            return Some(format!("`{name}` passes a credential"));
         }
         let urls =
             argument.split(|c: char| c.is_whitespace() || "\"'`".contains(c)).filter(|word| word.contains("://"));
@@ -61,26 +40,17 @@ pub fn in_arguments(arguments: &[String]) -> Option<String> {
     None
 }
 
-/// Whether it may be a value: not nothing, and no reference that a program or a shell replaces.
+/// Returns whether a text may be a value: not empty, and not a reference that a program or a shell expands.
 fn is_value(text: &str) -> bool {
     !text.is_empty() && !text.contains('$')
 }
 
-/// Whether it may be the name of an option, a variable or a header, and no other text.
-fn is_option(name: &str) -> bool {
+/// Returns whether a text may be the name of an option, a variable or a header.
+fn may_be_option(name: &str) -> bool {
     !name.starts_with("--no-") && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
-fn is_credential(name: &str) -> bool {
-    let letters = letters(name);
-    ENDS.iter().any(|end| letters.ends_with(end))
-}
-
-fn letters(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-}
-
-/// Whether what stands before the host is a user alone, as in `ssh://git@host`, or has a reference for a password.
+/// Returns whether a URL has a user without a password (`ssh://git@host`), or with a reference as the password.
 fn names_only_a_user(url: &str) -> bool {
     let user = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next()?.rsplit_once('@'));
     user.is_some_and(|(user, _)| user.split_once(':').is_none_or(|(_, password)| !is_value(password)))
@@ -121,10 +91,10 @@ mod tests {
     #[case(&["--from", "git+ssh://git@github.com/a/b"], None)]
     #[case(&["postgres://me:${PASSWORD}@db/orders"], None)]
     #[case(&["-c", "exec curl \"https://h/mcp?token=$TOKEN\""], None)]
-    #[case(&["--token", "x"], Some("`--token` hands over a credential"))]
-    #[case(&["a", "--apiKey=x"], Some("`--apiKey` hands over a credential"))]
-    #[case(&["-e", "SLACK_BOT_TOKEN=x"], Some("`SLACK_BOT_TOKEN` hands over a credential"))]
-    #[case(&["--header", "X-Api-Key: x"], Some("`X-Api-Key` hands over a credential"))]
+    #[case(&["--token", "x"], Some("`--token` passes a credential"))]
+    #[case(&["a", "--apiKey=x"], Some("`--apiKey` passes a credential"))]
+    #[case(&["-e", "SLACK_BOT_TOKEN=x"], Some("`SLACK_BOT_TOKEN` passes a credential"))]
+    #[case(&["--header", "X-Api-Key: x"], Some("`X-Api-Key` passes a credential"))]
     #[case(&["a", "postgres://me:x@db/orders"], Some("2 names a user or a password"))]
     #[case(&["-c", "exec curl 'https://h/mcp?token=x'"], Some("2 holds `token`, a credential by its name"))]
     fn an_argument_hands_a_credential_over_by_its_name(#[case] arguments: &[&str], #[case] says: Option<&str>) {

@@ -1,6 +1,5 @@
 //! The work on a Job: one epoch of its conversation, with a person who looks on.
 
-use super::orphans::Orphans;
 use super::people::Terminal;
 use super::prepare::PreparedJob;
 use super::screen::Screen;
@@ -66,11 +65,9 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     let end = format!("Ended at once. {}", summary::go_on(&job.args.memory, &job.directory, &inputs.part.run_key));
     let signals = Signals::listen(&stop, screen, end)
         .map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
-    let orphans = job.document.program.as_ref().map(|_| Orphans::adopt());
     let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace, &stop), signals)));
     // A name that is still being looked up must not hold the process up. Programs end with what is dropped here.
     runtime.shutdown_background();
-    drop(orphans);
     exit
 }
 

@@ -97,7 +97,7 @@ async fn what_is_asked_is_checked_first() {
 #[case::token(&["--mcp", "http://127.0.0.1:9/mcp?token=hunter22"], "the MCP server: its URL holds `token`, a credential by its name")]
 #[case::fragment(&["--mcp", "http://127.0.0.1:9/mcp?a=b#access_token=hunter22"], "`access_token`")]
 #[case::signed(&["--mcp", "http://127.0.0.1:9/mcp?x=1&X-Amz-Signature=hunter22"], "let a program that has it from the environment")]
-#[case::joined(&["--mcp-command", "sh", "--api-key=hunter22"], "--mcp-command: the argument `--api-key` hands over a credential")]
+#[case::joined(&["--mcp-command", "sh", "--api-key=hunter22"], "--mcp-command: the argument `--api-key` passes a credential")]
 #[case::apart(&["--mcp-command", "sh", "--token", "hunter22"], "name that with --mcp-env")]
 #[case::variable(&["--mcp-command", "sh", "-e", "GITHUB_TOKEN=hunter22"], "`GITHUB_TOKEN`")]
 #[case::header(&["--mcp-command", "sh", "--header", "Authorization: Bearer hunter22"], "`Authorization`")]

@@ -52,51 +52,6 @@ async fn a_program_is_a_server_and_gets_nothing_of_the_environment_but_what_is_n
     assert_eq!(ran.out, "Done.\n");
 }
 
-fn is_alive(number: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", number.trim()));
-    // Dead, it may wait to be collected, by whoever takes orphans here.
-    stat.is_ok_and(|stat| !stat.contains(") Z "))
-}
-
-async fn until_dead(number: &str) {
-    let dead = async {
-        while is_alive(number) {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(super::stand::PATIENCE, dead).await.expect("it lives on");
-}
-
-/// In a session of its own, and twice removed from the program.
-const DETACHES: &str = "(setsid sh -c 'echo $$ >detached; (sleep 600 & echo $! >below); exec sleep 600' >/dev/null 2>&1 &); \
-    while [ ! -s below ]; do sleep 0.05; done;";
-
-#[tokio::test]
-async fn what_a_program_has_let_go_of_ends_with_the_run_and_nothing_else_does() {
-    let stand = Stand::new(CALLS).await;
-    let acts = format!("{DETACHES} {ANSWERS}");
-    let ran = stand.run(&[&RUN[..], &["--mcp-command", "sh", "-c", SERVER, "sh", &acts]].concat()).await;
-    ran.assert(0, "Succeeded");
-    for started in ["detached", "below"] {
-        until_dead(&stand.read(started)).await;
-    }
-}
-
-/// A shell has started something, and has become the run.
-#[tokio::test]
-async fn what_was_there_before_the_run_lives_on() {
-    let stand = Stand::new(CALLS).await;
-    let run = stand.run_command(&[&RUN[..], &["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS]].concat());
-    let becomes = "sleep 600 >/dev/null 2>&1 & echo $! >before; exec \"$0\" \"$@\"";
-    let mut shell = tokio::process::Command::new("sh");
-    shell.args(["-c", becomes]).arg(run.as_std().get_program()).args(run.as_std().get_args());
-    let ran = super::stand::Ran::of(shell.current_dir(stand.dir.path()).output().await.unwrap());
-    ran.assert(0, "Succeeded");
-    let before = stand.read("before");
-    assert!(is_alive(&before));
-    std::process::Command::new("kill").arg(before.trim()).status().unwrap();
-}
-
 /// A person names a credential: a program that gets none of it would be refused by whoever asks for it.
 #[tokio::test]
 async fn a_variable_that_cannot_be_handed_over_is_refused_and_no_value_is_told() {

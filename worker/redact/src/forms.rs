@@ -1,14 +1,12 @@
 //! What is looked for, for one secret value.
 
+use super::credential_names::may_be_of_field;
 use super::notation::Notation;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
 pub const MIN_VALUE_BYTES: usize = 8;
-
-/// What is in the names of fields that hold credentials.
-const CREDENTIALS: [&str; 7] = ["key", "token", "secret", "passw", "auth", "credential", "passphrase"];
 
 /// The most of a value that is looked for, in bytes: what is made ready for it takes up to some 240 times as much memory.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
@@ -37,17 +35,11 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// What stands beside them, a project or a server, is what a Skill works with.
 fn credentials(name: &str, json: Value) -> Vec<String> {
     match json {
-        Value::String(text) if text.trim().contains('\n') || is_credential(name) && !text.contains("://") => vec![text],
+        Value::String(text) if text.trim().contains('\n') || may_be_of_field(name) && !text.contains("://") => vec![text],
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
         Value::Array(items) => items.into_iter().flat_map(|item| credentials(name, item)).collect(),
         Value::Object(fields) => fields.into_iter().flat_map(|(name, field)| credentials(&name, field)).collect(),
     }
-}
-
-/// Whether the name of a field says that it holds a credential: `private_key`, `SecretAccessKey`, `identitytoken`, `auth`.
-fn is_credential(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    CREDENTIALS.iter().any(|word| name.contains(word))
 }
 
 /// Whether a line is a value's own: not what PEM has around every value, and no rule of one character.

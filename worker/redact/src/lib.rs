@@ -12,6 +12,7 @@
 //!
 //! A secret that only another program knows, above all an MCP server, cannot be found.
 
+pub mod credential_names;
 mod error;
 mod event;
 mod forms;
