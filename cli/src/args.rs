@@ -6,7 +6,7 @@ mod jobs;
 mod local;
 mod values;
 
-pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place};
+pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place, PlaceArgs};
 pub use invocation::Invocation;
 pub use jobs::{CancelArgs, Goal, ReplyArgs, TreeArgs, WaitArgs};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
@@ -62,13 +62,6 @@ pub enum Command {
         /// The shell; kubectl completes `kubectl bloomery` by a script of its own
         shell: Shell,
     },
-    /// What completes the last of some words, a line each; then, after a colon, what cobra's scripts are to do
-    #[command(name = "__complete", hide = true)]
-    Complete {
-        /// The words after the command
-        #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
-        words: Vec<String>,
-    },
 }
 
 /// What can complete commands.
@@ -76,13 +69,13 @@ pub enum Command {
 pub enum Shell {
     /// bash
     Bash,
-    /// elvish, without names of a cluster
+    /// elvish
     Elvish,
     /// fish
     Fish,
     /// kubectl: save it as `kubectl_complete-bloomery` in a directory of PATH
     Kubectl,
-    /// `PowerShell`, without names of a cluster
+    /// `PowerShell`
     Powershell,
     /// zsh
     Zsh,

@@ -33,7 +33,11 @@ use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let (Args { command }, invocation) = args();
+    let invocation = Invocation::of_process();
+    if complete::answered_shell(invocation) {
+        return ExitCode::SUCCESS;
+    }
+    let Args { command } = args(invocation);
     let done = match command {
         Command::Run(args) => run::run(&args),
         Command::Events(args) => match args.place.place(invocation, args.whole || args.image.is_some()) {
@@ -54,8 +58,7 @@ fn main() -> ExitCode {
         Command::Cancel(args) => jobs::cancel(&args, &ClusterCommand::new(invocation, &args.cluster)),
         Command::Wait(args) => jobs::wait(&args, &ClusterCommand::new(invocation, &args.cluster)),
         Command::Tree(args) => jobs::tree(&args, &ClusterCommand::new(invocation, &args.cluster)),
-        Command::Completion { shell } => complete::script(shell),
-        Command::Complete { words } => complete::words(&words, invocation),
+        Command::Completion { shell } => complete::print_script(shell, invocation),
     };
     let exit = done.unwrap_or_else(|Trouble { exit, message }| {
         text::note(&message);
@@ -65,10 +68,9 @@ fn main() -> ExitCode {
 }
 
 /// Parses the command line.
-fn args() -> (Args, Invocation) {
-    let invocation = Invocation::of_process();
+fn args(invocation: Invocation) -> Args {
     let matches = Args::command().bin_name(invocation.command()).get_matches();
-    (Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()), invocation)
+    Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 fn from_io(done: io::Result<Exit>) -> Result<Exit, Trouble> {

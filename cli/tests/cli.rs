@@ -304,12 +304,12 @@ mod tests {
     #[test]
     fn completions_are_printed() {
         for (shell, expected) in [
-            ("bash", "complete -F _bloomery"),
-            ("zsh", "compdef _bloomery"),
-            ("fish", "--arguments '(__bloomery_complete)'"),
-            ("kubectl", "exec kubectl-bloomery __complete"),
-            ("elvish", "--namespace"),
-            ("powershell", "--namespace"),
+            ("bash", "-F _clap_complete_bloomery bloomery"),
+            ("zsh", "compdef _clap_dynamic_completer_bloomery bloomery"),
+            ("fish", "complete --keep-order --exclusive --command bloomery"),
+            ("kubectl", "BLOOMERY_COMPLETE=kubectl exec kubectl-bloomery"),
+            ("elvish", "BLOOMERY_COMPLETE"),
+            ("powershell", "BLOOMERY_COMPLETE"),
         ] {
             let output = bloomery(&["completion", shell], b"");
             assert_eq!(output.status.code(), Some(0));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const MAX_REASON: usize = 1024;
 
 /// Which cluster, and who asks: as kubectl has it.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 #[group(skip)]
 pub struct ClusterArgs {

@@ -19,6 +19,14 @@ impl Invocation {
         if is_plugin { Self::KubectlPlugin } else { Self::Standalone }
     }
 
+    /// The name of the program.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Standalone => "bloomery",
+            Self::KubectlPlugin => "kubectl-bloomery",
+        }
+    }
+
     /// The command that people type.
     pub fn command(self) -> &'static str {
         match self {

@@ -122,6 +122,14 @@ pub enum Goal {
     Code(OutcomeCode),
 }
 
+impl Goal {
+    /// The names of all goals.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let names = Phase::iter().map(<&str>::from).chain(OutcomeCode::iter().map(<&str>::from));
+        ["ended", "waiting"].into_iter().chain(names)
+    }
+}
+
 impl FromStr for Goal {
     type Err = Error;
 
@@ -139,8 +147,7 @@ impl FromStr for Goal {
         if let Some(code) = OutcomeCode::iter().find(|code| is(code.into())) {
             return Ok(Self::Code(code));
         }
-        let known = Phase::iter().map(<&str>::from).chain(OutcomeCode::iter().map(<&str>::from));
-        let near = nearest::did_you_mean(text, known.chain(["ended", "waiting"]));
+        let near = nearest::did_you_mean(text, Self::names());
         Err(Error(format!("must be ended, waiting, a phase or an outcome code.{near}")))
     }
 }

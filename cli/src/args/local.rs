@@ -5,7 +5,7 @@ use super::cluster::{ObjectOutput, PlaceArgs};
 use super::values::{Error, name};
 use crate::local::older_jobs::OLDER_JOBS_DIR;
 use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
-use clap::Args;
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
 /// What `run` takes.
@@ -22,13 +22,13 @@ pub struct RunArgs {
     pub goal: Option<String>,
     /// The Skill: a file (a manifest or the older dialect; FILE#NAME where it has several), or the name of one in the
     /// memory or of a template [default: sw-dev-agent]
-    #[arg(long, value_name = "FILE|NAME")]
+    #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::AnyPath)]
     pub skill: Option<String>,
     /// Bind a resource of the Skill: a path (PATH:ro is read-only), a URL, or @FILE for a secret
     #[arg(long = "resource", value_name = "NAME=VALUE", value_parser = pair)]
     pub resources: Vec<(String, String)>,
     /// Bind a directory to the resource `codebase`
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub project_path: Option<String>,
     /// Make a minimal Skill where the memory has none of the name, and no template is called so
     #[arg(long)]
@@ -68,7 +68,7 @@ pub struct RunArgs {
 #[group(skip)]
 pub struct ModelArgs {
     /// The provider's name of the model, or a file with manifests of Models
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::AnyPath)]
     pub model: Option<String>,
     /// The wire protocol: openai (any compatible server) or anthropic
     #[arg(long)]

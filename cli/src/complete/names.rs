@@ -1,11 +1,11 @@
-//! The shell: the names that a cluster or a memory knows. What cannot be found out is left out.
+//! The names that a cluster or a memory has. Errors lead to no names: completion cannot show them.
 
-use super::point::{Kind, Named};
-use crate::args::{ClusterArgs, Invocation};
+use crate::args::{ClusterArgs, Goal, Invocation, Place, PlaceArgs};
 use crate::cluster::{Cluster, every};
+use crate::local::memory;
 use crate::local::skill_directory::SkillDirectory;
-use crate::local::{DEFAULT_MEMORY, memory};
-use bloomery_crds::v1alpha1::{Job, Skill};
+use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
+use clap::{ArgMatches, FromArgMatches};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
@@ -14,32 +14,103 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long somebody waits who has pressed a key.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The timeout of all requests for one completion.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The names of a kind.
-pub(super) fn find(kind: Kind, named: &Named, memory: Option<&Path>, invocation: Invocation) -> Vec<String> {
-    match kind {
-        Kind::Contexts => contexts(&named.args),
-        Kind::JobsOfPlace { on_cluster, .. } => match (memory, invocation) {
-            (Some(memory), _) => keys(memory),
-            (None, Invocation::Standalone) if !on_cluster => keys(Path::new(DEFAULT_MEMORY)),
-            (None, Invocation::Standalone | Invocation::KubectlPlugin) => on_the_cluster(Kind::Jobs, named),
-        },
-        Kind::Jobs
-        | Kind::LiveJobs
-        | Kind::Approvals
-        | Kind::Skills
-        | Kind::SkillsAndJobs
-        | Kind::Questions
-        | Kind::Namespaces => on_the_cluster(kind, named),
+/// The kind of names that an argument takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Jobs of the cluster.
+    Jobs,
+    /// Jobs of the cluster that have not ended.
+    LiveJobs,
+    /// Jobs of the cluster, or of the memory.
+    JobsOfPlace,
+    /// The same, or directories of logs.
+    JobsOrLogs,
+    /// Open Approvals, and the Jobs that have one.
+    Approvals,
+    /// Skills.
+    Skills,
+    /// Skills and Jobs.
+    SkillsAndJobs,
+    /// Open questions of the Job on the command line.
+    Questions,
+    /// Namespaces.
+    Namespaces,
+    /// Contexts of the kubeconfig.
+    Contexts,
+    /// The states that `wait --for` takes.
+    Goals,
+}
+
+impl Kind {
+    /// Returns the kind of names that an argument of a command takes; `None` where it takes something else.
+    pub(super) fn of_argument(command: &str, argument: &str) -> Option<Self> {
+        Some(match (command, argument) {
+            ("approve" | "deny" | "can-approve", "name") => Self::Approvals,
+            ("reply", "job") | ("cancel", "jobs") => Self::LiveJobs,
+            ("reply", "question") => Self::Questions,
+            ("wait", "job") => Self::Jobs,
+            ("wait", "goal") => Self::Goals,
+            ("get", "key") => Self::JobsOfPlace,
+            ("get", "skill") => Self::Skills,
+            ("events", "log") => Self::JobsOrLogs,
+            ("tree", "name") => Self::SkillsAndJobs,
+            // The namespace of `import` is written into a manifest, and need not exist.
+            ("import", _) => return None,
+            (_, "namespace") => Self::Namespaces,
+            (_, "context") => Self::Contexts,
+            _ => return None,
+        })
     }
 }
 
-/// The Jobs of a memory.
+/// Where names are looked up: the cluster or the memory that the command line selects.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    cluster: ClusterArgs,
+    /// The memory, where the command works on one.
+    memory: Option<PathBuf>,
+    /// The Job on the command line.
+    job: Option<String>,
+}
+
+impl Source {
+    /// Reads the options of a command line, as far as it is typed.
+    pub(super) fn new(command: &str, matches: &ArgMatches, invocation: Invocation) -> Self {
+        let place = match command {
+            "get" | "events" => PlaceArgs::from_arg_matches(matches).unwrap_or_default(),
+            "approve" | "deny" | "can-approve" | "reply" | "cancel" | "wait" | "tree" => {
+                let cluster = ClusterArgs::from_arg_matches(matches).unwrap_or_default();
+                PlaceArgs { on_cluster: true, cluster, ..PlaceArgs::default() }
+            }
+            _ => PlaceArgs::default(),
+        };
+        let flag = |id: &str| matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or_default();
+        let memory = match place.place(invocation, flag("all_namespaces") || flag("whole")) {
+            Place::Memory(memory) => Some(memory.to_owned()),
+            Place::Cluster(_) => None,
+        };
+        let job = matches.try_get_one::<String>("job").ok().flatten().cloned();
+        Self { cluster: place.cluster, memory, job }
+    }
+
+    /// Returns the names of a kind.
+    pub(super) fn names(&self, kind: Kind) -> Vec<String> {
+        match (kind, &self.memory) {
+            (Kind::Contexts, _) => contexts(&self.cluster),
+            (Kind::Goals, _) => Goal::names().map(str::to_owned).collect(),
+            (Kind::JobsOfPlace | Kind::JobsOrLogs, Some(memory)) => keys(memory),
+            _ => on_the_cluster(kind, self),
+        }
+    }
+}
+
+/// Returns the keys of the Jobs of a memory.
 fn keys(dir: &Path) -> Vec<String> {
     let directories = memory::skill_directories(dir).unwrap_or_default();
     let keys: BTreeSet<String> = directories.iter().flat_map(SkillDirectory::jobs).collect();
@@ -52,24 +123,24 @@ fn contexts(args: &ClusterArgs) -> Vec<String> {
     contexts.into_iter().map(|context| context.name).collect()
 }
 
-fn on_the_cluster(kind: Kind, named: &Named) -> Vec<String> {
+fn on_the_cluster(kind: Kind, source: &Source) -> Vec<String> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     runtime.block_on(async {
         let asked = async {
-            let cluster = Cluster::find(&named.args).await.ok()?;
-            Some(names(kind, &cluster, named.first.as_deref()).await)
+            let cluster = Cluster::find(&source.cluster).await.ok()?;
+            Some(names(kind, &cluster, source.job.as_deref()).await)
         };
-        tokio::time::timeout(PATIENCE, asked).await.ok().flatten().unwrap_or_default()
+        tokio::time::timeout(COMPLETION_TIMEOUT, asked).await.ok().flatten().unwrap_or_default()
     })
 }
 
-async fn names(kind: Kind, cluster: &Cluster, first: Option<&str>) -> Vec<String> {
+async fn names(kind: Kind, cluster: &Cluster, job: Option<&str>) -> Vec<String> {
     let of = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
     match kind {
-        Kind::Jobs | Kind::JobsOfPlace { .. } => named(&all::<Job>(cluster).await),
+        Kind::Jobs | Kind::JobsOfPlace | Kind::JobsOrLogs => named(&all::<Job>(cluster).await),
         Kind::LiveJobs => {
             let mut jobs = all::<Job>(cluster).await;
-            jobs.retain(|job| !job.status.as_ref().is_some_and(bloomery_crds::v1alpha1::JobStatus::is_terminal));
+            jobs.retain(|job| !job.status.as_ref().is_some_and(JobStatus::is_terminal));
             named(&jobs)
         }
         Kind::Approvals => {
@@ -80,7 +151,7 @@ async fn names(kind: Kind, cluster: &Cluster, first: Option<&str>) -> Vec<String
         Kind::SkillsAndJobs => of([named(&all::<Skill>(cluster).await), named(&all::<Job>(cluster).await)].concat()),
         Kind::Questions => {
             let api = Api::<Job>::namespaced(cluster.client.clone(), &cluster.namespace);
-            let job = match first {
+            let job = match job {
                 Some(name) => api.get(name).await.ok(),
                 None => None,
             };
@@ -91,7 +162,7 @@ async fn names(kind: Kind, cluster: &Cluster, first: Option<&str>) -> Vec<String
             let api = Api::<Namespace>::all(cluster.client.clone());
             api.list_metadata(&ListParams::default()).await.map(|list| named(&list.items)).unwrap_or_default()
         }
-        Kind::Contexts => Vec::new(),
+        Kind::Contexts | Kind::Goals => Vec::new(),
     }
 }
 

@@ -34,6 +34,10 @@ impl Office {
     }
 
     fn starts(&self, args: &[&str]) -> Child {
+        self.command(args).spawn().unwrap()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         // As kubectl starts it.
         let plugin = self.home.path().join("kubectl-bloomery");
         if !plugin.exists() {
@@ -41,12 +45,19 @@ impl Office {
         }
         let mut command = Command::new(plugin);
         command.args(args).env_clear().env("KUBECONFIG", self.home.path().join("config")).current_dir(self.home.path());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap()
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
     }
 
     /// Runs the command, with nobody at a terminal.
     async fn runs(&self, args: &[&str]) -> Ran {
         self.hears(args, "").await
+    }
+
+    /// Completes the last word, as kubectl asks for it.
+    async fn completes(&self, words: &[&str]) -> Ran {
+        let mut command = self.command(&[&["--", "kubectl-bloomery"], words].concat());
+        ended(command.env("BLOOMERY_COMPLETE", "kubectl").spawn().unwrap()).await
     }
 
     /// The same, with something on stdin.
@@ -624,15 +635,20 @@ async fn names_are_completed() {
     office.api.put(&job_path("over"), over);
     for (args, expected) in [
         (&["get", ""][..], "over\nrefund\n:4\n"),
+        (&["get", "-o", "n"], "name\tThe kind and the name\n:4\n"),
+        (&["wait", "refund", "--for", "en"], "ended\n:4\n"),
+        (&["wait", "refund", "--for=en"], "--for=ended\n:4\n"),
+        (&["cancel", "refund", ""], "refund\n:4\n"),
+        (&["ca"], "can-approve\tSay whether you may decide for an approver\ncancel\tEnd Jobs on a cluster\n:4\n"),
         (&["reply", ""], "refund\n:4\n"),
         (&["reply", "refund", "--question", ""], "q-1\n:4\n"),
         (&["wait", "o"], "over\n:4\n"),
         (&["get", "--context", ""], "here\n:4\n"),
         (&["wait", "refund", "--ti"], "--timeout\tFor how long, such as 30s or 5m; without it, for good\n:4\n"),
-        (&["get", "-n", "acme", "--kubeconfig", "/no/such", ""], ":4\n"),
-        (&["lint", ""], ":0\n"),
+        (&["wait", "-n", "acme", "--kubeconfig", "/no/such", "o"], ":4\n"),
+        (&["lint", "con"], "config\n:4\n"),
     ] {
-        let ran = office.runs(&[&["__complete", "--"], args].concat()).await;
+        let ran = office.completes(args).await;
         assert_eq!((ran.exit, ran.out.as_str(), ran.err.as_str()), (0, expected, ""), "{args:?}");
     }
 }
@@ -643,7 +659,7 @@ async fn the_script_of_bash_completes() {
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_bloomery"));
     let script = "source <(\"$BLOOMERY\" completion bash)\n\
                   COMP_WORDS=(\"$BLOOMERY\" cancel ''); COMP_CWORD=2\n\
-                  _bloomery; printf '%s\\n' \"${COMPREPLY[@]}\"";
+                  _clap_complete_bloomery \"$BLOOMERY\" ''; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let output = Command::new("bash")
         .args(["-c", script])
         .env("BLOOMERY", bin)
