@@ -35,7 +35,9 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// What stands beside them, a project or a server, is what a Skill works with.
 fn credentials(name: &str, json: Value) -> Vec<String> {
     match json {
-        Value::String(text) if text.trim().contains('\n') || may_be_of_field(name) && !text.contains("://") => vec![text],
+        Value::String(text) if text.trim().contains('\n') || may_be_of_field(name) && !text.contains("://") => {
+            vec![text]
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
         Value::Array(items) => items.into_iter().flat_map(|item| credentials(name, item)).collect(),
         Value::Object(fields) => fields.into_iter().flat_map(|(name, field)| credentials(&name, field)).collect(),
