@@ -1,9 +1,9 @@
-//! The Job controller: one pod per attempt, from the first attempt to the outcome.
+//! The Job controller: one pod for each attempt, from the first attempt to the outcome.
 //!
-//! A reconcile has the steps of every controller (`fetch -> validate -> build -> apply -> status`), and one more: before what a
-//! pod is made of is fetched, [`decide`] says whether an attempt starts at all. So a Job whose pod runs costs no request. The
-//! [`plan::Plan`] goes through the steps, and its type says how far it has come. What the worker does with the conversation
-//! arrives through [`crate::report`].
+//! A reconcile has the steps of every controller, `fetch -> validate -> build -> apply -> status`, and one more:
+//! [`decide`] comes before the pod's inputs are fetched, so a Job whose pod runs costs no request. The [`plan::Plan`]
+//! passes through the steps, and its type shows how far it has come. The progress of the conversation arrives through
+//! [`crate::report`].
 
 pub mod applied;
 pub mod apply;
@@ -42,14 +42,14 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use write_pace::WritePace;
 
-/// How many Jobs are reconciled at the same time: each is a few requests to the API server.
+/// The maximum number of concurrent reconciles. Each makes a few requests to the API server.
 const CONCURRENCY: u16 = 32;
 
-/// How long to wait for the CA of the report endpoint before Jobs are reconciled. It is read, or made, in the first moments of a
-/// leader; a Job that is reconciled before would be recorded as waiting, and cost two writes for nothing.
+/// The time to wait for the CA of the report endpoint before Jobs are reconciled. The leader reads or creates it right
+/// after it starts. A Job that is reconciled earlier would be recorded as waiting, which costs two unnecessary writes.
 const CA_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the controller remembers between reconciles.
+/// The state that the controller keeps between reconciles.
 #[derive(Debug, Default)]
 struct ControllerState {
     pace: WritePace,
@@ -79,12 +79,12 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
 
 async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>) -> Result<Action, Error> {
     let now = Timestamp::now();
-    // Fetch (IO): what the decision depends on.
+    // Fetch (IO): the inputs of the decision.
     let Some(fetched) = fetch::fetch(&context, job, now).await? else { return Ok(Action::await_change()) };
     // Decide (pure).
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
     let plan = decide::decide(&fetched.facts(retention, ending(&state.ending, &fetched, now), now));
-    // Fetch (IO): what the pod is made of, where an attempt starts.
+    // Fetch (IO): the inputs of the pod, if an attempt starts.
     let plan = fetch::attempt::fetch(&context, &fetched, plan).await?;
     // Validate (pure).
     let plan = plan.and_then(|sources| validate::validate(&fetched, sources, &context.settings));
@@ -94,7 +94,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let (applied, requeue_after) = Box::pin(apply::apply(&context, &fetched, plan)).await?;
     // Status (pure).
     let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &Stamp::new(&fetched.job, now));
-    // Write and tell (IO).
+    // Write the status and publish Events (IO).
     let requeue_after = write(&context, &state.pace, &fetched, &status, requeue_after).await?;
     phase_metrics::observe_wait(&context.metrics, &fetched.status, &status, now);
     events::publish(&context, &fetched, &applied, &status).await;
@@ -103,7 +103,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
         .map_or_else(Action::await_change, Action::requeue))
 }
 
-/// Returns why the Job is ending, and since when this process knows it.
+/// Returns why the Job is ending, and the time at which this process first saw it.
 fn ending(known: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(Ending, Timestamp)> {
     if fetched.status.is_terminal() {
         known.forget(&fetched.uid);
@@ -111,7 +111,7 @@ fn ending(known: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(
     fetched.ending().map(|ending| (ending, known.first_known(&fetched.uid, now)))
 }
 
-/// Writes the status where it changed. Where only the message of a wait changed, the write waits for the next interval.
+/// Writes the status if it changed. If only the message of a wait changed, the write is delayed to the next interval.
 async fn write(
     context: &Context,
     pace: &WritePace,

@@ -1,7 +1,7 @@
-//! The report endpoint: how workers tell of their Jobs, over TLS with a CA of ours.
+//! The report endpoint: receives the reports of workers, over TLS with a CA of its own.
 //!
-//! Every replica serves it. A report is judged by its token and by what is recorded of its Job ([`auth`]), and
-//! merged into the status by a pure function ([`merge`]).
+//! Every replica serves it. A report is authenticated by its token ([`auth`]), checked against the recorded attempt of
+//! its Job ([`judge`]), and merged into the status by a pure function ([`merge`]).
 
 pub mod auth;
 pub mod ca;

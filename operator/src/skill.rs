@@ -1,4 +1,4 @@
-//! The Skill controller: provisions what a Skill's Jobs need, and says whether it is there.
+//! The Skill controller: provisions the objects that a Skill's Jobs need, and reports their state.
 
 mod apply;
 mod build;
@@ -24,10 +24,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How many Skills are worked on at the same time.
+/// The maximum number of concurrent reconciles.
 const CONCURRENCY: u16 = 8;
 
-/// How soon a Skill is looked at again that something is in the way of: what is not labelled as ours goes untold.
+/// The interval for checking a Skill with an obstacle again: objects without the operator's labels are not watched.
 const OBSTRUCTION_RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Reconciles Skills until the shutdown.
@@ -38,11 +38,11 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
 }
 
 async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error> {
-    // Its objects go with it, by their owner references; the memory stays.
+    // Kubernetes deletes its objects by their owner references; the memory stays.
     if skill.metadata.deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
-    // Fetch (IO): from the caches only.
+    // Fetch (IO): only from the caches.
     let fetched = fetch::fetch(&skill, &context.caches);
     // Validate (pure).
     let valid = validate::validate(&skill);
@@ -55,7 +55,7 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     };
     // Status (pure).
     let status = status::compute(&skill, &applied, &fetched, &Time(Timestamp::now()));
-    // Write, tell and prune (IO).
+    // Write the status, publish Events and prune (IO).
     let before = skill.status.clone().unwrap_or_default();
     context.statuses.replace(&skill, status.clone()).await?;
     events::publish(&skill, &before, &status, &context.events).await;
@@ -68,7 +68,7 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     }
 }
 
-/// Everything after which a Skill has to be looked at.
+/// The changes that wake Skills.
 fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let skills = caches.skills.store();
     let same_namespace = skills.clone();
@@ -80,7 +80,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wakes(caches.service_accounts.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
         wakes(caches.deployments.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
         wakes(caches.pods.changes(), skills, |pod| {
-            // Those of workers come and go with Jobs, and say nothing of the Skill.
+            // The pods of workers do not change the state of the Skill.
             let serves = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
             if serves { labelled(pod, names::LABEL_SKILL) } else { Vec::new() }
         }),
@@ -94,13 +94,13 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
             let namespace = service.metadata.namespace.as_deref();
             fetch::select_skills(&naming, namespace, |skill| fetch::uses_service(skill, &name))
         }),
-        // A Job that ended, or went, no longer holds its revision.
+        // A Job that ended or was deleted no longer needs its revision.
         wakes(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
 }
 
-/// The Skill of a Job that ended or is gone. One that was deleted at once never had a deletion timestamp, and
-/// may have a namesake by now.
+/// The Skill of a Job that ended or is gone. A Job that was deleted at once never had a deletion timestamp, and another
+/// Job may have its name by now.
 fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
     let Ok(read) = &job.0 else { return Vec::new() };
     let is_there = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|there| there.uid() == job.uid());

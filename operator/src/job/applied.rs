@@ -1,4 +1,4 @@
-//! The result of the apply step: the only thing that the status of a Job is computed from.
+//! The result of the apply step: the only input of the status of a Job.
 
 use super::ending::Ending;
 use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
@@ -10,9 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 /// What was done for a Job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AppliedPlan {
-    /// Nothing that the status would say.
+    /// Nothing that changes the status.
     Nothing,
-    /// The pod is alive, and this keeps it from its work, if anything does.
+    /// The pod is alive. Holds the problem that keeps it from running, if any.
     Observed(Option<PodProblem>),
     /// An attempt was lost.
     Paused(LostAttempt),
@@ -22,29 +22,29 @@ pub enum AppliedPlan {
     Started(StartedPod, Option<LostAttempt>),
     /// The Job waits for people.
     WaitsForPeople(PeopleWait),
-    /// The Job is ending and its pod is still alive; this keeps the pod, if anything does.
+    /// The Job is ending and its pod is still alive. Holds the problem that keeps the pod alive, if any.
     AwaitsPodEnd(Ending, Option<PodProblem>),
     /// The Job was deleted.
     Deleted,
-    /// The worker parked for a person, and only its termination message says so.
+    /// The worker parked for a person, which only its termination message shows.
     Parked(Box<TerminationMessage>),
-    /// The Job ended; with the held call that no worker has started, where that is known.
+    /// The Job ended. Holds the held call that no worker started, if that is known.
     Ended(JobEnd, Option<HeldCall>),
 }
 
-/// A pod as the API server stored it: a started attempt is recorded from nothing else.
+/// A pod as stored by the API server: the only source for recording a started attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartedPod {
-    /// Its name.
+    /// The name of the pod.
     pub pod: String,
-    /// Its UID.
+    /// The UID of the pod.
     pub uid: String,
-    /// The number of its attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// The revision that it was created with.
+    /// The revision that the pod was created with.
     pub revision: RevisionRef,
-    /// The UID of the Job that the Job continues.
+    /// The UID of the Job that this one continues.
     pub continued: Option<String>,
-    /// When it was created.
+    /// The creation time.
     pub created: Option<Time>,
 }

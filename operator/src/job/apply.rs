@@ -1,4 +1,4 @@
-//! Applies the plan for a Job: creates and deletes pods, settles Approvals, deletes the Job.
+//! Applies the plan for a Job: creates and deletes pods, updates Approvals, deletes the Job.
 
 use super::applied::{AppliedPlan, StartedPod};
 use super::build::{PreparedPod, revision_of};
@@ -19,7 +19,8 @@ use k8s_openapi::jiff::SignedDuration;
 use kube::Api;
 use kube::core::ResourceExt;
 
-/// How soon to create a refused pod again: quotas, admission rules and pods of other names are not watched.
+/// The interval for retrying the creation of a refused pod: quotas, admission rules and pods of other owners are not
+/// watched.
 const REFUSED_POD_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 /// The retry delay while a cache catches up.
@@ -29,13 +30,13 @@ const CACHE_CATCH_UP_DELAY: SignedDuration = SignedDuration::from_secs(1);
 enum Created {
     /// The pod exists.
     Started(StartedPod),
-    /// Something that a person has to change is in the way.
+    /// A person has to change something first.
     Waits(Wait),
-    /// The operator does not know enough yet.
+    /// A cache is behind: retry after this delay.
     Later(SignedDuration),
 }
 
-/// Applies a plan, and says when to reconcile again.
+/// Applies a plan. Returns the result, and when to reconcile again.
 pub async fn apply(
     context: &Context,
     fetched: &FetchedJob,
@@ -111,9 +112,9 @@ async fn update_approval(context: &Context, fetched: &FetchedJob, update: &Appro
     }
 }
 
-/// Creates the pod of an attempt under its one possible name.
+/// Creates the pod of an attempt. Its name follows from the Job and the attempt.
 ///
-/// After a crash between the creation of a pod and the write of the status, the pod is found and taken over.
+/// If the operator crashed after it created a pod and before it wrote the status, the existing pod is adopted.
 async fn create(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) -> Result<Created, Error> {
     if !is_current(context, fetched).await? {
         return Ok(Created::Later(CACHE_CATCH_UP_DELAY));
@@ -134,7 +135,8 @@ async fn create(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) 
     }
 }
 
-/// Whether the plan was made for the Job as it is stored: a Job that ended or was deleted meanwhile gets no pod.
+/// Returns whether the stored Job is the one that the plan was made for. A Job that ended or was deleted since then
+/// gets no pod.
 async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Error> {
     let api: Api<Job> = Api::namespaced(context.client.clone(), &fetched.namespace);
     let what = format!("read Job {}/{}", fetched.namespace, fetched.name);
@@ -146,7 +148,7 @@ async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Err
 
 fn started(pod: &Pod, prepared: PreparedPod) -> Created {
     let PreparedPod { pod: _, attempt, revision, continued } = prepared;
-    // A pod that was found may have been created with another revision than a Job that starts now would get.
+    // An adopted pod may run another revision than a Job that starts now would get.
     let revision = revision_of(pod).unwrap_or(revision);
     match pod.uid() {
         None => Created::Later(CACHE_CATCH_UP_DELAY),
@@ -162,13 +164,12 @@ fn started(pod: &Pod, prepared: PreparedPod) -> Created {
 }
 
 fn name_taken(name: &str) -> Wait {
-    let message = format!(
-        "there is a pod {name} that belongs to somebody else: delete or rename it, and the Job goes on by itself"
-    );
+    let message = format!("the pod {name} has another owner: delete it, and the Job continues by itself");
     Wait::new(Reason::NameTaken, message).retry_after(REFUSED_POD_RETRY_INTERVAL)
 }
 
-/// Separates what a person has to change, such as a quota or an admission rule, from what may pass by itself.
+/// Separates refusals that a person has to fix, such as a quota or an admission rule, from errors that may be
+/// temporary.
 fn refused(error: Error) -> Result<Created, Error> {
     match &error {
         Error::Api { source: kube::Error::Api(status), .. }
@@ -187,7 +188,7 @@ fn suspended(namespace: &str) -> Wait {
     let annotation = names::ANNOTATION_SUSPEND;
     let message = format!(
         "no pod runs while the namespace {namespace} is suspended by its annotation {annotation}: \
-         kubectl annotate namespace {namespace} {annotation}- lets the Job go on"
+         kubectl annotate namespace {namespace} {annotation}- resumes the Job"
     );
     Wait::new(Reason::Suspended, message)
 }

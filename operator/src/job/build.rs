@@ -1,4 +1,4 @@
-//! Builds what an attempt creates: its pod, from the validated attempt alone.
+//! Builds the pod of an attempt, from the validated attempt alone.
 
 mod affinity;
 mod part;
@@ -14,7 +14,7 @@ use crate::settings::WorkerSettings;
 use bloomery_crds::v1alpha1::RevisionRef;
 use k8s_openapi::api::core::v1::Pod;
 
-/// The pod of an attempt, built and not created yet.
+/// The built pod of an attempt, not created yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedPod {
     /// The pod.
@@ -23,7 +23,7 @@ pub struct PreparedPod {
     pub attempt: u32,
     /// The revision that it runs on.
     pub revision: RevisionRef,
-    /// The UID of the Job that the Job continues.
+    /// The UID of the Job that this one continues.
     pub continued: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The held call that no worker has started before its Job ended: its approvers are told that it is not made.
+//! The held call that no worker started before its Job ended. Its approvers are informed that it is not made.
 
 use super::plan::JobEnd;
 use super::pods::WorkerPod;
@@ -8,9 +8,10 @@ use bloomery_crds::v1alpha1::{ApprovalSpec, Attempt, HeldCall, JobStatus, LogPos
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// A held call that no worker has started before its Job ended, as the status of the Job records it.
+/// A held call that no worker started before its Job ended, as the status of the Job records it.
 ///
-/// The condition `AwaitingPeople` with the reason `NotBegun` is the record. Only this type writes and reads its message.
+/// The record is the condition `AwaitingPeople` with the reason `NotBegun`. Only this type writes and reads its
+/// message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallNotStarted {
     /// The id of the call in the log.
@@ -31,7 +32,7 @@ impl CallNotStarted {
         Observation::fails(ConditionType::AwaitingPeople, Reason::NotBegun, self.to_string())
     }
 
-    /// Whether an Approval asks about this call.
+    /// Returns whether an Approval is for this call.
     pub fn is_asked_by(&self, approval: &ApprovalSpec) -> bool {
         approval.call_id == self.id && approval.tool == self.tool
     }
@@ -54,7 +55,7 @@ impl Display for CallNotStarted {
     }
 }
 
-/// A message that records no call.
+/// The message of a condition records no call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the message records no call")]
 pub struct Error;
@@ -64,14 +65,14 @@ impl FromStr for CallNotStarted {
 
     fn from_str(message: &str) -> Result<Self, Error> {
         let call = message.strip_prefix(BEFORE_ID).and_then(|rest| rest.strip_suffix(AFTER_TOOL)).ok_or(Error)?;
-        // The engine makes the ids, without blanks.
+        // The engine generates the ids; they contain no blanks.
         let (id, tool) = call.split_once(BEFORE_TOOL).ok_or(Error)?;
         Ok(Self { id: id.to_owned(), tool: tool.to_owned() })
     }
 }
 
-/// Returns the call that a Job waited with and ended without, where that is certain: no worker ran since, or the last one
-/// reported as many started calls as there were before.
+/// Returns the held call of a Job that certainly ended without starting it: no worker ran since the Job parked, or the
+/// last worker reported the same number of started calls as before.
 pub fn at_end<'a>(current: &'a JobStatus, pods: &[WorkerPod], end: &JobEnd) -> Option<&'a HeldCall> {
     let Some(message) = &end.read_from else {
         return held(current).filter(|_| is_parked_with_it(current, pods));
@@ -81,7 +82,7 @@ pub fn at_end<'a>(current: &'a JobStatus, pods: &[WorkerPod], end: &JobEnd) -> O
     as_reported(current, message.usage.as_ref().filter(|_| is_later))
 }
 
-/// Returns the same where a worker reported the end, with this usage.
+/// Returns the held call that a reported end left unstarted, given the reported usage.
 pub fn as_reported<'a>(current: &'a JobStatus, usage: Option<&Usage>) -> Option<&'a HeldCall> {
     let before = current.usage.as_ref()?.tool_calls;
     held(current).filter(|_| usage.is_some_and(|usage| usage.tool_calls == before))
@@ -91,8 +92,8 @@ fn held(status: &JobStatus) -> Option<&HeldCall> {
     status.waiting_for.as_ref()?.call.as_ref()
 }
 
-/// Whether the last worker parked with the call, and there is no pod of a later attempt. The worker of a queued Job may have
-/// run since: its last report may be lost.
+/// Returns whether the last worker parked with the call and no pod of a later attempt exists. The worker of a queued
+/// Job may have run since, because its last report may be lost.
 fn is_parked_with_it(status: &JobStatus, pods: &[WorkerPod]) -> bool {
     let is_last = |attempt: &Attempt| pods.iter().all(|pod| pod.attempt <= attempt.number);
     status.awaits_people() && status.attempt.as_ref().is_some_and(is_last)
@@ -153,7 +154,7 @@ mod tests {
     #[case::queued(holds(Phase::Queued), vec![], false)]
     #[case::lost(lost(holds(Phase::Queued)), vec![], false)]
     #[case::started(holds(Phase::Starting), vec![], false)]
-    #[case::phase_health(holds(Phase::Running), vec![], false)]
+    #[case::running(holds(Phase::Running), vec![], false)]
     #[case::started_and_not_recorded(holds(Phase::AwaitingApproval), vec![pod(2, "Failed")], false)]
     #[case::waits_with_no_call(without_the_call(holds(Phase::AwaitingApproval)), vec![], false)]
     fn of_a_job_that_ends_without_a_word_of_its_worker(

@@ -1,4 +1,4 @@
-//! Decides what to do for a Job: a pure function over values, with the clock as one of them.
+//! Decides what to do for a Job: a pure function over values, with the clock as an input.
 
 mod attempt;
 mod awaiting;
@@ -34,7 +34,7 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         // The pod may exist already: then it is found under its name, and recorded.
         return (Act::Start { attempt: 1, after: None }, None);
     };
-    // A pod of this attempt that somebody created again from the same text counts as well: it may be at work.
+    // A pod of this attempt that was created again from the same manifest counts as well: it may be running.
     let is_recorded = |pod: &&WorkerPod| recorded.pod_uid.as_deref() == Some(&pod.uid);
     let of_attempt = || facts.pods.iter().find(|pod| pod.attempt == recorded.number);
     let pod = facts.pods.iter().find(is_recorded).or_else(of_attempt);
@@ -55,7 +55,7 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     {
         return (Act::UpdateApprovals(updates), None);
     }
-    // A queued Job has waited for people already, and goes on as soon as it can.
+    // A queued Job is past its wait for people, and continues as soon as it can.
     if let Some(message) = pod.and_then(observe::parked_for_people).filter(|_| status.phase != Some(Phase::Queued)) {
         return (Act::RecordParking(Box::new(message.clone())), None);
     }
@@ -64,7 +64,7 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
 
 /// Decides for a Job that has ended.
 fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
-    // A Job that is kept for one that continues it is woken by that one.
+    // A Job that is kept for another one that continues it is woken by that Job.
     match time_to_live(facts) {
         Some(left) if left <= SignedDuration::ZERO && !facts.continued => (Act::Delete, None),
         left if facts.left_open.is_empty() => (Act::Idle, left),
@@ -72,14 +72,14 @@ fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
     }
 }
 
-/// How long an ended Job still stays (`spec.ttlSecondsAfterFinished`); none where that has no limit.
+/// Returns how long an ended Job is still kept (`spec.ttlSecondsAfterFinished`); none without a limit.
 fn time_to_live(facts: &Facts) -> Option<SignedDuration> {
     let ended = facts.status.completion_time.as_ref().filter(|_| facts.status.is_terminal())?;
     let ttl = SignedDuration::from_secs(facts.ttl?);
     Some(ttl - facts.now.duration_since(ended.0))
 }
 
-/// Starts no pod in a suspended namespace; one that exists already is taken over.
+/// Starts no pod in a suspended namespace. A pod that exists already is adopted.
 fn suspended(act: Act, facts: &Facts) -> Act {
     match act {
         Act::Start { attempt, after } if !facts.pods.iter().any(|pod| pod.attempt == attempt) => Act::Suspend(after),

@@ -1,4 +1,4 @@
-//! Why a Job is ending, and since when this process knows it.
+//! Why a Job is ending, and the time at which this process first saw it.
 
 use crate::status::reason_of;
 use bloomery_crds::conditions::{ConditionType, Reason};
@@ -11,13 +11,13 @@ use std::sync::{Mutex, PoisonError};
 /// How many Jobs are remembered before old ones are dropped.
 const MAX_JOBS: usize = 4096;
 
-/// The age at which a remembered Job is old: the pod of a Job that is ending for so long is on a lost node.
+/// The age at which a remembered Job may be dropped: a Job that has been ending for so long has its pod on a lost node.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(1);
 
 /// Why a Job ends, whatever its worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// A person has cancelled it.
+    /// A person cancelled it.
     Cancelled,
     /// Its Skill was deleted.
     SkillDeleted,
@@ -32,7 +32,7 @@ impl Ending {
         }
     }
 
-    /// The reason of `Reconciling` until the Job has ended.
+    /// The reason of the condition `Reconciling` until the Job has ended.
     pub fn reason(self) -> Reason {
         match self {
             Self::Cancelled => Reason::Cancelling,
@@ -40,22 +40,22 @@ impl Ending {
         }
     }
 
-    /// The ending that the status of a Job records: the one thing that every replica, and the next leader, know of it.
+    /// The ending that the status of a Job records: the only information that every replica and the next leader share.
     pub fn recorded(status: &JobStatus) -> Option<Self> {
         let reason = reason_of(&status.conditions, ConditionType::Reconciling)?;
         [Self::Cancelled, Self::SkillDeleted].into_iter().find(|ending| ending.reason() == reason)
     }
 }
 
-/// Since when each Job is known to be ending, by its UID.
+/// The time at which this process first saw each Job ending, by UID.
 ///
-/// The API server does not say when a field was set. A new leader starts with an empty memory, which only gives a worker more
-/// time.
+/// The API server does not record when a field was set. A new leader starts with an empty map, which only gives a
+/// worker more time.
 #[derive(Debug, Default)]
 pub struct EndingSince(Mutex<HashMap<String, Timestamp>>);
 
 impl EndingSince {
-    /// Returns since when this Job is known to be ending: now, where it was not known before, or the clock was set back.
+    /// Returns when this Job was first seen ending: now, if it was not known, or if the clock was set back.
     pub fn first_known(&self, uid: &str, now: Timestamp) -> Timestamp {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_JOBS {
@@ -66,7 +66,7 @@ impl EndingSince {
         *since
     }
 
-    /// Forgets a Job that has ended.
+    /// Removes a Job that has ended.
     pub fn forget(&self, uid: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
     }
@@ -83,7 +83,7 @@ mod tests {
     #[rstest]
     #[case::cancelled(Reason::Cancelling, Some(Ending::Cancelled))]
     #[case::without_a_skill(Reason::SkillDeleted, Some(Ending::SkillDeleted))]
-    #[case::phase_health(Reason::Running, None)]
+    #[case::running(Reason::Running, None)]
     fn a_status_records_the_ending_in_its_reason(#[case] reason: Reason, #[case] expected: Option<Ending>) {
         let mut status = status(1, Phase::Running);
         assert_eq!(Ending::recorded(&status), None);

@@ -1,5 +1,6 @@
-//! The Kubernetes Events of a Job: its start, its first move to another pod, and its end or what it asks of people. They are at most
-//! three (`docs/explanation/design.md`, section 7), and one more for each further time that people are asked.
+//! The Kubernetes Events of a Job: its start, its first move to another pod, and its end or its question to people.
+//! They are at most three (docs/explanation/design.md, section 7), and one more each further time that people are
+//! asked.
 
 use super::applied::AppliedPlan;
 use super::fetch::FetchedJob;
@@ -10,20 +11,21 @@ use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 
-/// Publishes the Event of what was done; `after` is the status that it led to.
+/// Publishes the Event of what was done; `after` is the new status.
 pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &AppliedPlan, after: &JobStatus) {
     let event = match applied {
         AppliedPlan::Started(made, _) if made.attempt == 1 => EventMessage::normal(
             Reason::Starting,
-            format!("made the pod {}: kubectl logs {} shows the conversation", made.pod, made.pod),
+            format!("created the pod {}: kubectl logs {} shows the conversation", made.pod, made.pod),
         ),
-        AppliedPlan::Started(made, Some(lost)) if made.attempt == 2 => {
-            EventMessage::warning(Reason::BackOff, format!("{}; the Job goes on in the pod {}", lost.message, made.pod))
-        }
+        AppliedPlan::Started(made, Some(lost)) if made.attempt == 2 => EventMessage::warning(
+            Reason::BackOff,
+            format!("{}; the Job continues in the pod {}", lost.message, made.pod),
+        ),
         AppliedPlan::Started(made, None) if made.attempt == 2 && fetched.status.waiting_for.is_none() => {
             EventMessage::normal(
                 Reason::Starting,
-                format!("the pod before it was drained or deleted; the Job goes on in the pod {}", made.pod),
+                format!("the earlier pod was drained or deleted; the Job continues in the pod {}", made.pod),
             )
         }
         AppliedPlan::Parked(_) => return publish_waiting(context, &fetched.job, after).await,
@@ -31,7 +33,7 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
             EventMessage::warning(Reason::ApprovalPolicyMissing, why.clone())
         }
         AppliedPlan::Ended(end, _) => return publish_end(context, &fetched.job, &end.outcome).await,
-        // A Job that goes on after people have decided gets its next Event at its end.
+        // A Job that continues after a decision gets its next Event at its end.
         AppliedPlan::Started(..)
         | AppliedPlan::Nothing
         | AppliedPlan::Observed(_)
@@ -44,8 +46,8 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
     context.events.publish(&fetched.job, event).await;
 }
 
-/// Publishes the Event of a Job that waits for people, or of why nobody is asked; each time, since people may be asked the same
-/// again.
+/// Publishes the Event of a Job that waits for people, or of why nobody is asked. It is published each time, because
+/// people may be asked the same again.
 pub(crate) async fn publish_waiting(context: &Context, job: &Job, status: &JobStatus) {
     let Some(waiting) = conditions::find(&status.conditions, ConditionType::Reconciling) else { return };
     let Ok(reason) = waiting.reason.parse() else { return };

@@ -1,4 +1,5 @@
-//! Fetches a Job and what a decision on it depends on: from the caches, and from the API server where a cache may be behind.
+//! Fetches a Job and the inputs of a decision on it: from the caches, and from the API server where a cache may be
+//! behind.
 
 pub mod attempt;
 
@@ -23,7 +24,7 @@ use kube::core::{Resource, ResourceExt};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A Job, and what a decision on it depends on.
+/// A Job, and the inputs of a decision on it.
 pub struct FetchedJob {
     /// The Job.
     pub job: Job,
@@ -39,20 +40,20 @@ pub struct FetchedJob {
     pub skill: Option<Arc<Guarded<Skill>>>,
     /// Its pods, by attempt.
     pub pods: Vec<WorkerPod>,
-    /// The held call that people decide on, where the Job waits for that.
+    /// The held call that people decide on, and its Approvals, if the Job waits for one.
     pub call_approvals: Option<CallApprovals>,
-    /// What to do to Approvals, where the Job has ended.
+    /// The updates for Approvals, if the Job has ended.
     pub left_open: Vec<ApprovalUpdate>,
-    /// Whether a Job that continues this one has not begun.
+    /// Whether another Job continues this one and has not started.
     pub continued: bool,
     /// Whether the namespace is suspended.
     pub suspended: bool,
-    /// How long it may wait for a reply.
+    /// How long the Job may wait for a reply.
     pub reply_expiry: Option<SignedDuration>,
 }
 
 impl FetchedJob {
-    /// Everything that a decision depends on.
+    /// The inputs of a decision.
     pub fn facts(&self, retention: SignedDuration, ending: Option<(Ending, Timestamp)>, now: Timestamp) -> Facts<'_> {
         Facts {
             job: (&self.name, &self.uid),
@@ -71,10 +72,11 @@ impl FetchedJob {
         }
     }
 
-    /// Why the Job ends whatever its worker does, if it does. A Job that has not begun waits for its Skill.
+    /// Returns why the Job ends whatever its worker does; none if it does not. A Job that has not started waits for its
+    /// Skill.
     ///
-    /// Once the status records that the Skill was deleted, the Job ends also where the Skill is made again: its worker may have
-    /// heard of it.
+    /// Once the status records that the Skill was deleted, the Job ends even if the Skill is created again: its worker
+    /// may have been informed already.
     pub fn ending(&self) -> Option<Ending> {
         let is_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         if self.status.is_terminal() {
@@ -90,13 +92,13 @@ impl FetchedJob {
         }
     }
 
-    /// The replies that the conversation has not heard, as far as the status knows.
+    /// The replies that the conversation has not heard, according to the status.
     pub fn unheard(&self) -> impl Iterator<Item = GivenReply> {
         self.job.spec.unheard(&self.status)
     }
 }
 
-/// Fetches what a decision on a Job depends on; none for a Job that is being deleted, for which nothing more is done.
+/// Fetches the inputs of a decision on a Job; none for a Job that is being deleted, which needs no further action.
 pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option<FetchedJob>, Error> {
     let Some(uid) = job.uid().filter(|_| job.metadata.deletion_timestamp.is_none()) else { return Ok(None) };
     let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
@@ -125,7 +127,7 @@ pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option
     Ok(Some(fetched))
 }
 
-/// Fetches the Skill. Where a started Job depends on it, only the API server can say that it is gone.
+/// Fetches the Skill. For a started Job, only the API server can confirm that it is gone.
 async fn skill(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
     let FetchedJob { namespace, job, status, .. } = fetched;
     let name = &job.spec.skill;
@@ -138,7 +140,8 @@ async fn skill(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<Gua
     Ok(stored.map(Arc::new))
 }
 
-/// Returns how long a Job may wait for a reply, as its Skill says now: an edit of the Skill gives waiting Jobs more time.
+/// Returns how long a Job may wait for a reply, according to the current Skill: an edit of the Skill also applies to
+/// waiting Jobs.
 fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<SignedDuration> {
     let engine = skill?.0.as_ref().ok()?.spec.engine.as_ref();
     let of_skill = engine.and_then(|engine| engine.reply_expiry.as_ref()).map(seconds);
@@ -146,7 +149,7 @@ fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<Sig
     SignedDuration::try_from(expiry).ok()
 }
 
-/// Fetches the Approvals of the held call that people decide on. Only the API server can say that one is gone.
+/// Fetches the Approvals of the held call that people decide on. Only the API server can confirm that one is gone.
 async fn call_approvals(context: &Context, fetched: &FetchedJob) -> Result<Option<CallApprovals>, Error> {
     let FetchedJob { namespace, name, uid, status, .. } = fetched;
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.clone());
@@ -165,8 +168,8 @@ async fn call_approvals(context: &Context, fetched: &FetchedJob) -> Result<Optio
     Ok(Some(CallApprovals { call, approvals, policy }))
 }
 
-/// Returns what to do to the Approvals of an ended Job that are still open, or that approve a call which no worker has started.
-/// The cache is good enough: each is read again before it is written.
+/// Returns the updates for Approvals of an ended Job that are still open, or that approve a call which no worker
+/// started. The cache is sufficient: each Approval is read again before it is written.
 fn left_open(context: &Context, fetched: &FetchedJob) -> Vec<ApprovalUpdate> {
     let Some(outcome) = fetched.status.outcome.as_ref().filter(|_| fetched.status.is_terminal()) else {
         return Vec::new();
@@ -185,7 +188,8 @@ fn left_open(context: &Context, fetched: &FetchedJob) -> Vec<ApprovalUpdate> {
         .collect()
 }
 
-/// Whether a Job that continues this one has not begun: once it has, its status holds what it needs.
+/// Returns whether a Job that continues this one has not started. Once it has, its status holds everything that it
+/// needs.
 fn is_continued(context: &Context, fetched: &FetchedJob) -> bool {
     if !fetched.status.is_terminal() || fetched.job.spec.ttl_seconds_after_finished.is_none() {
         return false;
@@ -201,7 +205,7 @@ fn is_continued(context: &Context, fetched: &FetchedJob) -> bool {
     follow_ups.iter().filter_map(|job| job.0.as_ref().ok()).any(has_to_begin)
 }
 
-/// Fetches the pods of all attempts, under the names that follow from them; the next one too, which may not be recorded yet.
+/// Fetches the pods of all attempts under their computed names, including the next one, which may not be recorded yet.
 async fn pods(context: &Context, fetched: &FetchedJob, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
     let FetchedJob { namespace, name, uid, status, .. } = fetched;
     let recorded = status.attempt.as_ref();
@@ -223,7 +227,7 @@ async fn pods(context: &Context, fetched: &FetchedJob, now: Timestamp) -> Result
     Ok(pods)
 }
 
-/// Reads a pod from the API server, whatever the cache holds.
+/// Reads a pod from the API server.
 pub async fn stored_pod(context: &Context, namespace: &str, name: &str) -> Result<Option<Pod>, Error> {
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
     api.get_opt(name).await.map_err(Error::api(format!("read Pod {namespace}/{name}")))

@@ -1,4 +1,4 @@
-//! Where a worker finds things in its pod.
+//! Paths within a worker pod.
 
 use bloomery_crds::run::{CaFile, CaObject, KeyFile, MEMORY_ROOT, RESOURCES_ROOT, REVISION_KEY};
 use bloomery_crds::v1alpha1::{CaRef, ConfigMapKeyRef, SecretKeyRef};
@@ -12,10 +12,10 @@ pub(super) const JOB_DIR: &str = "/etc/bloomery/job";
 /// The file of the Job's part.
 pub(super) const JOB_FILE: &str = "part.json";
 
-/// The directory below which Secrets are mounted, each under its name.
+/// The directory in which Secrets are mounted, each under its name.
 const SECRETS_DIR: &str = "/etc/bloomery/secrets";
 
-/// The directory below which `ConfigMap`s are mounted, each under its name.
+/// The directory in which `ConfigMap`s are mounted, each under its name.
 const CONFIG_MAPS_DIR: &str = "/etc/bloomery/configmaps";
 
 /// The directory of the token that reports carry.
@@ -29,17 +29,17 @@ pub(super) fn revision() -> String {
     format!("{REVISION_DIR}/{REVISION_KEY}")
 }
 
-/// The directory of a slag.
+/// The skill directory.
 pub(super) fn memory(skill: &str) -> String {
     format!("{MEMORY_ROOT}/{skill}")
 }
 
-/// The directory of a Secret. One that several things need is mounted once.
+/// The directory of a Secret. A Secret that is used several times is mounted once.
 pub(super) fn secret(name: &str) -> String {
     format!("{SECRETS_DIR}/{name}")
 }
 
-/// Where the worker finds a key of a Secret.
+/// The path of a key of a Secret.
 pub fn key_file(reference: &SecretKeyRef) -> KeyFile {
     let SecretKeyRef { name, key } = reference;
     KeyFile { path: format!("{}/{key}", secret(name)), secret: name.clone(), key: key.clone() }
@@ -50,7 +50,7 @@ pub(super) fn config_map(name: &str) -> String {
     format!("{CONFIG_MAPS_DIR}/{name}")
 }
 
-/// Where the worker finds certificates; none where it is not said what they are of, which the CRD refuses.
+/// The path of a CA certificate; none if the reference names no source, which the CRD refuses.
 pub fn ca_file(reference: &CaRef) -> Option<CaFile> {
     let CaRef { secret_key_ref, config_map_key_ref } = reference;
     if let Some(reference) = secret_key_ref {

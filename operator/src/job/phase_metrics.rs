@@ -1,4 +1,4 @@
-//! How many Jobs are in each phase, and how long they wait for people, for metrics.
+//! Metrics of Jobs: the number in each phase, and the time that they wait for people.
 
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often Jobs are counted: metrics are scraped no more often.
+/// The interval between counts. Metrics are not scraped more often.
 const COUNT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Counts now and then. It ends only when it is dropped.
+/// Counts Jobs at an interval. It ends only when it is dropped.
 pub(super) async fn run(context: &Context) {
     loop {
         let jobs = context.caches.jobs.store().state();
@@ -32,7 +32,7 @@ fn by_phase(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// For each phase in which Jobs wait for people: for how many seconds the first of them has.
+/// For each phase in which Jobs wait for people: the seconds that the longest-waiting one has waited.
 fn waiting_longest(jobs: &[Arc<Guarded<Job>>], now: Timestamp) -> BTreeMap<String, i64> {
     let mut longest = BTreeMap::new();
     for status in jobs.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref()) {
@@ -44,7 +44,7 @@ fn waiting_longest(jobs: &[Arc<Guarded<Job>>], now: Timestamp) -> BTreeMap<Strin
     longest
 }
 
-/// Counts how long a Job has waited for people that does so no longer.
+/// Records the waiting time of a Job that has stopped waiting for people.
 pub(super) fn observe_wait(metrics: &Metrics, before: &JobStatus, after: &JobStatus, now: Timestamp) {
     if let Some((phase, waited)) = waiting(before, now)
         && after.phase != Some(phase)
@@ -53,7 +53,8 @@ pub(super) fn observe_wait(metrics: &Metrics, before: &JobStatus, after: &JobSta
     }
 }
 
-/// For what a Job waits for people, and for how long; none where it does not. Clocks may be set back.
+/// The phase in which a Job waits for people, and its waiting time so far; none if it does not wait. Never negative,
+/// even if the clock was set back.
 fn waiting(status: &JobStatus, now: Timestamp) -> Option<(Phase, SignedDuration)> {
     let phase = status.phase.filter(|phase| phase.awaits_people())?;
     let since = status.waiting_for.as_ref()?.since.as_ref()?;

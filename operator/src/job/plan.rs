@@ -1,4 +1,4 @@
-//! The plan for a Job: what a reconcile does, and how far its steps have come with a new attempt.
+//! The plan for a Job: the actions of a reconcile, and the progress of a new attempt through its steps.
 
 use super::ending::Ending;
 use super::pods::PodProblem;
@@ -10,9 +10,8 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 /// The plan for a Job.
 ///
-/// `A` is the attempt to start: first its number, then the objects that its pod depends on, then the validated attempt, then
-/// the built pod. Each step of a reconcile takes the plan of the step before it, and only a plan with a built pod can be
-/// applied.
+/// `A` is the attempt to start: first its number, then its fetched inputs, then the validated attempt, then the built
+/// pod. Each step of a reconcile takes the plan of the step before it, and only a plan with a built pod can be applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<A = u32> {
     /// What to do for the Job itself.
@@ -30,43 +29,43 @@ pub enum Act<A = u32> {
     Idle,
     /// Delete the Job, which ended and has stayed for its time to live.
     Delete,
-    /// The pod is alive: report what keeps it from its work, if anything does.
+    /// The pod is alive: record the problem that keeps it from running, if any.
     Observe(Option<PodProblem>),
     /// Nothing: the pause after a lost attempt is not over.
     KeepPausing,
     /// Wait for people.
     WaitForPeople(PeopleWait),
-    /// Settle these Approvals before anything else.
+    /// Update these Approvals before anything else.
     UpdateApprovals(Vec<ApprovalUpdate>),
-    /// Report that an attempt was lost, and pause.
+    /// Record that an attempt was lost, and pause.
     Pause(LostAttempt),
     /// Start an attempt.
     Start {
         /// The attempt, as far as the steps have come with it.
         attempt: A,
-        /// The attempt before, where it ended without an outcome and did not park.
+        /// The attempt before, if it ended without an outcome and did not park.
         after: Option<LostAttempt>,
     },
     /// Start no attempt while the namespace is suspended.
     Suspend(Option<LostAttempt>),
     /// Start no attempt while something that its pod needs is missing.
     Wait(Wait, Option<LostAttempt>),
-    /// The Job is ending and a pod of it is alive: wait for the pod, and report what keeps it, if anything does.
+    /// The Job is ending and one of its pods is alive: wait for the pod, and record the problem that keeps it, if any.
     AwaitPodEnd(Ending, Option<PodProblem>),
-    /// The worker parked for a person, and only its termination message says so: record that.
+    /// Record that the worker parked for a person, which only its termination message shows.
     RecordParking(Box<TerminationMessage>),
     /// End the Job.
     End(JobEnd),
 }
 
-/// Whom a Job without a pod waits for.
+/// The people that a Job without a pod waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeopleWait {
     /// The people that its status names.
     AsRecorded,
     /// The approvers who have not decided on the held call.
     Approvers(Vec<PendingDecision>),
-    /// Nobody can be asked, for this reason.
+    /// The admission policy is not in force, so nobody can be asked. Holds the reason.
     PolicyMissing(String),
 }
 
@@ -75,7 +74,7 @@ pub enum PeopleWait {
 pub struct LostAttempt {
     /// When it ended.
     pub ended: Timestamp,
-    /// How many attempts in a row, up to this one, ended without a report or a message.
+    /// How many consecutive attempts, up to this one, ended without a report or a message.
     pub silent: u32,
     /// How it ended, for people.
     pub message: String,
@@ -86,12 +85,12 @@ pub struct LostAttempt {
 pub struct JobEnd {
     /// The outcome.
     pub outcome: Outcome,
-    /// The termination message that it was read from, where the report did not arrive.
+    /// The termination message that the end was read from, if the report did not arrive.
     pub read_from: Option<Box<TerminationMessage>>,
 }
 
 impl JobEnd {
-    /// An end that the operator decides on, without a message of the worker.
+    /// An end that the operator decides, without a message of the worker.
     pub fn decided(outcome: Outcome) -> Self {
         Self { outcome, read_from: None }
     }
@@ -102,30 +101,30 @@ impl JobEnd {
 pub struct PodDeletion {
     /// Its name.
     pub name: String,
-    /// Its UID: another pod of that name is left alone.
+    /// The UID of the pod: another pod of that name is left alone.
     pub uid: String,
-    /// The grace period in seconds, where it is shorter than the pod's own.
+    /// The grace period in seconds, if it is shorter than the pod's own.
     pub grace: Option<u32>,
 }
 
-/// What a Job waits for before it gets a pod.
+/// A condition that must be met before a Job gets a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// The kind of it.
+    /// The reason for the conditions of the Job.
     pub reason: Reason,
     /// What is missing, and what to do.
     pub message: String,
-    /// When to try again, where no watched object changes once the wait is over.
+    /// When to retry, if the end of the wait changes no watched object.
     pub retry: Option<SignedDuration>,
 }
 
 impl Wait {
-    /// A wait that the change of a watched object ends.
+    /// A wait that ends with the change of a watched object.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), retry: None }
     }
 
-    /// A wait for something that is not watched: it is tried again after this time.
+    /// Adds a retry interval, for a wait that depends on objects which are not watched.
     #[must_use]
     pub fn retry_after(self, retry: SignedDuration) -> Self {
         Self { retry: Some(retry), ..self }
@@ -148,7 +147,7 @@ impl From<Wait> for Blocked {
 }
 
 impl<A> Plan<A> {
-    /// Passes the attempt to the next step, which may find that it does not start.
+    /// Passes the attempt to the next step, which may block it.
     #[must_use]
     pub fn and_then<T>(self, step: impl FnOnce(A) -> Result<T, Blocked>) -> Plan<T> {
         let Self { act, delete, mut requeue_after } = self;
@@ -188,7 +187,7 @@ impl<A> Act<A> {
     }
 }
 
-/// The earlier of two times, where there are two.
+/// Returns the earlier of two times, or the only one.
 pub fn earlier(one: Option<SignedDuration>, other: Option<SignedDuration>) -> Option<SignedDuration> {
     [one, other].into_iter().flatten().min()
 }

@@ -1,4 +1,4 @@
-//! What a worker pod tells: whether it is at work, why not, and how it ended.
+//! Reads the state of a worker pod: whether it runs, what prevents that, and how it ended.
 
 mod problem;
 
@@ -14,7 +14,7 @@ use bloomery_crds::v1alpha1::{Attempt, Reply};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod, PodStatus};
 use k8s_openapi::jiff::Timestamp;
 
-/// How much of what a worker said before it ended is passed on, in bytes.
+/// The maximum size of a worker's exit message that is passed on, in bytes.
 const MAX_EXIT_MESSAGE_BYTES: usize = 512;
 
 /// One pod of a Job, as decisions need it.
@@ -24,39 +24,39 @@ pub struct WorkerPod {
     pub name: String,
     /// Its UID.
     pub uid: String,
-    /// Which attempt it is.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// Whether it has the labels by which the cache finds it and its changes wake its Job.
+    /// Whether the pod has the labels that put it into the cache and let its changes wake its Job.
     pub watched: bool,
-    /// When it was made.
+    /// The creation time.
     pub created: Option<Timestamp>,
-    /// Whether somebody asked for its deletion.
+    /// Whether the pod is being deleted.
     pub deleting: bool,
-    /// What the worker left behind, once its container ended.
+    /// The termination message of the worker, once its container ended.
     pub message: Option<TerminationMessage>,
-    /// How it goes.
+    /// The state of the pod.
     pub state: PodState,
 }
 
-/// How a pod goes.
+/// The state of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PodState {
-    /// It will run, runs, or is about to end.
+    /// It is pending, running or ending. Holds the problem that keeps it from running, if any.
     Alive(Option<PodProblem>),
     /// Its containers ended for good.
     Ended {
-        /// When, where the kubelet says so.
+        /// The end time, if the kubelet recorded one.
         at: Option<Timestamp>,
-        /// How, for people.
+        /// How it ended, for people.
         how: String,
     },
 }
 
 impl WorkerPod {
-    /// Reads a pod of the Job with this UID; none for a pod that is not its, or of no attempt.
+    /// Reads a pod of the Job with this UID; none for a pod of another Job or without an attempt.
     ///
-    /// The pod that is recorded is of the recorded attempt, whatever became of its labels and owners: anybody may
-    /// remove those while it is at work.
+    /// The recorded pod counts as the recorded attempt whatever its labels and owners are: anybody may remove those
+    /// while it runs.
     pub fn read(pod: &Pod, job_uid: &str, recorded: Option<&Attempt>, now: Timestamp) -> Option<Self> {
         let recorded = recorded.filter(|recorded| recorded.pod_uid.is_some() && recorded.pod_uid == pod.metadata.uid);
         let attempt = match recorded {
@@ -81,7 +81,7 @@ impl WorkerPod {
         })
     }
 
-    /// When it ended by the clock of its node, for pods that did. One that never began ended when it was made.
+    /// The end time by the clock of its node, for a pod that ended. A pod that never started ended when it was created.
     pub fn ended(&self) -> Option<Timestamp> {
         match &self.state {
             PodState::Alive(_) => None,
@@ -90,7 +90,7 @@ impl WorkerPod {
     }
 }
 
-/// The message without questions that no status could hold: it is not checked like a report.
+/// Removes questions that are too large for a status. The message is not validated like a report.
 fn without_invalid_questions(mut message: TerminationMessage) -> TerminationMessage {
     let heard = usize::try_from(message.replies_heard).unwrap_or(usize::MAX);
     if heard > Reply::MAX_REPLIES || questions_fault(&message.questions).is_some() {
@@ -100,7 +100,7 @@ fn without_invalid_questions(mut message: TerminationMessage) -> TerminationMess
     message
 }
 
-/// Whether the cache holds the pod, and its changes wake the Job that it is named after.
+/// Returns whether the cache holds the pod and its changes wake the Job that it is named after.
 fn is_watched(pod: &Pod, attempt: u32, job_uid: &str) -> bool {
     let job = pod.metadata.labels.as_ref().and_then(|labels| labels.get(names::LABEL_JOB));
     let wakes = job.map(|job| names::worker_pod(job, attempt, job_uid));
@@ -118,7 +118,7 @@ fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Time
     }
 }
 
-/// When a pod ended. One that was evicted before it started has no container that says so.
+/// The end time of a pod. A pod that was evicted before it started has no container that records it.
 fn ended_at(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> Option<Timestamp> {
     let finished = terminated.and_then(|state| state.finished_at.as_ref());
     let turned = || status.conditions.iter().flatten().filter_map(|condition| condition.last_transition_time.as_ref());
@@ -133,7 +133,7 @@ fn end_description(status: &PodStatus, terminated: Option<&ContainerStateTermina
             }
             _ => format!("exit code {}", state.exit_code),
         };
-        // A worker that could not begin leaves a sentence instead of a message of ours.
+        // A worker that failed to start leaves a sentence instead of a termination message.
         let said = state.message.as_deref().map(str::trim);
         let said = said.filter(|said| !said.is_empty() && TerminationMessage::from_text(said).is_none());
         said.map_or_else(|| code.clone(), |said| format!("{code}: {}", bounded(said, MAX_EXIT_MESSAGE_BYTES)))
@@ -145,7 +145,7 @@ fn end_description(status: &PodStatus, terminated: Option<&ContainerStateTermina
     match (pod, container) {
         (Some(pod), Some(container)) => format!("{pod}, {container}"),
         (Some(known), None) | (None, Some(known)) => known,
-        (None, None) => "without a word".to_owned(),
+        (None, None) => "without a message".to_owned(),
     }
 }
 

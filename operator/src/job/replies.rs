@@ -1,4 +1,4 @@
-//! Replies to the questions of a Job, and the record of those that no worker hears: pure, over its spec and status.
+//! Replies to the questions of a Job, and the record of undelivered ones: pure, over its spec and status.
 
 use super::status::quoted;
 use crate::listing::join_sentences;
@@ -8,21 +8,21 @@ use bloomery_crds::run::GivenReply;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{JobSpec, JobStatus, Reply};
 
-/// Whether the open questions are answered, or still can be.
+/// Whether the open questions are answered, or can still be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerState {
-    /// The spec has no reply to a question that the conversation has not heard.
+    /// No unheard reply of the spec is for an open question.
     Pending,
-    /// It has one.
+    /// An unheard reply of the spec is for an open question.
     Available,
-    /// It has none, and takes no more replies.
+    /// There is no such reply, and the Job accepts no more replies.
     Impossible,
 }
 
-/// Separates the words of a worker from those of the operator, within the message of the condition.
+/// Separates the worker's text from the operator's, in the message of the condition.
 const UNHEARD_PREFIX: &str = "Not heard: ";
 
-/// How much of the message the words of either may take, in bytes.
+/// The maximum size of either text in the message, in bytes.
 const MAX_SHARE_BYTES: usize = 480;
 
 /// Returns whether the open questions are answered.
@@ -36,7 +36,7 @@ pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
     }
 }
 
-/// Records in a status the replies that no worker will hear, or none before the Job goes on for another reason.
+/// Records the replies that no worker will hear, or that none will hear before the Job continues for another reason.
 pub fn with_unheard(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
     let (reason, strays) = if status.is_terminal() {
         (Reason::JobEnded, spec.unheard(&status).map(|reply| missed_reply(&reply)).collect::<Vec<_>>())
@@ -62,14 +62,14 @@ pub fn with_unheard(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStat
     JobStatus { conditions, ..status }
 }
 
-/// A reply that the Job has ended without.
+/// Describes a reply that came too late for the Job.
 fn missed_reply(reply: &GivenReply) -> String {
     let GivenReply { nth, question, text } = reply;
     let to = question.as_ref().map(|question| format!(" to {question}")).unwrap_or_default();
     format!("reply {nth}{to}, before the Job ended: {}.", quoted(text))
 }
 
-/// A reply to a question that is not open; none for one that may be heard yet.
+/// Describes a reply to a question that is not open; none for a reply that may still be heard.
 fn stray_reply(status: &JobStatus, reply: &GivenReply) -> Option<String> {
     let GivenReply { nth, question, text } = reply;
     let question = question.as_ref().filter(|question| !status.may_be_open(question))?;

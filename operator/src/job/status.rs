@@ -1,6 +1,6 @@
-//! Computes the status of a Job from what was applied: constructors over values, one for each thing that it can say.
+//! Computes the status of a Job from what was applied: one constructor for each case.
 //!
-//! Reports are merged into the same status by [`crate::report`], with the words and the endings of this module.
+//! [`crate::report`] merges reports into the same status, and uses the messages and constructors of this module.
 
 mod messages;
 
@@ -20,7 +20,7 @@ use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobSpec, JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-/// Computes the status. Where nothing but time would change it equals the one that stands.
+/// Computes the status. Equals the current status where nothing but time would change.
 pub fn compute(current: &JobStatus, spec: &JobSpec, applied: &AppliedPlan, stamp: &Stamp) -> JobStatus {
     match applied {
         AppliedPlan::Deleted => current.clone(),
@@ -42,7 +42,7 @@ fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &Stamp) -> Job
     }
 }
 
-/// Whether two statuses differ only in the message that says why the Job waits.
+/// Returns whether two statuses differ only in the message that says why the Job waits.
 pub fn only_message_changed(current: &JobStatus, next: &JobStatus) -> bool {
     let reason = |status: &JobStatus| reason_of(&status.conditions, ConditionType::Reconciling);
     let rest = JobStatus { conditions: current.conditions.clone(), ..next.clone() };
@@ -81,7 +81,7 @@ fn waiting(current: &JobStatus, wait: &Wait, after: Option<&LostAttempt>, stamp:
     with_health(status, Health::Reconciling(wait.reason, wait.message.clone()), stamp)
 }
 
-/// Records that the Job waits for people no longer, whatever it waits for now.
+/// Records that the Job no longer waits for people.
 fn clear_wait_start(status: &mut JobStatus) {
     if let Some(waiting) = &mut status.waiting_for {
         waiting.since = None;
@@ -106,9 +106,9 @@ fn record_loss(status: &mut JobStatus, lost: Option<&LostAttempt>) {
     }
 }
 
-/// The status while the pod is alive, and this keeps it from its work.
+/// The status while the pod is alive, with the problem that keeps it from running, if any.
 ///
-/// What a worker reported stands, unless its node no longer answers.
+/// The state that a worker reported stays, unless its node no longer answers.
 fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &Stamp) -> JobStatus {
     let current_reason = reason_of(&current.conditions, ConditionType::Reconciling);
     let problem =
@@ -140,14 +140,19 @@ fn awaits_pod_end(current: &JobStatus, ending: Ending, problem: Option<&PodProbl
         Ending::Cancelled => "the Job is cancelled, and ends",
         Ending::SkillDeleted => "the Skill was deleted, and the Job ends",
     };
-    with_health(current.clone(), Health::Reconciling(ending.reason(), format!("{what} once {pod} has{kept}")), stamp)
+    with_health(
+        current.clone(),
+        Health::Reconciling(ending.reason(), format!("{what} once {pod} has ended{kept}")),
+        stamp,
+    )
 }
 
 fn is_pod_problem(reason: Reason) -> bool {
     matches!(reason, Reason::Unschedulable | Reason::ImageUnavailable | Reason::PodNotStarting | Reason::NodeLost)
 }
 
-/// The status while the Job waits for people. What it says stands, unless nobody is asked, or nobody was, or some have decided.
+/// The status while the Job waits for people. It changes only if the admission policy is missing, was missing, or some
+/// people have decided.
 fn waits_for_people(current: &JobStatus, wait: &PeopleWait, stamp: &Stamp) -> JobStatus {
     let was_unasked = reason_of(&current.conditions, ConditionType::Reconciling) == Some(Reason::ApprovalPolicyMissing);
     match wait {
@@ -166,24 +171,24 @@ fn waits_for_people(current: &JobStatus, wait: &PeopleWait, stamp: &Stamp) -> Jo
     }
 }
 
-/// Whether a status names the Approvals of the pending decisions, and no others.
+/// Returns whether a status names exactly the Approvals of the pending decisions.
 fn names_approvals(status: &JobStatus, pending: &[PendingDecision]) -> bool {
     let named = status.waiting_for.as_ref().map(|waiting| waiting.approvals.as_slice()).unwrap_or_default();
     named.iter().eq(pending.iter().map(|decision| &decision.approval))
 }
 
-/// The status while nobody is asked, because nothing checks decisions.
+/// The status while nobody is asked, because the admission policy is not in force.
 pub fn policy_missing(current: &JobStatus, why: String, stamp: &Stamp) -> JobStatus {
     with_health(current.clone(), Health::Reconciling(Reason::ApprovalPolicyMissing, why), stamp)
 }
 
-/// The status while people cannot be asked about a call; its worker reports it again.
+/// The status while the Approvals of a call cannot be created. The worker reports the call again.
 pub fn approvals_not_created(current: &JobStatus, why: &str, stamp: &Stamp) -> JobStatus {
-    let message = format!("a call is held, and nobody can be asked to approve it, which is tried again: {why}");
+    let message = format!("a call is held, and its approvers cannot be asked; the worker retries: {why}");
     with_health(current.clone(), Health::Reconciling(Reason::NobodyAsked, message), stamp)
 }
 
-/// The status once a worker parked for a person, where only its termination message says so.
+/// The status once a worker parked for a person, which only its termination message shows.
 fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
     let mut status = current.clone();
     let (phase, what, questions) = match message.end {
@@ -194,7 +199,7 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> J
     };
     status.phase = Some(phase);
     let is_complete = !questions.is_empty();
-    // What the Job waited for earlier may be answered since.
+    // The question or call that the Job waited for earlier may be answered by now.
     let since = status.waiting_for.take().and_then(|waiting| waiting.since).unwrap_or_else(|| stamp.now.clone());
     status.waiting_for = Some(WaitingFor { since: Some(since), questions, ..WaitingFor::default() });
     adopt_progress(&mut status, message);
@@ -202,9 +207,9 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> J
         attempt.untold = (!is_complete).then(|| attempt.untold.unwrap_or(0).saturating_add(1));
     }
     let lost = if is_complete {
-        "what it asks was read from its termination message, and the conversation is in".to_owned()
+        "its question was read from its termination message, and the conversation is in".to_owned()
     } else {
-        format!("that a {what} waits was read from its termination message, and the {what} is in")
+        format!("its termination message says that a {what} is waiting, and the {what} is in")
     };
     let mut seen = phase_health(&status).observations();
     seen.push(report_lost(&status, &lost));
@@ -212,7 +217,7 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> J
     with_conditions(status, seen, stamp)
 }
 
-/// The status of a Job that ended, where no report carried the end.
+/// The status of a Job that ended, if no report carried the end.
 fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
     let mut status = current.clone();
     let not_started = not_started.map(|call| CallNotStarted::from(call).observation());
@@ -220,8 +225,8 @@ fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stam
     if let Some(message) = end.read_from.as_deref() {
         adopt_progress(&mut status, message);
         let what = match message.outcome {
-            Some(_) => "the outcome was read from its termination message, the answer is in",
-            None => "how far it had come was read from its termination message, the conversation is in",
+            Some(_) => "the outcome was read from its termination message, and the answer is in",
+            None => "its progress was read from its termination message, and the conversation is in",
         };
         more.push(report_lost(&status, what));
     }
@@ -235,12 +240,12 @@ pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, s
     status.phase = Some(outcome.phase());
     status.outcome = Some(outcome);
     status.completion_time = Some(stamp.now.clone());
-    // Nobody has to do anything for the Job any more.
+    // No person has to act for the Job any more.
     status.waiting_for = None;
     with_conditions(status, seen, stamp)
 }
 
-/// Takes over what a termination message knows, where that is more than the status.
+/// Takes over the progress in a termination message, if it is ahead of the status.
 fn adopt_progress(status: &mut JobStatus, message: &TerminationMessage) {
     let current = status.log.as_ref().map_or(0, |log| log.events);
     if let Some(log) = message.log.as_ref().filter(|log| log.events >= current) {
@@ -263,7 +268,7 @@ fn report_lost(status: &JobStatus, what: &str) -> Observation {
     Observation::fails(ConditionType::Reported, Reason::ReportLost, message)
 }
 
-/// The status that stands, once the operator has seen this generation of the spec.
+/// The current status, with the observed generation updated.
 fn unchanged(current: &JobStatus, stamp: &Stamp) -> JobStatus {
     if current.observed_generation == stamp.generation || current.phase.is_none() {
         return current.clone();
@@ -277,14 +282,15 @@ fn unchanged(current: &JobStatus, stamp: &Stamp) -> JobStatus {
     status
 }
 
-/// Puts the health of a Job that has not ended into its status. The remarks of its worker stand.
+/// Puts the health of a Job that has not ended into its status. The worker's remarks stay.
 fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
     let mut seen = health.observations();
     seen.extend(current_remarks(&status));
     with_conditions(status, seen, stamp)
 }
 
-/// Puts conditions into a status, with the one that follows from its phase; conditions of ours that are not among them go.
+/// Puts conditions into a status, and adds the one that follows from its phase. Bloomery's own conditions that are not
+/// listed are removed.
 pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &Stamp) -> JobStatus {
     if !seen.iter().any(|seen| seen.kind == ConditionType::AwaitingPeople) {
         let is_asked = seen.iter().all(|seen| seen.reason != Reason::ApprovalPolicyMissing);
@@ -295,7 +301,7 @@ pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp:
     status
 }
 
-/// The worker's remarks on the Skill and on replies: they stand until another report changes them.
+/// The worker's remarks on the Skill and on replies. They stay until another report changes them.
 fn current_remarks(status: &JobStatus) -> impl Iterator<Item = Observation> {
     let remarks =
         [(ConditionType::SkillAsWritten, Reason::Differs), (ConditionType::RepliesTaken, Reason::UnknownQuestion)];

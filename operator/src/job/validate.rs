@@ -1,4 +1,4 @@
-//! Validates what a new attempt is made of, and resolves it: pure. Each wait says what is missing and what to do about it.
+//! Validates and resolves the inputs of a new attempt: pure. Each wait says what is missing and what to do about it.
 
 mod attempt;
 mod models;
@@ -22,10 +22,10 @@ use bloomery_crds::run::{ContinuedJob, JobIdentity, ReportEndpoint};
 use bloomery_crds::v1alpha1::{Job, JobStatus, RevisionRef};
 use k8s_openapi::jiff::SignedDuration;
 
-/// How soon to look for the CA of the report endpoint again: it is not watched.
+/// The interval for checking the CA of the report endpoint again: it is not watched.
 const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
-/// Turns a Job and what its next attempt is made of into the one value that the pod is built from.
+/// Turns a Job and the inputs of its next attempt into the one value that the pod is built from.
 pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
     let AttemptSources { attempt, revision, models, claims, continued, decisions, report_ca } = sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
@@ -59,15 +59,15 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     })
 }
 
-/// Returns where the worker reports, once it can trust the endpoint.
+/// Returns the address of the report endpoint and its CA, once there is one.
 fn report_endpoint(settings: &Settings, ca: Option<String>) -> Result<ReportEndpoint, Wait> {
     if let Some(ca) = ca {
         return Ok(ReportEndpoint { url: format!("{}{}", settings.report_url(), report::PATH), ca });
     }
     let message = format!(
-        "the operator has no usable CA for its report endpoint, so no worker could report: the Job starts by itself \
-         once it has. If this lasts, whoever runs the operator finds the cause in its log; a Secret {}/{} without \
-         data is filled anew",
+        "the operator has no usable CA for its report endpoint, so workers cannot report. The Job starts by itself \
+         once there is one. If this persists, the operator's log shows the cause; the operator fills a Secret {}/{} without \
+         data again",
         settings.pod_namespace, settings.report.ca_secret
     );
     Err(Wait::new(Reason::ReportUnavailable, message).retry_after(CA_RETRY_INTERVAL))
@@ -75,13 +75,13 @@ fn report_endpoint(settings: &Settings, ca: Option<String>) -> Result<ReportEndp
 
 /// Decides how to continue a Job whose bindings do not fit.
 ///
-/// As long as the Job has no revision, an edit of the Skill may fix that. With one, both sides are immutable: only an operator
-/// with stricter rules than the one before finds the misfit, and a person has to decide.
+/// As long as the Job has no revision, an edit of the Skill may fix that. With a revision, both sides are immutable:
+/// only an operator with stricter rules than the one before finds the misfit, and a person has to decide.
 fn unfit(status: &JobStatus, wait: Wait) -> Blocked {
     match &status.skill_revision {
         Some(RevisionRef { name, .. }) if wait.reason == Reason::ResourcesInvalid => {
             let message = format!(
-                "what the Job binds does not fit the revision {name} that it runs on: make another Job. {}",
+                "the bindings of the Job do not fit the revision {name} that it runs on: create another Job. {}",
                 wait.message
             );
             Blocked::Never(JobEnd::decided(Outcome::new(OutcomeCode::UserNeeded, message)))
@@ -100,14 +100,14 @@ fn continues(job: &Job, status: &JobStatus, found: Option<&Guarded<Job>>) -> Res
     Ok(Some(ContinuedJob { name: name.clone(), run_key }))
 }
 
-/// Returns the UID of the Job that another one continues: it must have ended, and be of the same Skill, whose memory holds the
-/// conversation.
+/// Returns the UID of the Job that another one continues. It must have ended, and must belong to the same Skill, whose
+/// memory holds the conversation.
 fn ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<String, Wait> {
     let wait = |message: String| Err(Wait::new(Reason::ContinuedNotEnded, message));
     let job = match job.map(|job| &job.0) {
         None => {
             return wait(format!(
-                "the Job {name}, which this one continues, does not exist: make it, or make this one without `continues`"
+                "the Job {name}, which this one continues, does not exist: create it, or create this one without `continues`"
             ));
         }
         Some(Err(error)) => {
@@ -119,7 +119,7 @@ fn ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<Stri
     if job.spec.skill != skill {
         let of = &job.spec.skill;
         return wait(format!(
-            "the Job {name} is one of the Skill {of}, and only Jobs of one Skill continue each other: make another Job"
+            "the Job {name} belongs to the Skill {of}, and a Job can only continue one of its own Skill: create another Job"
         ));
     }
     match (&job.metadata.uid, job.status.as_ref().is_some_and(JobStatus::is_terminal)) {

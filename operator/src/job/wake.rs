@@ -1,7 +1,8 @@
-//! The changes that wake a Job: of itself, of its pods, and of what it depends on.
+//! The changes that wake a Job: of itself, of its pods, and of the objects that it depends on.
 //!
-//! The Jobs that depend on a Skill, a Model, a claim or a policy are found by a scan of the cached Jobs: those objects change
-//! seldom, and a scan of 10,000 Jobs takes a millisecond or two. Jobs change often, so their follow-ups are found by an index.
+//! The Jobs that depend on a Skill, a Model, a claim or a policy are found by a scan of the cached Jobs: those objects
+//! change seldom, and a scan of 10,000 Jobs takes a millisecond or two. Jobs change often, so their follow-ups are
+//! found by an index.
 
 use crate::caches::{Caches, Guarded};
 use crate::context::Context;
@@ -36,7 +37,7 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
     ]
 }
 
-/// The Job that changed, unless it is gone.
+/// The changed Job, unless it is gone.
 fn changed_job(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake<Job>> + Send + 'static {
     let jobs = jobs.clone();
     move |job| {
@@ -45,7 +46,7 @@ fn changed_job(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake
     }
 }
 
-/// The Jobs that continue the one that changed, and may wait for its end.
+/// The Jobs that continue the changed one, and may wait for its end.
 fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let Some(namespace) = &job.meta().namespace else { return Vec::new() };
     let follow_ups = caches.jobs.found_by(namespace, &job.name_any());
@@ -53,13 +54,13 @@ fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
     unfinished.map(|job| ObjectRef::from_obj(job.as_ref())).collect()
 }
 
-/// The Job that the one that changed continues: it may be deleted once that one has begun.
+/// The Job that the changed one continues: it may be deleted once the changed one has started.
 pub(super) fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
     job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
 }
 
-/// The Job whose call an Approval asks about. Its labels may be changed, this field may not.
+/// The Job of an Approval. Taken from its spec, because labels can be changed.
 fn job_of_approval(approval: &Guarded<Approval>) -> Vec<Wake<Job>> {
     let (Ok(approval), Some(namespace)) = (&approval.0, &approval.meta().namespace) else { return Vec::new() };
     vec![ObjectRef::new(&approval.spec.job).within(namespace)]
@@ -77,7 +78,7 @@ pub(super) fn dependents<C>(
     }
 }
 
-/// An unfinished Job goes on, or waits, as its namespace is suspended: nothing else of a namespace is announced.
+/// The suspension of a namespace concerns its unfinished Jobs. Other changes of a namespace are not announced.
 pub(super) fn is_in_namespace(namespace: &PartialObjectMeta<Namespace>, job: &Job) -> bool {
     job.metadata.namespace == namespace.metadata.name && is_unfinished(job)
 }
@@ -92,7 +93,7 @@ fn uses_revision(revision: &PartialObjectMeta<ConfigMap>, job: &Job) -> bool {
         && is_unfinished(job)
 }
 
-/// Only the revision says which Models a Job calls, so each Job of the namespace that waits for a pod may call this one.
+/// Only the revision lists the Models of a Job, so each Job of the namespace that waits for a pod may call this Model.
 fn may_call(model: &Guarded<Model>, job: &Job) -> bool {
     is_same_namespace(model, job) && waits_for_a_pod(job)
 }
@@ -116,7 +117,7 @@ fn is_unfinished(job: &Job) -> bool {
     !job.status.as_ref().is_some_and(JobStatus::is_terminal)
 }
 
-/// Whether a Job has no pod, and starts its next attempt as soon as everything that its pod needs exists.
+/// Returns whether a Job has no pod, and starts its next attempt as soon as everything that its pod needs exists.
 fn waits_for_a_pod(job: &Job) -> bool {
     matches!(phase(job), None | Some(Phase::Pending | Phase::Queued))
 }

@@ -1,16 +1,17 @@
-//! When each Job's status was last written by this process, so that small news can wait.
+//! The last status write of each Job by this process, so that changes of a message can be delayed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long small news waits after a write (`docs/explanation/design.md`, section 7: one write for each ten seconds).
+/// The minimum interval between a write and the next change of a message alone (docs/explanation/design.md, section 7:
+/// one write for each ten seconds).
 pub const MESSAGE_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How many Jobs are kept before those that no longer matter are dropped.
+/// How many Jobs are remembered before expired entries are dropped.
 const MAX_JOBS: usize = 4096;
 
-/// When each Job's status was last written by this process.
+/// The time of the last status write of each Job by this process.
 #[derive(Debug, Default)]
 pub struct WritePace(Mutex<HashMap<String, Instant>>);
 
@@ -24,7 +25,7 @@ impl WritePace {
         written.insert(uid.to_owned(), now);
     }
 
-    /// How long small news of the Job still has to wait; none where it may be written now.
+    /// Returns how long a change of a message still has to wait; none if it may be written now.
     pub fn remaining(&self, uid: &str, now: Instant) -> Option<Duration> {
         let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = now.saturating_duration_since(*written.get(uid)?);

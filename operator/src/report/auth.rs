@@ -1,4 +1,4 @@
-//! Who reports: a projected token of the audience `bloomery`, as the API server sees it.
+//! Authenticates workers: the API server reviews their projected token, which has the audience `bloomery`.
 
 use super::refusal::Refusal;
 use crate::metrics::Metrics;
@@ -12,28 +12,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// How many reviews may be under way: a flood of tokens must not become a flood at the API server.
+/// The maximum number of concurrent reviews, so that a flood of tokens does not become a flood at the API server.
 const MAX_CONCURRENT_REVIEWS: usize = 16;
 
-/// How long a checked token is trusted: a pod that is deleted may report for that much longer.
+/// How long a reviewed token is trusted. A deleted pod may report for that much longer.
 const TRUST_DURATION: Duration = Duration::from_mins(1);
 
-/// How many tokens are remembered; a forgotten one is checked again.
+/// The maximum number of cached tokens. A token that is not cached is reviewed again.
 const MAX_TOKENS: usize = 8192;
 
-/// What a projected token says of the pod that it is bound to.
+/// The claim of a projected token that names its pod.
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 
-/// A worker, as its token tells.
+/// The worker that a token belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The namespace of its ServiceAccount, which is its pod's.
+    /// The namespace of its ServiceAccount and pod.
     pub namespace: String,
     /// The UID of its pod.
     pub pod_uid: String,
 }
 
-/// Finds out who reports.
+/// Authenticates reports.
 pub struct Authenticator {
     reviews: Api<TokenReview>,
     metrics: Arc<Metrics>,
@@ -42,13 +42,13 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// Makes one that asks this API server.
+    /// Creates an authenticator that uses this API server.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
         let permits = Semaphore::new(MAX_CONCURRENT_REVIEWS);
         Self { reviews: Api::all(client), metrics, permits, tokens: TokenCache::default() }
     }
 
-    /// The worker that a bearer token belongs to. The API server is asked at most once a minute for each.
+    /// Returns the worker that a bearer token belongs to. The API server reviews each token at most once a minute.
     pub async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
         let key = Digest::of_bytes(token.as_bytes());
         if let Some(caller) = self.tokens.get(&key, Instant::now()) {
@@ -68,21 +68,22 @@ impl Authenticator {
         let review = TokenReview { spec, ..TokenReview::default() };
         let answer = self.reviews.create(&PostParams::default(), &review).await;
         let answer = answer.map_err(|error| unavailable(error.to_string()))?;
-        answer.status.ok_or_else(|| unavailable("the API server gave no verdict".to_owned()))
+        answer.status.ok_or_else(|| unavailable("the API server returned no result".to_owned()))
     }
 }
 
-/// Reads a review: whose token it is, and whether it was made for us.
+/// Returns the worker of a reviewed token, if the token was issued for reports.
 pub fn identify(review: &TokenReviewStatus) -> Result<Caller, Refusal> {
     let refused = |why: &str| Refusal::Unauthorized(format!("the token is refused: {why}"));
     if review.authenticated != Some(true) {
         return Err(refused(review.error.as_deref().unwrap_or("it is not valid, or expired")));
     }
-    // An API server that knows nothing of audiences answers without one: such a token may be anybody's.
+    // An API server that does not support audiences returns none: such a token may have been issued for another
+    // purpose.
     if !review.audiences.iter().flatten().any(|audience| audience == REPORT_AUDIENCE) {
-        return Err(refused("it was not made for the audience bloomery"));
+        return Err(refused("it was not issued for the audience bloomery"));
     }
-    let user = review.user.as_ref().ok_or_else(|| refused("it belongs to nobody"))?;
+    let user = review.user.as_ref().ok_or_else(|| refused("it has no user"))?;
     let name = user.username.as_deref().unwrap_or_default();
     let account = name.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
     let (namespace, _) = account.ok_or_else(|| refused("it does not belong to a ServiceAccount"))?;
@@ -91,19 +92,19 @@ pub fn identify(review: &TokenReviewStatus) -> Result<Caller, Refusal> {
     Ok(Caller { namespace: namespace.to_owned(), pod_uid })
 }
 
-/// Callers by the digest of their token.
+/// Cached workers, by the digest of their token.
 #[derive(Debug, Default)]
 struct TokenCache(Mutex<HashMap<Digest, (Instant, Caller)>>);
 
 impl TokenCache {
-    /// The caller of a token that was checked within the last minute.
+    /// Returns the worker of a token that was reviewed within the last minute.
     fn get(&self, token: &Digest, now: Instant) -> Option<Caller> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (asked, caller) = known.get(token)?;
         (now.saturating_duration_since(*asked) < TRUST_DURATION).then(|| caller.clone())
     }
 
-    /// Remembers a caller, as of when the API server was asked.
+    /// Caches a worker, from the time of the review request.
     fn put(&self, token: Digest, caller: Caller, asked: Instant) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_TOKENS {

@@ -1,8 +1,8 @@
-//! The CA of the report endpoint: what stands in its Secret, when it is renewed, and the certificates that it signs.
+//! The CA of the report endpoint: reads it from its Secret, renews it, and signs certificates.
 //!
-//! A pod trusts the certificates that it was made with, and may live long. So a new authority is made when a
-//! third of the lifetime of the newest is left, is trusted by all pods from then on, and signs only when the one
-//! before is about to end: by then every pod knows it.
+//! A pod trusts the certificates that it was created with, and may run for a long time. So a new authority is created
+//! when a third of the lifetime of the newest one is left, and all new pods trust it from then on. It signs only when
+//! the authority before it is about to expire: by then every pod trusts it.
 
 mod pem;
 
@@ -16,62 +16,63 @@ use std::time::Duration;
 
 const DAY: u64 = 24 * 3600;
 
-/// How long an authority lasts, in seconds.
+/// The lifetime of an authority, in seconds.
 pub const AUTHORITY_SECONDS: u64 = 360 * DAY;
 
-/// How long a certificate of a replica lasts, in seconds.
+/// The lifetime of a replica's certificate, in seconds.
 pub const LEAF_SECONDS: u64 = 14 * DAY;
 
-/// How much earlier certificates begin, for clocks that are behind, in seconds.
+/// How many seconds certificates are valid in the past, for clocks that are behind.
 const SKEW_SECONDS: u64 = 3600;
 
 /// Why the CA cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The Secret does not hold what the operator wrote.
+    /// The content of the Secret is not what the operator wrote.
     #[error(transparent)]
     Unreadable(#[from] pem::Error),
-    /// No certificate can be made.
-    #[error("a certificate cannot be made: {0}")]
+    /// A certificate cannot be created.
+    #[error("a certificate cannot be created: {0}")]
     Making(#[from] rcgen::Error),
     /// All authorities have expired.
-    #[error("all certificates of the CA have expired, and the leader has made no new one yet")]
+    #[error("all certificates of the CA have expired, and the leader has not created a new one yet")]
     Expired,
 }
 
-/// The authorities, oldest first.
+/// The certificate authorities, oldest first.
 #[derive(Debug, Clone, Default)]
 pub struct Authorities(Vec<AuthorityPair>);
 
-/// A certificate for a replica, and its key.
+/// A replica's certificate and its key.
 pub struct Leaf {
     /// The certificate.
     pub certificate: CertificateDer<'static>,
     /// Its key, as PKCS#8.
     pub key: Vec<u8>,
-    /// When it ends, in seconds of the epoch.
+    /// The end of its validity, in seconds since the epoch.
     pub not_after: u64,
 }
 
 impl Authorities {
-    /// Reads `ca.crt` and `ca.key`; both empty is an empty CA.
+    /// Reads `ca.crt` and `ca.key`. Two empty texts are an empty CA.
     pub fn read(certificates: &str, keys: &str) -> Result<Self, Error> {
         Ok(Self(pem::pairs(certificates, keys)?))
     }
 
-    /// `ca.crt` and `ca.key`, as [`Authorities::read`] takes them.
+    /// The contents of `ca.crt` and `ca.key`, for [`Authorities::read`].
     pub fn to_pem(&self) -> (String, String) {
         let certificates = self.0.iter().map(|pair| pair.certificate.as_str()).collect();
         let keys = self.0.iter().map(|pair| pair.key.as_str()).collect();
         (certificates, keys)
     }
 
-    /// The certificates that a pod made now has to trust.
+    /// The certificates that a pod created now has to trust, as PEM.
     pub fn bundle(&self, now: u64) -> String {
         self.0.iter().filter(|pair| pair.validity.not_after > now).map(|pair| pair.certificate.as_str()).collect()
     }
 
-    /// Whether a new authority is due: there is none, or less than a third of the newest is left.
+    /// Returns whether a new authority is needed: there is none, or less than a third of the newest one's lifetime is
+    /// left.
     pub fn needs_renewal(&self, now: u64) -> bool {
         self.0.last().is_none_or(|pair| {
             let Validity { not_before, not_after } = pair.validity;
@@ -79,7 +80,7 @@ impl Authorities {
         })
     }
 
-    /// The same with a new authority, without those that have expired.
+    /// Returns the authorities with a new one and without the expired ones.
     pub fn renewed(&self, now: u64) -> Result<Self, Error> {
         let mut pairs: Vec<AuthorityPair> =
             self.0.iter().filter(|pair| pair.validity.not_after > now).cloned().collect();
@@ -87,7 +88,8 @@ impl Authorities {
         Ok(Self(pairs))
     }
 
-    /// Signs a certificate for these names. The oldest authority that outlives it signs: all pods know that one.
+    /// Signs a certificate for these names. The signer is the oldest authority that outlives the certificate, because
+    /// all pods trust it.
     pub fn issue(&self, names: &[String], now: u64) -> Result<Leaf, Error> {
         let alive = || self.0.iter().filter(|pair| pair.validity.not_after > now);
         let outlives = |pair: &&AuthorityPair| pair.validity.not_after > now.saturating_add(LEAF_SECONDS);
@@ -108,7 +110,7 @@ impl Authorities {
 
 fn new_authority(now: u64) -> Result<AuthorityPair, Error> {
     let mut params = CertificateParams::default();
-    // A name of its own: of two authorities with one name, a client may try only the wrong one.
+    // The name is unique: of two authorities with one name, a client may try only the wrong one.
     params.distinguished_name = common_name(&format!("bloomery report CA {now}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];

@@ -1,9 +1,10 @@
-//! Which CAs workers may trust, handed from the report endpoint to the Job controller.
+//! The CA certificates of the report endpoint, passed from the report endpoint to the Job controller.
 
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// The certificates that sign the report endpoint, now and in the lifetime of any pod made now.
+/// The CA certificates that pods have to trust: those that sign the report endpoint during the lifetime of a pod
+/// created now.
 #[derive(Debug, Clone, Default)]
 pub struct CaBundle(Arc<watch::Sender<Option<String>>>);
 
@@ -13,14 +14,14 @@ impl CaBundle {
         self.0.borrow().clone()
     }
 
-    /// Makes the certificates known.
+    /// Sets the certificates.
     pub fn set(&self, bundle: String) {
         self.0.send_replace(Some(bundle));
     }
 
     /// Waits until the CA is known.
     pub async fn known(&self) {
-        // The sender is this very object, and cannot be gone.
+        // The sender is this object, so the channel stays open.
         let _ = self.0.subscribe().wait_for(Option::is_some).await;
     }
 }

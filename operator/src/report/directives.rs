@@ -1,11 +1,12 @@
-//! What a worker is told with the reply to its report: pure, over the freshest Job at hand.
+//! The directives that answer a report: pure, over the newest known Job.
 
 use crate::job::ending::Ending;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::Job;
 
-/// What a worker is told that has reported of this Job: `ack` of its events are safe, and `suspended` says whether no pod
-/// is to run in its namespace. It says the same as long as it is so: whoever has heard it once need not hear it again.
+/// Returns the directives for the worker of a report. `ack` is the number of events that are stored, and `suspended`
+/// says whether the namespace is suspended. Directives are repeated as long as they apply, so a worker may miss any of
+/// them.
 pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Directives {
     Directives {
         ack,

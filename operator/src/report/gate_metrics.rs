@@ -1,9 +1,9 @@
-//! What a report adds to the metrics: the verdicts that were not known before.
+//! Counts the gate verdicts that a report adds.
 
 use crate::metrics::Metrics;
 use bloomery_crds::v1alpha1::{Gates, JobStatus, Verdict};
 
-/// Counts the verdicts of gates that a status has, and the one before had not.
+/// Counts the gate verdicts of a status that the earlier status did not have.
 pub(super) fn count_verdicts(metrics: &Metrics, before: &JobStatus, after: &JobStatus) {
     let none = Gates::default();
     let gates = |status: &JobStatus| status.gates.clone().unwrap_or_else(|| none.clone());

@@ -1,4 +1,4 @@
-//! Whether a caller may report for a Job: pure, over what is recorded of it.
+//! Decides whether a caller may report for a Job: pure, over the recorded attempt.
 
 mod bounds;
 
@@ -12,18 +12,18 @@ use bloomery_crds::report::{End, Report};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Attempt, Job};
 
-/// What is to be thought of a report.
+/// The decision on a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
-    /// The caller is the recorded pod.
+    /// The caller is the recorded pod: the report is accepted.
     Accepted,
-    /// The caller is another pod than the recorded one, of the same attempt: good only if that one is gone.
+    /// The caller is another pod of the same attempt. The report is accepted only if the recorded pod is gone.
     OtherPod(Attempt),
-    /// The report is not taken.
+    /// The report is refused.
     Refused(Refusal),
 }
 
-/// Judges a report by the Job that it names.
+/// Decides on a report, given the Job that it names.
 pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Judgement {
     let named = &report.job;
     let refused = |refusal: fn(String) -> Refusal, message: String| Judgement::Refused(refusal(message));
@@ -33,7 +33,7 @@ pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Judgement {
     let Some(job) = job.filter(|job| job.metadata.uid.as_ref() == Some(&named.uid)) else {
         return refused(
             Refusal::NotFound,
-            format!("there is no Job {}/{} of UID {}", named.namespace, named.name, named.uid),
+            format!("there is no Job {}/{} with the UID {}", named.namespace, named.name, named.uid),
         );
     };
     let recorded = job.status.as_ref().and_then(|status| status.attempt.as_ref());
@@ -41,7 +41,7 @@ pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Judgement {
         || refused(Refusal::TooEarly, format!("attempt {} is not recorded yet: report again", report.attempt));
     let Some(recorded) = recorded.filter(|recorded| recorded.number >= report.attempt) else { return too_early() };
     if recorded.number > report.attempt {
-        let message = format!("attempt {} is over: attempt {} goes on with the Job", report.attempt, recorded.number);
+        let message = format!("attempt {} is over: attempt {} continues the Job", report.attempt, recorded.number);
         return refused(Refusal::Superseded, message);
     }
     match &recorded.pod_uid {
@@ -60,12 +60,12 @@ pub fn check_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
     Err(Refusal::Forbidden(format!("a pod of namespace {of} cannot report for a Job of {named}")))
 }
 
-/// Refuses a report that names its Job by no possible name, contradicts itself, says more than a status holds, or
-/// would make lists of Jobs unreadable.
+/// Refuses a report that names an impossible Job, contradicts itself, is too large for a status, or would make lists of
+/// Jobs unreadable.
 pub fn check_report(report: &Report) -> Result<(), Refusal> {
     let job = &report.job;
     for (what, value) in [("namespace", &job.namespace), ("name", &job.name), ("UID", &job.uid)] {
-        // They become paths of requests to the API server.
+        // They become parts of request paths to the API server.
         if !is_dns_label(value) {
             return Err(Refusal::Invalid(format!("the {what} of the Job is not a DNS label")));
         }
@@ -76,12 +76,10 @@ pub fn check_report(report: &Report) -> Result<(), Refusal> {
     let (phase, outcome) = (report.projection.phase, report.projection.outcome.as_ref());
     let ends_in = outcome.map(Outcome::phase);
     let contradiction = match (ends_in, &report.end) {
-        (Some(end), _) if end != phase => {
-            Some(format!("an outcome that rests in {end} does not go with the phase {phase}"))
-        }
+        (Some(end), _) if end != phase => Some(format!("an outcome of the phase {end} contradicts the phase {phase}")),
         (None, _) if phase.is_terminal() => Some(format!("the phase {phase} needs an outcome")),
-        (None, Some(End::Finished)) => Some("a worker that finished has an outcome".to_owned()),
-        (Some(_), Some(End::Parked(_))) => Some("a worker that parked has no outcome".to_owned()),
+        (None, Some(End::Finished)) => Some("a worker that finished must report an outcome".to_owned()),
+        (Some(_), Some(End::Parked(_))) => Some("a worker that parked must not report an outcome".to_owned()),
         _ => None,
     };
     let too_much =
@@ -95,16 +93,17 @@ pub fn check_report(report: &Report) -> Result<(), Refusal> {
     }
 }
 
-/// What is wrong with the fields of the answer, the one part of a report that may have any form.
+/// Describes fields of the answer that are nested too deeply. Only these may have any form.
 fn depth_fault(report: &Report) -> Option<String> {
     let fields = &report.projection.result.as_ref()?.fields;
     let (name, levels) =
         fields.iter().map(|(name, value)| (name, 1 + depth(value))).max_by_key(|(_, levels)| *levels)?;
     let path = format!("projection.result.fields.{}", bounded(name, 64));
-    (levels > MAX_DEPTH).then(|| format!("{path} makes the fields {levels} levels deep: at most {MAX_DEPTH} are taken"))
+    (levels > MAX_DEPTH)
+        .then(|| format!("{path} makes the fields {levels} levels deep, and the maximum is {MAX_DEPTH}"))
 }
 
-/// Whether a text is a label of DNS as Kubernetes wants names to be (RFC 1123).
+/// Returns whether a text is a DNS label as Kubernetes requires for names (RFC 1123).
 fn is_dns_label(text: &str) -> bool {
     let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=63).contains(&text.len())

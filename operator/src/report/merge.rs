@@ -1,4 +1,4 @@
-//! How a report changes a Job's status: pure, idempotent, and never backwards.
+//! Merges a report into a Job's status: pure, idempotent, and never backwards.
 
 use crate::approval::approval_names;
 use crate::job::call_not_started::{CallNotStarted, as_reported};
@@ -12,21 +12,21 @@ use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// What a report makes of a status.
+/// The result of merging a report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Merged {
-    /// The report says nothing new.
+    /// The status does not change.
     Unchanged,
-    /// It does, and can wait for the next one.
+    /// The status changes, and the write may wait for the next report.
     Deferrable(Box<JobStatus>),
-    /// A person would want to know now.
+    /// The status changes in a way that people should see now.
     Urgent(Box<JobStatus>),
 }
 
-/// Merges a report of the recorded attempt into the status that stands.
+/// Merges a report of the recorded attempt into the current status.
 ///
 /// # Guarantees
-/// Reports count by (epoch, events): one that is older than what stands changes nothing, so repetitions and
+/// Reports are ordered by (epoch, events). A report that is older than the status changes nothing, so repetitions and
 /// reordering do no harm. A terminal status is final; phase, epoch and log never go back.
 pub fn merge(current: &JobStatus, report: &Report, stamp: &Stamp) -> Merged {
     if !is_news(current, report) {
@@ -42,9 +42,9 @@ pub fn merge(current: &JobStatus, report: &Report, stamp: &Stamp) -> Merged {
     }
 }
 
-/// How many events of the log are safe, as far as its worker has to care.
+/// Returns how many events of the log are acknowledged.
 ///
-/// Nothing more of a Job that has ended will ever be written: its worker need not wait for it.
+/// For a Job that has ended these are all reported events: nothing more of it is stored, so its worker need not wait.
 pub fn acknowledged_events(current: &JobStatus, report: &Report) -> u64 {
     let safe = current.log.as_ref().map_or(0, |log| log.events);
     if current.is_terminal() { safe.max(report.projection.log.events) } else { safe }
@@ -63,7 +63,7 @@ fn is_news(current: &JobStatus, report: &Report) -> bool {
 }
 
 fn merged(current: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
-    // Without `..`: what is added to the projection cannot be forgotten here.
+    // Without `..`, so that an added field of the projection cannot be forgotten here.
     let Projection {
         phase,
         outcome,
@@ -105,7 +105,7 @@ fn merged(current: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
         waiting.since = waiting_since(current, waiting_phase, stamp);
     }
     if current.phase.is_some_and(|phase| phase == Phase::Queued || phase.awaits_people()) && waiting_phase.is_none() {
-        // What comes after a worker parked, or was given up, does not bring it back to work.
+        // A report that arrives after the worker parked or was replaced does not return the Job to work.
         return status;
     }
     let parks = matches!(report.end, Some(End::Parked(_)));
@@ -123,8 +123,9 @@ fn merged(current: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
     with_conditions(status, seen, stamp)
 }
 
-/// The phase in which the Job rests until people have spoken, where it does: its worker parked with a call that is held or
-/// a question that is open, whatever it parked for. One that goes on afterwards finds that so at first, and is at work.
+/// Returns the phase in which the Job waits for people, if it does: its worker parked with a held call or an open
+/// question, whatever it parked for. A worker that continues afterwards also reports the call or question at first, but
+/// runs.
 pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     match report.end {
         Some(End::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
@@ -136,7 +137,7 @@ pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     }
 }
 
-/// Since when the Job rests: what is told of it again and again does not change that.
+/// The time since which the Job waits for people. Repeated reports do not change it.
 fn waiting_since(current: &JobStatus, waiting_phase: Option<Phase>, stamp: &Stamp) -> Option<Time> {
     if !current.awaits_people() {
         return waiting_phase.map(|_| stamp.now.clone());
@@ -144,14 +145,14 @@ fn waiting_since(current: &JobStatus, waiting_phase: Option<Phase>, stamp: &Stam
     current.waiting_for.as_ref().and_then(|waiting| waiting.since.clone()).or_else(|| Some(stamp.now.clone()))
 }
 
-/// What the Job waits for, with the Approvals that people decide it on.
+/// The wait of the Job, with the names of its Approvals.
 fn with_approval_names(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     let approvals = waiting.call.as_ref().map(|call| approval_names(&job.name, &job.uid, call)).unwrap_or_default();
     WaitingFor { approvals, ..waiting }
 }
 
-/// The health that stands whatever the worker reports: that the Job is ending, until it has ended; and that its node is lost, as
-/// long as nothing has happened there.
+/// Returns the health that a report does not replace: that the Job is ending, until it has ended; and that its node is
+/// lost, as long as the log has not grown.
 fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
     let reason = reason_of(&current.conditions, ConditionType::Reconciling)?;
     let nothing_happened = current.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
@@ -166,7 +167,7 @@ fn worker_wait_health(waiting: &Waiting) -> Health {
         Waiting::SecretMissing { name, key } => (
             Reason::SecretMissing,
             format!(
-                "the worker waits for the key {key} of the Secret {name}: make it, and the worker goes on by itself"
+                "the worker waits for the key {key} of the Secret {name}: create it, and the worker continues by itself"
             ),
         ),
         Waiting::McpUnavailable { message } => (Reason::McpUnavailable, format!("the worker waits: {message}")),
@@ -175,7 +176,7 @@ fn worker_wait_health(waiting: &Waiting) -> Health {
     Health::Reconciling(reason, message)
 }
 
-/// Whether a person would want to know now, and not with the next write.
+/// Returns whether people should see the change now, and not with the next write.
 fn is_urgent(current: &JobStatus, merged: &JobStatus) -> bool {
     let epoch = |status: &JobStatus| status.attempt.as_ref().and_then(|attempt| attempt.epoch);
     let rests = |status: &JobStatus, phase| status.phase == Some(phase);
@@ -188,7 +189,7 @@ fn is_urgent(current: &JobStatus, merged: &JobStatus) -> bool {
         || worker_wait_reason(current) != worker_wait_reason(merged)
 }
 
-/// What a worker waits for, as its Job's conditions have it.
+/// The reason for which a worker waits, according to the conditions of its Job.
 fn worker_wait_reason(status: &JobStatus) -> Option<Reason> {
     reason_of(&status.conditions, ConditionType::Reconciling)
         .filter(|reason| matches!(reason, Reason::SecretMissing | Reason::McpUnavailable | Reason::ModelUnavailable))

@@ -1,40 +1,40 @@
-//! Why a report is not taken, as the worker is told.
+//! Refusals of reports, as HTTP answers to the worker.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-/// Why a report is not taken.
+/// Why a report is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The token is missing, or not a worker's. A renewed one may do.
+    /// The token is missing, or does not belong to a worker. A renewed token may be accepted.
     #[error("{0}")]
     Unauthorized(String),
-    /// The token is good, and its pod may not report for this Job.
+    /// The token is valid, but its pod may not report for this Job.
     #[error("{0}")]
     Forbidden(String),
-    /// There is no such Job.
+    /// The Job does not exist.
     #[error("{0}")]
     NotFound(String),
     /// The attempt is not recorded yet: report again in a moment.
     #[error("{0}")]
     TooEarly(String),
-    /// Another attempt has taken over. This one is over.
+    /// Another attempt has taken over: this one is over.
     #[error("{0}")]
     Superseded(String),
-    /// The report is larger than any of ours.
+    /// The report is too large.
     #[error("{0}")]
     TooLarge(String),
-    /// The report is not what it should be. Sending it again is of no use.
+    /// The report is invalid. Sending it again does not help.
     #[error("{0}")]
     Invalid(String),
-    /// The API server does not answer as it should: report again.
+    /// The API server cannot be reached or does not answer: report again.
     #[error("{0}")]
     Unavailable(String),
 }
 
 impl Refusal {
-    /// The HTTP status, which is what a worker goes by.
+    /// The HTTP status, on which the worker acts.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
@@ -48,7 +48,7 @@ impl Refusal {
         }
     }
 
-    /// The word for metrics.
+    /// The label value for metrics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unauthorized(_) => "unauthorized",

@@ -1,4 +1,4 @@
-//! The report endpoint as a server: HTTP over TLS, bounded in every direction.
+//! The HTTP server of the report endpoint, over TLS. Connections, sizes and times are bounded.
 
 use super::refusal::Refusal;
 use super::service::Service;
@@ -23,23 +23,23 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How many workers may be connected to one replica.
+/// The maximum number of connections to one replica.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// How long a handshake may take, and how long a connection may be silent.
+/// The timeout of a TLS handshake, and of a silent connection.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How much of a request is held beside its body: the headers, of which a token is the largest.
+/// The maximum size of the request headers in bytes. The token is the largest.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
-/// How long requests under way may take after the shutdown.
+/// How long requests in progress may take after the shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Takes reports until the shutdown; those under way are finished.
+/// Serves reports until the shutdown, then finishes those in progress.
 ///
 /// # Errors
-/// Where the address cannot be listened on, or TLS cannot be set up.
+/// Returns an error if the address cannot be bound, or if TLS cannot be set up.
 pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::io::Result<()> {
     let served = Arc::new(ServedCertificate::default());
     let tls = tls::config(served.clone()).map_err(std::io::Error::other)?;
@@ -47,7 +47,7 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
     let listener = TcpListener::bind(address).await.map_err(|error| {
         std::io::Error::new(
             error.kind(),
-            format!("reports cannot be taken at {address} (BLOOMERY_REPORT_ADDR): {error}"),
+            format!("cannot listen for reports at {address} (BLOOMERY_REPORT_ADDR): {error}"),
         )
     })?;
     context.readiness.report_listener.set();
@@ -63,7 +63,7 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
 pub fn router(service: Arc<Service>) -> Router {
     Router::new()
         .route(PATH, post(report))
-        .fallback(async || (StatusCode::NOT_FOUND, error(&format!("reports are taken at {PATH}"))))
+        .fallback(async || (StatusCode::NOT_FOUND, error(&format!("reports are sent to {PATH}"))))
         .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, error("reports are sent with POST")))
         .layer(DefaultBodyLimit::max(MAX_BYTES))
         .with_state(service)
@@ -91,15 +91,15 @@ fn parse(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&s
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => token.trim(),
         _ => {
             return Err(Refusal::Unauthorized(
-                "a report needs its worker's token: Authorization: Bearer ...".to_owned(),
+                "a report needs the worker's token: Authorization: Bearer ...".to_owned(),
             ));
         }
     };
     let body = body.map_err(|rejection| match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Refusal::TooLarge(format!("a report is at most {MAX_BYTES} bytes long")),
-        _ => Refusal::Invalid(format!("the report did not arrive whole: {}", rejection.body_text())),
+        _ => Refusal::Invalid(format!("the report is incomplete: {}", rejection.body_text())),
     })?;
-    let text = str::from_utf8(&body).map_err(|error| Refusal::Invalid(format!("a report is text: {error}")))?;
+    let text = str::from_utf8(&body).map_err(|error| Refusal::Invalid(format!("the report is not UTF-8: {error}")))?;
     let invalid = |why: String| Refusal::Invalid(format!("the report cannot be read: {why}"));
     let value = canonical::parse(text).map_err(|error| invalid(error.to_string()))?;
     let report = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
@@ -123,7 +123,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
                 });
             }
             Err(error) => {
-                // Out of file descriptors, most likely: some will come back.
+                // Probably out of file descriptors: some will be released.
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -134,7 +134,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
 }
 
 async fn connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
-    // The first answer would wait 40 ms for the worker's kernel to acknowledge what TLS sent last.
+    // Otherwise the first answer waits 40 ms for the worker's kernel to acknowledge the last TLS message.
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection ended before its handshake");
     }

@@ -1,4 +1,4 @@
-//! Takes reports: judges, merges, writes, acknowledges. It knows nothing of HTTP.
+//! Handles reports: authenticates, checks, merges, writes, acknowledges. Independent of HTTP.
 
 use super::auth::{Authenticator, Caller};
 use super::directives::directives;
@@ -21,39 +21,39 @@ use kube::core::ResourceExt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How often a write is tried again that somebody else came before.
+/// The maximum number of writes that are retried after a conflict with another writer.
 const MAX_WRITE_TRIES: u32 = 5;
 
-/// Takes reports.
+/// Handles reports.
 pub struct Service {
     context: Arc<Context>,
     authenticator: Authenticator,
     pace: WritePace,
 }
 
-/// What became of a report.
+/// The result of one try to handle a report.
 enum Handled {
-    /// It is dealt with.
+    /// The report is handled.
     Done(Directives),
-    /// The Job that it was judged by may be behind.
+    /// The Job may be out of date: read it again.
     Retry,
 }
 
 impl Service {
-    /// Makes one.
+    /// Creates a service.
     pub fn new(context: Arc<Context>) -> Self {
         let authenticator = Authenticator::new(context.client.clone(), context.metrics.clone());
         Self { context, authenticator, pace: WritePace::default() }
     }
 
-    /// Takes a report, and says how much of the log is safe.
+    /// Handles a report. Returns the directives for its worker, with the number of acknowledged events.
     ///
     /// # Errors
-    /// [`Refusal`] says which of them a worker should repeat.
+    /// [`Refusal`] shows whether the worker should repeat the report.
     pub async fn handle(&self, token: &str, report: &Report) -> Result<Directives, Refusal> {
         check_report(report)?;
         let caller = self.authenticator.caller(token).await?;
-        // Before anything is read: a worker may not have us look into another tenant.
+        // Before anything is read: a worker must not make the operator read another tenant's objects.
         check_tenant(&caller, report)?;
         if let Some(job) = self.cached(report)
             && judge(Some(&job), &caller, report) == Judgement::Accepted
@@ -69,16 +69,18 @@ impl Service {
                 return Ok(directives);
             }
         }
-        Err(Refusal::Unavailable("the Job's status is written by others all the time: report again".to_owned()))
+        Err(Refusal::Unavailable(
+            "the status of the Job was changed by other writers at every try: report again".to_owned(),
+        ))
     }
 
-    /// Counts a report that was not taken.
+    /// Counts a refused report.
     pub fn refused(&self, refusal: &Refusal) {
         self.context.metrics.count_report(refusal.kind());
-        tracing::debug!(%refusal, "a report was not taken");
+        tracing::debug!(%refusal, "a report was refused");
     }
 
-    /// The Job as the cache has it, unless this process itself knows better.
+    /// The cached Job, unless it is older than the last write of this process.
     fn cached(&self, report: &Report) -> Option<Job> {
         let cached = self.context.caches.jobs.get(&report.job.namespace, &report.job.name)?;
         let job = cached.0.as_ref().ok()?;
@@ -99,7 +101,7 @@ impl Service {
         }
     }
 
-    /// Accepts the pod that took the place of the recorded one: of the same name, and of the same Job.
+    /// Accepts the pod that replaced the recorded one: it has the same name and the same Job.
     async fn check_successor(&self, recorded: &Attempt, caller: &Caller, report: &Report) -> Result<(), Refusal> {
         let stored = stored_pod(&self.context, &report.job.namespace, &recorded.pod).await;
         let pod = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
@@ -146,18 +148,22 @@ impl Service {
         Ok(self.respond("merged", written.as_ref().unwrap_or(job), report, safe))
     }
 
-    /// Asks people about the call that the worker parked with: before the status says that they are asked.
+    /// Creates the Approvals of the call that the worker parked with, before the status says that people are asked.
     async fn create_approvals(&self, job: &Job, report: &Report) -> Result<Option<String>, create::Error> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
         let (Some(call), Some(hold), Some(_)) = (call, &report.hold, waiting_phase(report)) else { return Ok(None) };
         create(&self.context, job, call, hold).await
     }
 
-    /// Nobody could be asked: the report is not taken, and its worker sends it again. It hears what people want all the
-    /// same: a person may have cancelled the Job meanwhile.
+    /// Handles a report whose Approvals cannot be created. The report is not merged, so its worker sends it again. It
+    /// still gets its directives, because a person may have cancelled the Job.
     async fn without_approvals(&self, job: &Job, report: &Report, why: &create::Error) -> Result<Handled, Refusal> {
         let current = job.status.clone().unwrap_or_default();
-        tracing::warn!(namespace = job.namespace(), job = job.name_any(), "people cannot be asked now: {why}");
+        tracing::warn!(
+            namespace = job.namespace(),
+            job = job.name_any(),
+            "the Approvals of a call cannot be created: {why}"
+        );
         let next = approvals_not_created(&current, &why.to_string(), &stamp(job));
         if next != current && !only_message_changed(&current, &next) {
             match self.context.statuses.replace(job, next).await {
@@ -169,7 +175,7 @@ impl Service {
         Ok(self.respond("unasked", job, report, acknowledged_events(&current, report)))
     }
 
-    /// What the worker is told, by the Job as it is known: that costs no request, so a worker may ask as often as it likes.
+    /// Answers from the known Job. That costs no request, so a worker may report as often as it likes.
     fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
         self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);

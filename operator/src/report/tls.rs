@@ -1,4 +1,5 @@
-//! The certificate of this replica: read from the Secret, filled by the leader, renewed before it ends.
+//! The certificate of this replica: signed by the CA from the Secret, which the leader fills, and renewed before it
+//! expires.
 
 use super::ca::{self, Authorities};
 use crate::context::Context;
@@ -20,10 +21,10 @@ use std::time::Duration;
 const CERTIFICATES: &str = "ca.crt";
 const KEYS: &str = "ca.key";
 
-/// How often a replica looks whether the leader has filled the Secret, and tries again after an error.
+/// How soon to retry after an error, or while the leader has not filled the Secret.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often the Secret is read, and this replica's certificate made anew.
+/// How often the Secret is read, and this replica's certificate renewed.
 const RENEWAL_INTERVAL: Duration = Duration::from_hours(12);
 
 /// Why there is no certificate.
@@ -32,12 +33,12 @@ pub(super) enum Error {
     /// The Secret cannot be read or written.
     #[error("the Secret cannot be {what}: {source}")]
     Api {
-        /// What was tried.
+        /// The failed operation.
         what: &'static str,
-        /// What the API server said.
+        /// The error of the client.
         source: kube::Error,
     },
-    /// What stands in the Secret is of no use.
+    /// The content of the Secret cannot be used.
     #[error("{0}")]
     Ca(#[from] ca::Error),
     /// The key cannot be used.
@@ -48,7 +49,7 @@ pub(super) enum Error {
     Empty,
 }
 
-/// The certificate that is served now.
+/// The current certificate.
 #[derive(Debug, Default)]
 pub(super) struct ServedCertificate(RwLock<Option<Arc<CertifiedKey>>>);
 
@@ -64,7 +65,7 @@ impl ResolvesServerCert for ServedCertificate {
     }
 }
 
-/// TLS 1.2 and 1.3 with whatever certificate is served at the time.
+/// Configures TLS 1.2 and 1.3 with the certificate that is current at each handshake.
 pub(super) fn config(served: Arc<ServedCertificate>) -> Result<ServerConfig, TlsError> {
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let mut config = builder.with_safe_default_protocol_versions()?.with_no_client_auth().with_cert_resolver(served);
@@ -72,7 +73,7 @@ pub(super) fn config(served: Arc<ServedCertificate>) -> Result<ServerConfig, Tls
     Ok(config)
 }
 
-/// Keeps a valid certificate served, and the trusted ones known. It ends only when it is dropped.
+/// Keeps the certificate valid and the CA bundle current. It ends only when it is dropped.
 pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) {
     let mut last_message = String::new();
     loop {
@@ -95,7 +96,7 @@ pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) 
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            // A new leader looks at once whether an authority is due.
+            // A new leader checks at once whether a new authority is needed.
             () = context.leadership.gained(), if !context.leadership.is_leader() => {}
         }
     }
@@ -114,7 +115,7 @@ async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Erro
     Ok(())
 }
 
-/// Reads the authorities; the leader makes a new one where it is due.
+/// Reads the authorities. The leader creates a new one if needed.
 async fn authorities(context: &Context, now: u64) -> Result<Authorities, Error> {
     let api: Api<Secret> = Api::namespaced(context.client.clone(), &context.settings.pod_namespace);
     let name = &context.settings.report.ca_secret;
@@ -128,11 +129,12 @@ async fn authorities(context: &Context, now: u64) -> Result<Authorities, Error> 
     }
     let renewed = current.renewed(now)?;
     let filled = with_authorities(secret, &renewed);
-    // Carries the version that was read: of two leaders at once, one is refused and reads what the other wrote.
+    // The update carries the version that was read: of two concurrent leaders, one is refused and reads what the other
+    // wrote.
     context.metrics.count_write("Secret", "update");
     let written = api.replace(name, &PostParams::default(), &filled).await;
     written.map_err(|source| Error::Api { what: "filled", source })?;
-    tracing::info!(secret = name, "made a certificate authority for the report endpoint");
+    tracing::info!(secret = name, "created a certificate authority for the report endpoint");
     Ok(renewed)
 }
 
@@ -149,7 +151,7 @@ fn with_authorities(mut secret: Secret, authorities: &Authorities) -> Secret {
     secret
 }
 
-/// The names that workers may know the endpoint by: the one in its URL, and for a Service its shorter ones.
+/// The host names of the endpoint: that of its URL, and for a Service also the cluster-local one.
 fn host_names(url: &str) -> Vec<String> {
     let authority = url.strip_prefix("https://").unwrap_or(url);
     let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

@@ -1,4 +1,4 @@
-//! Applies what a Skill needs, and keeps what became of each object.
+//! Applies the objects that a Skill needs, and keeps the result for each.
 
 use super::build::{ManagedMcp, PreparedMcp, PreparedSkill};
 use super::fetch::FetchedSkill;
@@ -8,46 +8,46 @@ use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 
-/// What became of everything that a Skill needs. Its status can be computed from nothing else.
+/// The results for all objects that a Skill needs: the only input of its status.
 #[derive(Debug, PartialEq)]
 pub struct AppliedSkill {
     /// The memory of the tenant.
     pub memory_claim: ApplyResult<PersistentVolumeClaim>,
     /// The compiled Skill.
     pub revision: ApplyResult<ConfigMap>,
-    /// How Jobs refer to it.
+    /// The reference by which Jobs name the revision.
     pub revision_ref: RevisionRef,
-    /// Who workers run as.
+    /// The account that workers run as.
     pub worker_account: ApplyResult<ServiceAccount>,
     /// The MCP server.
     pub mcp: AppliedMcp,
 }
 
-/// What became of the MCP server.
+/// The result for the MCP server.
 #[derive(Debug, PartialEq)]
 pub enum AppliedMcp {
-    /// There is none.
+    /// The Skill has no MCP server.
     Absent,
-    /// It is a Service that somebody else runs.
+    /// The MCP server is a Service that the operator does not run.
     External(McpService),
-    /// The operator runs it.
+    /// The operator runs the MCP server.
     Managed {
-        /// Who it runs as.
+        /// The account that it runs as.
         account: ApplyResult<ServiceAccount>,
-        /// What runs it.
+        /// The Deployment that runs it.
         deployment: Box<ApplyResult<Deployment>>,
-        /// Where it is reached.
+        /// The Service that leads to it.
         service: Box<ApplyResult<Service>>,
     },
 }
 
-/// Applies everything, side by side.
+/// Applies all objects concurrently.
 ///
 /// # Errors
-/// The first of those that may pass by themselves. What the API server refused for good is no error but a
-/// result, so that status can tell of it.
+/// Returns the first error that may be temporary. A permanent refusal by the API server is a result, so that the status
+/// can report it.
 pub async fn apply(prepared: PreparedSkill, fetched: &FetchedSkill, applier: &Applier) -> Result<AppliedSkill, Error> {
-    // Without `..`: an object that is added to what is built cannot be forgotten here.
+    // Without `..`, so that an added object cannot be forgotten here.
     let PreparedSkill { memory_claim, revision, revision_ref, worker_account, mcp } = prepared;
     let known_revision = fetched.revisions.iter().find(|known| known.metadata.name == revision.metadata.name);
     let (memory_claim, revision, worker_account, mcp) = tokio::try_join!(
@@ -71,7 +71,7 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
         PreparedMcp::Managed(own) => own,
     };
     let ManagedMcp { account, deployment, service } = *own;
-    // Before the Deployment: a pod without its account is refused, and an Event would say so for an hour.
+    // Before the Deployment: a pod without its account is refused, and an Event would report that for an hour.
     let account = applier.apply(&account, fetched.mcp_account.as_deref().and_then(KnownObject::full)).await?;
     let (deployment, service) = tokio::try_join!(
         applier.apply(&deployment, fetched.mcp_deployment.as_deref().and_then(KnownObject::full)),
@@ -81,7 +81,7 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
 }
 
 impl AppliedSkill {
-    /// Whether something is in the way that the operator leaves as it is: nothing may tell when it goes.
+    /// Returns whether an object of another owner is in the way. Its deletion may not be watched.
     pub fn is_obstructed(&self) -> bool {
         fn obstructs<K>(applied: &ApplyResult<K>) -> bool {
             matches!(applied, ApplyResult::NameTaken | ApplyResult::Replaced)
@@ -96,8 +96,8 @@ impl AppliedSkill {
         obstructs(memory_claim) || obstructs(revision) || obstructs(worker_account) || by_mcp
     }
 
-    /// The refusals of the API server, as an error: what refused (a quota, a webhook) may change its mind, and
-    /// tells nobody.
+    /// Returns the refusals of the API server as an error, so that the apply is retried: the cause, such as a quota or
+    /// a webhook, is not watched.
     pub fn refusal(&self) -> Option<Error> {
         fn refused<K>(what: &str, applied: &ApplyResult<K>) -> Option<Error> {
             let ApplyResult::Refused(why) = applied else { return None };

@@ -1,4 +1,4 @@
-//! The objects that a Skill needs, each built in a file of its own.
+//! Builds the objects that a Skill needs, one in each file.
 
 mod mcp_account;
 mod mcp_deployment;
@@ -14,16 +14,16 @@ use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 
-/// Everything that a Skill needs, as it should be.
+/// The wanted objects of a Skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedSkill {
     /// The memory of the tenant.
     pub memory_claim: PersistentVolumeClaim,
     /// The compiled Skill.
     pub revision: ConfigMap,
-    /// How Jobs refer to it.
+    /// The reference by which Jobs name the revision.
     pub revision_ref: RevisionRef,
-    /// Who workers run as.
+    /// The account that workers run as.
     pub worker_account: ServiceAccount,
     /// The MCP server.
     pub mcp: PreparedMcp,
@@ -32,26 +32,26 @@ pub struct PreparedSkill {
 /// The MCP server of a Skill.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PreparedMcp {
-    /// There is none.
+    /// The Skill has no MCP server.
     Absent,
-    /// It is a Service that somebody else runs.
+    /// The MCP server is a Service that the operator does not run.
     External(McpService),
-    /// The operator runs it.
+    /// The operator runs the MCP server.
     Managed(Box<ManagedMcp>),
 }
 
-/// What runs an MCP server.
+/// The objects that run an MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManagedMcp {
-    /// Who it runs as.
+    /// The account that it runs as.
     pub account: ServiceAccount,
-    /// What runs it.
+    /// The Deployment that runs it.
     pub deployment: Deployment,
-    /// Where it is reached.
+    /// The Service that leads to it.
     pub service: Service,
 }
 
-/// Builds everything that a Skill needs.
+/// Builds all objects that a Skill needs.
 pub fn build(skill: &ValidSkill, settings: &Settings) -> Result<PreparedSkill, InvalidSkill> {
     let (revision, revision_ref) = revision::build_revision(skill)?;
     let mcp = match &skill.mcp {

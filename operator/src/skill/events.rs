@@ -1,17 +1,17 @@
-//! What people are told of a Skill: that it can be used, and that it needs them.
+//! The Kubernetes Events of a Skill: that it is ready, and that it needs a person.
 
 use crate::events::{EventMessage, Events};
 use bloomery_crds::conditions::{ConditionType, Reason, find, is_true};
 use bloomery_crds::v1alpha1::{Skill, SkillStatus};
 
-/// Tells what changed from one status to the next.
+/// Publishes the Event for the change from one status to the next, if there is one.
 pub async fn publish(skill: &Skill, before: &SkillStatus, after: &SkillStatus, events: &Events) {
     if let Some(event) = event_for(before, after) {
         events.publish(skill, event).await;
     }
 }
 
-/// What is worth event. Nothing is said of what passes by itself.
+/// The Event for a change. There is none for a state that passes by itself.
 fn event_for(before: &SkillStatus, after: &SkillStatus) -> Option<EventMessage> {
     let ready = find(&after.conditions, ConditionType::Ready)?;
     let earlier = find(&before.conditions, ConditionType::Ready);

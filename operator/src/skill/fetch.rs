@@ -1,4 +1,4 @@
-//! What the caches know of everything that a Skill needs.
+//! Fetches the cached state of all objects that a Skill needs.
 
 use crate::caches::{Caches, Guarded};
 use crate::controller::Wake;
@@ -11,22 +11,22 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What the caches know of everything that a Skill needs.
+/// The cached state of all objects that a Skill needs.
 #[derive(Debug, Default)]
 pub struct FetchedSkill {
     /// The memory claim of the tenant.
     pub memory_claim: Option<Arc<PersistentVolumeClaim>>,
-    /// Who the workers run as.
+    /// The account that workers run as.
     pub worker_account: Option<Arc<ServiceAccount>>,
-    /// Who the MCP server runs as.
+    /// The account that the MCP server runs as.
     pub mcp_account: Option<Arc<ServiceAccount>>,
-    /// What runs the MCP server.
+    /// The Deployment that runs the MCP server.
     pub mcp_deployment: Option<Arc<Deployment>>,
-    /// Where the MCP server that the operator runs is reached.
+    /// The Service of an MCP server that the operator runs.
     pub mcp_service: Option<Arc<Service>>,
     /// The pods of that server.
     pub mcp_pods: Vec<Arc<Pod>>,
-    /// The Service that the Skill names, where it does.
+    /// The Service that the Skill names, if it names one.
     pub named_service: Option<Arc<Service>>,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
@@ -61,19 +61,19 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     }
 }
 
-/// Whether a Job may still need its revision.
+/// Returns whether a Job may still need its revision.
 pub fn is_unfinished(job: &Job) -> bool {
     job.status.as_ref().and_then(|status| status.phase).is_none_or(|phase| !phase.is_terminal())
 }
 
-/// Whether a Service of this name matters to a Skill.
+/// Returns whether a Skill depends on the Service with this name.
 pub fn uses_service(skill: &Skill, service: &str) -> bool {
     let server = skill.spec.mcp_server.as_ref();
     let named = server.and_then(|server| server.service.as_ref()).is_some_and(|named| named.name == service);
     named || names::mcp_server(&skill.name_any()) == service
 }
 
-/// The Skills of a namespace that a test holds for.
+/// The Skills of a namespace that match a predicate.
 pub fn select_skills(
     store: &Store<Guarded<Skill>>,
     namespace: Option<&str>,

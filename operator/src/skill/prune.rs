@@ -1,4 +1,4 @@
-//! Deletes what a Skill no longer needs: earlier revisions, and an MCP server that it no longer has.
+//! Deletes objects that a Skill no longer needs: earlier revisions, and an MCP server that it no longer has.
 
 use super::apply::{AppliedMcp, AppliedSkill};
 use super::fetch::FetchedSkill;
@@ -12,10 +12,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
 use std::cmp::Reverse;
 
-/// How many revisions are kept that nothing refers to: a Job that chose one a moment ago has not said so yet.
+/// How many unused revisions are kept: a Job that chose one a moment ago may not have recorded it yet.
 const MAX_UNUSED_REVISIONS: usize = 2;
 
-/// Deletes what a Skill no longer needs, if it is the Skill's own.
+/// Deletes objects that a Skill owns and no longer needs.
 pub async fn prune(
     skill: &Skill,
     result: &AppliedSkill,
@@ -43,18 +43,18 @@ pub async fn prune(
     Ok(())
 }
 
-/// Whether unfinished Jobs run on another revision than the current one: they call the MCP server of theirs. The
-/// end of each wakes the Skill.
+/// Returns whether unfinished Jobs run on another revision than the current one: they may call its MCP server. The end
+/// of each wakes the Skill.
 fn is_earlier_revision_in_use(current: &str, fetched: &FetchedSkill) -> bool {
     fetched.revisions_in_use.iter().any(|name| name != current)
 }
 
-/// The metadata of an object that is there and the Skill's own.
+/// The metadata of an existing object that the Skill owns.
 fn owned_metadata<'a, K: Resource>(uid: &str, object: Option<&'a K>) -> Option<&'a ObjectMeta> {
     object.map(Resource::meta).filter(|metadata| owned::is_owned_by(metadata, uid))
 }
 
-/// The revisions that no new or unfinished Job uses, but for the latest few.
+/// The revisions that no new or unfinished Job uses, except the most recent ones.
 fn superseded<'a>(uid: &str, current: &str, fetched: &'a FetchedSkill) -> Vec<&'a ObjectMeta> {
     let used = |name: &str| name == current || fetched.revisions_in_use.contains(name);
     let mut unused: Vec<&ObjectMeta> = fetched

@@ -1,4 +1,4 @@
-//! The status of a Skill, computed from nothing but what was applied and what is seen.
+//! Computes the status of a Skill from the applied objects and the caches.
 
 mod finding;
 mod mcp;
@@ -16,7 +16,7 @@ use finding::{Blocker, Finding, object_fault};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ResourceExt;
 
-/// Computes the status. Where nothing but time would change it equals the one that stands.
+/// Computes the status. Equals the current status where nothing but time would change.
 pub fn compute(
     skill: &Skill,
     applied: &Result<AppliedSkill, InvalidSkill>,
@@ -25,7 +25,7 @@ pub fn compute(
 ) -> SkillStatus {
     let current = skill.status.clone().unwrap_or_default();
     let (revision, findings) = match applied {
-        // Jobs that run go on with the revision that they have, and a reverted Skill is what it was.
+        // Running Jobs keep their revision, and a reverted Skill gets its earlier one.
         Err(invalid) => (current.revision, vec![refused(invalid)]),
         Ok(applied) => {
             let name = skill.name_any();
@@ -46,7 +46,7 @@ pub fn compute(
     }
 }
 
-/// The health of the whole: what a person has to do goes before what passes by itself.
+/// The health of the Skill: a finding that needs a person comes before one that passes by itself.
 fn health(findings: &[Finding]) -> Health {
     let first = |blocker| findings.iter().find(|finding| finding.blocker == Some(blocker)).map(|found| &found.seen);
     if let Some(seen) = first(Blocker::Person) {

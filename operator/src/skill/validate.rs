@@ -1,7 +1,7 @@
-//! The Skill as everything after this step sees it: complete, and with one MCP server at most.
+//! Validates a Skill: the result is complete, and has at most one MCP server.
 //!
-//! The CRD refuses what can be known from the object when it is applied. A Skill that was stored under an
-//! older CRD never met those rules, so what must not slip through is asked again here.
+//! The CRD refuses invalid objects at admission. A Skill that was stored under an older CRD may violate these rules, so
+//! the ones that matter are checked again here.
 
 mod spec;
 
@@ -11,27 +11,27 @@ use bloomery_crds::v1alpha1::{McpContainer, McpServer, McpService, Skill, SkillS
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ResourceExt;
 
-/// A Skill that can be built.
+/// A validated Skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidSkill {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// The reference that makes it the owner of what is built for it.
+    /// The owner reference to the Skill, for the objects that are built for it.
     pub owner: OwnerReference,
-    /// What it says.
+    /// The spec of the Skill.
     pub spec: SkillSpec,
-    /// Its MCP server.
+    /// The MCP server.
     pub mcp: Option<ValidMcp>,
 }
 
-/// Where the MCP server comes from.
+/// The source of the MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValidMcp {
     /// The operator runs it.
     Container(McpContainer),
-    /// It runs already.
+    /// It is an existing Service.
     Service(McpService),
 }
 
@@ -39,13 +39,14 @@ pub enum ValidMcp {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSkill(pub Vec<String>);
 
-/// Resolves a Skill, or says which fields are at fault, all at once.
+/// Validates a Skill. Lists every fault at once.
 pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     let mut faults = Vec::new();
     let name = skill.name_any();
     if name.len() > names::MAX_NAME {
-        faults
-            .push("metadata.name: is longer than 50 characters; make the Skill again under a shorter name.".to_owned());
+        faults.push(
+            "metadata.name: is longer than 50 characters; create the Skill again under a shorter name.".to_owned(),
+        );
     }
     let identity = skill.namespace().zip(owned::owner_reference(skill));
     if identity.is_none() {

@@ -1,4 +1,4 @@
-//! Which node a pod wants: that of the other pods of a volume which one node can mount.
+//! Node affinity of a worker pod: pods that share a volume which only one node can mount run on one node.
 
 use crate::job::validate::ValidAttempt;
 use bloomery_crds::Digest;
@@ -6,10 +6,11 @@ use bloomery_crds::{names, pod};
 use k8s_openapi::api::core::v1::Affinity;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Begins the label of a claim that a Job binds and one node can mount. A claim's name may be longer than a label.
+/// The prefix of the label for a bound claim that only one node can mount. A claim's name may be longer than a label
+/// allows, so the label holds a digest.
 const CLAIM_LABEL: &str = "claim.bloomery.dev/";
 
-/// How many hex digits of its digest stand for a claim.
+/// The number of hex digits of the digest of a claim.
 const DIGEST_DIGITS: usize = 16;
 
 /// The labels by which pods that bind the same claim find each other.
@@ -17,12 +18,12 @@ pub(super) fn labels(attempt: &ValidAttempt) -> BTreeMap<String, String> {
     single_node_claims(attempt).into_iter().map(label).collect()
 }
 
-/// Demands the node of the other pods of the same volume, or the second one would hang in attaching it.
-/// The first one may go anywhere: a pod that matches its own term counts as its own label.
+/// Requires the node of the other pods of the same volume, because the pod could not mount it elsewhere. The first pod
+/// may run on any node: a pod that matches its own term satisfies it.
 ///
-/// There is one term only, because the scheduler counts a pod as label if it matches all of them. The memory's
-/// is enough where all pods of the tenant share a node; of several claims the first decides, and a pod that needs
-/// another one elsewhere waits until that is free.
+/// There is one term only, because the scheduler requires another pod that matches all terms. The term of the memory is
+/// enough if all pods of the tenant share a node. Of several claims the first decides, and a pod that needs another
+/// claim from another node waits until that claim is free.
 pub(super) fn affinity(attempt: &ValidAttempt) -> Option<Affinity> {
     let memory = || (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned());
     let label =

@@ -1,14 +1,15 @@
-//! The Job's part of the run document.
+//! Builds the Job's part of the run document.
 
 use crate::job::plan::Wait;
 use crate::job::validate::ValidAttempt;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART, Sealed};
 
-/// The most that replies take of it, in bytes of JSON: more than the longest of them, every byte of it escaped.
+/// The maximum size of the replies in it, in bytes of JSON. It is larger than the longest reply with every byte
+/// escaped.
 const MAX_REPLIES_BYTES: usize = 16 * 1024;
 
-/// Builds and seals the Job's part; refuses one that no pod could carry.
+/// Builds and seals the Job's part. Refuses a part that is too large for a pod.
 pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
     let part = JobPart {
         version: run::VERSION,
@@ -27,10 +28,10 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         report: Some(attempt.report.clone()),
     };
     let sealed = run::seal(&part)
-        .map_err(|error| Wait::new(Reason::Invalid, format!("the run document cannot be written: {error}")))?;
+        .map_err(|error| Wait::new(Reason::Invalid, format!("the run document cannot be serialized: {error}")))?;
     if sealed.text.len() > MAX_JOB_PART {
         let message = format!(
-            "the run document of this Job is {} bytes long, and a pod carries at most {MAX_JOB_PART}: make another Job with a shorter goal, or less bound to it",
+            "the run document of this Job is {} bytes long, and the maximum is {MAX_JOB_PART}: create another Job with a shorter goal or fewer bindings",
             sealed.text.len()
         );
         return Err(Wait::new(Reason::TooLarge, message));
@@ -38,7 +39,8 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
     Ok(sealed)
 }
 
-/// Returns as many replies, from the first, as leave room for everything else. The others come with the answers to reports.
+/// Returns the first replies that leave room for everything else. The worker receives the others with the answers to
+/// its reports.
 fn replies_that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply> {
     let mut room = MAX_REPLIES_BYTES;
     let mut fits = |reply: &GivenReply| {

@@ -1,4 +1,4 @@
-//! The pod of one attempt.
+//! Builds the pod of one attempt.
 
 use super::{affinity, volumes};
 use crate::job::paths;
@@ -13,23 +13,23 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSel
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::collections::BTreeMap;
 
-/// How long a pod may outlive the duration of its Job: to start, to park, to be heard.
+/// How many seconds a pod may outlive the duration of its Job: the time to start, to park and to report.
 const DEADLINE_MARGIN_SECONDS: u64 = 300;
 
-/// The longest deadline of a pod that the API server takes.
+/// The maximum deadline of a pod that the API server accepts, in seconds.
 const MAX_DEADLINE_SECONDS: i64 = i32::MAX as i64;
 
-/// How long a call in flight may take after a worker was asked to stop.
+/// How many seconds a call in progress may take after the worker was asked to stop.
 const TERMINATION_GRACE_SECONDS: i64 = 60;
 
-/// Lets the cluster autoscaler move a worker: SIGTERM parks it, and its Job goes on elsewhere.
+/// Lets the cluster autoscaler evict a worker: on SIGTERM the worker parks, and its Job continues on another node.
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
 const REVISION_DIGEST_FLAG: &str = "--revision-digest=";
 
 /// Builds the pod of an attempt around the sealed Job's part.
 ///
-/// It holds no Kubernetes credentials, passes the `restricted` Pod Security Standard, and has no secret in its
+/// The pod has no Kubernetes credentials, passes the `restricted` Pod Security Standard, and has no secret in its
 /// environment or arguments.
 pub(super) fn build_pod(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod {
     Pod { metadata: metadata(attempt, part), spec: Some(spec(attempt, settings, part)), status: None }
@@ -97,7 +97,7 @@ fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -
         }]),
         resources: Some(settings.resources.clone()),
         security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
-        // What the worker wrote there counts; the end of its log is not a message of ours.
+        // Only the worker's own message counts, not the end of its log.
         termination_message_policy: Some("File".to_owned()),
         volume_mounts: Some(volumes::mounts(attempt)),
         ..Container::default()
@@ -119,7 +119,7 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
     args
 }
 
-/// The revision that a pod of ours was made with.
+/// The revision that a worker pod was created with.
 pub fn revision_of(pod: &Pod) -> Option<RevisionRef> {
     let spec = pod.spec.as_ref()?;
     let name = volumes::revision_name(spec.volumes.as_deref()?)?;

@@ -1,4 +1,5 @@
-//! What a worker pod mounts of its tenant: Secrets, certificates, and the file systems that its Job binds.
+//! The volumes of a worker pod that come from its tenant: Secrets, certificates, and the file systems that its Job
+//! binds.
 
 use crate::job::paths;
 use crate::job::validate::{Filesystem, ValidAttempt};
@@ -8,12 +9,12 @@ use k8s_openapi::api::core::v1::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The volumes, each Secret and each claim once.
+/// The volumes. Each Secret and each claim is one volume.
 pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let secrets = secrets(attempt);
     let secrets = secrets.iter().map(|(secret, volume)| Volume {
         name: volume.clone(),
-        // Whole and optional: the pod starts without it, and the worker names what is missing.
+        // The whole Secret, and optional: the pod starts without it, and the worker reports what is missing.
         secret: Some(SecretVolumeSource {
             secret_name: Some((*secret).to_owned()),
             optional: Some(true),
@@ -24,7 +25,7 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let config_maps = config_maps(attempt);
     let config_maps = config_maps.iter().map(|(config_map, volume)| Volume {
         name: volume.clone(),
-        // As a Secret.
+        // As for Secrets.
         config_map: Some(ConfigMapVolumeSource {
             name: (*config_map).to_owned(),
             optional: Some(true),
@@ -35,7 +36,7 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let claims = claims(attempt);
     let claims = claims.iter().map(|(claim, volume)| Volume {
         name: volume.clone(),
-        // Read-only here and not only at the mount, else the kubelet gives the user's files to the pod's group.
+        // Read-only in the volume and not only in the mount, or the kubelet changes the group of the user's files.
         persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
             claim_name: (*claim).to_owned(),
             read_only: is_read_only(attempt, claim).then_some(true),
@@ -45,7 +46,7 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     secrets.chain(config_maps).chain(claims).collect()
 }
 
-/// Where they are mounted.
+/// The mounts of the volumes.
 pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     let secrets = secrets(attempt);
     let read_only = |volume: &str, mount_path| VolumeMount {
@@ -71,7 +72,7 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     secrets.chain(config_maps).chain(filesystems).collect()
 }
 
-/// The Secrets that are needed, with the names of their volumes: their own may be too long for that.
+/// The required Secrets, with the names of their volumes. The name of a Secret may be too long for a volume.
 fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     let of_models = attempt.models.iter().filter_map(|model| model.api_key.as_ref());
     let of_resources = attempt.bound.resources.iter().filter_map(|resource| match &resource.source {
@@ -85,7 +86,7 @@ fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     numbered("secret", of_models.chain(of_resources).map(|key| key.secret.as_str()).chain(of_certificates))
 }
 
-/// The `ConfigMap`s that are needed, likewise.
+/// The required `ConfigMap`s, with the names of their volumes.
 fn config_maps(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     let of_certificates = attempt.models.iter().filter_map(|model| match &model.ca.as_ref()?.object {
         CaObject::ConfigMap(name) => Some(name.as_str()),
@@ -94,7 +95,7 @@ fn config_maps(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     numbered("configmap", of_certificates)
 }
 
-/// The claims that are bound, with the names of their volumes. A pod that has two volumes of one claim never starts
+/// The bound claims, with the names of their volumes. A pod with two volumes of one claim never starts
 /// (kubernetes/kubernetes#132921).
 fn claims(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     numbered("claim", attempt.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
@@ -105,7 +106,7 @@ fn numbered<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'
     names.into_iter().enumerate().map(|(at, name)| (name, format!("{kind}-{at}"))).collect()
 }
 
-/// Whether nothing that the Job binds of a claim may be changed.
+/// Returns whether every binding of the claim is read-only.
 fn is_read_only(attempt: &ValidAttempt, claim: &str) -> bool {
     attempt.bound.filesystems.iter().filter(|filesystem| filesystem.claim == claim).all(|bound| bound.read_only)
 }

@@ -1,4 +1,4 @@
-//! What a worker pod mounts, and where.
+//! The volumes of a worker pod, and their mounts.
 
 use super::tenant_volumes;
 use crate::job::paths;
@@ -17,10 +17,10 @@ const MEMORY: &str = "memory";
 const TOKEN: &str = "token";
 const SCRATCH: &str = "tmp";
 
-/// How long a report's token is good for; the kubelet renews it at four fifths of that.
+/// The lifetime of a report's token in seconds. The kubelet renews it after four fifths of that.
 const TOKEN_EXPIRATION_SECONDS: i64 = 3600;
 
-/// The annotation as the downward API writes it.
+/// The field path of the annotation for the downward API.
 fn annotation() -> String {
     format!("metadata.annotations['{}']", names::ANNOTATION_JOB_PART)
 }
@@ -64,7 +64,7 @@ fn token() -> ProjectedVolumeSource {
     }
 }
 
-/// Where the volumes are mounted.
+/// The mounts of the volumes.
 pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     let read_only = |name: &str, path: &str| VolumeMount {
         name: name.to_owned(),
@@ -90,7 +90,7 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     mounts
 }
 
-/// The revision ConfigMap that a pod mounts.
+/// The name of the revision `ConfigMap` that a pod mounts.
 pub(super) fn revision_name(volumes: &[Volume]) -> Option<&str> {
     let revision = volumes.iter().find(|volume| volume.name == REVISION)?;
     revision.config_map.as_ref().map(|config_map| config_map.name.as_str())

@@ -8,13 +8,13 @@ use bloomery_crds::report::{End as PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::jiff::SignedDuration;
 
-/// How many attempts in a row may end without a report or a message.
+/// How many consecutive attempts may end without a report or a message.
 const MAX_SILENT_ATTEMPTS: u32 = 3;
 
-/// A pause so short that recording it would only double the writes.
+/// A pause so short that recording it is not worth a write.
 const BRIEF_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
-/// The pause after the attempt of this number.
+/// The pause after the attempt with this number.
 pub(super) fn pause_after(attempt: u32) -> SignedDuration {
     SignedDuration::from_secs(match attempt {
         0 | 1 => 1,
@@ -23,11 +23,11 @@ pub(super) fn pause_after(attempt: u32) -> SignedDuration {
     })
 }
 
-/// Decides what follows an attempt whose pod ended, or is gone.
+/// Decides what follows an attempt whose pod ended or is gone.
 pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let next = recorded.number.saturating_add(1);
     if facts.pods.iter().any(|pod| pod.attempt == next) {
-        // Created before a crash of the operator, and not recorded yet.
+        // Created before the operator crashed, and not recorded yet.
         return (Act::Start { attempt: next, after: lost_attempt(facts, recorded, pod) }, None);
     }
     let Some(lost) = lost_attempt(facts, recorded, pod) else {
@@ -41,14 +41,14 @@ pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     if left <= SignedDuration::ZERO {
         return (Act::Start { attempt: next, after: Some(lost) }, None);
     }
-    // The pod records the time itself, unless the clock of its node runs ahead of ours.
+    // The pod records the end itself, unless its node's clock is ahead of the operator's.
     let is_timed_by_pod = pod.and_then(WorkerPod::ended).is_some_and(|ended| ended <= facts.now);
     let is_timed = recorded.ended.is_some() || (pause <= BRIEF_PAUSE && is_timed_by_pod);
     let act = if is_timed { Act::KeepPausing } else { Act::Pause(lost) };
     (act, Some(left))
 }
 
-/// Returns how the attempt was lost; none where it parked.
+/// Returns how the attempt was lost; none if it parked.
 pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> Option<LostAttempt> {
     let message = pod.and_then(|pod| pod.message.as_ref());
     if is_parked(facts.status, recorded) || message.is_some_and(has_parked) {
@@ -70,12 +70,12 @@ pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&Worke
     Some(LostAttempt { ended, silent, message })
 }
 
-/// Whether the worker of the recorded attempt has reported: its first report is always recorded.
+/// Returns whether the worker of the recorded attempt has reported. Its first report is always recorded.
 fn has_reported(facts: &Facts) -> bool {
     matches!(facts.status.phase, Some(Phase::Running | Phase::Finalizing))
 }
 
-/// Whether the worker of the recorded attempt parked, as its report said: its Job goes on in a new pod, at once.
+/// Returns whether the worker of the recorded attempt reported that it parked: the Job continues in a new pod at once.
 fn is_parked(status: &JobStatus, attempt: &Attempt) -> bool {
     status.phase == Some(Phase::Queued) && attempt.ended.is_none()
 }

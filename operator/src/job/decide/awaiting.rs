@@ -1,4 +1,4 @@
-//! Decides for a Job that waits for people: it has no pod, and goes on in its next attempt.
+//! Decides for a Job that waits for people. It has no pod, and continues in its next attempt.
 
 use super::attempt::pause_after;
 use super::facts::Facts;
@@ -12,11 +12,11 @@ use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{AskedQuestion, Attempt, Reply};
 use k8s_openapi::jiff::SignedDuration;
 
-/// How many attempts in a row may park for a person without a report that says what for.
+/// How many consecutive attempts may park for a person without a report of the call or question.
 const MAX_UNREPORTED_PARKINGS: u32 = 3;
 
-/// What to do about a question that stays open.
-const NEW_JOB_REMEDY: &str = "make another Job, and say in its goal what is asked";
+/// The remedy for a question that stays open.
+const NEW_JOB_REMEDY: &str = "create another Job, and answer the question in its goal";
 
 /// Decides for a Job whose worker parked because a call is held.
 pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
@@ -24,10 +24,10 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     let (name, uid) = facts.job;
     let state = match facts.call_approvals {
         Some(call_approvals) => evaluate(name, uid, call_approvals, facts.now),
-        // No report has said which call it is.
+        // No report has named the call.
         None => ApprovalState::Missing,
     };
-    // Questions may be open beside the call.
+    // Questions may be open in addition to the call.
     let is_answered = facts.answers == AnswerState::Available && !facts.questions().is_empty();
     match state {
         ApprovalState::NeedsUpdate(updates) => (Act::UpdateApprovals(updates), None),
@@ -43,14 +43,14 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     }
 }
 
-/// Decides for a Job whose worker parked because a question is open. A reply to no question is no answer: the next worker
-/// hears it.
+/// Decides for a Job whose worker parked because a question is open. A reply to an unknown question does not wake the
+/// Job; the next worker receives it.
 pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let questions = facts.questions();
     if facts.answers == AnswerState::Available || questions.is_empty() {
         return match observe_alive(facts, pod) {
             Some(observed) => observed,
-            // No report has said which question it is, nor which replies were heard.
+            // No report has named the question, or the replies that were heard.
             None if questions.is_empty() => report_again(facts, recorded, pod),
             None => (start_next(recorded), None),
         };
@@ -64,8 +64,8 @@ pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
     }
 }
 
-/// Returns the Approvals to settle of a Job that goes on with its call still held, because another question was answered.
-/// What is decided meanwhile counts from now on, not from when the Job parks again.
+/// Returns the updates of the Approvals of a Job that continues while its call is still held, because another question
+/// was answered. A decision made in this time counts now, not only when the Job parks again.
 pub(super) fn approval_updates(facts: &Facts, call_approvals: &CallApprovals) -> Option<Vec<ApprovalUpdate>> {
     let (name, uid) = facts.job;
     match evaluate(name, uid, call_approvals, facts.now) {
@@ -82,26 +82,28 @@ fn start_next(recorded: &Attempt) -> Act {
     Act::Start { attempt: recorded.number.saturating_add(1), after: None }
 }
 
-/// Returns how long the Job may wait for a reply in all, and from now on.
+/// Returns the total time that the Job may wait for a reply, and the time that is left.
 fn reply_time_left(facts: &Facts) -> Option<(SignedDuration, SignedDuration)> {
     let since = facts.status.waiting_for.as_ref()?.since.as_ref()?;
     let limit = facts.reply_expiry?;
     Some((limit, limit - facts.now.duration_since(since.0)))
 }
 
-/// The end of a Job whose question nobody has answered in time.
+/// The end of a Job whose question was not answered in time.
 fn expired(questions: &[AskedQuestion], limit: SignedDuration) -> JobEnd {
     let asked = quoted_questions(questions);
     user_needed(&format!(
-        "nobody has answered {asked} within {limit:#}, which is how long a Job waits for a reply (engine.replyExpiry of the Skill): {NEW_JOB_REMEDY}"
+        "nobody answered {asked} within {limit:#} (engine.replyExpiry of the Skill): {NEW_JOB_REMEDY}"
     ))
 }
 
-/// The end of a Job whose question nobody can answer any more.
+/// The end of a Job whose question can no longer be answered.
 fn unanswerable(questions: &[AskedQuestion]) -> JobEnd {
     let asked = quoted_questions(questions);
     let most = Reply::MAX_REPLIES;
-    user_needed(&format!("nobody can answer {asked}: a Job takes {most} replies, and has them: {NEW_JOB_REMEDY}"))
+    user_needed(&format!(
+        "nobody can answer {asked}: the Job has {most} replies, which is the maximum: {NEW_JOB_REMEDY}"
+    ))
 }
 
 /// Lists questions within a sentence.
@@ -114,15 +116,15 @@ fn user_needed(message: &str) -> JobEnd {
     JobEnd::decided(Outcome::new(OutcomeCode::UserNeeded, message))
 }
 
-/// Starts, after a pause, a worker that reports again what the Job waits for. The Job ends after several such attempts in vain,
-/// since nobody can be asked.
+/// Starts, after a pause, a worker that reports again what the Job waits for. After several such attempts without a
+/// report the Job ends, since nobody can be asked.
 fn report_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let unreported = recorded.untold.unwrap_or(0);
     if unreported >= MAX_UNREPORTED_PARKINGS {
         return (Act::End(unreportable(facts, recorded, unreported)), None);
     }
     let since = facts.status.waiting_for.as_ref().and_then(|waiting| waiting.since.as_ref());
-    // The clock of a node may run ahead of ours; ours may have been set back, and then there is no pause.
+    // The clock of a node may be ahead of the operator's. If the operator's clock was set back, there is no pause.
     let passed = pod.and_then(WorkerPod::ended).map(|ended| {
         let ended = since.map_or(ended, |since| ended.min(since.0));
         facts.now.duration_since(ended)
@@ -136,14 +138,14 @@ fn report_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (
     }
 }
 
-/// The end of a Job that waits for a person, and whose workers cannot report what for.
+/// The end of a Job that waits for a person, and whose workers cannot report what it waits for.
 fn unreportable(facts: &Facts, recorded: &Attempt, unreported: u32) -> JobEnd {
     let is_call = facts.status.phase == Some(Phase::AwaitingApproval);
     let what = if is_call { "a call waits for an approval" } else { "a question waits for an answer" };
     let (log, pod) = (log_location(facts.status), &recorded.pod);
     user_needed(&format!(
-        "{what}, and nobody can be asked: the last reports of {unreported} attempts in a row did not arrive at the operator. {log} says \
-         what is asked, and kubectl logs {pod} why the report did not arrive; the call was not made. Once workers can report, make \
+        "{what}, and nobody can be asked: the final reports of {unreported} consecutive attempts did not arrive at the operator. {log} shows \
+         what is asked, and kubectl logs {pod} shows why the report did not arrive; the call was not made. Once workers can report, create \
          another Job, which may continue this one"
     ))
 }

@@ -7,7 +7,8 @@ use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::outcome::OutcomeCode;
 use k8s_openapi::jiff::SignedDuration;
 
-/// How long the pod of an ended Job may take to end by itself: it waits 120 s for an acknowledgement.
+/// How long the pod of an ended Job may take to end by itself. Its worker waits 120 s for the acknowledgement of its
+/// final report.
 const LAST_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(180);
 
 /// Returns the pods to delete now, and when to look again.
@@ -26,7 +27,7 @@ pub(super) fn plan(facts: &Facts) -> (Vec<PodDeletion>, Option<SignedDuration>) 
     (delete, requeue_after)
 }
 
-/// Returns how long a pod may stay; none where it stays until something happens to it.
+/// Returns how long a pod may stay; none if it stays until another event.
 fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let since = |then| facts.now.duration_since(then);
     match &pod.state {
@@ -45,7 +46,7 @@ fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     }
 }
 
-/// Whether only this pod says how its attempt went.
+/// Returns whether only this pod shows how its attempt ended.
 fn is_needed(facts: &Facts, pod: &WorkerPod) -> bool {
     let recorded = facts.status.attempt.as_ref();
     let is_settled = facts.status.is_terminal() || facts.status.awaits_people();

@@ -1,5 +1,5 @@
-//! Decides for a Job that is ending, because a person has cancelled it or its Skill was deleted: it ends as soon as no worker of
-//! it can be at work any more.
+//! Decides for a Job that is ending, because a person cancelled it or its Skill was deleted. It ends as soon as none of
+//! its workers can be running.
 
 use super::attempt::lost_attempt;
 use super::awaiting::quoted_questions;
@@ -14,14 +14,15 @@ use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use bloomery_crds::v1alpha1::Attempt;
 use k8s_openapi::jiff::SignedDuration;
 
-/// How long a worker may take to hear of the ending, to give a call with effect its grace, and to end by itself.
+/// How long a worker may take to learn that the Job is ending, to finish a call with an effect, and to stop.
 const WORKER_END_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// The grace period, in seconds, of a pod whose worker has not reported. It is shorter than a pod's own, within which a tool call
-/// may go on: such a worker may never hear that its Job is ending. A worker that hears it has 5 s for a call.
+/// The grace period, in seconds, of a pod whose worker has not reported. It is shorter than the pod's own grace period,
+/// during which a tool call may continue, because this worker may never learn that its Job is ending. A worker that
+/// does learn it has 5 s for a call.
 const UNREPORTED_GRACE_SECONDS: u32 = 8;
 
-/// Decides for a Job whose recorded attempt has left no outcome.
+/// Decides for a Job whose recorded attempt left no outcome.
 pub(super) fn act(
     facts: &Facts,
     why: Ending,
@@ -38,7 +39,8 @@ pub(super) fn act(
     (Act::End(left_behind.unwrap_or_else(|| end(facts, why, recorded, pod))), None)
 }
 
-/// Returns how long a live pod of an ending Job may stay. A worker that has not reported is not waited for.
+/// Returns how long a live pod of an ending Job may stay. The operator does not wait for a worker that has not
+/// reported.
 pub(super) fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let (_, since) = facts.ending?;
     if is_unreported(facts, pod) {
@@ -47,7 +49,7 @@ pub(super) fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration
     Some(WORKER_END_TIMEOUT - facts.now.duration_since(since))
 }
 
-/// Returns the grace period in seconds of a live pod of an ending Job; none where its own applies.
+/// Returns the grace period in seconds of a live pod of an ending Job; none if the pod's own applies.
 pub(super) fn grace(facts: &Facts, pod: &WorkerPod) -> Option<u32> {
     let is_ending = match &facts.status.outcome {
         Some(outcome) => matches!(outcome.code, OutcomeCode::Cancelled | OutcomeCode::SkillDeleted),
@@ -56,8 +58,8 @@ pub(super) fn grace(facts: &Facts, pod: &WorkerPod) -> Option<u32> {
     (is_ending && is_unreported(facts, pod)).then_some(UNREPORTED_GRACE_SECONDS)
 }
 
-/// Whether the worker of a pod has not reported, as far as the status knows. What it does is in its log: it may be killed, and
-/// nothing is done twice.
+/// Returns whether the worker of a pod has not reported, according to the status. It may be killed: its actions are in
+/// its log, and nothing is done twice.
 fn is_unreported(facts: &Facts, pod: &WorkerPod) -> bool {
     !facts.is_recorded(pod) || facts.status.phase == Some(Phase::Starting)
 }
@@ -71,16 +73,16 @@ fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&Work
         Ending::SkillDeleted => "The Job ended because the Skill was deleted",
     };
     let rest = cut_short(facts, recorded, pod)
-        // A question may be whether a call has happened.
+        // The question may be about whether a call happened.
         .or_else(|| (!open.is_empty()).then(|| format!(", with an open question: {}", quoted_questions(open))))
         .or_else(|| {
             parked
                 .filter(|message| asks(message))
-                .map(|_| format!(", with a question open that {} tells", log_location(facts.status)))
+                .map(|_| format!(", with an open question, which {} shows", log_location(facts.status)))
         });
     let remedy = match why {
         Ending::Cancelled => "",
-        Ending::SkillDeleted => " Make the Skill again, and then another Job.",
+        Ending::SkillDeleted => " Create the Skill again, and then another Job.",
     };
     let message = match (rest, remedy) {
         (None, remedy) => format!("{what}.{remedy}"),
@@ -90,32 +92,32 @@ fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&Work
     JobEnd { outcome: Outcome::new(why.code(), message), read_from: parked.cloned().map(Box::new) }
 }
 
-/// Says how the attempt ended without an outcome; none where it parked, or there was none.
+/// Describes how the attempt ended without an outcome; none if it parked, or if there was no attempt.
 fn cut_short(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> Option<String> {
     let status = facts.status;
-    // A Job that waits for people has a worker that parked.
+    // The worker of a Job that waits for people has parked.
     let recorded = recorded.filter(|_| !status.awaits_people())?;
     let LostAttempt { message: how, .. } = lost_attempt(facts, recorded, pod)?;
     let Attempt { number, pod, .. } = recorded;
     Some(if status.phase == Some(Phase::Starting) {
-        // Most such workers have not begun: the pod was waiting for a node, or for its image.
+        // Most of these workers never started: the pod was waiting for a node or an image.
         format!(
-            " before the worker of attempt {number} had reported; where its pod {pod} ran at all, {} says what it did",
+            " before the worker of attempt {number} reported; if its pod {pod} ran at all, {} shows what it did",
             log_location(status)
         )
     } else {
-        format!("; {how}: a call of a tool may have been under way, and {} says which", log_location(status))
+        format!("; {how}: a tool call may have been in progress, and {} shows which", log_location(status))
     })
 }
 
-/// The message of a worker that parked, where no report has said so.
+/// The termination message of a worker that parked and did not report it.
 fn unreported_parking<'a>(facts: &Facts, pod: Option<&'a WorkerPod>) -> Option<&'a TerminationMessage> {
     let is_reported = facts.status.awaits_people() || facts.status.phase == Some(Phase::Queued);
     let message = pod?.message.as_ref().filter(|_| !is_reported)?;
     matches!(message.end, PodEnd::Parked(_)).then_some(message)
 }
 
-/// Whether a worker parked because a question is open.
+/// Returns whether a worker parked because a question is open.
 fn asks(message: &TerminationMessage) -> bool {
     matches!(message.end, PodEnd::Parked(ParkReason::Reply))
 }

@@ -1,4 +1,4 @@
-//! What a pod says about the Job: whether it is alive, and what its termination message carries.
+//! Reads from a pod whether it is alive, and what its termination message holds.
 
 use super::facts::Facts;
 use crate::job::plan::{Act, JobEnd};
@@ -6,16 +6,16 @@ use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-/// How often to look at a pod whose changes are not watched, because somebody removed its labels.
+/// How often to check a pod that is not watched, because its labels were removed.
 const UNWATCHED_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// How often to look at a pod that is being deleted: on a lost node it stays.
+/// How often to check a pod that is being deleted: on a lost node it stays.
 const DELETING_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
 
-/// The ages of a pod at which problems show that no change of the pod announces.
+/// The ages at which a pod is checked for problems that cause no change of the pod.
 const PROBLEM_AGES: [SignedDuration; 2] = [SignedDuration::from_secs(5), SignedDuration::from_secs(60)];
 
-/// Observes a pod that is alive; returns none where there is none.
+/// Observes a live pod; none if no pod is alive.
 pub(super) fn observe_alive(facts: &Facts, pod: Option<&WorkerPod>) -> Option<(Act, Option<SignedDuration>)> {
     let pod = pod?;
     match &pod.state {
@@ -24,7 +24,7 @@ pub(super) fn observe_alive(facts: &Facts, pod: Option<&WorkerPod>) -> Option<(A
     }
 }
 
-/// Returns when to look at a live pod again.
+/// Returns when to check a live pod again.
 pub(super) fn next_look(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuration> {
     if pod.deleting {
         return Some(DELETING_POD_INTERVAL);
@@ -37,14 +37,14 @@ pub(super) fn next_look(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuratio
     [next_age, unwatched].into_iter().flatten().min()
 }
 
-/// The outcome that a pod left behind. It is final: no pod is started only to report it.
+/// The outcome in the termination message of a pod. It is final: no pod is started only to report it.
 pub(super) fn outcome(pod: &WorkerPod) -> Option<JobEnd> {
     let message = pod.message.as_ref()?;
     let outcome = message.outcome.clone()?;
     Some(JobEnd { outcome, read_from: Some(Box::new(message.clone())) })
 }
 
-/// The message of a worker that parked for a person: no pod is started for it.
+/// The termination message of a worker that parked for a person.
 pub(super) fn parked_for_people(pod: &WorkerPod) -> Option<&TerminationMessage> {
     pod.message.as_ref().filter(|message| match message.end {
         PodEnd::Parked(ParkReason::Approval | ParkReason::Reply) => true,

@@ -113,7 +113,7 @@ fn word(act: &Act) -> String {
 #[rstest]
 #[case::new(JobStatus::default(), vec![], 0, "start 1")]
 #[case::alive(status(1, Phase::Starting), vec![pod(1, "Pending")], 0, "observe")]
-#[case::phase_health(status(1, Phase::Running), vec![pod(1, "Running")], 0, "observe")]
+#[case::running(status(1, Phase::Running), vec![pod(1, "Running")], 0, "observe")]
 // A pause of one second is not worth a write where the pod itself keeps the time.
 #[case::crashed(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 10, "keep pausing")]
 #[case::crashed_a_second_ago(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 11, "start 2 silent=0")]
@@ -209,7 +209,7 @@ fn a_job_that_nobody_can_be_asked_for_says_why() {
     told_in_vain.log = Some(crate::job::fixtures::log(7));
     let Act::End(JobEnd { outcome, read_from: None }) = act_at(11, &told_in_vain, &[]) else { panic!("it ends") };
     let log = format!("jobs/{UID}");
-    for part in ["a call waits for an approval", "3 attempts", &log, "kubectl logs refund-3-01234", "was not made"] {
+    for part in ["a call waits for an approval", "3 consecutive attempts", &log, "kubectl logs refund-3-01234", "was not made"] {
         assert!(outcome.message.contains(part), "{part}: {}", outcome.message);
     }
     let Act::End(end) = act_at(11, &untold(status(3, Phase::AwaitingReply), 3), &[]) else { panic!("it ends") };

@@ -1,4 +1,4 @@
-//! Fetches what the pod of a new attempt is made of. Only a Job that is to get a pod costs these requests.
+//! Fetches the inputs of the pod of a new attempt. Only a Job that gets a pod costs these requests.
 
 use super::FetchedJob;
 use crate::approval::evaluate::expected_approval;
@@ -16,7 +16,7 @@ use kube::core::ResourceExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the pod of a new attempt is made of, as it is stored.
+/// The inputs of the pod of a new attempt, as stored.
 #[derive(Debug)]
 pub struct AttemptSources {
     /// The number of the attempt.
@@ -25,17 +25,17 @@ pub struct AttemptSources {
     pub revision: Option<ConfigMap>,
     /// The Models of the namespace, by name.
     pub models: BTreeMap<String, Arc<Guarded<Model>>>,
-    /// The claims that the Job binds and the tenant's memory, by name.
+    /// The claims that the Job binds, and the tenant's memory, by name.
     pub claims: BTreeMap<String, Arc<PersistentVolumeClaim>>,
-    /// The Job that the Job continues.
+    /// The Job that this one continues.
     pub continued: Option<Arc<Guarded<Job>>>,
-    /// What people have decided on the held call that the status names.
+    /// The decisions of people on the held call that the status names.
     pub decisions: Vec<GivenDecision>,
-    /// The certificates that reports trust; none before the operator has a CA.
+    /// The CA certificates of the report endpoint; none before the operator has a CA.
     pub report_ca: Option<String>,
 }
 
-/// Fetches what the attempt of a plan is made of; a plan without one costs nothing.
+/// Fetches the inputs of the attempt of a plan. A plan without an attempt costs no request.
 pub async fn fetch(context: &Context, fetched: &FetchedJob, plan: Plan) -> Result<Plan<AttemptSources>, Error> {
     let Plan { act, delete, requeue_after } = plan;
     let act = match act.into_start() {
@@ -77,7 +77,7 @@ async fn revision(context: &Context, fetched: &FetchedJob) -> Result<Option<Conf
     api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))
 }
 
-/// Reads what people have decided on the held call that the status names: its worker may not have heard it yet.
+/// Reads the decisions of people on the held call that the status names: the worker may not have received them yet.
 async fn decisions(context: &Context, fetched: &FetchedJob) -> Result<Vec<GivenDecision>, Error> {
     let FetchedJob { namespace, name: job, uid, status, .. } = fetched;
     let mut decisions = Vec::new();

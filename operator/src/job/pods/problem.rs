@@ -1,28 +1,28 @@
-//! Why a pod is not at work, in the words of its conditions and containers.
+//! Finds why a pod does not run, from its conditions and containers.
 
 use bloomery_crds::conditions::Reason;
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, PodCondition, PodStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-/// A scheduler that waits for a volume says "unschedulable" for a moment: that is no news.
+/// The minimum age for "unschedulable": a scheduler that waits for a volume reports it for a moment.
 const SCHEDULING_GRACE: SignedDuration = SignedDuration::from_secs(5);
 
-/// How long a container may be in the making before somebody should look.
+/// How long a container may be in creation before it counts as a problem.
 const CREATION_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 
-/// How long after its last moment a pod may still be there: a kubelet that answers removes it earlier.
+/// How long a pod may outlive its deletion deadline. A kubelet that answers removes it sooner.
 const REMOVAL_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// Why a pod is not at work.
+/// Why a pod does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodProblem {
-    /// The kind of it.
+    /// The reason for the conditions of the Job.
     pub reason: Reason,
     /// What happened, to which pod, and what to do.
     pub message: String,
 }
 
-/// Finds what keeps a pod from its work, if anything does.
+/// Finds the problem that keeps a pod from running; none if there is none.
 pub(super) fn find(
     pod: &Pod,
     status: &PodStatus,
@@ -36,11 +36,11 @@ pub(super) fn find(
         .or_else(|| waiting(name, pod, container, now))
 }
 
-/// A node that stopped answering leaves its pods as they were, or "terminating" without an end.
+/// Detects a lost node: its pods stay unchanged, or are terminating without an end.
 fn node_lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now: Timestamp) -> Option<String> {
     let deletion = pod.metadata.deletion_timestamp.as_ref();
     let overdue = deletion.is_some_and(|last| now.duration_since(last.0) > REMOVAL_TIMEOUT);
-    // The kubelet sets both of these together; the node controller, for a silent kubelet, only the condition.
+    // The kubelet sets both of these together. For a silent kubelet, the node controller sets only the condition.
     let at_work = container.is_some_and(|container| {
         container.ready && container.state.as_ref().is_some_and(|state| state.running.is_some())
     });
@@ -53,7 +53,7 @@ fn node_lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>,
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("it was bound to");
     Some(format!(
-        "pod {name} may still run: the node {node} does not answer. No second pod is started beside it; it goes on when \
+        "pod {name} may still run: the node {node} does not answer. No second pod is started; the Job continues when \
          the node is back. If the node is gone for good: kubectl delete node {node}"
     ))
 }

@@ -61,7 +61,7 @@ fn running() -> ContainerState {
 #[case::bad_container(waiting("CreateContainerConfigError"), 0, Some(Reason::PodNotStarting))]
 #[case::in_the_making(waiting("ContainerCreating"), 59, None)]
 #[case::too_long_in_the_making(waiting("ContainerCreating"), 60, Some(Reason::PodNotStarting))]
-#[case::phase_health(with_condition("None", "", running()), 900, None)]
+#[case::running(with_condition("None", "", running()), 900, None)]
 #[case::silent_node(with_condition("Ready", "NodeNotReady", running()), 0, Some(Reason::NodeLost))]
 fn what_keeps_a_pod_from_its_work_is_named(#[case] pod: Pod, #[case] now: i64, #[case] expected: Option<Reason>) {
     let found = problem(&pod, now);

@@ -1,4 +1,4 @@
-//! The messages of a Job's conditions, by its phase.
+//! The messages of a Job's conditions.
 
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use crate::status::reason_of;
@@ -8,60 +8,62 @@ use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{AskedQuestion, HeldCall, JobStatus};
 
-/// How much of a question stands in a sentence, in bytes; all of it is in `status.waitingFor`.
+/// The maximum size of a question in a message, in bytes. `status.waitingFor` has the full text.
 const MAX_QUESTION_BYTES: usize = 256;
 
-/// The health of a Job that has a pod, or had one that parked.
+/// The health of a Job that has a pod, or whose last pod parked.
 pub fn phase_health(status: &JobStatus) -> Health {
     let (number, pod) = status.attempt.as_ref().map_or((1, ""), |attempt| (attempt.number, attempt.pod.as_str()));
     let (reason, message) = match status.phase {
         Some(Phase::Running) => {
-            (Reason::Running, format!("attempt {number} is at work: kubectl logs {pod} shows the conversation"))
+            (Reason::Running, format!("attempt {number} is running: kubectl logs {pod} shows the conversation"))
         }
         Some(Phase::Finalizing) => {
-            (Reason::Finalizing, format!("attempt {number} gave an answer, which its gate rules on"))
+            (Reason::Finalizing, format!("attempt {number} has an answer, which the finalization gate is checking"))
         }
         Some(Phase::AwaitingApproval) => return approval_health(status, &approvers(status)),
         Some(Phase::AwaitingReply) => (Reason::AwaitingReply, question_message(status)),
-        Some(Phase::Queued) => {
-            (Reason::Parked, format!("attempt {number} parked with its log written, and goes on in a new pod"))
-        }
-        _ => (Reason::Starting, format!("the pod {pod} was made, and its worker has not reported yet")),
+        Some(Phase::Queued) => (
+            Reason::Parked,
+            format!("attempt {number} parked with its log written, and the Job continues in a new pod"),
+        ),
+        _ => (Reason::Starting, format!("the pod {pod} was created, and its worker has not reported yet")),
     };
     Health::Reconciling(reason, message)
 }
 
-/// The health of a Job that waits for these people to decide on its call.
+/// The health of a Job whose call waits for these approvers.
 pub(super) fn approval_health(status: &JobStatus, approvers: &[&str]) -> Health {
     Health::Reconciling(Reason::AwaitingApproval, held_call_message(status, approvers))
 }
 
-/// All who have to approve the call that a Job waits with.
+/// All approvers of the call that a Job waits with.
 fn approvers(status: &JobStatus) -> Vec<&str> {
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     call.map(|call| call.approvers.iter().map(String::as_str).collect()).unwrap_or_default()
 }
 
-/// The condition that says whether people are waited for: present for a Job that waits for some, or has.
+/// The condition `AwaitingPeople`: present for a Job that waits for people, or has waited.
 pub(super) fn awaiting_people_condition(status: &JobStatus, is_asked: bool) -> Option<Observation> {
     if let Some(rests) = status.phase.filter(|_| is_asked).and_then(rest_condition) {
         return Some(rests);
     }
     let current = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
-    // A Job that went on, and has ended since, was not waiting when it did.
+    // A Job that resumed was not waiting when it ended.
     let had_resumed = current.status == "False"
         && reason_of(&status.conditions, ConditionType::AwaitingPeople) == Some(Reason::Resumed);
     let (reason, message) = if !is_asked {
         (Reason::ApprovalPolicyMissing, "nobody is asked")
     } else if had_resumed || !status.is_terminal() {
-        (Reason::Resumed, "that wait is over, and the Job waits for nobody")
+        (Reason::Resumed, "the Job has continued, and waits for nobody")
     } else {
         (Reason::Ended, "the Job has ended, and waits for nobody")
     };
     Some(Observation::fails(ConditionType::AwaitingPeople, reason, message))
 }
 
-/// The condition of a Job that waits for a person: `kubectl wait --for=condition=AwaitingPeople`. `Ready` says what about.
+/// The condition of a Job that waits for a person, for `kubectl wait --for=condition=AwaitingPeople`. The message of
+/// `Ready` says what it waits for.
 fn rest_condition(phase: Phase) -> Option<Observation> {
     let (reason, message) = match phase {
         Phase::AwaitingApproval => (Reason::AwaitingApproval, "a person has to decide"),
@@ -76,7 +78,7 @@ pub fn outcome_health(outcome: &Outcome) -> Health {
     let message = format!("{}: {}", outcome.code, outcome.message);
     match outcome.phase() {
         Phase::Succeeded => Health::Ready(Reason::Succeeded, outcome.message.clone()),
-        // A person wanted that.
+        // A person requested it.
         Phase::Cancelled => Health::Ready(Reason::Cancelled, outcome.message.clone()),
         Phase::Escalated => Health::Stalled(Reason::Escalated, message),
         Phase::Refused => Health::Stalled(Reason::OutOfDomain, outcome.message.clone()),
@@ -91,7 +93,7 @@ pub fn outcome_health(outcome: &Outcome) -> Health {
     }
 }
 
-/// The message of a held call: the tool, who has to approve, and the rules that hold it.
+/// The message of a held call: the tool, the approvers, and the rules that hold it.
 fn held_call_message(status: &JobStatus, approvers: &[&str]) -> String {
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let Some(HeldCall { id, tool, approvers: _, reason, digest: _ }) = call else {
@@ -101,14 +103,14 @@ fn held_call_message(status: &JobStatus, approvers: &[&str]) -> String {
     let (approvers, how) = match approvers {
         [] => (
             "an approver".to_owned(),
-            format!("no rule names one: kubectl bloomery cancel {} gives the call up, and the Job", job_name(status)),
+            format!("no rule names one: cancel the Job with kubectl bloomery cancel {}", job_name(status)),
         ),
-        approvers => (approvers.join(" and "), format!("they decide by spec.decision of the Approval {approvals}")),
+        approvers => (approvers.join(" and "), format!("they decide in spec.decision of the Approval {approvals}")),
     };
     format!("the call {id} of {tool} waits for {approvers}: {how}; it is held because {reason}")
 }
 
-/// The message of open questions: the oldest of them, and how to answer it.
+/// The message of open questions: the oldest one, and how to answer it.
 fn question_message(status: &JobStatus) -> String {
     let questions = status.waiting_for.as_ref().map_or(&[][..], |waiting| &waiting.questions);
     let [first, others @ ..] = questions else {
@@ -117,13 +119,13 @@ fn question_message(status: &JobStatus) -> String {
     let AskedQuestion { id, text, choices, refused } = first;
     let job = job_name(status);
     let others: Vec<&str> = others.iter().map(|other| other.id.as_str()).collect();
-    // What to do comes first: Events cut what is long.
+    // The action comes first, because Events truncate long messages.
     let parts = [
         Some(format!(
             "{id} asks {}: answer with kubectl bloomery reply {job} --question {id} TEXT, or add it to spec.replies of the Job",
             quoted(text)
         )),
-        refused.as_ref().map(|refused| format!("the last reply was not taken: {refused}")),
+        refused.as_ref().map(|refused| format!("the last reply was not accepted: {refused}")),
         (!others.is_empty()).then(|| format!("also open: {}", others.join(", "))),
         (!choices.is_empty()).then(|| {
             format!("the choices are: {}", choices.iter().map(|choice| quoted(choice)).collect::<Vec<_>>().join(", "))
@@ -132,14 +134,14 @@ fn question_message(status: &JobStatus) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The name of a Job, as the name of its pod has it.
+/// The name of a Job, derived from the name of its pod.
 fn job_name(status: &JobStatus) -> &str {
     status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB")
 }
 
-/// The message of something that waits for a person, where no report has said what it is.
+/// The message of a call or question that waits for a person, before a report has described it.
 fn unreported_message(what: &str, status: &JobStatus) -> String {
-    format!("a {what} waits for a person, {} says which; a new pod tells it again", log_location(status))
+    format!("a {what} waits for a person: {} shows which, and a new pod reports it again", log_location(status))
 }
 
 /// Returns where the log of a Job is, for people.
@@ -152,15 +154,15 @@ pub fn quoted(question: &str) -> String {
     format!("{:?}", bounded(question, MAX_QUESTION_BYTES))
 }
 
-/// The condition that names replies without an open question; none where each has one.
+/// The condition that lists replies to unknown questions; none if there are none.
 pub fn stray_replies_condition(strays: &[String]) -> Option<Observation> {
-    // The worker's words have no full stop.
+    // The worker's sentences have no full stop.
     let strays: Vec<String> = strays.iter().map(|stray| format!("{stray}.")).collect();
     let message = join_sentences(&strays, MAX_LIST_BYTES);
     (!strays.is_empty()).then(|| Observation::fails(ConditionType::RepliesTaken, Reason::UnknownQuestion, message))
 }
 
-/// The condition with a worker's remarks on the Skill; none where all of it holds as it is written.
+/// The condition with a worker's remarks on the Skill; none if there are none.
 pub fn remarks_condition(remarks: &[String]) -> Option<Observation> {
     let message = join_sentences(remarks, MAX_LIST_BYTES);
     (!remarks.is_empty()).then(|| Observation::fails(ConditionType::SkillAsWritten, Reason::Differs, message))

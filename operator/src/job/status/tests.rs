@@ -155,7 +155,7 @@ fn a_question_that_only_the_pod_told() {
         (Some(Phase::AwaitingReply), "AwaitingReply")
     );
     let lost = &conditions::find(&after.conditions, ConditionType::Reported).unwrap().message;
-    assert!(lost.contains("that a question waits was read from its termination message"), "{lost}");
+    assert!(lost.contains("its termination message says that a question is waiting"), "{lost}");
     assert_eq!(next(&after, &AppliedPlan::Nothing, &stamp(90)), after);
 }
 
@@ -196,7 +196,7 @@ fn a_call_that_no_rule_names_an_approver_for_can_be_given_up() {
     let mut held = held();
     held.waiting_for.as_mut().unwrap().call.as_mut().unwrap().approvers = Vec::new();
     let Health::Reconciling(_, message) = phase_health(&held) else { panic!("it waits") };
-    assert!(message.contains("kubectl bloomery cancel refund "), "{message}");
+    assert!(message.contains("kubectl bloomery cancel refund;"), "{message}");
 }
 
 #[test]

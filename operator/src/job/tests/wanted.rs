@@ -81,7 +81,7 @@ async fn the_pod_of_a_worker_that_has_not_reported_is_deleted_first() {
     assert_eq!(api.writes(), [format!("status {JOB}")]);
     assert_cancelled(&api);
     let message = status(&api)["outcome"]["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("before the worker of attempt 1 had reported"), "{message}");
+    assert!(message.contains("before the worker of attempt 1 reported"), "{message}");
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn a_job_that_never_had_its_skill_waits_for_it_and_one_that_had_ends() {
     api.remove(SKILL);
     look(&api).await.unwrap();
     let outcome = status(&api)["outcome"].clone();
-    let message = "The Job ended because the Skill was deleted. Make the Skill again, and then another Job.";
+    let message = "The Job ended because the Skill was deleted. Create the Skill again, and then another Job.";
     assert_eq!(outcome, json!({ "code": "SkillDeleted", "message": message }));
 }
 
@@ -141,7 +141,7 @@ async fn a_worker_that_does_not_end_is_deleted_and_what_it_did_is_not_known() {
     look(&api).await.unwrap();
     assert_cancelled(&api);
     let message = status(&api)["outcome"]["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("may have been under way") && message.contains("refund-1-01234"), "{message}");
+    assert!(message.contains("may have been in progress") && message.contains("refund-1-01234"), "{message}");
 }
 
 #[tokio::test]

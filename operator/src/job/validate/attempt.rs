@@ -7,12 +7,12 @@ use bloomery_crds::run::{
 use bloomery_crds::v1alpha1::{LogPosition, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-/// An attempt whose pod can be built: read, checked, and without a reference left to resolve.
+/// An attempt whose pod can be built: all its inputs are read, checked and resolved.
 #[derive(Debug, Clone)]
 pub struct ValidAttempt {
     /// The Job.
     pub job: JobIdentity,
-    /// The Job as the owner of its pods.
+    /// The owner reference to the Job, for its pods.
     pub owner: OwnerReference,
     /// The goal of the Job.
     pub goal: String,
@@ -22,29 +22,29 @@ pub struct ValidAttempt {
     pub skill: String,
     /// The revision that the Job runs on.
     pub revision: RevisionRef,
-    /// The budgets of the whole Job.
+    /// The limits of the whole Job.
     pub limits: EffectiveLimits,
-    /// Seconds of the duration that are left.
+    /// The seconds that are left of the duration.
     pub remaining_seconds: u64,
-    /// The models to call, that of the main loop first.
+    /// The models to call, beginning with that of the main loop.
     pub models: Vec<ModelEndpoint>,
-    /// What the Job binds.
+    /// The resources that the Job binds.
     pub bound: BoundResources,
-    /// How far the log has come.
+    /// The recorded position in the log.
     pub log: Option<LogPosition>,
-    /// What people have decided on the held call that the Job waits with.
+    /// The decisions of people on the held call that the Job waits with.
     pub approvals: Vec<GivenDecision>,
-    /// The Job that the Job continues.
+    /// The Job that this one continues.
     pub continues: Option<ContinuedJob>,
     /// The replies that the log may not have yet.
     pub replies: Vec<GivenReply>,
-    /// Where to report.
+    /// The report endpoint.
     pub report: ReportEndpoint,
     /// Whether only one node at a time can mount the memory.
     pub single_node: bool,
 }
 
-/// What a Job binds, resolved.
+/// The resources that a Job binds, resolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BoundResources {
     /// The resources that the worker is given, in the order of the Skill.
@@ -58,11 +58,11 @@ pub struct BoundResources {
 pub struct Filesystem {
     /// The name of the resource.
     pub name: String,
-    /// The claim.
+    /// The name of the claim.
     pub claim: String,
-    /// The path within its volume; the whole volume where absent.
+    /// The path within its volume; the whole volume if absent.
     pub sub_path: Option<String>,
-    /// Whether nothing in the pod can change it.
+    /// Whether the pod cannot change it.
     pub read_only: bool,
     /// Whether only one node at a time can mount the claim.
     pub single_node: bool,

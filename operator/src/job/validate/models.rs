@@ -1,4 +1,4 @@
-//! The models that a worker calls.
+//! Resolves the models that a worker calls.
 
 use crate::caches::Guarded;
 use crate::job::paths::{ca_file, key_file};
@@ -14,8 +14,8 @@ use kube::core::ResourceExt;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Resolves the models that a worker calls: those of the names in their order, then their fallbacks. The wait names everything
-/// that is wrong with any of them.
+/// Resolves the models that a worker calls: the named ones in order, then their fallbacks. The wait lists every fault
+/// of every model.
 pub(super) fn models(
     names: &[&str],
     find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
@@ -38,7 +38,7 @@ pub(super) fn models(
     Err(Wait::new(first.reason, join_sentences(&messages, MAX_LIST_BYTES)))
 }
 
-/// Resolves the fallbacks. The condition of the Model names the same faults, unless they are younger than it.
+/// Resolves the fallbacks. The condition of the Model lists the same faults, unless they are newer.
 fn with_fallbacks(
     endpoint: ModelEndpoint,
     find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
@@ -56,7 +56,7 @@ fn with_fallbacks(
 pub(super) fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
     let model = match model.map(|model| &model.0) {
         None => {
-            let message = format!("the Model {name} does not exist: make it, and the Job goes on by itself.");
+            let message = format!("the Model {name} does not exist: create it, and the Job continues by itself.");
             return Err(Wait::new(Reason::ModelNotFound, message));
         }
         Some(Err(error)) => {
@@ -74,7 +74,7 @@ pub(super) fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelE
 }
 
 fn endpoint(model: &Model) -> ModelEndpoint {
-    // Without `..`: a new field fails to compile here until it is passed on or left out on purpose.
+    // Without `..`, so that a new field does not compile here until it is passed on or left out on purpose.
     let ModelSpec {
         provider,
         model: provider_name,

@@ -1,4 +1,4 @@
-//! What a Job binds, resolved against what its Skill declares.
+//! Resolves the bindings of a Job against the declarations of its Skill.
 
 use super::attempt::{BoundResources, Filesystem};
 use crate::job::paths::{self, key_file};
@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Resolves what a Job binds, in the order in which its Skill declares it. The wait names everything that is wrong with it.
+/// Resolves the bindings of a Job, in the order in which its Skill declares them. The wait lists every fault.
 pub(super) fn resources(
     declared: &[ResourceDeclaration],
     bindings: &BTreeMap<String, Binding>,
@@ -54,9 +54,9 @@ fn memory_faults(bindings: &BTreeMap<String, Binding>) -> Vec<String> {
         .collect()
 }
 
-/// Returns how the worker reaches a resource; none for a binding that says nothing, which is a fault already.
+/// Returns how the worker reaches a resource; none for an empty binding, which is reported as a fault.
 fn source(name: &str, binding: &Binding) -> Option<ResourceSource> {
-    // Without `..`: a new kind of binding fails to compile here until it is resolved.
+    // Without `..`, so that a new kind of binding does not compile here until it is resolved.
     let Binding { value, secret_key_ref, persistent_volume_claim } = binding;
     let value = || value.clone().map(ResourceSource::Value);
     let secret = || secret_key_ref.as_ref().map(|reference| ResourceSource::Secret(key_file(reference)));
@@ -80,19 +80,20 @@ fn not_found(claims: &BTreeSet<&str>) -> Wait {
         .iter()
         .map(|claim| {
             format!(
-                "The PersistentVolumeClaim {claim} that the Job binds does not exist, or is being deleted: make it, and the Job goes on by itself."
+                "The PersistentVolumeClaim {claim} that the Job binds does not exist, or is being deleted: create it, and the Job continues by itself."
             )
         })
         .collect();
     Wait::new(Reason::ResourceNotFound, join_sentences(&sentences, MAX_LIST_BYTES))
 }
 
-/// Whether pods of this memory must share a node. The access modes of the claim itself count, not those of new claims.
+/// Returns whether pods of this memory must share a node. The access modes of the claim itself count, not those of new
+/// claims.
 pub(super) fn is_single_node(claim: Option<&PersistentVolumeClaim>) -> bool {
     !has_access_mode(claim, &["ReadWriteMany"])
 }
 
-/// Whether a claim has one of these access modes.
+/// Returns whether a claim has one of these access modes.
 fn has_access_mode(claim: Option<&PersistentVolumeClaim>, modes_wanted: &[&str]) -> bool {
     let modes = claim.and_then(|claim| claim.spec.as_ref()?.access_modes.as_ref());
     modes.into_iter().flatten().any(|mode| modes_wanted.contains(&mode.as_str()))

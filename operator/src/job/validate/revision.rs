@@ -1,4 +1,4 @@
-//! The revision that a Job runs on.
+//! Resolves the revision that a Job runs on.
 
 use crate::caches::Guarded;
 use crate::job::fetch::FetchedJob;
@@ -11,11 +11,11 @@ use bloomery_crds::v1alpha1::{RevisionRef, Skill};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::jiff::SignedDuration;
 
-/// How soon to look for a revision again that is gone: reads of it are not watched.
+/// The interval for checking a missing revision again: reads of it are not watched.
 const REVISION_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// The conditions that a Skill must meet before the first pod of a Job of it starts, in this order. Waiting costs nothing; a
-/// pod that waits for an MCP server spends the Job's time.
+/// The conditions of a Skill that must hold before the first pod of its Job starts, in order. Waiting costs nothing,
+/// whereas a pod that waits for an MCP server uses up the Job's time.
 const BEFORE_THE_FIRST_POD: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
 
 /// Resolves the revision that a Job runs on: the recorded one, or else the current one of its Skill.
@@ -33,13 +33,13 @@ pub(super) fn revision(fetched: &FetchedJob, stored: Option<&ConfigMap>) -> Resu
     }
 }
 
-/// Decides how to continue a Job whose revision no longer exists: the Skill controller makes the revision again, if the Skill is
-/// still the same.
+/// Decides how to continue a Job whose revision no longer exists. If the Skill is unchanged, the Skill controller
+/// creates the revision again.
 fn without_revision(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Blocked {
     match current {
         Some(current) if current.digest != lost.digest => {
             let message =
-                format!("{}: the Skill was deleted and made again, or the ConfigMap was deleted", wait.message);
+                format!("{}: the Skill was deleted and created again, or the ConfigMap was deleted", wait.message);
             Blocked::Never(JobEnd::decided(Outcome::new(OutcomeCode::SkillDeleted, message)))
         }
         Some(_) | None => Blocked::Wait(wait.retry_after(REVISION_RETRY_INTERVAL)),
@@ -51,7 +51,7 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     let not_ready = |message: String| Wait::new(Reason::SkillNotReady, message);
     let skill = match skill.map(|skill| &skill.0) {
         None => {
-            let message = format!("the Skill {name} does not exist: make it, and the Job starts by itself");
+            let message = format!("the Skill {name} does not exist: create it, and the Job starts by itself");
             return Err(Wait::new(Reason::SkillNotFound, message));
         }
         Some(Err(error)) => {
@@ -63,19 +63,19 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
         Some(Ok(skill)) => skill,
     };
     if skill.metadata.deletion_timestamp.is_some() {
-        let message = format!("the Skill {name} is being deleted: make it again, and the Job starts by itself");
+        let message = format!("the Skill {name} is being deleted: create it again, and the Job starts by itself");
         return Err(Wait::new(Reason::SkillNotFound, message));
     }
     let status = skill.status.as_ref().filter(|status| status.observed_generation == skill.metadata.generation);
     let Some(status) = status else {
-        return Err(not_ready(format!("the Skill {name} was changed a moment ago, and is being looked at")));
+        return Err(not_ready(format!("the Skill {name} was changed, and the operator has not checked it yet")));
     };
     for needed in BEFORE_THE_FIRST_POD {
         if let Some(unmet) = unmet_message(&status.conditions, needed) {
             return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
         }
     }
-    // A claim that is not bound yet may be bound for the pod; one that is lost cannot.
+    // A pending claim may be bound once the pod exists; a lost claim cannot be used.
     if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
         && memory.status == "False"
     {
@@ -88,7 +88,7 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
 }
 
-/// Opens a revision, and checks its seal.
+/// Opens a revision, and verifies its digest.
 pub(super) fn compiled(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
     let text = stored.and_then(|map| map.data.as_ref()?.get(run::REVISION_KEY));
     let Some(text) = text else {
@@ -97,7 +97,7 @@ pub(super) fn compiled(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Re
     };
     run::open_revision(text, &expected.digest).map_err(|error| {
         let message = format!(
-            "the revision {} cannot be used: {error}. Delete that ConfigMap, and it is made anew of the Skill",
+            "the revision {} cannot be used: {error}. Delete that ConfigMap, and the operator creates it again from the Skill",
             expected.name
         );
         Wait::new(Reason::SkillNotReady, message)

@@ -1,4 +1,4 @@
-//! The two texts of the Secret, and the pairs of certificate and key that they hold.
+//! Parses the two PEM texts of the Secret into pairs of certificate and key.
 
 use rcgen::{KeyPair, PublicKeyData};
 use rustls::pki_types::CertificateDer;
@@ -9,20 +9,20 @@ use rustls::pki_types::pem::PemObject;
 #[error("{0}")]
 pub struct Error(String);
 
-/// An authority: a certificate and its key, both as PEM.
+/// A certificate authority: a certificate and its key, both as PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct AuthorityPair {
     /// The certificate.
     pub(super) certificate: String,
-    /// Its key.
+    /// The key.
     pub(super) key: String,
-    /// When it is valid.
+    /// The validity of the certificate.
     pub(super) validity: Validity,
 }
 
 impl std::fmt::Debug for AuthorityPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key is left out: it must not reach a log.
+        // The key is left out, so that it never reaches a log.
         f.debug_struct("AuthorityPair")
             .field("certificate", &self.certificate)
             .field("validity", &self.validity)
@@ -30,16 +30,16 @@ impl std::fmt::Debug for AuthorityPair {
     }
 }
 
-/// When a certificate is valid, in seconds of the epoch.
+/// The validity of a certificate, in seconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Validity {
-    /// From.
+    /// The first second.
     pub(super) not_before: u64,
-    /// To.
+    /// The last second.
     pub(super) not_after: u64,
 }
 
-/// Reads as many pairs as there are, in their order.
+/// Reads all pairs, in order.
 pub(super) fn pairs(certificates: &str, keys: &str) -> Result<Vec<AuthorityPair>, Error> {
     let (certificates, keys) = (sections(certificates), sections(keys));
     if certificates.len() != keys.len() {
@@ -68,7 +68,7 @@ fn pair(certificate: String, key: String) -> Result<AuthorityPair, Error> {
     Ok(AuthorityPair { certificate, key, validity })
 }
 
-/// The sections of a PEM text, each with its own lines only.
+/// The sections of a PEM text, without lines between them.
 fn sections(text: &str) -> Vec<String> {
     let mut sections: Vec<String> = Vec::new();
     let mut open: Option<String> = None;
@@ -83,7 +83,7 @@ fn sections(text: &str) -> Vec<String> {
             sections.extend(open.take());
         }
     }
-    // A section that does not end is unreadable, not absent.
+    // A section without an end is kept, so that it fails to parse.
     sections.extend(open);
     sections
 }

@@ -1,26 +1,26 @@
-//! Whether a projection fits a status (`docs/explanation/design.md`, section 3, "Sizes").
+//! Checks that a projection fits into a status (docs/explanation/design.md, section 3, "Sizes").
 //!
-//! The CRD bounds each field that it knows, in characters; fields that are free, and what becomes a condition, are
-//! bounded only here. A report that would be refused by the API server is refused before it costs a write.
+//! The CRD bounds each field that it knows, in characters. Free-form fields, and texts that become conditions, are
+//! bounded only here. A report that the API server would refuse is refused before it costs a write.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};
 use bloomery_crds::report::{Hold, MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAMES, Projection};
 use bloomery_crds::v1alpha1::{ApprovalSpec, AskedQuestion, HeldCall, Reply, ToolName, WaitingFor, WorkflowProgress};
 use serde_json::{Map, Value};
 
-/// How many workflows a status shows, and how many steps of each.
+/// The maximum number of workflows in a status, and of steps in each.
 const MAX_WORKFLOWS: usize = 8;
 const MAX_STEPS: usize = 16;
 
-/// The longest names: of workflows, steps, intents, calls and approvers; and of tools.
+/// The maximum length of names in characters: of workflows, steps, intents, calls and approvers; and of tools.
 const MAX_NAME: usize = 64;
 const MAX_TOOL: usize = 128;
 
-/// How many people a call may wait for, and how long the reason may be.
+/// The maximum number of approvers of a call, and the maximum length of the reason that holds it, in characters.
 const MAX_APPROVERS: usize = 8;
 const MAX_REASON: usize = 1024;
 
-/// What of a held call people could not be shown.
+/// Describes the first part of a held call that is too large for an Approval; none if all parts fit.
 pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
     let Hold { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
     text("hold.call", call, MAX_NAME)
@@ -33,7 +33,7 @@ pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
         .or_else(|| events.iter().find_map(|event| text("an event of hold", event, ApprovalSpec::MAX_EVENT)))
 }
 
-/// The first thing that does not fit, for the worker's log; none where all does.
+/// Describes the first part of a projection that does not fit; none if all parts fit.
 pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
     let Projection { result, gates, workflows, tool_names, waiting_for, remarks, stray_replies, replies_heard, .. } =
         projection;
@@ -78,7 +78,7 @@ fn call_fault(call: &HeldCall) -> Option<String> {
         .or_else(|| text("waitingFor.call.reason", reason, MAX_REASON))
 }
 
-/// The first thing of questions that does not fit; none where all does.
+/// Describes the first part of questions that does not fit; none if all parts fit.
 pub(crate) fn questions_fault(questions: &[AskedQuestion]) -> Option<String> {
     items("waitingFor.questions", questions.len(), WaitingFor::MAX_QUESTIONS)
         .or_else(|| questions.iter().find_map(question_fault))
@@ -107,7 +107,7 @@ fn items(what: &str, found: usize, max: usize) -> Option<String> {
 }
 
 fn excess(what: &str, found: usize, max: usize, unit: &str) -> Option<String> {
-    (found > max).then(|| format!("{what}: {found} {unit} are more than the {max} that a status holds"))
+    (found > max).then(|| format!("{what}: {found} {unit} exceed the maximum of {max}"))
 }
 
 #[cfg(test)]

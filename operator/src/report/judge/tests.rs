@@ -50,7 +50,7 @@ fn a_pod_that_is_not_recorded_yet_comes_again() {
 }
 
 #[rstest]
-#[case::phase_health(Phase::Running, None, None, true)]
+#[case::running(Phase::Running, None, None, true)]
 #[case::ended(Phase::Succeeded, Some(OutcomeCode::Succeeded), Some(End::Finished), true)]
 #[case::parked(Phase::Running, None, Some(End::Parked(ParkReason::Drain)), true)]
 #[case::refused(Phase::Refused, Some(OutcomeCode::OutOfDomain), Some(End::Finished), true)]

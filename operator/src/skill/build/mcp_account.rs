@@ -1,11 +1,11 @@
-//! Who the MCP server of a Skill runs as.
+//! Builds the account that the MCP server of a Skill runs as.
 
 use super::super::validate::ValidSkill;
 use super::metadata::metadata;
 use bloomery_crds::names;
 use k8s_openapi::api::core::v1::ServiceAccount;
 
-/// Builds an identity without rights, apart from that of the workers.
+/// Builds an account without permissions, separate from that of the workers.
 pub fn build_mcp_account(skill: &ValidSkill) -> ServiceAccount {
     ServiceAccount {
         metadata: metadata(skill, names::mcp_server(&skill.name), "mcp"),

@@ -1,4 +1,4 @@
-//! What runs the MCP server of a Skill.
+//! Builds the Deployment of the MCP server of a Skill.
 
 use super::super::validate::ValidSkill;
 use super::metadata::metadata;
@@ -14,16 +14,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use std::collections::BTreeMap;
 
-/// The name of the server's port, and of its container.
+/// The name of the server's port and of its container.
 pub const PORT: &str = "mcp";
 
-/// How long a server may take to listen, in seconds; then it is started anew.
+/// How many seconds a server may take to listen before it is restarted.
 const STARTUP_SECONDS: i32 = 120;
 
-/// After how many seconds without progress a rollout counts as failed: a start that failed, and a little more.
+/// After how many seconds without progress a rollout counts as failed: one failed start, and a margin.
 const PROGRESS_SECONDS: i32 = STARTUP_SECONDS + 30;
 
-/// The labels by which the server's pods are found.
+/// The labels that select the server's pods.
 pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
     BTreeMap::from([
         (names::LABEL_SKILL.to_owned(), skill.name.clone()),
@@ -33,8 +33,7 @@ pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
 
 /// Builds the Deployment: one replica that passes the `restricted` Pod Security Standard.
 ///
-/// The user is the image's own, as long as it is not root: an image of somebody else knows best who owns its
-/// files.
+/// The user is that of the image, which must not be root, because the image decides who owns its files.
 pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Deployment {
     let meta = metadata(skill, names::mcp_server(&skill.name), "mcp");
     let labels = meta.labels.clone();
@@ -45,7 +44,7 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Dep
             revision_history_limit: Some(2),
             progress_deadline_seconds: Some(PROGRESS_SECONDS),
             selector: LabelSelector { match_labels: Some(selector(skill)), ..LabelSelector::default() },
-            // The new one listens before the old one goes: Jobs under way keep their tools.
+            // The new pod listens before the old one is stopped: running Jobs keep their tools.
             strategy: Some(DeploymentStrategy {
                 type_: Some("RollingUpdate".to_owned()),
                 rolling_update: Some(RollingUpdateDeployment {
@@ -109,7 +108,7 @@ fn server(container: &McpContainer) -> Container {
     }
 }
 
-/// Whether the port accepts connections: what lies behind it is asked by workers, never by a probe.
+/// Checks that the port accepts connections. Only workers send requests to the server behind it.
 fn probe(period_seconds: i32, failure_threshold: i32) -> Probe {
     Probe {
         tcp_socket: Some(TCPSocketAction { port: IntOrString::String(PORT.to_owned()), ..TCPSocketAction::default() }),
@@ -119,7 +118,7 @@ fn probe(period_seconds: i32, failure_threshold: i32) -> Probe {
     }
 }
 
-/// What a server gets whose Skill does not say.
+/// The resources of a server whose Skill does not set them.
 fn default_resources() -> ResourceRequirements {
     let quantities = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned())));

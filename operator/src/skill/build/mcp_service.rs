@@ -1,4 +1,4 @@
-//! Where the MCP server of a Skill is reached.
+//! Builds the Service of the MCP server of a Skill.
 
 use super::super::validate::ValidSkill;
 use super::mcp_deployment::{PORT, selector};

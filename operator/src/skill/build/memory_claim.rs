@@ -1,4 +1,4 @@
-//! The memory of a tenant.
+//! Builds the memory claim of a tenant.
 
 use crate::owned;
 use crate::settings::MemorySettings;
@@ -6,7 +6,7 @@ use bloomery_crds::names;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-/// Builds the memory claim of a tenant. No Skill owns it: it outlives them all.
+/// Builds the memory claim of a tenant. No Skill owns it, because it outlives all of them.
 pub fn build_memory_claim(namespace: &str, settings: &MemorySettings) -> PersistentVolumeClaim {
     PersistentVolumeClaim {
         metadata: ObjectMeta {

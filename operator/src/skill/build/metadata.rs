@@ -1,11 +1,11 @@
-//! The metadata of the objects that go with their Skill.
+//! Builds the metadata of objects that are owned by a Skill.
 
 use super::super::validate::ValidSkill;
 use crate::owned;
 use bloomery_crds::names;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-/// Builds the metadata of an object that goes with its Skill.
+/// Builds the metadata of an object that is owned by a Skill.
 pub fn metadata(skill: &ValidSkill, name: String, component: &str) -> ObjectMeta {
     let mut labels = owned::labels(component);
     labels.insert(names::LABEL_SKILL.to_owned(), skill.name.clone());
@@ -18,7 +18,7 @@ pub fn metadata(skill: &ValidSkill, name: String, component: &str) -> ObjectMeta
     }
 }
 
-/// Writes an object as people read it, for golden files.
+/// Serializes an object as YAML, for golden files.
 #[cfg(test)]
 pub fn yaml<K: serde::Serialize>(object: &K) -> String {
     serde_yaml::to_string(object).unwrap()

@@ -1,4 +1,4 @@
-//! The compiled Skill, immutable and named by its content.
+//! Builds the revision: the compiled Skill, immutable and named by its content.
 
 use super::super::validate::{InvalidSkill, ValidMcp, ValidSkill};
 use super::metadata::metadata;
@@ -27,7 +27,7 @@ pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), In
     Ok((config_map, RevisionRef { name, digest: sealed.digest }))
 }
 
-/// Where the MCP server is, as a pod of the same namespace sees it.
+/// The URL of the MCP server for a pod of the same namespace.
 fn url(skill: &ValidSkill, mcp: &ValidMcp) -> String {
     let (service, port, path) = match mcp {
         ValidMcp::Container(container) => (names::mcp_server(&skill.name), container.port, &container.path),

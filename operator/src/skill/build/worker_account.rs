@@ -1,11 +1,11 @@
-//! Who the workers of a Skill run as.
+//! Builds the account that the workers of a Skill run as.
 
 use super::super::validate::ValidSkill;
 use super::metadata::metadata;
 use bloomery_crds::names;
 use k8s_openapi::api::core::v1::ServiceAccount;
 
-/// Builds an identity without rights, whose token for the API server is mounted nowhere.
+/// Builds an account without permissions, whose API token is not mounted.
 pub fn build_worker_account(skill: &ValidSkill) -> ServiceAccount {
     ServiceAccount {
         metadata: metadata(skill, names::worker_service_account(&skill.name), "worker"),

@@ -1,65 +1,65 @@
-//! Findings: the conditions of a Skill, and what each means for the Skill as a whole.
+//! Findings: the conditions of a Skill, and their effect on the Skill as a whole.
 
 use crate::apply::ApplyResult;
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 
-/// One condition, and what it means for the Skill as a whole.
+/// One condition, and its effect on the Skill as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Finding {
     /// The condition.
     pub(super) seen: Observation,
-    /// What stands in the way of the Skill, if anything does.
+    /// What keeps the Skill from being ready, if anything does.
     pub(super) blocker: Option<Blocker>,
 }
 
 /// What a Skill waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocker {
-    /// A person has to do something.
+    /// A person has to act.
     Person,
-    /// It is on its way, or may come by itself.
+    /// The object is in progress, or may appear by itself.
     Time,
 }
 
 impl Finding {
-    /// All is well.
+    /// A finding that does not block the Skill.
     pub(super) fn healthy(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
         Self { seen: Observation::holds(kind, reason, message), blocker: None }
     }
 
-    /// It is on its way, or may come by itself.
+    /// A finding that may pass by itself.
     pub(super) fn waits(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
         Self { seen: Observation::fails(kind, reason, message), blocker: Some(Blocker::Time) }
     }
 
-    /// A person has to do something.
+    /// A finding that a person has to fix.
     pub(super) fn stalls(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
         Self { seen: Observation::fails(kind, reason, message), blocker: Some(Blocker::Person) }
     }
 }
 
-/// Returns what is wrong with an applied object; none where it stands as it should.
+/// Returns the fault of an applied object; none if it is in the wanted state.
 pub(super) fn object_fault<K>(kind: ConditionType, what: &str, applied: &ApplyResult<K>) -> Option<Finding> {
     match applied {
         ApplyResult::Unchanged | ApplyResult::Written(_) | ApplyResult::CacheBehind => None,
         ApplyResult::BeingDeleted => Some(Finding::waits(
             kind,
             Reason::Progressing,
-            format!("the {what} is being deleted; a new one is made after it"),
+            format!("the {what} is being deleted; a new one is created after that"),
         )),
         ApplyResult::NameTaken => Some(Finding::stalls(
             kind,
             Reason::NameTaken,
             format!(
-                "the {what} belongs to somebody else and is left as it is: delete or rename it, or give the Skill another name"
+                "the {what} has another owner and is left unchanged: delete or rename it, or give the Skill another name"
             ),
         )),
         ApplyResult::Replaced => Some(Finding::stalls(
             kind,
             Reason::Replaced,
             format!(
-                "the {what} is not what the Skill says: somebody has made it anew, and what is immutable cannot be set \
-                 right. Delete it (kubectl delete), and the operator writes it anew"
+                "the {what} does not match the Skill: it was deleted and created again with other content, and is immutable. \
+                 Delete it (kubectl delete), and the operator creates it again"
             ),
         )),
         ApplyResult::Refused(why) => {

@@ -1,4 +1,4 @@
-//! Whether the MCP server can be reached, as far as Kubernetes knows: the operator never connects to it.
+//! Checks whether the MCP server is available, according to Kubernetes. The operator never connects to it.
 
 use super::super::apply::{AppliedMcp, AppliedSkill};
 use super::super::fetch::FetchedSkill;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const KIND: ConditionType = ConditionType::McpAvailable;
 
-/// Says how the MCP server is doing.
+/// Describes the state of the MCP server.
 pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &str) -> Finding {
     let named = |kind: &str| format!("{kind} {}", names::mcp_server(skill));
     match &applied.mcp {
@@ -32,7 +32,7 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &st
 fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
     let McpService { name, port, path: _ } = named;
     let Some(service) = service else {
-        let message = format!("there is no Service {name} in this namespace; it is used as soon as there is");
+        let message = format!("the Service {name} does not exist in this namespace; it is used as soon as it exists");
         return Finding::waits(KIND, Reason::ServiceNotFound, message);
     };
     let spec = service.spec.as_ref();
@@ -59,7 +59,7 @@ fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
 fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill) -> Finding {
     let seen = match applied {
         ApplyResult::Written(deployment) => Some(deployment.as_ref()),
-        // What the cache has is older than what was written.
+        // The cached Deployment is older than the last write.
         ApplyResult::CacheBehind => None,
         _ => fetched.mcp_deployment.as_deref(),
     };
@@ -80,7 +80,7 @@ fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill)
     why.map_or_else(progressing, |why| Finding::stalls(KIND, Reason::McpUnavailable, why))
 }
 
-/// Pods that the namespace will not have: a quota, a Pod Security level.
+/// Returns why the namespace refuses the pods, such as a quota or a Pod Security level.
 fn refused(conditions: &[DeploymentCondition]) -> Option<String> {
     let failure = conditions.iter().find(|found| found.type_ == "ReplicaFailure" && found.status == "True")?;
     let why = failure.message.as_deref().unwrap_or("no reason is given");
@@ -92,7 +92,7 @@ fn overdue(conditions: &[DeploymentCondition]) -> Option<String> {
     (progressing.reason.as_deref() == Some("ProgressDeadlineExceeded")).then(|| pods::NOT_LISTENING.to_owned())
 }
 
-/// The pod of what is wanted now: an earlier one says nothing of a server that was corrected.
+/// The newest pod: an earlier one may run a configuration that was corrected since.
 fn newest(pods: &[Arc<Pod>]) -> Option<&Pod> {
     pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.clone()).map(AsRef::as_ref)
 }

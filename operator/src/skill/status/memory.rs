@@ -1,4 +1,4 @@
-//! Whether the tenant's memory is there.
+//! Checks whether the tenant's memory is available.
 
 use super::super::apply::AppliedSkill;
 use super::super::fetch::FetchedSkill;
@@ -10,11 +10,11 @@ use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
 const KIND: ConditionType = ConditionType::MemoryReady;
 
-/// Written by Kubernetes once a volume is asked for from a provisioner.
+/// The annotation that Kubernetes sets once a volume was requested from a provisioner.
 const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
 
-/// Says how the claim is doing. One that is pending blocks nothing: many wait for their first pod, and the
-/// scheduler says of a pod why it cannot have its volume.
+/// Describes the state of the claim. A pending claim blocks nothing: many claims wait for their first pod, and the
+/// scheduler reports why a pod cannot have its volume.
 pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill) -> Finding {
     let what = format!("PersistentVolumeClaim {MEMORY_CLAIM}");
     if let Some(finding) = object_fault(KIND, &what, &applied.memory_claim) {
@@ -29,7 +29,7 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill) -> Finding
 
 fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
     if claim.metadata.deletion_timestamp.is_some() {
-        let message = format!("{MEMORY_CLAIM} is being deleted; a new, empty one is made when it is gone");
+        let message = format!("{MEMORY_CLAIM} is being deleted; a new, empty one is created when it is gone");
         return Finding::waits(KIND, Reason::ClaimPending, message);
     }
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
@@ -39,7 +39,7 @@ fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
             KIND,
             Reason::ClaimLost,
             format!(
-                "{MEMORY_CLAIM} lost its volume: bring the PersistentVolume back, or delete the claim to begin with an empty memory"
+                "{MEMORY_CLAIM} lost its volume: restore the PersistentVolume, or delete the claim to begin with an empty memory"
             ),
         ),
         _ => pending(claim),
@@ -51,11 +51,11 @@ fn pending(claim: &PersistentVolumeClaim) -> Finding {
     let asked_for = claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(PROVISIONER));
     if class.is_empty() {
         return unknown(format!(
-            "{MEMORY_CLAIM} has no storage class, and the cluster no default one: it waits until somebody makes a volume for it, or a default class"
+            "{MEMORY_CLAIM} has no storage class, and the cluster has no default class: create a volume for it, or a default class"
         ));
     }
     if asked_for {
-        return unknown(format!("class {class} is making a volume for {MEMORY_CLAIM}"));
+        return unknown(format!("class {class} is provisioning a volume for {MEMORY_CLAIM}"));
     }
     waiting()
 }
@@ -65,7 +65,7 @@ fn waiting() -> Finding {
     Finding::healthy(KIND, Reason::WaitingForFirstConsumer, message)
 }
 
-/// Not known yet, and no reason to wait.
+/// A finding whose state is not known yet, and that does not block the Skill.
 fn unknown(message: String) -> Finding {
     Finding { seen: Observation { kind: KIND, holds: None, reason: Reason::ClaimPending, message }, blocker: None }
 }

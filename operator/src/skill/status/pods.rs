@@ -1,15 +1,15 @@
-//! Why a pod of an MCP server does not serve.
+//! Finds why a pod of an MCP server is not available.
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Pod};
 
-/// What is said of a server that runs and does not listen.
+/// The message for a server that runs and does not listen.
 pub(super) const NOT_LISTENING: &str =
-    "the MCP server did not accept connections in time: is spec.mcpServer.container.port the one that it listens on?";
+    "the MCP server did not accept connections in time: check that it listens on spec.mcpServer.container.port";
 
-/// What keeps a pod from serving, and what to do.
+/// Describes the problem that keeps a pod from serving, and what to do.
 ///
-/// The sentence does not change from one try to the next: kubelets alternate between the failure and the pause
-/// after it, and a condition that followed them would never be quiet.
+/// The sentence is the same at every retry. Kubelets alternate between the failure and the pause after it, and the
+/// condition should not change each time.
 pub(super) fn problem(pod: &Pod) -> Option<String> {
     let name = pod.metadata.name.as_deref()?;
     if pod.metadata.deletion_timestamp.is_some() {
@@ -48,7 +48,7 @@ fn container_problem(pod: &str, container: &ContainerStatus) -> Option<String> {
 }
 
 fn exit_message(pod: &str, container: &ContainerStatus, ended: &ContainerStateTerminated) -> String {
-    // Nobody but the kubelet, tired of waiting, stops a container that never listened.
+    // Only the kubelet stops a container that never listened, when the startup probe fails.
     let stopped = matches!(ended.exit_code, 137 | 143) && ended.reason.as_deref() != Some("OOMKilled");
     if stopped && container.started == Some(false) {
         return NOT_LISTENING.to_owned();
@@ -58,7 +58,7 @@ fn exit_message(pod: &str, container: &ContainerStatus, ended: &ContainerStateTe
         Some(reason) => format!(" ({reason})"),
     };
     format!(
-        "the MCP server ended with exit code {}{why} and is started again: see kubectl logs {pod} --previous",
+        "the MCP server exited with code {}{why} and is restarted: see kubectl logs {pod} --previous",
         ended.exit_code
     )
 }

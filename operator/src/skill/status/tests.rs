@@ -165,7 +165,7 @@ fn a_deployment(#[case] status: Value, #[case] expected: &str) {
 )]
 #[case::crash(
     json!({"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2, "reason": "Error"}}}),
-    "Stalled False/McpUnavailable: the MCP server ended with exit code 2 and is started again"
+    "Stalled False/McpUnavailable: the MCP server exited with code 2 and is restarted"
 )]
 #[case::deaf(
     json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 143, "reason": "Error"}}}),
@@ -173,7 +173,7 @@ fn a_deployment(#[case] status: Value, #[case] expected: &str) {
 )]
 #[case::memory(
     json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}),
-    "Stalled False/McpUnavailable: the MCP server ended with exit code 137 (OOMKilled)"
+    "Stalled False/McpUnavailable: the MCP server exited with code 137 (OOMKilled)"
 )]
 fn a_pod(#[case] container: Value, #[case] expected: &str) {
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 1}), &[pod(&container)]);
@@ -195,7 +195,7 @@ fn a_failure_and_the_pause_after_it_read_the_same(#[case] failure: Value, #[case
 }
 
 #[rstest]
-#[case(None, "Reconciling False/ServiceNotFound: there is no Service shared-orders")]
+#[case(None, "Reconciling False/ServiceNotFound: the Service shared-orders does not exist")]
 #[case(Some(json!({"ports": [{"port": 8090}]})), "Ready True/Available: ")]
 #[case(Some(json!({"ports": [{"port": 80}, {"port": 8090, "protocol": "UDP"}]})), "Stalled False/PortNotFound: Service shared-orders has no TCP port 8090, it has 80:")]
 #[case(Some(json!({})), "Stalled False/PortNotFound: Service shared-orders has no TCP port 8090, it has none:")]

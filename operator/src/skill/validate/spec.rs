@@ -1,7 +1,7 @@
-//! What no CRD rule can say of a Skill's spec, and the object alone shows.
+//! Checks of a Skill's spec that CRD rules cannot express.
 //!
-//! Conditions are looked at by their tokens only, and schemas by their size: what would compile them recurses, and
-//! one Skill must not be able to stop the operator of all tenants. Workers and lint compile.
+//! Conditions are only tokenized, and schemas only measured: compiling them recurses, and one Skill must not be able to
+//! stop the operator of all tenants. Workers and lint compile them.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA};
 use bloomery_crds::nearest::did_you_mean;
@@ -47,12 +47,12 @@ fn schema_fault(spec: &SkillSpec) -> Option<String> {
     let depth = canonical::object_depth(schema);
     if depth > MAX_DEPTH {
         return Some(format!(
-            "spec.outputContract.schema: is nested {depth} levels deep, and at most {MAX_DEPTH} are taken: give parts of it names in $defs, and refer to them."
+            "spec.outputContract.schema: is nested {depth} levels deep, and the maximum is {MAX_DEPTH}: move parts of it to $defs, and refer to them."
         ));
     }
     let size = canonical::object_to_string(schema).len();
     (size > MAX_SCHEMA)
-        .then(|| format!("spec.outputContract.schema: has {size} bytes, and at most {MAX_SCHEMA} are taken."))
+        .then(|| format!("spec.outputContract.schema: has {size} bytes, and the maximum is {MAX_SCHEMA}."))
 }
 
 fn workflow_faults(spec: &SkillSpec) -> Vec<String> {
@@ -63,12 +63,12 @@ fn workflow_faults(spec: &SkillSpec) -> Vec<String> {
         let field = format!("spec.policy.workflows[{at}]");
         for (nth, id) in workflow.intents.iter().enumerate().filter(|(_, id)| !intents.contains(&id.as_str())) {
             let near = did_you_mean(id, intents.iter().copied());
-            faults.push(format!("{field}.intents[{nth}]: {id:?} is no id in spec.intents.supported.{near}"));
+            faults.push(format!("{field}.intents[{nth}]: {id:?} is not an id in spec.intents.supported.{near}"));
         }
         let mut seen = BTreeSet::new();
         for (nth, step) in workflow.steps.iter().enumerate().filter(|(_, step)| !seen.insert(step.as_str())) {
             faults.push(format!(
-                "{field}.steps[{nth}]: {step:?} stands there already: steps are closed by their names, give this one its own."
+                "{field}.steps[{nth}]: {step:?} is a duplicate: a step is completed by its name, so each needs its own."
             ));
         }
     }
@@ -107,9 +107,9 @@ mod tests {
     #[case::approval_condition("/policy/approvals/0/when", json!("amount # 2"), "spec.policy.approvals[0].when: the character '#'")]
     #[case::intent(
         "/policy/workflows/0/intents", json!(["refunds"]),
-        "spec.policy.workflows[0].intents[0]: \"refunds\" is no id in spec.intents.supported. Did you mean \"refund\"?"
+        "spec.policy.workflows[0].intents[0]: \"refunds\" is not an id in spec.intents.supported. Did you mean \"refund\"?"
     )]
-    #[case::step("/policy/workflows/0/steps", json!(["a", "b", "a"]), "spec.policy.workflows[0].steps[2]: \"a\" stands there already")]
+    #[case::step("/policy/workflows/0/steps", json!(["a", "b", "a"]), "spec.policy.workflows[0].steps[2]: \"a\" is a duplicate")]
     fn what_the_object_alone_shows_is_a_fault(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
         let faults = after(pointer, value);
         assert!(faults.len() == 1 && faults[0].starts_with(expected), "{faults:?}");

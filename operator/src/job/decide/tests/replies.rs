@@ -33,7 +33,7 @@ fn a_job_waits_for_a_reply_as_long_as_it_may_and_costs_nothing() {
     assert_eq!((end.outcome.code, end.outcome.phase()), (OutcomeCode::UserNeeded, Phase::Escalated));
     let message = &end.outcome.message;
     assert!(
-        message.starts_with("nobody has answered q-1 (\"Which order?\"), q-2 (\"Which shop?\") within 24h"),
+        message.starts_with("nobody answered q-1 (\"Which order?\"), q-2 (\"Which shop?\") within 24h"),
         "{message}"
     );
     assert_eq!(end.read_from, None);

@@ -25,7 +25,7 @@ fn finished(code: OutcomeCode) -> Pod {
 #[case::ended_and_not_recorded(JobStatus::default(), vec![finished(OutcomeCode::Succeeded)], "end Succeeded by message")]
 #[case::starting(status(1, Phase::Starting), vec![pod(1, "Pending")], "give up Cancelled")]
 #[case::started_and_gone(status(1, Phase::Starting), vec![], "end Cancelled")]
-#[case::phase_health(status(1, Phase::Running), vec![pod(1, "Running")], "give up Cancelled")]
+#[case::running(status(1, Phase::Running), vec![pod(1, "Running")], "give up Cancelled")]
 #[case::at_work_and_gone(status(1, Phase::Running), vec![], "end Cancelled")]
 #[case::at_work_and_ended(status(1, Phase::Running), vec![ended_pod(1, 10, None)], "end Cancelled")]
 #[case::next_made_and_not_recorded(status(1, Phase::Running), vec![ended_pod(1, 10, None), pod(2, "Running")], "give up Cancelled")]
@@ -58,7 +58,7 @@ fn a_cancelled_job(#[case] status: JobStatus, #[case] pods: Vec<Pod>, #[case] ex
 #[case::whose_worker_has_not_reported(status(1, Phase::Starting), pod(1, "Running"), 0, Some(0))]
 #[case::that_nobody_recorded(JobStatus::default(), pod(1, "Running"), 0, Some(0))]
 #[case::of_an_attempt_that_nobody_recorded(status(1, Phase::Running), pod(2, "Running"), 0, Some(0))]
-#[case::phase_health(status(1, Phase::Running), pod(1, "Running"), 10, Some(20))]
+#[case::running(status(1, Phase::Running), pod(1, "Running"), 10, Some(20))]
 #[case::at_work_for_long(status(1, Phase::Running), pod(1, "Running"), 29, Some(1))]
 #[case::at_work_for_too_long(status(1, Phase::Running), pod(1, "Running"), 30, Some(0))]
 #[case::that_parked_and_does_not_go(status(1, Phase::Queued), pod(1, "Running"), 30, Some(0))]
@@ -123,7 +123,7 @@ fn what_may_have_been_under_way_is_said(
     match says {
         None => assert_eq!(outcome.message, "The Job was cancelled."),
         Some(says) => {
-            for part in [says, "a call of a tool may have been under way", &format!("jobs/{UID}")] {
+            for part in [says, "a tool call may have been in progress", &format!("jobs/{UID}")] {
                 assert!(outcome.message.contains(part), "{part}: {}", outcome.message);
             }
         }
@@ -137,7 +137,7 @@ fn asked_whether(message: &str) -> AskedQuestion {
 /// Its report may be refused: the ServiceAccount goes with the Skill.
 #[rstest]
 #[case::with_a_question(vec![asked_whether("Has the call 9-1 of process_refund happened?")], "q-1 (\"Has the call 9-1 of process_refund happened?\")")]
-#[case::with_no_room_for_it(vec![], "with a question open that jobs/")]
+#[case::with_no_room_for_it(vec![], "with an open question, which jobs/")]
 fn what_only_the_pod_tells_of_a_worker_that_parked_is_said(
     #[case] questions: Vec<AskedQuestion>,
     #[case] says: &str,
@@ -151,7 +151,7 @@ fn what_only_the_pod_tells_of_a_worker_that_parked_is_said(
     let Act::End(JobEnd { outcome, read_from }) = decided.act else { panic!("it ends") };
     assert!(outcome.message.contains(says), "{}", outcome.message);
     assert_eq!((outcome.code, read_from), (why.code(), Some(Box::new(parked))));
-    let remedy = outcome.message.ends_with("Make the Skill again, and then another Job.");
+    let remedy = outcome.message.ends_with("Create the Skill again, and then another Job.");
     assert_eq!(remedy, why == Ending::SkillDeleted, "{}", outcome.message);
 }
 
@@ -173,7 +173,7 @@ fn suspended_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Plan {
 #[rstest]
 #[case::new(JobStatus::default(), vec![], "suspend")]
 #[case::made_and_not_recorded(JobStatus::default(), vec![pod(1, "Pending")], "start 1")]
-#[case::phase_health(status(1, Phase::Running), vec![pod(1, "Running")], "observe")]
+#[case::running(status(1, Phase::Running), vec![pod(1, "Running")], "observe")]
 #[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], "observe")]
 #[case::parked(status(1, Phase::Queued), vec![], "suspend")]
 #[case::lost(status(1, Phase::Running), vec![ended_pod(1, 10, None)], "suspend silent=0")]

@@ -61,7 +61,7 @@ fn only_those_are_named_who_have_still_to_decide() {
     let waiting = one.waiting_for.as_ref().unwrap();
     assert_eq!((waiting.approvals.as_slice(), &waiting.call), (&["refund-b".to_owned()][..], &Some(held_call())));
     let said = &conditions::find(&one.conditions, ConditionType::Ready).unwrap().message;
-    assert!(said.contains("waits for finance: they decide by spec.decision of the Approval refund-b;"), "{said}");
+    assert!(said.contains("waits for finance: they decide in spec.decision of the Approval refund-b;"), "{said}");
     assert!(!said.contains("supervisor") && !only_message_changed(&both, &one));
     assert_eq!(next(&one, &AppliedPlan::WaitsForPeople(awaited(&["finance"])), &stamp(90)), one, "it is written once");
 }
