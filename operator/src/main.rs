@@ -12,7 +12,7 @@ async fn main() -> ExitCode {
         // Help and version go to stdout, and are not errors.
         Err(asked) if !asked.use_stderr() => asked.exit(),
         Err(error) => {
-            eprintln!("bloomery-operator: {}", Settings::refusal(&error));
+            eprintln!("bloomery-operator: {}", Settings::describe_error(&error));
             return ExitCode::from(2);
         }
     };

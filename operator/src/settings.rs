@@ -1,5 +1,7 @@
 //! The settings of an installation: read once at start, from environment variables or flags.
 
+mod parse;
+
 use crate::approval::policy::ShippedPolicy;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
@@ -14,19 +16,19 @@ use std::time::Duration;
 #[command(name = "bloomery-operator", version, about = "The Kubernetes operator of Bloomery")]
 pub struct Settings {
     /// Name of the operator's pod, which identifies it in leader election.
-    #[arg(long, env = "POD_NAME", value_parser = not_empty)]
+    #[arg(long, env = "POD_NAME", value_parser = parse::not_empty)]
     pub pod_name: String,
     /// Namespace of the operator.
-    #[arg(long, env = "POD_NAMESPACE", value_parser = not_empty)]
+    #[arg(long, env = "POD_NAMESPACE", value_parser = parse::not_empty)]
     pub pod_namespace: String,
     /// Filter for log lines: a level, or `target=level` pairs.
-    #[arg(long = "log", env = "BLOOMERY_LOG", default_value = "info", value_parser = log_filter)]
+    #[arg(long = "log", env = "BLOOMERY_LOG", default_value = "info", value_parser = parse::log_filter)]
     pub log_filter: String,
     /// Address where health and metrics are served.
     #[arg(long, env = "BLOOMERY_HTTP_ADDR", default_value = "0.0.0.0:8080")]
     pub http_addr: SocketAddr,
     /// Name of the Lease for leader election.
-    #[arg(long, env = "BLOOMERY_LEASE_NAME", default_value = "bloomery-operator", value_parser = not_empty)]
+    #[arg(long, env = "BLOOMERY_LEASE_NAME", default_value = "bloomery-operator", value_parser = parse::not_empty)]
     pub lease_name: String,
     /// The report endpoint.
     #[command(flatten)]
@@ -49,7 +51,7 @@ pub struct Settings {
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReplySettings {
     /// Time that a Job waits for a reply if the Skill does not set it, such as `168h`.
-    #[arg(id = "reply-expiry", long = "reply-expiry", env = "BLOOMERY_REPLY_EXPIRY", default_value = "168h", value_parser = duration)]
+    #[arg(id = "reply-expiry", long = "reply-expiry", env = "BLOOMERY_REPLY_EXPIRY", default_value = "168h", value_parser = parse::duration)]
     pub expiry: Duration,
 }
 
@@ -57,11 +59,11 @@ pub struct ReplySettings {
 #[derive(Debug, Clone, clap::Args)]
 pub struct ApprovalSettings {
     /// Time that an Approval stays open if the Skill does not set it, such as `24h`.
-    #[arg(long = "approval-expiry", env = "BLOOMERY_APPROVAL_EXPIRY", default_value = "24h", value_parser = duration)]
+    #[arg(long = "approval-expiry", env = "BLOOMERY_APPROVAL_EXPIRY", default_value = "24h", value_parser = parse::duration)]
     pub expiry: Duration,
     /// The shipped admission policy that validates decisions: JSON of `name`, `operator` (the operator's own user
     /// name), `policy` and `binding` (the spec of each). Without it nobody is asked, and held calls wait.
-    #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = shipped)]
+    #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = parse::shipped_policy)]
     pub shipped: Option<ShippedPolicy>,
 }
 
@@ -80,14 +82,14 @@ pub struct ReportSettings {
     pub addr: SocketAddr,
     /// URL under which workers reach the report endpoint, without a path. Default: the Service `bloomery-operator` in
     /// the operator's namespace.
-    #[arg(long = "report-url", env = "BLOOMERY_REPORT_URL", value_parser = https_url)]
+    #[arg(long = "report-url", env = "BLOOMERY_REPORT_URL", value_parser = parse::https_url)]
     pub url: Option<String>,
     /// Secret in the operator's namespace that holds the CA of the report endpoint.
     #[arg(
         long = "report-ca-secret",
         env = "BLOOMERY_REPORT_CA_SECRET",
         default_value = "bloomery-report-ca",
-        value_parser = not_empty
+        value_parser = parse::not_empty
     )]
     pub ca_secret: String,
 }
@@ -96,7 +98,7 @@ pub struct ReportSettings {
 #[derive(Debug, Clone, clap::Args)]
 pub struct WorkerSettings {
     /// Image of workers.
-    #[arg(long = "worker-image", env = "BLOOMERY_WORKER_IMAGE", value_parser = not_empty)]
+    #[arg(long = "worker-image", env = "BLOOMERY_WORKER_IMAGE", value_parser = parse::not_empty)]
     pub image: String,
     /// Pull policy of the image.
     #[arg(
@@ -110,7 +112,7 @@ pub struct WorkerSettings {
         long = "worker-resources",
         env = "BLOOMERY_WORKER_RESOURCES",
         default_value = r#"{"requests":{"cpu":"20m","memory":"32Mi"},"limits":{"memory":"256Mi"}}"#,
-        value_parser = resources
+        value_parser = parse::resources
     )]
     pub resources: ResourceRequirements,
     /// User ID of workers. Not root.
@@ -142,7 +144,7 @@ pub struct WorkerSettings {
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
     pub endpoint_ranges: Vec<IpNet>,
     /// Time that finished worker pods are kept for `kubectl logs`, such as `10m`.
-    #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = duration)]
+    #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = parse::duration)]
     pub pod_retention: Duration,
 }
 
@@ -150,10 +152,10 @@ pub struct WorkerSettings {
 #[derive(Debug, Clone, clap::Args)]
 pub struct MemorySettings {
     /// Size of a tenant's memory claim.
-    #[arg(long = "memory-size", env = "BLOOMERY_MEMORY_SIZE", default_value = "1Gi", value_parser = quantity)]
+    #[arg(long = "memory-size", env = "BLOOMERY_MEMORY_SIZE", default_value = "1Gi", value_parser = parse::quantity)]
     pub size: Quantity,
     /// Storage class of the memory claim. Default: the cluster's default class.
-    #[arg(long = "memory-class", env = "BLOOMERY_MEMORY_CLASS", value_parser = not_empty)]
+    #[arg(long = "memory-class", env = "BLOOMERY_MEMORY_CLASS", value_parser = parse::not_empty)]
     pub class: Option<String>,
     /// Access mode of the memory claim: whether all workers of a tenant run on one node.
     #[arg(long = "memory-access-mode", env = "BLOOMERY_MEMORY_ACCESS_MODE", default_value = "ReadWriteOnce")]
@@ -162,7 +164,7 @@ pub struct MemorySettings {
 
 impl Settings {
     /// Describes invalid settings, with the names of their environment variables.
-    pub fn refusal(error: &clap::Error) -> String {
+    pub fn describe_error(error: &clap::Error) -> String {
         let flags: Vec<&String> = match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::String(flag)) => vec![flag],
             Some(ContextValue::Strings(flags)) => flags.iter().collect(),
@@ -207,54 +209,6 @@ pub enum AccessMode {
     ReadWriteMany,
 }
 
-fn not_empty(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("must not be empty".to_owned()) } else { Ok(text.to_owned()) }
-}
-
-fn log_filter(text: &str) -> Result<String, String> {
-    let parsed: Result<tracing_subscriber::EnvFilter, _> = text.parse();
-    parsed
-        .map(|_| text.to_owned())
-        .map_err(|error| format!("is no log filter such as info or kube=debug,info: {error}"))
-}
-
-fn https_url(text: &str) -> Result<String, String> {
-    let url = text.trim_end_matches('/');
-    let host = url.strip_prefix("https://").unwrap_or_default();
-    if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
-        return Err("must be https://<host>[:<port>], without a path".to_owned());
-    }
-    Ok(url.to_owned())
-}
-
-fn resources(text: &str) -> Result<ResourceRequirements, String> {
-    serde_json::from_str(text).map_err(|error| {
-        format!(
-            "is no JSON of a Kubernetes ResourceRequirements such as {{\"limits\":{{\"memory\":\"256Mi\"}}}}: {error}"
-        )
-    })
-}
-
-fn quantity(text: &str) -> Result<Quantity, String> {
-    let quantity = Quantity(text.to_owned());
-    match crate::apply::quantity::parse(text) {
-        Some(_) => Ok(quantity),
-        None => Err("is no Kubernetes quantity such as 1Gi".to_owned()),
-    }
-}
-
-fn shipped(text: &str) -> Result<ShippedPolicy, String> {
-    serde_json::from_str(text).map_err(|error| format!("is not what the chart writes: {error}"))
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: kube::core::Duration = text.parse().map_err(|error| format!("is no duration such as 10m: {error}"))?;
-    if parsed.is_negative() {
-        return Err("must not be negative".to_owned());
-    }
-    Ok(parsed.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,7 +243,7 @@ mod tests {
     #[case("--approvals={}", "BLOOMERY_APPROVALS")]
     #[case("--reply-expiry=-1h", "BLOOMERY_REPLY_EXPIRY")]
     fn a_bad_setting_is_refused_by_name(#[case] flag: &str, #[case] variable: &str) {
-        let message = Settings::refusal(&parse(&[flag]).unwrap_err());
+        let message = Settings::describe_error(&parse(&[flag]).unwrap_err());
         assert!(message.contains(variable), "{message}");
     }
 }

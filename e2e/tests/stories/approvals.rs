@@ -423,7 +423,7 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
 
         // Decided while the policy is another: by somebody who may even do so.
         guard.fails("Ignore").await;
-        job.waits_for("ApprovalPolicyMissing", &[GUARD, "not as it was shipped"]).await;
+        job.waits_for("ApprovalPolicyMissing", &[GUARD, "differs from the shipped one"]).await;
         tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
         jane.decides(&approval, "Approve", "").await.expect("she may");

@@ -13,6 +13,28 @@ use std::time::Duration;
 /// The maximum time that an Approval stays open: the bound of the Skill's own field.
 const MAX_EXPIRY: SignedDuration = SignedDuration::from_hours(8760);
 
+/// Why the Approvals of a reported call cannot be built: the report contradicts itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The held call is not the one that the Job waits for.
+    #[error("hold is for the call {held}, and waitingFor for {waiting}")]
+    OtherCall {
+        /// The id of the held call.
+        held: String,
+        /// The id of the call that the Job waits for.
+        waiting: String,
+    },
+    /// The held arguments do not match the digest of the call.
+    #[error("hold.arguments do not match waitingFor.call.digest")]
+    OtherArguments,
+    /// The Job is not stored.
+    #[error("the Job {job} has no UID")]
+    NoUid {
+        /// The name of the Job.
+        job: String,
+    },
+}
+
 /// Builds the Approvals of a reported call. `policy` is the digest of the admission policy that validates their
 /// decisions.
 pub fn approvals(
@@ -21,15 +43,15 @@ pub fn approvals(
     hold: &Hold,
     (default_expiry, now): (Duration, Timestamp),
     policy: &Digest,
-) -> Result<Vec<Approval>, String> {
+) -> Result<Vec<Approval>, Error> {
     if hold.call != call.id {
-        return Err(format!("hold is of the call {}, and waitingFor of {}", hold.call, call.id));
+        return Err(Error::OtherCall { held: hold.call.clone(), waiting: call.id.clone() });
     }
     if Digest::of_bytes(hold.arguments.as_bytes()) != call.digest {
-        return Err("hold.arguments are not those of waitingFor.call.digest".to_owned());
+        return Err(Error::OtherArguments);
     }
     let (uid, name) = (job.uid().unwrap_or_default(), job.name_any());
-    let owner = owned::owner_reference(job).ok_or_else(|| format!("the Job {name} has no UID"))?;
+    let owner = owned::owner_reference(job).ok_or_else(|| Error::NoUid { job: name.clone() })?;
     let expiry = hold.expiry_seconds.map_or_else(
         || SignedDuration::try_from(default_expiry).unwrap_or(MAX_EXPIRY),
         |seconds| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)),
@@ -94,7 +116,8 @@ mod tests {
 
     #[test]
     fn what_contradicts_the_call_is_refused() {
-        let of = |hold: Hold| approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap_err();
+        let of =
+            |hold: Hold| approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap_err().to_string();
         assert!(of(Hold { call: "c-8".into(), ..hold() }).contains("c-8"));
         assert!(of(Hold { arguments: r#"{"amount":9}"#.into(), ..hold() }).contains("hold.arguments"));
     }

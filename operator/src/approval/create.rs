@@ -17,8 +17,11 @@ use kube::core::ResourceExt;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The report contradicts itself.
+    #[error(transparent)]
+    Invalid(#[from] build::Error),
+    /// The admission policy is not installed unchanged. Holds the reason, and the remedy.
     #[error("{0}")]
-    Invalid(String),
+    PolicyMissing(String),
     /// The admission policy is stored, and the API server does not enforce it.
     #[error(
         "the API server does not enforce the admission policy {0} yet; if this persists, enable its admission plugin ValidatingAdmissionPolicy"
@@ -31,19 +34,20 @@ pub enum Error {
 
 /// Creates the missing Approvals of a held call.
 ///
-/// Returns why none were created if the admission policy is not installed unchanged: then the Job waits, and its worker
-/// reports the call again.
-pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<Option<String>, Error> {
+/// # Errors
+/// Creates none if the admission policy is not installed unchanged: then the Job waits, and its worker reports the call
+/// again.
+pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<(), Error> {
     let settings = &context.settings.approvals;
     let policy = match policy::check(settings.shipped.as_ref(), &context.caches) {
         PolicyState::InForce(digest) => digest,
-        PolicyState::Missing(why) => return Ok(Some(why)),
+        PolicyState::Missing(why) => return Err(Error::PolicyMissing(why)),
     };
     let until = (settings.expiry, Timestamp::now());
-    let mut approvals = build::approvals(job, call, hold, until, &policy).map_err(Error::Invalid)?;
+    let mut approvals = build::approvals(job, call, hold, until, &policy)?;
     let namespace = job.namespace().unwrap_or_default();
     approvals.retain(|approval| context.caches.approvals.get(&namespace, &approval.name_any()).is_none());
-    let Some(first) = approvals.first() else { return Ok(None) };
+    let Some(first) = approvals.first() else { return Ok(()) };
     let api: Api<Approval> = Api::namespaced(context.client.clone(), &namespace);
     prove_enforced(&api, first, settings.policy_name()).await?;
     for approval in &approvals {
@@ -55,7 +59,7 @@ pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) 
             Err(error) => return Err(failed("create", approval)(error)),
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 /// Proves that the API server enforces the admission policy for objects created from now on.

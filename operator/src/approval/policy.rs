@@ -31,6 +31,15 @@ pub enum PolicyState {
     Missing(String),
 }
 
+/// Why the admission policy is not in force.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("the {kind} {name} does not exist")]
+    Missing { kind: &'static str, name: String },
+    #[error("the {kind} {name} differs from the shipped one")]
+    Changed { kind: &'static str, name: String },
+}
+
 /// Returns the state of the admission policy, from the caches.
 pub fn check(shipped: Option<&ShippedPolicy>, caches: &Caches) -> PolicyState {
     let Some(shipped) = shipped else {
@@ -62,22 +71,22 @@ fn compare(
         Ok(Digest::of_bytes(format!("{} {}", identity(&policy.metadata), identity(&binding.metadata)).as_bytes()))
     });
     match checked {
-        Ok(by) => PolicyState::InForce(by),
-        Err(fault) => PolicyState::Missing(format!(
-            "{fault}, so decisions cannot be validated: nobody is asked, and the call waits. Install the chart again, and the Job continues by itself"
+        Ok(digest) => PolicyState::InForce(digest),
+        Err(error) => PolicyState::Missing(format!(
+            "{error}, so decisions cannot be validated: nobody is asked, and the call waits. Install the chart again, and the Job continues by itself"
         )),
     }
 }
 
 fn find_as_shipped<'a, K>(
-    kind: &str,
+    kind: &'static str,
     shipped: &ShippedPolicy,
     wanted: &Value,
     stored: Option<&'a Raw<K>>,
-) -> Result<&'a Raw<K>, String> {
+) -> Result<&'a Raw<K>, Error> {
     match stored {
-        None => Err(format!("the {kind} {} is not there", shipped.name)),
-        Some(stored) if stored.spec != *wanted => Err(format!("the {kind} {} is not as it was shipped", shipped.name)),
+        None => Err(Error::Missing { kind, name: shipped.name.clone() }),
+        Some(stored) if stored.spec != *wanted => Err(Error::Changed { kind, name: shipped.name.clone() }),
         Some(stored) => Ok(stored),
     }
 }
@@ -127,13 +136,13 @@ mod tests {
     }
 
     #[rstest]
-    #[case::no_policy(None, Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"]})), "Policy bloomery-approvals is not there")]
-    #[case::no_binding(Some(shipped().policy), None, "Binding bloomery-approvals is not there")]
-    #[case::weaker(Some(json!({"failurePolicy": "Ignore", "validations": [{"expression": "false"}]})), Some(shipped().binding), "is not as it was shipped")]
-    #[case::with_a_condition(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "matchConditions": [{"name": "never", "expression": "false"}]})), Some(shipped().binding), "is not as it was shipped")]
-    #[case::a_field_nobody_knows(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "off": true})), Some(shipped().binding), "is not as it was shipped")]
-    #[case::only_warns(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Warn"]})), "Binding bloomery-approvals is not as it was shipped")]
-    #[case::of_some_namespaces(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"], "matchResources": {}})), "Binding bloomery-approvals is not as it was shipped")]
+    #[case::no_policy(None, Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"]})), "Policy bloomery-approvals does not exist")]
+    #[case::no_binding(Some(shipped().policy), None, "Binding bloomery-approvals does not exist")]
+    #[case::weaker(Some(json!({"failurePolicy": "Ignore", "validations": [{"expression": "false"}]})), Some(shipped().binding), "differs from the shipped one")]
+    #[case::with_a_condition(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "matchConditions": [{"name": "never", "expression": "false"}]})), Some(shipped().binding), "differs from the shipped one")]
+    #[case::a_field_nobody_knows(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "off": true})), Some(shipped().binding), "differs from the shipped one")]
+    #[case::only_warns(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Warn"]})), "Binding bloomery-approvals differs from the shipped one")]
+    #[case::of_some_namespaces(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"], "matchResources": {}})), "Binding bloomery-approvals differs from the shipped one")]
     fn anything_else_does_not(#[case] policy: Option<Value>, #[case] binding: Option<Value>, #[case] said: &str) {
         let (policy, binding) = (policy.map(|spec| stored(spec, "p", 1)), binding.map(|spec| stored(spec, "b", 1)));
         let PolicyState::Missing(why) = compare(&shipped(), policy.as_ref(), binding.as_ref()) else {

@@ -129,12 +129,12 @@ impl Service {
             }
         };
         let status = match self.create_approvals(job, report).await {
-            Ok(None) => status,
-            Ok(Some(why)) => {
+            Ok(()) => status,
+            Err(create::Error::PolicyMissing(why)) => {
                 tracing::warn!(namespace = job.namespace(), job = job.name_any(), "nobody is asked: {why}");
                 Box::new(policy_missing(&status, why, &stamp))
             }
-            Err(create::Error::Invalid(message)) => return Err(Refusal::Invalid(message)),
+            Err(create::Error::Invalid(error)) => return Err(Refusal::Invalid(error.to_string())),
             Err(why) => return self.without_approvals(job, report, &why).await,
         };
         let safe = acknowledged_events(&status, report);
@@ -149,9 +149,9 @@ impl Service {
     }
 
     /// Creates the Approvals of the call that the worker parked with, before the status says that people are asked.
-    async fn create_approvals(&self, job: &Job, report: &Report) -> Result<Option<String>, create::Error> {
+    async fn create_approvals(&self, job: &Job, report: &Report) -> Result<(), create::Error> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, waiting_phase(report)) else { return Ok(None) };
+        let (Some(call), Some(hold), Some(_)) = (call, &report.hold, waiting_phase(report)) else { return Ok(()) };
         create(&self.context, job, call, hold).await
     }
 

@@ -52,8 +52,8 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     if identity.is_none() {
         faults.push("metadata: has no namespace or UID; the API server gives every stored Skill both.".to_owned());
     }
-    let mcp = mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|fault| {
-        faults.push(fault);
+    let mcp = mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|InvalidSkill(found)| {
+        faults.extend(found);
         None
     });
     faults.extend(spec::faults(&skill.spec));
@@ -65,14 +65,14 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     }
 }
 
-fn mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, String> {
+fn mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {
     match server {
         None => Ok(None),
         Some(McpServer { container: Some(container), service: None }) => Ok(Some(ValidMcp::Container(container))),
         Some(McpServer { container: None, service: Some(service) }) => Ok(Some(ValidMcp::Service(service))),
         Some(_) => {
             let what = "exactly one of container (the operator runs it) and service (it runs already) is needed.";
-            Err(format!("spec.mcpServer: {what}"))
+            Err(InvalidSkill(vec![format!("spec.mcpServer: {what}")]))
         }
     }
 }

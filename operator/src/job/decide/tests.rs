@@ -209,7 +209,9 @@ fn a_job_that_nobody_can_be_asked_for_says_why() {
     told_in_vain.log = Some(crate::job::fixtures::log(7));
     let Act::End(JobEnd { outcome, read_from: None }) = act_at(11, &told_in_vain, &[]) else { panic!("it ends") };
     let log = format!("jobs/{UID}");
-    for part in ["a call waits for an approval", "3 consecutive attempts", &log, "kubectl logs refund-3-01234", "was not made"] {
+    for part in
+        ["a call waits for an approval", "3 consecutive attempts", &log, "kubectl logs refund-3-01234", "was not made"]
+    {
         assert!(outcome.message.contains(part), "{part}: {}", outcome.message);
     }
     let Act::End(end) = act_at(11, &untold(status(3, Phase::AwaitingReply), 3), &[]) else { panic!("it ends") };

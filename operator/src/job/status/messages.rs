@@ -141,7 +141,7 @@ fn job_name(status: &JobStatus) -> &str {
 
 /// The message of a call or question that waits for a person, before a report has described it.
 fn unreported_message(what: &str, status: &JobStatus) -> String {
-    format!("a {what} waits for a person: {} shows which, and a new pod reports it again", log_location(status))
+    format!("a {what} waits for a person; {} shows which, and a new pod reports it again", log_location(status))
 }
 
 /// Returns where the log of a Job is, for people.

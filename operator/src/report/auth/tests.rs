@@ -27,7 +27,7 @@ fn a_projected_token_tells_namespace_and_pod() {
 #[case::for_the_api_server(review(WORKER, "https://kubernetes.default.svc", &bound()), "audience")]
 #[case::of_no_pod(review(WORKER, "bloomery", &json!({})), "not bound to a pod")]
 #[case::of_a_person(review("jane", "bloomery", &bound()), "ServiceAccount")]
-#[case::of_nobody(TokenReviewStatus { user: None, ..review(WORKER, "bloomery", &bound()) }, "nobody")]
+#[case::of_nobody(TokenReviewStatus { user: None, ..review(WORKER, "bloomery", &bound()) }, "no user")]
 #[case::no_audience_known(TokenReviewStatus { audiences: None, ..review(WORKER, "bloomery", &bound()) }, "audience")]
 #[case::refused(TokenReviewStatus { authenticated: Some(false), ..review(WORKER, "bloomery", &bound()) }, "not valid")]
 #[case::empty(TokenReviewStatus::default(), "not valid")]

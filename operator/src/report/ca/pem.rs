@@ -6,8 +6,27 @@ use rustls::pki_types::pem::PemObject;
 
 /// Why the texts of the Secret cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(String);
+pub enum Error {
+    /// The numbers of certificates and keys differ.
+    #[error("ca.crt has {certificates} certificates and ca.key {keys} keys")]
+    Count {
+        /// The number of certificates in `ca.crt`.
+        certificates: usize,
+        /// The number of keys in `ca.key`.
+        keys: usize,
+    },
+    /// A text cannot be parsed.
+    #[error("{file} cannot be read: {why}")]
+    Unreadable {
+        /// `ca.crt` or `ca.key`.
+        file: &'static str,
+        /// The message of the parser.
+        why: String,
+    },
+    /// A key and the certificate at its position do not belong together.
+    #[error("a key of ca.key does not belong to the certificate at its position in ca.crt")]
+    Mismatch,
+}
 
 /// A certificate authority: a certificate and its key, both as PEM.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,21 +62,20 @@ pub(super) struct Validity {
 pub(super) fn pairs(certificates: &str, keys: &str) -> Result<Vec<AuthorityPair>, Error> {
     let (certificates, keys) = (sections(certificates), sections(keys));
     if certificates.len() != keys.len() {
-        let message = format!("ca.crt has {} certificates and ca.key {} keys", certificates.len(), keys.len());
-        return Err(Error(message));
+        return Err(Error::Count { certificates: certificates.len(), keys: keys.len() });
     }
     certificates.into_iter().zip(keys).map(|(certificate, key)| pair(certificate, key)).collect()
 }
 
 fn pair(certificate: String, key: String) -> Result<AuthorityPair, Error> {
-    let unreadable = |what: &str, why: String| Error(format!("{what} cannot be read: {why}"));
+    let unreadable = |file: &'static str, why: String| Error::Unreadable { file, why };
     let der = CertificateDer::from_pem_slice(certificate.as_bytes());
     let der = der.map_err(|error| unreadable("ca.crt", error.to_string()))?;
     let parsed = x509_parser::parse_x509_certificate(&der);
     let (_, parsed) = parsed.map_err(|error| unreadable("ca.crt", error.to_string()))?;
     let known = KeyPair::from_pem(&key).map_err(|error| unreadable("ca.key", error.to_string()))?;
     if parsed.public_key().subject_public_key.data != known.der_bytes() {
-        return Err(Error("a key of ca.key does not belong to the certificate at its place in ca.crt".to_owned()));
+        return Err(Error::Mismatch);
     }
     let seconds = |timestamp: i64| u64::try_from(timestamp).unwrap_or(0);
     let validity = parsed.validity();

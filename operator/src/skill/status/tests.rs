@@ -118,7 +118,7 @@ fn an_invalid_skill_keeps_its_last_revision() {
 #[case(json!({}), json!({"phase": "Bound"}), "Ready True/Bound: ")]
 #[case(json!({}), json!({"phase": "Pending"}), "Ready True/WaitingForFirstConsumer: ")]
 #[case(json!({}), json!({}), "Ready True/WaitingForFirstConsumer: ")]
-#[case(json!({"annotations": {"volume.kubernetes.io/storage-provisioner": "x"}}), json!({"phase": "Pending"}), "Ready Unknown/ClaimPending: class fast is making")]
+#[case(json!({"annotations": {"volume.kubernetes.io/storage-provisioner": "x"}}), json!({"phase": "Pending"}), "Ready Unknown/ClaimPending: class fast is provisioning")]
 #[case(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({"phase": "Bound"}), "Reconciling False/ClaimPending: ")]
 #[case(json!({}), json!({"phase": "Lost"}), "Stalled False/ClaimLost: ")]
 fn memory(#[case] metadata: Value, #[case] status: Value, #[case] expected: &str) {
@@ -213,7 +213,7 @@ fn what_belongs_to_somebody_else_and_what_is_refused_is_said() {
     taken.worker_account = ApplyResult::NameTaken;
     let told_taken = told(taken, &bound(), ConditionType::Accepted);
     assert!(
-        told_taken.starts_with("Stalled False/NameTaken: the ServiceAccount orders-worker belongs to"),
+        told_taken.starts_with("Stalled False/NameTaken: the ServiceAccount orders-worker has another owner"),
         "{told_taken}"
     );
     let mut refused = applied(AppliedMcp::Absent);

@@ -1,0 +1,84 @@
+//! Parses the values of settings.
+
+use crate::apply::quantity;
+use crate::approval::policy::ShippedPolicy;
+use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use std::time::Duration;
+use tracing_subscriber::EnvFilter;
+
+/// Why the value of a setting is invalid.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The value is empty.
+    #[error("must not be empty")]
+    Empty,
+    /// The value is not a log filter.
+    #[error("must be a log filter such as info or kube=debug,info: {0}")]
+    LogFilter(#[from] tracing_subscriber::filter::ParseError),
+    /// The value is not the HTTPS address of a server.
+    #[error("must be https://<host>[:<port>], without a path")]
+    Url,
+    /// The value is not a `ResourceRequirements`.
+    #[error(
+        "must be the JSON of a Kubernetes ResourceRequirements, such as {{\"limits\":{{\"memory\":\"256Mi\"}}}}: {0}"
+    )]
+    Resources(#[source] serde_json::Error),
+    /// The value is not a quantity.
+    #[error("must be a Kubernetes quantity such as 1Gi")]
+    Quantity,
+    /// The value is not the JSON of a [`ShippedPolicy`].
+    #[error("must be the JSON that the chart writes: {0}")]
+    ShippedPolicy(#[source] serde_json::Error),
+    /// The value is not a duration.
+    #[error("must be a duration such as 10m: {0}")]
+    Duration(String),
+    /// The duration is negative.
+    #[error("must not be negative")]
+    NegativeDuration,
+}
+
+/// Parses a text that is not blank.
+pub(super) fn not_empty(text: &str) -> Result<String, Error> {
+    if text.trim().is_empty() { Err(Error::Empty) } else { Ok(text.to_owned()) }
+}
+
+/// Parses a log filter.
+pub(super) fn log_filter(text: &str) -> Result<String, Error> {
+    text.parse::<EnvFilter>()?;
+    Ok(text.to_owned())
+}
+
+/// Parses an HTTPS URL without a path.
+pub(super) fn https_url(text: &str) -> Result<String, Error> {
+    let url = text.trim_end_matches('/');
+    let host = url.strip_prefix("https://").unwrap_or_default();
+    if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
+        return Err(Error::Url);
+    }
+    Ok(url.to_owned())
+}
+
+/// Parses the resources of a container.
+pub(super) fn resources(text: &str) -> Result<ResourceRequirements, Error> {
+    serde_json::from_str(text).map_err(Error::Resources)
+}
+
+/// Parses a Kubernetes quantity.
+pub(super) fn quantity(text: &str) -> Result<Quantity, Error> {
+    quantity::parse(text).map(|_| Quantity(text.to_owned())).ok_or(Error::Quantity)
+}
+
+/// Parses the shipped admission policy.
+pub(super) fn shipped_policy(text: &str) -> Result<ShippedPolicy, Error> {
+    serde_json::from_str(text).map_err(Error::ShippedPolicy)
+}
+
+/// Parses a duration in the notation of Kubernetes.
+pub(super) fn duration(text: &str) -> Result<Duration, Error> {
+    let parsed: kube::core::Duration = text.parse().map_err(|error| Error::Duration(format!("{error}")))?;
+    if parsed.is_negative() {
+        return Err(Error::NegativeDuration);
+    }
+    Ok(parsed.into())
+}
