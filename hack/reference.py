@@ -9,6 +9,8 @@
 | cli.md          | the help of every command of BLOOMERY |
 | metrics.md      | the registrations in operator/src/metrics.rs |
 | chart-values.md | charts/bloomery/values.yaml and values.schema.json |
+
+It also writes the output below each `$ bloomery ...` of the `console` blocks in docs/how-to/write-a-skill.md.
 """
 
 import difflib
@@ -376,21 +378,37 @@ def value_type(entry):
     return " or ".join(found) if isinstance(found, list) else found
 
 
+# Examples in a how-to page ------------------------------------------------------------------------------------------
+
+
+def examples(path, bloomery):
+    """The page with the present output of the commands in its `console` blocks."""
+
+    def shown_again(block):
+        arguments = block.group(1).split()
+        done = subprocess.run([bloomery, *arguments], capture_output=True, text=True, cwd=ROOT, check=False)
+        return f"```console\n$ bloomery {block.group(1)}\n{done.stdout}{done.stderr}```\n"
+
+    return re.sub(r"^```console\n\$ bloomery ([^\n]*)\n.*?^```\n", shown_again, path.read_text(), flags=re.S | re.M)
+
+
 def main():
     bloomery, *options = sys.argv[1:]
+    how_to = ROOT / "docs" / "how-to" / "write-a-skill.md"
     pages = {
-        "api.md": api(),
-        "conditions.md": conditions(),
-        "outcomes.md": outcomes(),
-        "events.md": events(),
-        "cli.md": cli(bloomery),
-        "metrics.md": metrics(),
-        "chart-values.md": chart_values(),
+        PAGES / "api.md": api(),
+        PAGES / "conditions.md": conditions(),
+        PAGES / "outcomes.md": outcomes(),
+        PAGES / "events.md": events(),
+        PAGES / "cli.md": cli(bloomery),
+        PAGES / "metrics.md": metrics(),
+        PAGES / "chart-values.md": chart_values(),
+        how_to: examples(how_to, bloomery),
     }
     PAGES.mkdir(parents=True, exist_ok=True)
     stale = []
-    for name, text in pages.items():
-        path = PAGES / name
+    for path, text in pages.items():
+        name = path.name
         before = path.read_text() if path.exists() else ""
         if before == text:
             continue
@@ -399,11 +417,11 @@ def main():
             sys.stderr.writelines(difflib.unified_diff(before.splitlines(True), text.splitlines(True), f"committed {name}", f"generated {name}", n=1))
         else:
             path.write_text(text)
-    strays = sorted({path.name for path in PAGES.iterdir()} - set(pages))
+    strays = sorted(path.name for path in set(PAGES.iterdir()) - set(pages))
     if strays:
         fail(f"docs/reference holds only generated pages, and has {', '.join(strays)}")
     if stale:
-        fail(f"docs/reference is out of date ({', '.join(stale)}): run 'make reference' and commit")
+        fail(f"generated documentation is out of date ({', '.join(stale)}): run 'make reference' and commit")
 
 
 main()
