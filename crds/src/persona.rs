@@ -1,82 +1,83 @@
-//! The persona's template (`docs/explanation/engine.md`, section 2): Handlebars, of which our own reading allows only
-//! `{{resources.<name>}}`, `{{#if}}` and `{{#unless}}` of the same, and `{{else}}`.
+//! The persona template of a Skill: plain text with a small subset of Handlebars
+//! (`docs/explanation/engine.md`, section 2).
 //!
-//! Strict mode alone does not notice an unknown name within `#if`, default escaping corrupts prompts, and the
-//! parser recurses: so every tag is read here first, without recursion, and then compared with what Handlebars
-//! itself read of the template.
+//! | Tag | Result |
+//! |---|---|
+//! | `{{resources.<name>}}` | the value of the resource |
+//! | `{{#if resources.<name>}}…{{/if}}` | the text, if the resource is bound |
+//! | `{{#unless resources.<name>}}…{{/unless}}` | the text, if the resource is not bound |
+//! | `{{else}}`, `{{else if resources.<name>}}` | another branch of the enclosing block |
+//!
+//! Every other tag is an error. White space works as in Handlebars: `~` in a tag removes the white space on that
+//! side, and a line that holds nothing but a block's tag is removed. A backslash before `{{` makes it text. Values
+//! are inserted without escaping.
 
+mod error;
+mod render;
 mod scope;
 mod tags;
-mod tree;
 
 use crate::run::{BoundResource, ResourceSource};
-use crate::text::line_fault;
+use crate::text::single_line_fault;
 use crate::v1alpha1::ResourceDeclaration;
-use handlebars::Handlebars;
+pub use error::Error;
 pub use scope::MAX_NESTING;
 use std::collections::BTreeMap;
-use tags::{FIELD, Fault, Placed};
+use tags::PlacedTag;
 
 /// The largest template, in bytes.
 pub const MAX_TEMPLATE: usize = 32 * 1024;
 
-/// How many tags a template may have: together with [`MAX_VALUE`] it bounds what is rendered.
+/// The largest number of tags in a template. Together with [`MAX_VALUE`] it bounds the rendered text.
 pub const MAX_TAGS: usize = 128;
 
-/// The longest value that is rendered, in bytes.
+/// The longest value of a resource that can be rendered, in bytes.
 pub const MAX_VALUE: usize = 512;
 
-/// What stands for the value of a bound secret. [`check`] refuses a template that would show it.
+/// The text that stands for the value of a bound secret. [`check`] refuses a template that would show it.
 pub const SECRET: &str = "(secret)";
 
-/// Checks a persona against the Skill's declared resources: all faults at once in the order of the text, each a
-/// sentence that names its place.
+/// Checks a template against the Skill's declared resources.
 ///
 /// # Errors
-/// A tag that is not allowed, an undeclared resource, an optional one that is shown where it may be unbound, a
-/// secret that is shown, and a template that is too large.
-pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec<String>> {
-    let mut faults = match read(template) {
-        Ok(tags) => scope::faults(&tags, Some(declared)),
-        Err((tags, mut faults)) => {
-            faults.extend(scope::undeclared(&tags, declared));
-            faults
+/// Returns all errors in the order of the text: a tag that is not allowed, an undeclared resource, an optional
+/// resource that is shown where it may be unbound, a secret that is shown, and a template that is too large.
+pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec<Error>> {
+    let mut errors = match read(template) {
+        Ok(tags) => scope::errors(&tags, Some(declared)),
+        Err((tags, mut errors)) => {
+            errors.extend(scope::undeclared(&tags, declared));
+            errors
         }
     };
-    if !faults.is_empty() {
-        faults.sort_by_key(|fault| (fault.place.is_none(), fault.place));
-        return Err(sentences(&faults));
+    if errors.is_empty() {
+        return Ok(());
     }
-    tree::agrees(template).map_err(|fault| vec![fault])
+    errors.sort_by_key(|error| (error.position.is_none(), error.position));
+    Err(errors)
 }
 
-/// Renders a persona with the values of the Job's resources; one that is not bound has none. Lines that hold
-/// nothing but a block's tag vanish, as in Handlebars.
+/// Renders a template with the values of the Job's resources. A resource that is not bound has no value.
 ///
 /// # Errors
-/// A template that [`check`] refuses whatever is declared, a tag whose resource has no value, and a value that is
-/// not one line of at most [`MAX_VALUE`] bytes.
-pub fn render(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
-    let tags = read(template).map_err(|(_, faults)| sentences(&faults).join(" "))?;
-    let faults = scope::faults(&tags, None);
-    if !faults.is_empty() {
-        return Err(sentences(&faults).join(" "));
+/// Returns an error for a template that [`check`] refuses whatever is declared, for a tag whose resource has no
+/// value, and for a value that is not a single line of at most [`MAX_VALUE`] bytes.
+pub fn render(template: &str, values: &BTreeMap<String, String>) -> Result<String, Vec<Error>> {
+    let tags = read(template).map_err(|(_, errors)| errors)?;
+    let errors = scope::errors(&tags, None);
+    if !errors.is_empty() {
+        return Err(errors);
     }
-    tree::agrees(template)?;
     for (name, value) in values {
-        if let Some(fault) = line_fault(value, MAX_VALUE) {
-            return Err(format!("{FIELD}: the value of resources.{name} cannot be rendered: it {fault}."));
+        if let Some(fault) = single_line_fault(value, MAX_VALUE) {
+            let message = format!("the value of resources.{name} cannot be rendered: it {fault}.");
+            return Err(vec![Error::of_template(message)]);
         }
     }
-    let mut engine = Handlebars::new();
-    engine.register_escape_fn(handlebars::no_escape);
-    engine.set_strict_mode(true);
-    engine
-        .render_template(template, &serde_json::json!({ "resources": values }))
-        .map_err(|error| format!("{FIELD}: the template cannot be rendered: {error}."))
+    render::render(template, &tags, values).map_err(|error| vec![error])
 }
 
-/// The values that a persona is rendered with: a file system is its mount path, a secret is [`SECRET`].
+/// Returns the values to render a persona with: the mount path of a file system, [`SECRET`] for a secret.
 pub fn values(bound: &[BoundResource]) -> BTreeMap<String, String> {
     bound
         .iter()
@@ -91,29 +92,25 @@ pub fn values(bound: &[BoundResource]) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn sentences(faults: &[Fault]) -> Vec<String> {
-    faults.iter().map(Fault::to_string).collect()
-}
-
-/// The tags of a template. Where some cannot be read: the others, and the faults.
-fn read(template: &str) -> Result<Vec<Placed<'_>>, (Vec<Placed<'_>>, Vec<Fault>)> {
+/// Reads the tags of a template. If some cannot be read, returns the others and the errors.
+fn read(template: &str) -> Result<Vec<PlacedTag<'_>>, (Vec<PlacedTag<'_>>, Vec<Error>)> {
     if template.len() > MAX_TEMPLATE {
-        let message = format!("the template has {} bytes, and at most {MAX_TEMPLATE} are taken.", template.len());
-        return Err((Vec::new(), vec![Fault::of_all(message)]));
+        let message = format!("the template has {} bytes, and at most {MAX_TEMPLATE} are allowed.", template.len());
+        return Err((Vec::new(), vec![Error::of_template(message)]));
     }
     let mut tags = Vec::new();
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for tag in tags::Tags::new(template) {
         match tag {
             Ok(tag) => tags.push(tag),
-            Err(fault) => faults.push(fault),
+            Err(error) => errors.push(error),
         }
-        if tags.len() + faults.len() > MAX_TAGS {
-            faults.push(Fault::of_all(format!("the template has more than {MAX_TAGS} tags.")));
-            return Err((Vec::new(), faults));
+        if tags.len() + errors.len() > MAX_TAGS {
+            errors.push(Error::of_template(format!("the template has more than {MAX_TAGS} tags.")));
+            return Err((Vec::new(), errors));
         }
     }
-    if faults.is_empty() { Ok(tags) } else { Err((tags, faults)) }
+    if errors.is_empty() { Ok(tags) } else { Err((tags, errors)) }
 }
 
 #[cfg(test)]

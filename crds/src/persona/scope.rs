@@ -1,89 +1,90 @@
-//! What is known at each tag: which blocks are open, and which resources are bound there.
+//! Checks that blocks are balanced and that every shown resource is bound at its tag.
 
-use super::tags::{Block, Fault, Place, Placed, Tag};
+use super::error::{Error, Position};
+use super::tags::{Block, PlacedTag, Tag};
 use crate::nearest::did_you_mean;
 use crate::v1alpha1::ResourceDeclaration;
 
-/// How deep blocks may be nested; each `{{else if}}` of a block is one level more.
+/// The deepest nesting of blocks. Each `{{else if}}` adds a level.
 pub const MAX_NESTING: usize = 16;
 
-/// The faults of a template's tags, in their order. Without declarations only the blocks are looked at.
-pub(super) fn faults(tags: &[Placed<'_>], declared: Option<&[ResourceDeclaration]>) -> Vec<Fault> {
-    let mut scope = Scope { declared, open: Vec::new(), faults: Vec::new() };
+/// Returns the errors of a template's tags in their order. Without declarations only the blocks are checked.
+pub(super) fn errors(tags: &[PlacedTag<'_>], declared: Option<&[ResourceDeclaration]>) -> Vec<Error> {
+    let mut scope = Scope { declared, open: Vec::new(), errors: Vec::new() };
     for placed in tags {
-        scope.take(placed.place, placed.tag);
+        scope.read(placed.position, placed.tag);
         if scope.open.iter().map(|frame| frame.known.len()).sum::<usize>() > MAX_NESTING {
-            scope.fault(placed.place, format!("blocks are nested deeper than {MAX_NESTING} here."));
-            return scope.faults;
+            scope.error(placed.position, format!("blocks are nested deeper than {MAX_NESTING} here."));
+            return scope.errors;
         }
     }
     for frame in std::mem::take(&mut scope.open) {
-        scope.fault(frame.place, format!("{{{{#{}}}}} is never closed: {{{{/{0}}}}} is missing.", frame.block));
+        scope.error(frame.position, format!("{{{{#{}}}}} is never closed: {{{{/{0}}}}} is missing.", frame.block));
     }
-    scope.faults
+    scope.errors
 }
 
-/// The names that are not declared, and nothing else: what to say of tags of which some cannot be read.
-pub(super) fn undeclared(tags: &[Placed<'_>], declared: &[ResourceDeclaration]) -> Vec<Fault> {
-    let mut scope = Scope { declared: Some(declared), open: Vec::new(), faults: Vec::new() };
+/// Returns only the undeclared names. For a template of which some tags cannot be read.
+pub(super) fn undeclared(tags: &[PlacedTag<'_>], declared: &[ResourceDeclaration]) -> Vec<Error> {
+    let mut scope = Scope { declared: Some(declared), open: Vec::new(), errors: Vec::new() };
     for placed in tags {
         match placed.tag {
-            Tag::Show(name) | Tag::Open(_, name) | Tag::ElseOpen(_, name) => _ = scope.names(placed.place, name),
+            Tag::Show(name) | Tag::Open(_, name) | Tag::ElseIf(_, name) => _ = scope.names(placed.position, name),
             Tag::Else | Tag::Close(_) => {}
         }
     }
-    scope.faults
+    scope.errors
 }
 
 struct Scope<'a> {
     declared: Option<&'a [ResourceDeclaration]>,
     open: Vec<Frame<'a>>,
-    faults: Vec<Fault>,
+    errors: Vec<Error>,
 }
 
 /// An open block.
 struct Frame<'a> {
-    place: Place,
+    position: Position,
     block: Block,
-    /// What each condition of the chain says in the branch that is being read: one entry a level.
+    /// The names that the conditions of the chain decide in the current branch: true means bound. One entry a level.
     known: Vec<(&'a str, bool)>,
     has_else: bool,
 }
 
 impl<'a> Scope<'a> {
-    fn fault(&mut self, place: Place, message: String) {
-        self.faults.push(Fault::at(place, message));
+    fn error(&mut self, position: Position, message: String) {
+        self.errors.push(Error::at(position, message));
     }
 
-    fn take(&mut self, place: Place, tag: Tag<'a>) {
+    fn read(&mut self, position: Position, tag: Tag<'a>) {
         match tag {
-            Tag::Show(name) => self.show(place, name),
+            Tag::Show(name) => self.show(position, name),
             Tag::Open(block, name) => {
-                self.names(place, name);
+                self.names(position, name);
                 let known = vec![(name, block == Block::If)];
-                self.open.push(Frame { place, block, known, has_else: false });
+                self.open.push(Frame { position, block, known, has_else: false });
             }
             Tag::Else => {
-                if self.turn(place, "{{else}}")
+                if self.next_branch(position, "{{else}}")
                     && let Some(frame) = self.open.last_mut()
                 {
                     frame.has_else = true;
                 }
             }
-            Tag::ElseOpen(block, name) => {
-                self.names(place, name);
-                if self.turn(place, "{{else if}}")
+            Tag::ElseIf(block, name) => {
+                self.names(position, name);
+                if self.next_branch(position, "{{else if}}")
                     && let Some(frame) = self.open.last_mut()
                 {
                     frame.known.push((name, block == Block::If));
                 }
             }
-            Tag::Close(block) => self.close(place, block),
+            Tag::Close(block) => self.close(position, block),
         }
     }
 
-    /// Leaves the branch that is being read for the one after it.
-    fn turn(&mut self, place: Place, tag: &str) -> bool {
+    /// Begins the next branch of the current block. Returns false if there is none.
+    fn next_branch(&mut self, position: Position, tag: &str) -> bool {
         match self.open.last_mut() {
             Some(frame) if !frame.has_else => {
                 if let Some((_, bound)) = frame.known.last_mut() {
@@ -92,51 +93,54 @@ impl<'a> Scope<'a> {
                 true
             }
             Some(frame) => {
-                let begun = frame.place;
-                self.fault(place, format!("{tag} follows the {{{{else}}}} of the block at {begun}."));
+                let begun = frame.position;
+                self.error(position, format!("{tag} follows the {{{{else}}}} of the block at {begun}."));
                 false
             }
             None => {
-                self.fault(place, format!("{tag} stands in no block."));
+                self.error(position, format!("{tag} is outside of a block."));
                 false
             }
         }
     }
 
-    fn close(&mut self, place: Place, block: Block) {
+    fn close(&mut self, position: Position, block: Block) {
         match self.open.pop() {
             Some(frame) if frame.block == block => {}
-            Some(frame) => self.fault(
-                place,
-                format!("{{{{/{block}}}}} closes {{{{#{}}}}} of {}: {{{{/{0}}}}} is needed.", frame.block, frame.place),
+            Some(frame) => self.error(
+                position,
+                format!(
+                    "{{{{/{block}}}}} closes {{{{#{}}}}} of {}: {{{{/{0}}}}} is needed.",
+                    frame.block, frame.position
+                ),
             ),
-            None => self.fault(place, format!("{{{{/{block}}}}} closes nothing.")),
+            None => self.error(position, format!("{{{{/{block}}}}} closes nothing.")),
         }
     }
 
-    fn show(&mut self, place: Place, name: &'a str) {
-        let Some(resource) = self.names(place, name) else { return };
+    fn show(&mut self, position: Position, name: &'a str) {
+        let Some(resource) = self.names(position, name) else { return };
         let known = self.open.iter().rev().flat_map(|frame| frame.known.iter().rev()).find(|known| known.0 == name);
         let tag = format!("{{{{resources.{name}}}}}");
         if resource.kind.is_secret() {
             let kind = resource.kind;
             let may = format!("a persona may only ask for it, {{{{#if resources.{name}}}}}");
-            self.fault(place, format!("{tag} would show a secret ({kind}): {may}."));
+            self.error(position, format!("{tag} would show a secret ({kind}): {may}."));
         } else if known.is_some_and(|(_, bound)| !bound) {
-            self.fault(place, format!("{tag} stands where the resource is not bound."));
+            self.error(position, format!("{tag} is in a branch where the resource is not bound."));
         } else if known.is_none() && resource.required != Some(true) {
             let put =
                 format!("put it in {{{{#if resources.{name}}}}} ... {{{{/if}}}}, or declare it with required: true");
-            self.fault(place, format!("{tag} is optional, and a Job may leave it out: {put}."));
+            self.error(position, format!("{tag} is optional, and a Job may leave it out: {put}."));
         }
     }
 
-    fn names(&mut self, place: Place, name: &str) -> Option<&'a ResourceDeclaration> {
+    fn names(&mut self, position: Position, name: &str) -> Option<&'a ResourceDeclaration> {
         let declared = self.declared?;
         let found = declared.iter().find(|resource| resource.name == name);
         if found.is_none() {
             let near = did_you_mean(name, declared.iter().map(|resource| resource.name.as_str()));
-            self.fault(place, format!("resources.{name} is not declared in spec.resources.{near}"));
+            self.error(position, format!("resources.{name} is not declared in spec.resources.{near}"));
         }
         found
     }

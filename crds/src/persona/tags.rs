@@ -1,37 +1,41 @@
-//! The tags of a template, one after the other: in linear time and without recursion.
+//! Reads the tags of a template in linear time and without recursion.
 
+use super::error::{Error, Position};
 use crate::text::bounded;
-use std::fmt;
+use std::ops::Range;
 
-/// The field that holds the template.
-pub(super) const FIELD: &str = "spec.role.persona";
+/// The white space of Handlebars within a tag. Any other white space is part of a name.
+pub(super) const WHITE_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// The white space of Handlebars; any other is part of a name there.
-const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
-
-/// A tag, and where it begins.
+/// A tag with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Placed<'a> {
-    pub(super) place: Place,
+pub(super) struct PlacedTag<'a> {
+    pub(super) position: Position,
+    /// The bytes of the template that the tag covers, braces included.
+    pub(super) span: Range<usize>,
+    /// `{{~` removes the white space before the tag.
+    pub(super) trims_before: bool,
+    /// `~}}` removes the white space after the tag.
+    pub(super) trims_after: bool,
     pub(super) tag: Tag<'a>,
 }
 
-/// A tag that is allowed. The texts are names of resources.
+/// An allowed tag. The texts are names of resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag<'a> {
     /// `{{resources.<name>}}`
     Show(&'a str),
-    /// `{{#if resources.<name>}}` or `{{#unless ...}}`
+    /// `{{#if resources.<name>}}` or `{{#unless resources.<name>}}`
     Open(Block, &'a str),
     /// `{{else}}`
     Else,
-    /// `{{else if resources.<name>}}` or `{{else unless ...}}`
-    ElseOpen(Block, &'a str),
+    /// `{{else if resources.<name>}}` or `{{else unless resources.<name>}}`
+    ElseIf(Block, &'a str),
     /// `{{/if}}` or `{{/unless}}`
     Close(Block),
 }
 
-/// The blocks that are allowed.
+/// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "lowercase")]
 pub(super) enum Block {
@@ -39,111 +43,87 @@ pub(super) enum Block {
     Unless,
 }
 
-/// A place in the template, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    line: usize,
-    column: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{FIELD} (line {}, column {})", self.line, self.column)
-    }
-}
-
-/// What is wrong with the template: at a place of it, or with the whole.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) place: Option<Place>,
-    message: String,
-}
-
-impl Fault {
-    pub(super) fn at(place: Place, message: String) -> Self {
-        Self { place: Some(place), message }
-    }
-
-    pub(super) fn of_all(message: String) -> Self {
-        Self { place: None, message }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place {
-            Some(place) => write!(f, "{place}: {}", self.message),
-            None => write!(f, "{FIELD}: {}", self.message),
-        }
-    }
-}
-
-/// Reads one tag after the other.
+/// An iterator over the tags of a template.
 pub(super) struct Tags<'a> {
     rest: &'a str,
-    place: Place,
+    offset: usize,
+    position: Position,
 }
 
 impl<'a> Tags<'a> {
     pub(super) fn new(template: &'a str) -> Self {
-        Self { rest: template, place: Place { line: 1, column: 1 } }
+        Self { rest: template, offset: 0, position: Position { line: 1, column: 1 } }
     }
 
     fn skip(&mut self, bytes: usize) -> &'a str {
         let (skipped, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
         for c in skipped.chars() {
             if c == '\n' {
-                self.place = Place { line: self.place.line + 1, column: 1 };
+                self.position = Position { line: self.position.line + 1, column: 1 };
             } else {
-                self.place.column += 1;
+                self.position.column += 1;
             }
         }
+        self.offset += skipped.len();
         self.rest = rest;
         skipped
     }
 
-    /// Skips to the next tag that is not escaped; nothing where there is none. One backslash before `{{` escapes
-    /// it, together with two more braces; two backslashes are a backslash before a tag.
-    fn find(&mut self) -> Option<()> {
+    /// Skips to the next tag that is not escaped. Returns `None` at the end of the template.
+    fn skip_to_tag(&mut self) -> Option<()> {
         loop {
             let text = self.skip(self.rest.find("{{")?);
             let backslashes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
             if backslashes != 1 {
                 return Some(());
             }
-            self.skip(if self.rest.starts_with("{{{{") { 4 } else { 2 });
+            self.skip(escaped_braces(self.rest));
         }
     }
 }
 
+/// Returns how many braces at the start of `text` one backslash escapes. Two backslashes escape none: they are a
+/// backslash before a tag.
+pub(super) fn escaped_braces(text: &str) -> usize {
+    if text.starts_with("{{{{") { 4 } else { 2 }
+}
+
 impl<'a> Iterator for Tags<'a> {
-    type Item = Result<Placed<'a>, Fault>;
+    type Item = Result<PlacedTag<'a>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.find()?;
-        let place = self.place;
+        self.skip_to_tag()?;
+        let position = self.position;
+        let start = self.offset;
         let Some(length) = self.rest.find("}}") else {
             self.rest = "";
-            return Some(Err(Fault::at(place, "the tag that begins here has no end: }} is missing.".to_owned())));
+            return Some(Err(Error::at(position, "the tag that begins here has no end: }} is missing.".to_owned())));
         };
         let whole = self.skip(length + 2);
         let inner = whole.get(2..length).unwrap_or_default();
-        let read = tag(inner).map(|tag| Placed { place, tag });
-        Some(read.map_err(|hint| Fault::at(place, format!("{} is not allowed: {hint}.", bounded(whole, 80)))))
+        let (inner, trims_before) = inner.strip_prefix('~').map_or((inner, false), |inner| (inner, true));
+        let (inner, trims_after) = inner.strip_suffix('~').map_or((inner, false), |inner| (inner, true));
+        let span = start..self.offset;
+        Some(match tag(inner) {
+            Ok(tag) => Ok(PlacedTag { position, span, trims_before, trims_after, tag }),
+            Err(hint) => Err(Error::at(position, format!("{} is not allowed: {hint}.", bounded(whole, 80)))),
+        })
     }
 }
 
+/// Reads the inside of a tag, without braces and `~`. The error is a hint.
 fn tag(inner: &str) -> Result<Tag<'_>, &'static str> {
-    let inner = inner.strip_prefix('~').unwrap_or(inner);
-    let inner = inner.strip_suffix('~').unwrap_or(inner);
-    let words: Vec<&str> = inner.split(WHITE).filter(|word| !word.is_empty()).take(4).collect();
+    let words: Vec<&str> = inner.split(WHITE_SPACE).filter(|word| !word.is_empty()).take(4).collect();
     match words.as_slice() {
         ["else"] => Ok(Tag::Else),
-        ["else", block, path] => Ok(Tag::ElseOpen(named(block)?, resource(path)?)),
-        [only] if only.starts_with('/') => Ok(Tag::Close(named(only.trim_start_matches('/'))?)),
-        [only] => Ok(Tag::Show(resource(only)?)),
-        [block, path] if block.starts_with('#') => {
-            Ok(Tag::Open(named(block.strip_prefix('#').unwrap_or_default())?, resource(path)?))
+        ["else", word, path] => Ok(Tag::ElseIf(block(word)?, resource(path)?)),
+        [word] => match word.strip_prefix('/') {
+            Some(word) => Ok(Tag::Close(block(word)?)),
+            None => Ok(Tag::Show(resource(word)?)),
+        },
+        [word, path] => {
+            let word = word.strip_prefix('#').ok_or(ALLOWED)?;
+            Ok(Tag::Open(block(word)?, resource(path)?))
         }
         _ => Err(ALLOWED),
     }
@@ -152,8 +132,8 @@ fn tag(inner: &str) -> Result<Tag<'_>, &'static str> {
 const ALLOWED: &str = "a persona takes {{resources.<name>}}, {{#if resources.<name>}}, {{#unless resources.<name>}}, \
      {{else}} and their {{/if}} and {{/unless}}; text in braces is written \\{{";
 
-fn named(block: &str) -> Result<Block, &'static str> {
-    block.parse().map_err(|_| ALLOWED)
+fn block(word: &str) -> Result<Block, &'static str> {
+    word.parse().map_err(|_| ALLOWED)
 }
 
 fn resource(path: &str) -> Result<&str, &'static str> {

@@ -39,7 +39,7 @@ fn persona(spec: &SkillSpec) -> Vec<Finding> {
     let faults = template.and_then(|template| persona::check(template, &spec.resources).err()).unwrap_or_default();
     // Each sentence begins with the path and the place in the template: the path stands in the finding already.
     let told = |fault: &str| fault.strip_prefix(PATH).unwrap_or(fault).trim_start_matches([':', ' ']).to_owned();
-    faults.iter().map(|fault| Finding::error(PATH, told(fault).trim_end_matches('.'))).collect()
+    faults.iter().map(|fault| Finding::error(PATH, told(&fault.to_string()).trim_end_matches('.'))).collect()
 }
 
 fn schema(spec: &SkillSpec) -> Option<Finding> {

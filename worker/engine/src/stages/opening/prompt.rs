@@ -54,7 +54,11 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
 pub(crate) fn persona(run: &Run) -> Result<Option<String>, Error> {
     let template = run.skill.role.as_ref().and_then(|role| role.persona.as_deref());
     let rendered = template.map(|template| persona::render(template, &persona::values(&run.resources)));
-    Ok(rendered.transpose().map_err(Error)?.map(|persona| persona.trim().to_owned()))
+    let rendered = rendered.transpose().map_err(|errors| {
+        let sentences: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Error(sentences.join(" "))
+    })?;
+    Ok(rendered.map(|persona| persona.trim().to_owned()))
 }
 
 /// Describes the bound resources. Secrets are left out: the model would only ask for them.
