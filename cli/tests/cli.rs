@@ -175,7 +175,7 @@ mod tests {
             [
                 missing,
                 "spec.resources.codbase: the Skill declares no such resource, but codebase, docs. Did you mean \"codebase\"?",
-                "spec.resources.docs: the value is no http or https URL, such as https://api.example.com/v1",
+                "spec.resources.docs: the value is not an http or https URL, such as https://api.example.com/v1",
             ]
         );
         // Nothing is known of another Skill, of one in another namespace, and of bindings that cannot be read.

@@ -1,4 +1,4 @@
-//! The bindings of a Job, against the resources of its Skill, where both are in one input.
+//! Checks the bindings of a Job against the resources of its Skill, if both are in one input.
 
 use crate::checked::Checked;
 use crate::finding::{Finding, Severity};
@@ -7,10 +7,10 @@ use bloomery_crds::v1alpha1::Binding;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Returns the faults of a document's bindings if it is a Job, and one of the others is its Skill.
+/// Returns the faults of a Job's bindings. Without faults if `job` is not a Job, or if its Skill is not among `all`.
 pub fn findings(job: &Checked, all: &[Checked]) -> Vec<Finding> {
     let is_job = job.kind.as_deref() == Some("Job");
-    // An unknown field may be the bindings, misspelt.
+    // An unknown field may be a misspelt `resources`.
     if !is_job || job.findings.iter().any(Finding::is_unknown_field) {
         return Vec::new();
     }
@@ -22,17 +22,18 @@ pub fn findings(job: &Checked, all: &[Checked]) -> Vec<Finding> {
         Some(Value::Object(bound)) => bound.iter().map(|(name, binding)| (name.clone(), read(binding))).collect(),
         Some(_) => return Vec::new(),
     };
-    let unread: Vec<&String> = bound.iter().filter(|(_, binding)| binding.is_none()).map(|(name, _)| name).collect();
+    let unreadable: Vec<&String> =
+        bound.iter().filter(|(_, binding)| binding.is_none()).map(|(name, _)| name).collect();
     let readable = bound.iter().map(|(name, binding)| (name.clone(), binding.clone().unwrap_or_default())).collect();
     let faults = resources::faults(declared, &readable);
     faults
         .iter()
         .filter_map(|fault| {
             let (path, message) = fault.split_once(": ")?;
-            // A binding that cannot be read has a finding of its own, and its target is not known.
-            let is_unread = unread.iter().any(|name| path.strip_prefix("spec.resources.") == Some(name));
+            // A binding that cannot be read has a finding of its own.
+            let is_unreadable = unreadable.iter().any(|name| path.strip_prefix("spec.resources.") == Some(name));
             let message = message.trim_end_matches('.').to_owned();
-            (!is_unread).then(|| Finding::located(&job.root, path, Severity::Error, message))
+            (!is_unreadable).then(|| Finding::located(&job.root, path, Severity::Error, message))
         })
         .collect()
 }

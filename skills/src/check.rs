@@ -1,4 +1,4 @@
-//! The check of a document by everything that needs neither a cluster nor an engine.
+//! All checks of a document that need neither a cluster nor the engine.
 
 use crate::checked::Checked;
 use crate::document::{Document, Form};
@@ -6,9 +6,9 @@ use crate::import::{Options, import};
 use crate::manifest::manifest;
 use crate::rules;
 
-/// Checks a document against its schema and the rules in CEL that the API server applies, whatever its form.
+/// Checks a document of any form against its schema and the CEL rules of its kind.
 ///
-/// `options` only concern documents of the dialect. The findings of the rules come after those of the schema.
+/// `options` apply to documents of the dialect only. The findings of the rules follow those of the schema.
 pub fn check(document: &Document, options: &Options) -> Checked {
     let mut checked = match document.form() {
         Form::Dialect => import(document, options),

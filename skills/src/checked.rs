@@ -10,25 +10,25 @@ use serde_json::Value;
 /// A document that was checked.
 #[derive(Debug)]
 pub struct Checked {
-    /// The kind of the object, where it is one of ours.
+    /// The kind of the object, if it is a kind of Bloomery.
     pub kind: Option<String>,
-    /// The tree in which a path of the API is looked up. Its places are those of the document.
+    /// The tree with the field names of the API, and the places of the document.
     pub root: Node,
-    /// The object as the API has it, without refused values.
+    /// The object with the field names of the API, without refused values.
     pub object: Value,
-    /// The Skill, where the document is one and has no error.
+    /// The Skill, if the document is one and has no error.
     pub skill: Option<Skill>,
-    /// As much of the Skill as could be read, for findings only.
+    /// The readable part of the Skill, for further checks only.
     pub draft: Option<Draft>,
-    /// The address of the MCP server as the document has it; only where [`Options::local`](crate::Options::local) is set.
+    /// The address of the MCP server in the document. Only with [`Options::local`](crate::Options::local).
     pub mcp_address: Option<String>,
     /// The findings, in the order of the document.
     pub findings: Vec<Finding>,
 }
 
 impl Checked {
-    /// Sorts the findings, and reads the Skill if the document is one without errors.
-    pub(crate) fn concluded(mut self, document: &Document) -> Self {
+    /// Sorts the findings, and reads the Skill if the document is one and has no error.
+    pub(crate) fn conclude(mut self, document: &Document) -> Self {
         self.findings.sort_by_key(Finding::position);
         let has_error = self.findings.iter().any(|finding| finding.severity == Severity::Error);
         if has_error || document.is_faulty() || self.kind.as_deref() != Some("Skill") {

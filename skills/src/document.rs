@@ -1,4 +1,4 @@
-//! Documents, as any source is read into them.
+//! Documents: the parsed form of an input.
 
 use crate::finding::Finding;
 use crate::tree::Node;
@@ -9,7 +9,7 @@ use bloomery_crds::names::GROUP;
 pub struct Document {
     /// The content.
     pub(crate) root: Node,
-    /// The paths of values that could not be read as written: a duplicate key, an alias, a tag. Their content is unknown.
+    /// The paths of values that are not supported: a duplicate key, an alias, a tag. Their content is unknown.
     pub(crate) refused: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct Documents {
 /// The kind of content that a document has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A manifest of one of our kinds.
+    /// A manifest of a kind of Bloomery.
     Manifest,
     /// A Skill in the older dialect.
     Dialect,
@@ -34,7 +34,7 @@ pub enum Form {
 }
 
 impl Document {
-    /// Returns the form of the document. A manifest has an `apiVersion` or a `kind`, the dialect has neither.
+    /// Returns the form of the document. A manifest has an `apiVersion` or a `kind`; a document of the dialect has neither.
     pub fn form(&self) -> Form {
         let Some(version) = self.root.get("apiVersion") else {
             return if self.root.get("kind").is_some() { Form::Manifest } else { Form::Dialect };
@@ -46,13 +46,13 @@ impl Document {
         }
     }
 
-    /// An error of the document as a whole.
+    /// Returns an error of the document as a whole.
     pub fn error(&self, message: impl Into<String>) -> Finding {
         Finding::error(&self.root.place, message)
     }
 
-    /// Whether a part of the document could not be read as written. Such a document is checked, to find all faults at
-    /// once, but never used.
+    /// Returns whether a part of the document is not supported. Such a document is checked, to find all faults at once, but
+    /// never used.
     pub(crate) fn is_faulty(&self) -> bool {
         !self.refused.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Drafts: as much of a Skill as can be read, whatever its faults. Checks beyond the schema can so report their findings
-//! in the same run.
+//! Drafts: the readable part of a Skill with faults, so that checks beyond the schema can report their findings in the same
+//! run.
 
 mod gaps;
 mod salvage;
@@ -10,19 +10,19 @@ use bloomery_crds::v1alpha1::{ResourceDeclaration, SkillSpec, spec_schema_of};
 use gaps::Gaps;
 use salvage::Salvage;
 
-/// A Skill that is only checked, never written. Values with faults are left out or filled in.
+/// The readable part of a Skill. It is only checked, never used. Values with faults are omitted or replaced.
 #[derive(Debug)]
 pub struct Draft {
-    /// The readable part of the spec. A required value that cannot be read is the least that the schema allows.
+    /// The readable part of the spec. A required value that cannot be read is replaced with the smallest that the schema allows.
     pub spec: SkillSpec,
-    /// The tree in which a path of the API is looked up.
+    /// The tree with the field names of the API.
     pub root: Node,
     gaps: Gaps,
 }
 
 impl Draft {
-    /// Reads a Skill's spec. `refused` are the paths of values that could not be read as written, `findings` the faults that
-    /// are already reported.
+    /// Reads the spec of a Skill. `refused` are the paths of unsupported values, `findings` the faults that are already
+    /// reported.
     pub(crate) fn read(spec: &Node, refused: &[String], findings: &[Finding]) -> Option<Self> {
         let own = spec.place.to_string();
         if refused.iter().any(|path| path.is_empty() || *path == own) {
@@ -39,16 +39,16 @@ impl Draft {
         Some(Self { spec: read, root: Node { place, value }, gaps })
     }
 
-    /// Whether a finding at a path of the API may only follow from a value that could not be read, or repeats what is
-    /// already reported there.
+    /// Returns whether a finding at a path of the API may be wrong, because a value could not be read, or repeats an error that
+    /// is already reported.
     pub fn is_doubtful(&self, path: &str) -> bool {
         let (.., written) = locate(&self.root, path);
-        self.gaps.are_reported_at(&written) || self.gaps.concern(path)
+        self.gaps.has_error_at(&written) || self.gaps.affects(path)
     }
 
     /// Returns the resources that the Skill declares, if all of them could be read.
     pub fn resources(&self) -> Option<&[ResourceDeclaration]> {
-        self.gaps.know_all_resources().then_some(&self.spec.resources)
+        self.gaps.has_all_resources().then_some(&self.spec.resources)
     }
 }
 

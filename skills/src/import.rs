@@ -1,11 +1,11 @@
-//! Converts the older dialect, that of the seeds, to a `Skill`.
+//! Converts the older dialect to a `Skill`.
 
+mod dialect;
 mod guardrails;
 mod mcp_server;
 mod name;
 mod problem;
 mod rename;
-mod seeds;
 
 use crate::checked::Checked;
 use crate::document::Document;
@@ -17,13 +17,13 @@ use crate::tree::{Entry, Node, Value};
 use bloomery_crds::names::GROUP;
 use bloomery_crds::v1alpha1::spec_schema_of;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-use rename::renamed;
+use rename::rename_fields;
 use serde_json::{Value as Json, json};
 
 /// The settings of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The name of the Skill, instead of the document's `id`. The caller has checked it.
+    /// The name of the Skill, instead of the document's `id`. It must be a valid name.
     pub name: Option<String>,
     /// The namespace to write into the manifest.
     pub namespace: Option<String>,
@@ -31,14 +31,14 @@ pub struct Options {
     pub model: Option<String>,
     /// The purpose of the Skill, instead of the document's `problem.statement`.
     pub problem: Option<String>,
-    /// Whether a document without an `id` is no error, because it is only looked at.
+    /// Whether a document without an `id` causes a warning instead of an error.
     pub nameless: bool,
-    /// Whether the Skill runs without a cluster. The address of its MCP server is then kept beside it, whatever it is,
-    /// and a Skill that does not state its problem does the work of its name (those of seed 000 state none).
+    /// Whether the Skill runs without a cluster. Any address of its MCP server is then kept, in `Checked::mcp_address`, and a
+    /// missing problem statement is derived from the name.
     pub local: bool,
 }
 
-/// Reads a document of the dialect as a `Skill`, and finds all faults at once.
+/// Converts a document of the dialect to a `Skill`. All faults are reported at once.
 pub fn import(document: &Document, options: &Options) -> Checked {
     let kind = Some("Skill".to_owned());
     let source = &document.root;
@@ -53,34 +53,34 @@ pub fn import(document: &Document, options: &Options) -> Checked {
     let nothing = JSONSchemaProps::default();
     let spec_schema = spec_schema_of("Skill").unwrap_or(&nothing);
     let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
-    let mut spec = renamed(&fields, spec_schema, options.namespace.as_deref(), &mut findings);
+    let mut spec = rename_fields(&fields, spec_schema, options.namespace.as_deref(), &mut findings);
     complete(&mut spec, source, options, &mut findings);
-    let checked = schema::check(&spec, spec_schema, Naming::Seeds, &mut findings);
-    problem::hint(source, &mut findings);
+    let checked = schema::check(&spec, spec_schema, Naming::Dialect, &mut findings);
+    problem::add_hints(source, &mut findings);
     let draft = Draft::read(&spec, &document.refused, &findings);
-    // The name is no part of the spec. Its faults are found last, because they hide none of the others, and come first.
-    let mut of_name = Vec::new();
+    // Faults of the name do not affect other findings, so they are found last. They are reported first.
+    let mut name_findings = Vec::new();
     let name = match &options.name {
         Some(name) => Some(name.clone()),
-        None => name::from_id(source, ids.first(), options.nameless, &mut of_name),
+        None => name::from_id(source, ids.first(), options.nameless, &mut name_findings),
     };
-    findings.splice(0..0, of_name);
+    findings.splice(0..0, name_findings);
     let object = object(name, options.namespace.as_deref(), &checked);
     let place = source.place.clone();
     let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
     let root = Node { place, value: Value::Map(vec![spec]) };
-    Checked { kind, root, object, skill: None, draft, mcp_address, findings }.concluded(document)
+    Checked { kind, root, object, skill: None, draft, mcp_address, findings }.conclude(document)
 }
 
-/// Writes into a spec what the options give, and reports what a Skill should have and its document does not.
+/// Writes the values of the options into a spec, and reports recommended fields that the document lacks.
 fn complete(spec: &mut Node, source: &Node, options: &Options, findings: &mut Vec<Finding>) {
-    seeds::models(spec, options.model.as_deref(), findings);
+    dialect::rename_models(spec, options.model.as_deref(), findings);
     if let Some(problem) = &options.problem {
-        seeds::set_text(spec, "problem", "statement", problem);
+        dialect::set_text(spec, "problem", "statement", problem);
     } else if options.local && source.get("problem").is_none_or(|problem| problem.value == Value::Null) {
-        seeds::set_text(spec, "problem", "statement", &problem::example(source));
+        dialect::set_text(spec, "problem", "statement", &problem::example(source));
     }
-    seeds::report_missing(source, findings);
+    dialect::report_missing(source, findings);
 }
 
 fn object(name: Option<String>, namespace: Option<&str>, spec: &Json) -> Json {

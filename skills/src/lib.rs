@@ -1,20 +1,20 @@
-//! Reads, checks and converts Skills, and the manifests of the kinds that belong to them, from any source.
+//! Reads, checks and converts Skills, and manifests of the other kinds of Bloomery.
 //!
-//! A source is read into [`Documents`] (so far [`yaml`]): trees in which every value knows its line and column.
-//! [`Document::form`] says what a document is:
+//! [`yaml`] reads an input into [`Documents`]: trees in which every value has its line and column. [`Document::form`] returns
+//! the form of a document:
 //!
-//! - [`manifest`] checks a manifest of one of our kinds and finds what the API server would refuse.
-//! - [`import`] turns the older dialect, the `snake_case` YAML of `domain.yaml` and skill files (seeds 000 and 002), into
-//!   a [`Skill`]. A field that a `Skill` cannot express is reported, never dropped silently.
+//! - [`manifest`] checks a manifest of a kind of Bloomery, and finds the faults that the API server would refuse.
+//! - [`import`] converts the older dialect, the `snake_case` YAML of `domain.yaml` and skill files, to a [`Skill`]. It reports
+//!   each field that a `Skill` cannot express.
 //!
-//! [`check`] does the one or the other, and then evaluates the rules in CEL that the API server would apply.
+//! [`check`] calls one of them, and then evaluates the CEL rules of the CRDs.
 //!
-//! All faults of a document are reported at once. A Skill with faults is still read as far as possible, as a [`Draft`], so
-//! that a later check (the engine's lint) can report its findings in the same run.
+//! All faults of a document are reported at once. A Skill with faults is also read as far as possible, as a [`Draft`], so that
+//! a later check, the lint of the engine, can report its findings in the same run.
 //!
-//! Reading is bounded in size, depth and number of values. Aliases are refused, so no input can be multiplied.
+//! Inputs are bounded in size, depth and number of values. Aliases are refused, so the values of an input cannot multiply.
 //!
-//! This crate does no IO: callers hand over bytes and print the findings.
+//! This crate does no IO. Callers pass bytes and print the findings.
 //!
 //! [`Skill`]: bloomery_crds::v1alpha1::Skill
 

@@ -1,4 +1,4 @@
-//! Checks manifests of our kinds for what the API server would refuse.
+//! Checks manifests of the kinds of Bloomery for faults that the API server would refuse.
 
 use crate::checked::Checked;
 use crate::document::Document;
@@ -32,7 +32,7 @@ const METADATA_FIELDS: [&str; 15] = [
     "uid",
 ];
 
-/// Checks a manifest of one of our kinds, and finds all faults at once.
+/// Checks a manifest of a kind of Bloomery. All faults are reported at once.
 pub fn manifest(document: &Document) -> Checked {
     let root = &document.root;
     let mut findings = Vec::new();
@@ -46,7 +46,7 @@ pub fn manifest(document: &Document) -> Checked {
     let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
     let kind = kind.map(|(kind, _)| kind);
     let checked = Checked { kind, root: root.clone(), object, skill: None, draft, mcp_address: None, findings };
-    checked.concluded(document)
+    checked.conclude(document)
 }
 
 fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JSONSchemaProps)> {
@@ -91,7 +91,7 @@ fn top(root: &Node, entries: &[Entry], schema: &JSONSchemaProps, object: &mut Js
                 put(object, "metadata", entry.node.json());
             }
             "status" => findings.push(
-                Finding::warning(&entry.place, "is written by the operator, and not read from a manifest")
+                Finding::warning(&entry.place, "is written by the operator, and ignored in a manifest")
                     .hint("leave it out"),
             ),
             "spec" => {

@@ -3,10 +3,10 @@
 /// The spelling of field names in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// That of the API: `outOfDomain`.
+    /// The spelling of the API: `outOfDomain`.
     Api,
-    /// That of the seeds: `out_of_domain`.
-    Seeds,
+    /// The spelling of the dialect: `out_of_domain`.
+    Dialect,
 }
 
 impl Naming {
@@ -14,12 +14,12 @@ impl Naming {
     pub(crate) fn written(self, field: &str) -> String {
         match self {
             Self::Api => field.to_owned(),
-            Self::Seeds => snake(field),
+            Self::Dialect => snake(field),
         }
     }
 }
 
-/// Turns `outOfDomain` into `out_of_domain`.
+/// Converts `outOfDomain` to `out_of_domain`.
 pub(crate) fn snake(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len() + 4);
     for c in camel.chars() {

@@ -1,6 +1,6 @@
-//! The rules in CEL of the CRDs (`x-kubernetes-validations`), as far as they can be evaluated without a cluster.
+//! Evaluates the CEL rules of the CRDs (`x-kubernetes-validations`) without a cluster.
 //!
-//! Rules of a change (`oldSelf`) do not concern a file. A rule that calls a function of the API server is left to it.
+//! Transition rules (`oldSelf`) do not apply to a file. Rules that call functions of the API server cannot be evaluated here.
 
 use crate::checked::Checked;
 use crate::finding::{Finding, Severity};
@@ -9,57 +9,58 @@ use bloomery_crds::v1alpha1::spec_schema_of;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Returns an error for each rule that a checked object breaks. The rules of an object with an unknown field are left out:
-/// they may ask for the very field that was misspelt.
+/// Returns an error for each rule that an object violates. Rules of an object with an unknown field are ignored, since they
+/// may require the field that was misspelt.
 pub(crate) fn findings(checked: &Checked) -> Vec<Finding> {
     let Some(kind) = &checked.kind else { return Vec::new() };
     let misspelt = checked.findings.iter().filter(|finding| finding.is_unknown_field());
     let holders: BTreeSet<&str> =
         misspelt.map(|finding| finding.path.rsplit_once('.').map_or("", |(holder, _)| holder)).collect();
-    let located = |broken: Broken| Finding::located(&checked.root, &broken.path, Severity::Error, broken.message);
-    let broken = broken(kind, &checked.object).into_iter().map(located);
-    broken.filter(|finding| !holders.contains(finding.path.as_str())).collect()
+    let located =
+        |violation: Violation| Finding::located(&checked.root, &violation.path, Severity::Error, violation.message);
+    let violations = violations(kind, &checked.object).into_iter().map(located);
+    violations.filter(|finding| !holders.contains(finding.path.as_str())).collect()
 }
 
-/// A rule that an object breaks.
+/// A rule that an object violates.
 #[derive(Debug, PartialEq, Eq)]
-struct Broken {
+struct Violation {
     /// The path of the field.
     path: String,
-    /// The rule, in words.
+    /// The message of the rule.
     message: String,
 }
 
-/// The rules that an object breaks in its spec.
-fn broken(kind: &str, object: &Value) -> Vec<Broken> {
-    let mut broken = Vec::new();
+/// Returns the rules that the spec of an object violates.
+fn violations(kind: &str, object: &Value) -> Vec<Violation> {
+    let mut violations = Vec::new();
     let schema = spec_schema_of(kind).and_then(|schema| serde_json::to_value(schema).ok());
     if let (Some(schema), Some(spec)) = (schema, object.get("spec")) {
-        visit(&schema, spec, "spec", &mut broken);
+        visit(&schema, spec, "spec", &mut violations);
     }
-    broken
+    violations
 }
 
-/// Walks as deep as the schema does.
-fn visit(schema: &Value, value: &Value, path: &str, broken: &mut Vec<Broken>) {
+/// Adds the violations in a value. The recursion is as deep as the schema.
+fn visit(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Violation>) {
     for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
         let text = rule["rule"].as_str().unwrap_or_default();
         if !text.contains("oldSelf") && holds(text, value) == Some(false) {
             let field = rule["fieldPath"].as_str().unwrap_or_default();
             let message = rule["message"].as_str().unwrap_or(text).to_owned();
-            broken.push(Broken { path: format!("{path}{field}"), message });
+            violations.push(Violation { path: format!("{path}{field}"), message });
         }
     }
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 let property = schema["properties"].get(name).unwrap_or(&schema["additionalProperties"]);
-                visit(property, value, &format!("{path}.{name}"), broken);
+                visit(property, value, &format!("{path}.{name}"), violations);
             }
         }
         Value::Array(values) if schema["items"].is_object() => {
             for (index, value) in values.iter().enumerate() {
-                visit(&schema["items"], value, &format!("{path}[{index}]"), broken);
+                visit(&schema["items"], value, &format!("{path}[{index}]"), violations);
             }
         }
         _ => {}
@@ -74,7 +75,7 @@ fn holds(rule: &str, value: &Value) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Broken, broken};
+    use super::{Violation, violations};
     use rstest::rstest;
     use serde_json::{Value, json};
 
@@ -104,7 +105,7 @@ mod tests {
     )]
     fn a_rule_that_is_broken_names_its_field(#[case] spec: Value, #[case] path: &str) {
         let paths: Vec<String> =
-            broken("Skill", &json!({"spec": spec})).into_iter().map(|broken| broken.path).collect();
+            violations("Skill", &json!({"spec": spec})).into_iter().map(|violation| violation.path).collect();
         assert_eq!(paths, [path]);
     }
 
@@ -117,11 +118,11 @@ mod tests {
         {"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}, "rules": []}, {"name": "b", "type": "credential"}
     ]}))]
     fn what_holds_is_not_named(#[case] spec: Value) {
-        assert_eq!(broken("Skill", &json!({"spec": spec})), []);
+        assert_eq!(violations("Skill", &json!({"spec": spec})), []);
     }
 
     #[test]
     fn a_rule_of_a_change_is_none_of_a_file() {
-        assert_eq!(broken("Job", &json!({"spec": {"skill": "x", "goal": "y"}})), Vec::<Broken>::new());
+        assert_eq!(violations("Job", &json!({"spec": {"skill": "x", "goal": "y"}})), Vec::<Violation>::new());
     }
 }

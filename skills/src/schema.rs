@@ -1,6 +1,11 @@
-//! Checks a document against the structural schema of its CRD, and finds all faults at once, each with its place.
+//! Checks a document against the structural schema of its CRD. All faults are reported at once, each with its place.
 //!
-//! Only the keywords that our own CRDs (`crds/yaml`) use are known. The rules in CEL are checked by `rules`.
+//! Only the keywords that the CRDs of Bloomery use are supported. The CEL rules are evaluated by `rules`.
+//!
+//! This is not done with `jsonschema`, because most of the work is not validation: one walk finds the faults, removes empty and
+//! refused fields as the API server does, checks the Kubernetes extensions, and finds words that kubectl reads otherwise. The
+//! comparisons that `jsonschema` could take over are a few lines of `bounds`; its errors would have to be mapped back to
+//! places, and to these messages.
 
 pub(crate) mod bounds;
 pub(crate) mod patterns;
@@ -12,10 +17,10 @@ use crate::yaml::ambiguous::kubectl_reading;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
-use patterns::{DURATION, words};
+use patterns::{DURATION, description};
 use serde_json::Map;
 
-/// Checks a value against a schema. Returns the JSON that the API server would get, without refused values.
+/// Checks a value against a schema. Returns the value as JSON, as the API server would store it, without refused values.
 pub(crate) fn check(
     node: &Node,
     schema: &JSONSchemaProps,
@@ -73,7 +78,7 @@ impl Checker<'_> {
             _ => {
                 match &node.value {
                     Value::Number(number) if schema.pattern.as_deref() == Some(DURATION) => {
-                        let message = format!("must be {}, and is the number {number}", words(DURATION));
+                        let message = format!("must be {}, and is the number {number}", description(DURATION));
                         let finding = Finding::error(&node.place, message);
                         self.findings.push(finding.hint(format!("write {number}s if seconds are meant")));
                     }
@@ -97,7 +102,7 @@ impl Checker<'_> {
         let mut object = Map::new();
         for entry in entries {
             match property(schema, &entry.name) {
-                // The API server treats an empty field as an absent one.
+                // The API server treats an empty field as absent.
                 Some(_) if entry.node.value == Value::Null => {}
                 Some(property) => {
                     object.insert(entry.name.clone(), self.value(&entry.node, property));
@@ -165,10 +170,10 @@ impl Checker<'_> {
         self.findings.push(finding);
     }
 
-    /// Reports a word that kubectl would not read as text. In the dialect it does no harm: its import writes it in quotes.
+    /// Reports a word that kubectl does not read as text. It is harmless in the dialect, since `import` writes it in quotes.
     fn plain(&mut self, node: &Node, text: &str) {
         if let (Naming::Api, Some(taken)) = (self.naming, kubectl_reading(text)) {
-            let message = format!("must be text, and kubectl takes the word {} for {taken}", quoted(text));
+            let message = format!("must be text, and kubectl reads the word {} as {taken}", quoted(text));
             self.findings.push(Finding::error(&node.place, message).hint("put it in quotes"));
         }
     }

@@ -155,13 +155,13 @@ spec: {problem: {statement: a, xyzzy: 1, statements: b}}
 }
 
 #[rstest]
-#[case::alias("a: &x [1]\nb: *x\n", "2:4: error: b: aliases are not read: a few of them can stand for gigabytes")]
-#[case::unknown_alias("b: *x\n", "1:4: error: b: aliases are not read: a few of them can stand for gigabytes")]
-#[case::tag("a: !!binary aGk=\n", "1:13: error: a: the tag \"!!binary\" is not read")]
-#[case::own_tag("a: !Ref {b: 1}\n", "1:9: error: a: the tag \"!Ref\" is not read")]
-#[case::double("a: 1\nb: 2\na: 3\n", "3:1: error: a: the key stands twice, first on line 1")]
+#[case::alias("a: &x [1]\nb: *x\n", "2:4: error: b: aliases are not supported: a few of them can expand to gigabytes")]
+#[case::unknown_alias("b: *x\n", "1:4: error: b: aliases are not supported: a few of them can expand to gigabytes")]
+#[case::tag("a: !!binary aGk=\n", "1:13: error: a: the tag \"!!binary\" is not supported")]
+#[case::own_tag("a: !Ref {b: 1}\n", "1:9: error: a: the tag \"!Ref\" is not supported")]
+#[case::double("a: 1\nb: 2\na: 3\n", "3:1: error: a: the key is in the map twice, first on line 1")]
 #[case::key_of_a_list("[a, b]: 1\n", "1:1: error: a key must be text, and this is a list")]
-#[case::infinity("a: [.inf]\n", "1:5: error: a[0]: infinity and not-a-number cannot be said in JSON")]
+#[case::infinity("a: [.inf]\n", "1:5: error: a[0]: infinity and not-a-number do not exist in JSON")]
 fn what_yaml_can_say_and_is_refused(#[case] text: &str, #[case] expected: &str) {
     let found: Vec<String> = yaml::read(text.as_bytes()).findings.iter().map(ToString::to_string).collect();
     assert_eq!(found, [expected]);
@@ -208,7 +208,10 @@ fn as_deep_as_is_read() {
 #[test]
 fn too_large_inputs_are_refused() {
     let large = "a".repeat(MAX_BYTES + 1);
-    assert_eq!(yaml::read(large.as_bytes()).findings[0].message, "the input has more than 1 MiB, and no more is read");
+    assert_eq!(
+        yaml::read(large.as_bytes()).findings[0].message,
+        "the input is larger than 1 MiB, the largest allowed size"
+    );
     let many = "- 1\n".repeat(MAX_NODES + 1);
     let read = yaml::read(many.as_bytes());
     assert_eq!((read.documents.len(), read.findings.len()), (0, 1));
@@ -301,7 +304,10 @@ fn a_uri_that_is_not_kept_says_what_to_write(#[case] uri: &str, #[case] hint: &s
 }
 
 #[rstest]
-#[case::its_display_name("id: x\nname: SW Dev\n", "problem: {statement: \"Do the work of SW Dev\"}, or give it to")]
+#[case::its_display_name(
+    "id: x\nname: SW Dev\n",
+    "problem: {statement: \"Do the work of SW Dev\"}, or pass --problem TEXT"
+)]
 #[case::its_description("description: Track orders\nname: x\n", "problem: {statement: \"Track orders\"}")]
 #[case::its_id("id: sw-dev\nproblem: {goals: [a]}\n", "such as statement: \"Do the work of sw-dev\"")]
 #[case::nothing("version: 1\n", "problem: {statement: \"Help customers track orders and process refunds\"}")]
@@ -316,7 +322,7 @@ fn a_merge_is_named_as_one() {
     let both = format!("base: {{}}\n<<: {{a: 1}}\n---\n{}", "kind: Skill\nspec: {<<: {a: 1}}\n");
     let found = findings(both.as_bytes());
     let hints: Vec<&str> = found.iter().filter_map(|finding| finding.hint.as_deref()).collect();
-    assert_eq!(hints.iter().filter(|hint| hint.starts_with("merges (<<) are not read")).count(), 2, "{found:?}");
+    assert_eq!(hints.iter().filter(|hint| hint.starts_with("merges (<<) are not supported")).count(), 2, "{found:?}");
 }
 
 /// A rule in CEL takes `array` and `object` away again: they are not offered.

@@ -1,11 +1,11 @@
-//! Trees of values, each of which knows its place in the document.
+//! Trees of values with their places in the document.
 
 use bloomery_crds::text::bounded;
 use serde_json::Number;
 use std::fmt;
 use std::rc::Rc;
 
-/// The longest name in a path, in bytes; longer ones are cut.
+/// The longest name in a path, in bytes. Longer names are cut.
 const SHOWN_NAME: usize = 64;
 
 /// A value and its place.
@@ -21,7 +21,7 @@ pub(crate) enum Value {
     Null,
     Bool(bool),
     Number(Number),
-    /// Text, `plain` if it is written without quotes.
+    /// A text. `plain` if it is written without quotes.
     Text {
         text: String,
         plain: bool,
@@ -80,7 +80,7 @@ impl Path {
 }
 
 impl fmt::Display for Path {
-    /// Writes the path as `policy.approvals[0].when`; a name with unusual characters is in quotes.
+    /// Writes the path, such as `policy.approvals[0].when`. A name with unusual characters is in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut segments = Vec::new();
         let mut path = self;
@@ -130,7 +130,7 @@ impl Node {
         }
     }
 
-    /// Returns the text, if the node is one.
+    /// Returns the text, if the value is a text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text { text, .. } => Some(text),
@@ -138,7 +138,7 @@ impl Node {
         }
     }
 
-    /// Returns the kind of the value, in words.
+    /// Returns the kind of the value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "nothing",

@@ -1,4 +1,4 @@
-//! Reads YAML into documents, within bounds, from the events of granit-parser (which serde-saphyr is built on).
+//! Reads YAML into documents, within bounds. It reads the events of granit-parser, on which serde-saphyr is built.
 
 pub(crate) mod ambiguous;
 mod open;
@@ -12,31 +12,31 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrI
 use open::{Content, Key, Open, usable_key};
 use std::collections::HashMap;
 
-/// The largest input, in bytes. An object in a cluster is smaller by far.
+/// The largest input, in bytes. It is larger than any object in a cluster.
 pub const MAX_BYTES: usize = 1024 * 1024;
 
-/// How deep lists and maps may be nested.
+/// The deepest nesting of lists and maps.
 pub const MAX_DEPTH: usize = 64;
 
-/// How many documents an input may hold.
+/// The largest number of documents in an input.
 pub const MAX_DOCUMENTS: usize = 100;
 
-/// How many values and keys an input may hold.
+/// The largest number of values and keys in an input.
 pub const MAX_NODES: usize = 50_000;
 
-/// How many faults of its YAML are reported of an input: the path of each may be long.
+/// The largest number of reported YAML faults of an input.
 const MAX_FAULTS: usize = 500;
 
-/// Reads all documents of an input. A broken document is reported and left out; the others are read.
+/// Reads all documents of an input. A broken document is reported and skipped.
 pub fn read(bytes: &[u8]) -> Documents {
     let whole = |message: String, hint: &str| Documents {
         documents: Vec::new(),
         findings: vec![Finding::of_file(message).hint(hint)],
     };
     if bytes.len() > MAX_BYTES {
-        // The caller may have stopped reading there.
-        let message = format!("the input has more than {} MiB, and no more is read", MAX_BYTES >> 20);
-        return whole(message, "an object of a cluster is smaller: put large texts where the MCP server can read them");
+        // The caller may have stopped reading at the limit.
+        let message = format!("the input is larger than {} MiB, the largest allowed size", MAX_BYTES >> 20);
+        return whole(message, "put large texts into files that the MCP server can read");
     }
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return whole("the input is UTF-16".to_owned(), "save it as UTF-8");
@@ -99,7 +99,7 @@ impl<'t> Reader<'t> {
                 }
                 Ok((Event::DocumentEnd, _)) => self.finish(),
                 Ok((event, span)) => {
-                    if !self.take(event, &span) {
+                    if !self.handle(event, &span) {
                         break;
                     }
                 }
@@ -115,8 +115,8 @@ impl<'t> Reader<'t> {
         self.found
     }
 
-    /// Takes one event. Returns false if the input is too large to go on.
-    fn take(&mut self, event: Event<'t>, span: &Span) -> bool {
+    /// Handles one event. Returns false if the input exceeds a limit.
+    fn handle(&mut self, event: Event<'t>, span: &Span) -> bool {
         let begins = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
         self.nodes += usize::from(begins || matches!(event, Event::Scalar(..)));
         if self.nodes > MAX_NODES {
@@ -138,8 +138,8 @@ impl<'t> Reader<'t> {
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 let place = self.place(span);
                 self.fault(
-                    Finding::error(&place, "aliases are not read: a few of them can stand for gigabytes")
-                        .hint("write the value out where it is meant"),
+                    Finding::error(&place, "aliases are not supported: a few of them can expand to gigabytes")
+                        .hint("write the value out"),
                 );
                 self.put(Node { place, value: Value::Null });
             }
@@ -153,7 +153,7 @@ impl<'t> Reader<'t> {
         let value = if style != ScalarStyle::Plain || self.is_text(tag, &place) {
             Value::Text { text: text.to_owned(), plain: false }
         } else if self.expects_key() {
-            // A key is always a name, `on:` too.
+            // A key is always a text, even `on:`.
             Value::Text { text: text.to_owned(), plain: true }
         } else {
             scalar::plain(text).unwrap_or_else(|fault| {
@@ -164,7 +164,7 @@ impl<'t> Reader<'t> {
         self.put(Node { place, value });
     }
 
-    /// Whether a tag makes an unquoted word a text. Any other tag is a fault.
+    /// Returns whether a tag makes an unquoted word a text. Reports any other tag.
     fn is_text(&mut self, tag: Option<&Tag>, place: &Place) -> bool {
         if tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str")) {
             return true;
@@ -175,18 +175,21 @@ impl<'t> Reader<'t> {
 
     fn refuse(&mut self, tag: Option<&Tag>, place: &Place) {
         if let Some(tag) = tag {
-            let message = format!("the tag {:?} is not read", bounded(&tag.original(), 64));
-            self.fault(Finding::error(place, message).hint("leave it out: only !!str is, and quotes say the same"));
+            let message = format!("the tag {:?} is not supported", bounded(&tag.original(), 64));
+            self.fault(
+                Finding::error(place, message)
+                    .hint("leave it out; the only supported tag is !!str, which equals quotes"),
+            );
         }
     }
 
-    /// Reports a fault; beyond [`MAX_FAULTS`], only that there are more.
+    /// Reports a fault. Beyond [`MAX_FAULTS`], only marks the document as faulty.
     fn fault(&mut self, finding: Finding) {
         if self.found.findings.len() < MAX_FAULTS {
             self.refused.push(finding.path.clone());
             self.found.findings.push(finding);
         } else if !self.refused.last().is_some_and(String::is_empty) {
-            // The empty path stands for the whole document: not all of its faults are reported.
+            // The empty path stands for the whole document.
             self.refused.push(String::new());
         }
     }
@@ -264,13 +267,13 @@ impl<'t> Reader<'t> {
     fn scan_error(&mut self, error: &ScanError) {
         let marker = error.marker();
         let place = Place { line: marker.line(), column: marker.col() + 1, path: Path::default() };
-        let message = format!("this is no YAML: {}", bounded(&error.info(), 256));
+        let message = format!("not valid YAML: {}", bounded(&error.info(), 256));
         let mut finding = Finding::at(&place, Severity::Error, message);
         if matches!(
             error.kind(),
             ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation
         ) {
-            finding = finding.hint("indent with spaces: YAML takes no tabs");
+            finding = finding.hint("indent with spaces: YAML does not allow tabs");
         }
         self.found.findings.push(finding);
     }

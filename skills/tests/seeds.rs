@@ -174,7 +174,7 @@ mod tests {
             let (imported, findings) = read(&without("intents:"), &named("x"));
             assert!(imported.skill.unwrap().spec.intents.is_none());
             let found = findings.iter().find(|finding| finding.path == "intents.supported").unwrap();
-            assert_eq!(found.to_string(), "4:1: warning: intents.supported: is missing: every goal is taken as it is");
+            assert_eq!(found.to_string(), "4:1: warning: intents.supported: is missing: the Skill accepts every goal");
         }
 
         #[test]

@@ -347,7 +347,7 @@ conversations:
     stand.write("key", "sk-of-the-api-0123\n");
     let api = format!("api={}", stand.model.url());
     let run = async |more: &[&str]| stand.run(&[&RUN[..], &["--resource", &api], more].concat()).await;
-    run(&[]).await.assert(2, "key: is what `api`, which is bound, is called with");
+    run(&[]).await.assert(2, "key: calls of `api`, which is bound, need this credential");
     let ran = run(&["--resource", "key=@key"]).await;
     ran.assert(0, "Succeeded");
     assert!(!ran.err.contains("used by nothing"), "{ran:#?}");

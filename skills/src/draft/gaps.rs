@@ -1,4 +1,4 @@
-//! The gaps of a draft: where it differs from its document, so that a finding there may be wrong.
+//! The gaps of a draft: the places where it differs from its document, so that a finding may be wrong.
 
 use crate::finding::{Finding, Severity};
 use crate::tree::{Node, Value};
@@ -14,14 +14,14 @@ const INTENTS: &str = "spec.intents.supported";
 /// The unknown parts of a Skill.
 #[derive(Debug)]
 pub(super) struct Gaps {
-    /// Paths of the API at which a value was left out or filled in. The path of a list that lost items ends in `[]`.
+    /// Paths of the API at which a value was omitted or replaced. The path of a list that lost items ends in `[]`.
     unknown: BTreeSet<String>,
-    /// Paths of the document at which an error is reported.
+    /// Paths of the document with a reported error.
     reported: BTreeSet<String>,
-    /// Whether a tool may have an input that the draft lacks.
-    inputs: bool,
-    /// Whether a resource may differ from the one in the draft.
-    resources: bool,
+    /// Whether the draft may lack inputs of a tool.
+    has_unknown_inputs: bool,
+    /// Whether resources may differ from those in the draft.
+    has_unknown_resources: bool,
 }
 
 impl Gaps {
@@ -38,7 +38,7 @@ impl Gaps {
         let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
         for name in misspelt.iter().filter_map(|path| field_of(&own, path)) {
             let near = nearest(name, known.iter().copied());
-            // A merge may bring any field.
+            // A merge may contain any field.
             let meant =
                 ["tools", "resources", "intents"].into_iter().filter(|list| name == "<<" || near == Some(*list));
             unknown.extend(meant.filter(|list| kept.get(list).is_none()).map(|list| format!("spec.{list}")));
@@ -46,25 +46,27 @@ impl Gaps {
         let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
         let reported: BTreeSet<String> = errors.map(|finding| &finding.path).chain(refused).cloned().collect();
         let written = |list: &str| kept.get(list).map(|node| node.place.to_string());
-        let inputs = written("tools").is_some_and(|tools| misspelt.iter().any(|path| is_within(path, &tools)))
+        let has_unknown_inputs = written("tools")
+            .is_some_and(|tools| misspelt.iter().any(|path| is_within(path, &tools)))
             || unknown.iter().any(|path| is_within(path, TOOLS) && path.contains(".inputs"));
-        let resources = written("resources").is_some_and(|list| reported.iter().any(|path| is_within(path, &list)))
+        let has_unknown_resources = written("resources")
+            .is_some_and(|list| reported.iter().any(|path| is_within(path, &list)))
             || unknown.iter().any(|path| is_within(path, RESOURCES));
-        Self { unknown, reported, inputs, resources }
+        Self { unknown, reported, has_unknown_inputs, has_unknown_resources }
     }
 
-    /// Whether an error is already reported at a path of the document.
-    pub(super) fn are_reported_at(&self, written: &str) -> bool {
+    /// Returns whether an error is already reported at a path of the document.
+    pub(super) fn has_error_at(&self, written: &str) -> bool {
         self.reported.contains(written)
     }
 
-    /// Whether all resources of the draft are those of the document.
-    pub(super) fn know_all_resources(&self) -> bool {
-        !self.resources
+    /// Returns whether all resources of the draft are those of the document.
+    pub(super) fn has_all_resources(&self) -> bool {
+        !self.has_unknown_resources
     }
 
-    /// Whether a finding at a path of the API may come from an unknown part.
-    pub(super) fn concern(&self, path: &str) -> bool {
+    /// Returns whether a finding at a path of the API may come from an unknown part.
+    pub(super) fn affects(&self, path: &str) -> bool {
         let is_filled = self.unknown.iter().any(|unknown| is_within(path, unknown));
         let names_a_tool = path.starts_with("spec.policy.tools.")
             || path.starts_with("spec.policy.workflows[") && path.contains(".steps[")
@@ -72,13 +74,13 @@ impl Gaps {
         let names_an_intent = path.starts_with("spec.policy.workflows[") && path.contains(".intents[");
         let is_guardrail = path.starts_with("spec.policy.guardrails");
         is_filled
-            || (names_a_tool || is_guardrail) && self.lack_names(TOOLS, "name")
-            || is_guardrail && self.inputs
-            || names_an_intent && self.lack_names(INTENTS, "id")
+            || (names_a_tool || is_guardrail) && self.lacks_names(TOOLS, "name")
+            || is_guardrail && self.has_unknown_inputs
+            || names_an_intent && self.lacks_names(INTENTS, "id")
     }
 
-    /// Changes the draft so that unknown parts cause no findings: a tool with an unknown input has none, and a resource that
-    /// may be declared is.
+    /// Changes the draft so that unknown parts cause no findings: removes the inputs of a tool with unknown inputs, and declares
+    /// each resource that the persona uses.
     pub(super) fn fill(&self, spec: &mut SkillSpec, kept: &Node) {
         for (at, tool) in spec.tools.iter_mut().enumerate() {
             let nameless = self.unknown.contains(&format!("{TOOLS}[{at}].name"));
@@ -98,7 +100,7 @@ impl Gaps {
             }
         }
         let persona = spec.role.as_ref().and_then(|role| role.persona.as_deref());
-        if self.lack_names(RESOURCES, "name") {
+        if self.lacks_names(RESOURCES, "name") {
             let missing: BTreeSet<&str> = mentioned(persona.unwrap_or_default())
                 .filter(|name| !spec.resources.iter().any(|resource| resource.name == *name))
                 .collect();
@@ -107,8 +109,8 @@ impl Gaps {
         }
     }
 
-    /// Whether a list may hold more names than the draft has.
-    fn lack_names(&self, list: &str, key: &str) -> bool {
+    /// Returns whether the document may contain names in a list that the draft lacks.
+    fn lacks_names(&self, list: &str, key: &str) -> bool {
         self.unknown.iter().any(|path| {
             let of_item = || path.strip_prefix(list)?.strip_prefix('[')?.split_once(']');
             is_within(list, path)
@@ -123,12 +125,12 @@ fn field_of<'p>(own: &str, path: &'p str) -> Option<&'p str> {
     (field == "\"<<\"").then_some("<<").or((!field.contains(['.', '['])).then_some(field))
 }
 
-/// Whether a path is `outer` or below it.
+/// Returns whether a path is `outer` or below it.
 fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// The names of resources that a template may mention.
+/// Returns the names of resources in a template.
 fn mentioned(template: &str) -> impl Iterator<Item = &str> {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || c == '_';
     template.split("resources.").skip(1).map(move |rest| {
@@ -137,7 +139,7 @@ fn mentioned(template: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A resource that a persona may use in every way.
+/// Returns a resource that a persona can use in every way.
 fn bindable(name: &str) -> ResourceDeclaration {
     ResourceDeclaration {
         name: name.to_owned(),

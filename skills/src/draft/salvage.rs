@@ -1,17 +1,17 @@
-//! Keeps the parts of a value that a schema allows. A required value that cannot be read becomes the least that the schema
-//! allows.
+//! Keeps the parts of a value that a schema allows. A required value that cannot be read is replaced with the smallest value
+//! that the schema allows.
 
 use crate::schema::{bounds, property};
 use crate::tree::{Entry, Node, Place, Value};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSONSchemaProps, JSONSchemaPropsOrArray};
 use std::collections::BTreeSet;
 
-/// Reads a value, and collects the paths that it cannot keep.
+/// Keeps the allowed parts of a value, and collects the paths of the others.
 pub(super) struct Salvage<'r> {
-    /// The paths of the document whose values could not be read as written.
+    /// The paths of the document with unsupported values.
     refused: BTreeSet<&'r str>,
-    /// The paths of the API, in the kept value, at which a value was left out or filled in. The path of a list that lost an
-    /// item ends in `[]`.
+    /// The paths of the API, in the kept value, at which a value was omitted or replaced. The path of a list that lost an item
+    /// ends in `[]`.
     pub(super) unknown: BTreeSet<String>,
 }
 
@@ -67,7 +67,7 @@ impl<'r> Salvage<'r> {
             if let Some(schema) = schema.filter(|_| !kept.iter().any(|entry| entry.name == *required)) {
                 self.unknown.insert(format!("{at}.{required}"));
                 let place = place.of_field(required);
-                kept.push(Entry { name: required.clone(), place: place.clone(), node: least(schema, place) });
+                kept.push(Entry { name: required.clone(), place: place.clone(), node: smallest(schema, place) });
             }
         }
         kept
@@ -87,7 +87,7 @@ impl<'r> Salvage<'r> {
         kept
     }
 
-    /// Keeps a name that is too long or has characters that it must not have: other fields refer to it.
+    /// Keeps a name that is too long or has characters that are not allowed, since other fields refer to it.
     fn as_a_name(&self, node: &Node, schema: &JSONSchemaProps) -> Option<Node> {
         let is_name = schema.enum_.is_none() && node.text().is_some() && !self.is_refused(&node.place);
         is_name.then(|| node.clone())
@@ -98,8 +98,8 @@ impl<'r> Salvage<'r> {
     }
 }
 
-/// Returns the least value that the Rust type of a schema allows.
-fn least(schema: &JSONSchemaProps, place: Place) -> Node {
+/// Returns the smallest value that the Rust type of a schema can be read from.
+fn smallest(schema: &JSONSchemaProps, place: Place) -> Node {
     let value = match schema.type_.as_deref() {
         Some("string") => {
             let first = schema.enum_.iter().flatten().find_map(|value| value.0.as_str());
@@ -113,7 +113,7 @@ fn least(schema: &JSONSchemaProps, place: Place) -> Node {
             let required = schema.required.iter().flatten();
             let fields = required.filter_map(|name| {
                 let place = place.of_field(name);
-                let node = least(property(schema, name)?, place.clone());
+                let node = smallest(property(schema, name)?, place.clone());
                 Some(Entry { name: name.clone(), place, node })
             });
             Value::Map(fields.collect())

@@ -1,10 +1,10 @@
-//! Guardrails as a list of sentences (seed 000), which their first word sorts.
+//! Guardrails of the dialect: a list of sentences that begin with Never or Always.
 
 use crate::finding::{Finding, quoted};
 use crate::tree::{Entry, Node, Value};
 
-/// Turns a list of sentences into the map of rules. A sentence that begins with neither word is reported, not guessed.
-pub(super) fn sorted(list: &Node, rules: &[Node], findings: &mut Vec<Finding>) -> Value {
+/// Converts a list of sentences to the map of rules. A sentence that begins with neither word is an error.
+pub(super) fn sort(list: &Node, rules: &[Node], findings: &mut Vec<Finding>) -> Value {
     let (mut never, mut always) = (Vec::new(), Vec::new());
     for rule in rules {
         let Some(text) = rule.text() else {
@@ -15,8 +15,8 @@ pub(super) fn sorted(list: &Node, rules: &[Node], findings: &mut Vec<Finding>) -
             Some("never") => never.push(rule.clone()),
             Some("always") => always.push(rule.clone()),
             _ => findings.push(
-                Finding::error(&rule.place, format!("begins with neither Never nor Always: {}", quoted(text)))
-                    .hint("begin it with one of them, or write guardrails as a map with never and always"),
+                Finding::error(&rule.place, format!("must begin with Never or Always, and is {}", quoted(text)))
+                    .hint("rules of another form belong into a map: guardrails: {never: [...], always: [...]}"),
             ),
         }
     }

@@ -1,17 +1,17 @@
-//! The MCP server as a URI (seed 000). A Skill reaches a Service of its namespace or a container that the operator runs,
-//! and no other address.
+//! The MCP server of the dialect, a URI. A `Skill` can only use a Service of its namespace or a container that the operator
+//! runs.
 
 use crate::finding::{Finding, quoted};
 use crate::schema::patterns::matches;
 use crate::tree::{Entry, Node, Value};
 use url::Url;
 
-/// Converts a URI to an `mcpServer`: a Service of the namespace, if the host is the name of one. Any other URI is reported
-/// and left out.
+/// Converts a URI to an `mcpServer`, if its host is the name of a Service of the namespace. Any other URI is reported and
+/// removed.
 pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings: &mut Vec<Finding>) -> Value {
     let Ok(url) = Url::parse(uri) else {
-        let finding = Finding::error(&node.place, format!("is no URI: {}", quoted(uri)));
-        findings.push(finding.hint(instead("NAME", 8080, "/mcp")));
+        let finding = Finding::error(&node.place, format!("is not a URI: {}", quoted(uri)));
+        findings.push(finding.hint(replacement("NAME", 8080, "/mcp")));
         return Value::Null;
     };
     match service(&url, namespace) {
@@ -26,15 +26,15 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
             ];
             Value::Map(vec![field("service", Value::Map(service))])
         }
-        Err(Unkept { why, instead }) => {
-            let message = format!("is not kept, and the Skill has no tools of its own without it: {why}");
-            findings.push(Finding::warning(&node.place, message).hint(instead));
+        Err(Rejected { reason, replacement }) => {
+            let message = format!("is not imported, so the Skill has no tools of its own: {reason}");
+            findings.push(Finding::warning(&node.place, message).hint(replacement));
             Value::Null
         }
     }
 }
 
-/// Takes the address of the MCP server out of a document's fields. A value that is no address stays.
+/// Removes the address of the MCP server from a document's fields and returns it. A value that is not a text stays.
 pub(super) fn take_address(fields: Vec<Entry>) -> (Option<String>, Vec<Entry>) {
     let is_server = |entry: &Entry| matches!(entry.name.as_str(), "mcp_server" | "mcpServer");
     let (addresses, fields): (Vec<Entry>, Vec<Entry>) =
@@ -42,44 +42,44 @@ pub(super) fn take_address(fields: Vec<Entry>) -> (Option<String>, Vec<Entry>) {
     (addresses.first().and_then(|entry| entry.node.text()).map(str::to_owned), fields)
 }
 
-/// The reason why an address is not kept, and what to write instead.
-struct Unkept {
-    why: String,
-    instead: String,
+/// The reason why an address is not imported, and what to write instead.
+struct Rejected {
+    reason: String,
+    replacement: String,
 }
 
-fn service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), Unkept> {
+fn service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), Rejected> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(8080);
     let path = if url.path().starts_with('/') { url.path() } else { "/mcp" };
-    let unkept = |why: String| Err(Unkept { why, instead: instead("NAME", port, path) });
+    let rejected = |reason: String| Err(Rejected { reason, replacement: replacement("NAME", port, path) });
     if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
-        return unkept(format!("{} is no address that an MCP server is reached at", quoted(url.as_str())));
+        return rejected(format!("{} is not an http or https URL", quoted(url.as_str())));
     }
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        return unkept(
-            "it holds a user, a password, a query or a fragment, which a Service has no place for".to_owned(),
+        return rejected(
+            "it contains a user, a password, a query or a fragment, which a Service cannot express".to_owned(),
         );
     }
     if url.host().is_some_and(|host| !matches!(host, url::Host::Domain(_))) || host == "localhost" {
-        return unkept(format!("in a cluster {} is not the machine that is meant", quoted(host)));
+        return rejected(format!("{} is not reachable from a cluster", quoted(host)));
     }
     let Some((name, of)) = in_cluster(host).filter(|_| url.scheme() == "http") else {
-        return unkept(format!("{} is no Service of the Skill's namespace", quoted(url.as_str())));
+        return rejected(format!("{} is not a Service of the Skill's namespace", quoted(url.as_str())));
     };
     match (of, namespace) {
-        (Some(of), Some(own)) if of != own => {
-            unkept(format!("it is a Service of the namespace {of:?}, and a Skill reaches only those of its own"))
-        }
-        (Some(of), None) => Err(Unkept {
-            why: format!("it is a Service of the namespace {of:?}, and that of the Skill is not known"),
-            instead: format!("give --namespace {of} to `bloomery import`, or {}", instead(name, port, path)),
+        (Some(of), Some(own)) if of != own => rejected(format!(
+            "it is a Service of the namespace {of:?}, and a Skill can only use Services of its own namespace"
+        )),
+        (Some(of), None) => Err(Rejected {
+            reason: format!("it is a Service of the namespace {of:?}, and the namespace of the Skill is unknown"),
+            replacement: format!("give --namespace {of} to `bloomery import`, or {}", replacement(name, port, path)),
         }),
         _ => Ok((name.to_owned(), port, path.to_owned())),
     }
 }
 
-/// Returns the Service that a host names within a cluster, and its namespace if the host has one.
+/// Returns the name of the Service that a host names, and its namespace if the host has one.
 fn in_cluster(host: &str) -> Option<(&str, Option<&str>)> {
     let is_label = |text: &str| text.len() <= 63 && matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", text) == Some(true);
     let host = host.strip_suffix(".cluster.local").unwrap_or(host);
@@ -92,8 +92,8 @@ fn in_cluster(host: &str) -> Option<(&str, Option<&str>)> {
     (is_service && namespace.is_none_or(is_label)).then_some((name, namespace))
 }
 
-/// Returns what to write instead of an address: the field as the document should have it.
-fn instead(name: &str, port: u16, path: &str) -> String {
+/// Returns the remedy: the field to write instead of an address.
+fn replacement(name: &str, port: u16, path: &str) -> String {
     format!(
         "write mcp_server: {{service: {{name: {name}, port: {port}, path: {path}}}}} for a Service of the Skill's \
          namespace, or mcp_server: {{container: {{image: IMAGE, port: {port}, path: {path}}}}} for a server that the \

@@ -4,7 +4,7 @@ use crate::finding::{Finding, quoted};
 use crate::names::name_fault;
 use crate::tree::{Entry, Node};
 
-/// Makes the name of an object from the document's `id`. A `nameless` document is only looked at and needs none.
+/// Derives the name of an object from the document's `id`. A missing `id` is an error, or a warning if `nameless`.
 pub(super) fn from_id(
     source: &Node,
     id: Option<&Entry>,
@@ -37,14 +37,14 @@ pub(super) fn from_id(
     if label != text {
         findings.push(Finding::warning(
             &id.node.place,
-            format!("is written as {label:?}: {} is no name of an object", quoted(text)),
+            format!("becomes {label:?}, since {} is not a valid name of an object", quoted(text)),
         ));
     }
     Some(label)
 }
 
-/// Turns the characters of a text that no label has into dashes. The result may still be no label: nothing is added or cut
-/// off.
+/// Converts a text to lower case and replaces other characters than letters and digits with dashes. The result can still be
+/// an invalid name, for example too long.
 pub(super) fn label(text: &str) -> String {
     let mut label = String::new();
     for c in text.trim().chars() {

@@ -1,10 +1,10 @@
-//! Hints for documents that do not state the problem of their Skill; those of seed 000 state none.
+//! Hints for documents without a problem statement.
 
 use crate::finding::{Finding, quoted};
 use crate::tree::Node;
 
-/// Adds a hint to the finding of a missing problem, in the document's own words where it has some.
-pub(super) fn hint(source: &Node, findings: &mut [Finding]) {
+/// Adds a hint to the finding about a missing problem, with words of the document.
+pub(super) fn add_hints(source: &Node, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| finding.message.starts_with("is required")) {
         let statement = format!("statement: {}", quoted(&example(source)));
         let written = match finding.path.as_str() {
@@ -13,16 +13,16 @@ pub(super) fn hint(source: &Node, findings: &mut [Finding]) {
             _ => continue,
         };
         let hint = format!(
-            "say in a sentence what the Skill is for, such as {written}, or give it to `bloomery import`: --problem TEXT"
+            "describe the purpose of the Skill in a sentence, such as {written}, or pass --problem TEXT to `bloomery import`"
         );
         finding.hint.get_or_insert(hint);
     }
 }
 
-/// Makes a problem statement of the other fields of a document.
+/// Derives a problem statement from the other fields of a document.
 pub(super) fn example(source: &Node) -> String {
-    let said = |name: &str| source.get(name)?.text().map(str::trim).filter(|text| !text.is_empty());
-    match (said("description"), said("name").or(said("id"))) {
+    let text_of = |name: &str| source.get(name)?.text().map(str::trim).filter(|text| !text.is_empty());
+    match (text_of("description"), text_of("name").or(text_of("id"))) {
         (Some(description), _) => description.to_owned(),
         (None, Some(name)) => format!("Do the work of {name}"),
         (None, None) => "Help customers track orders and process refunds".to_owned(),

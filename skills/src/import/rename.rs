@@ -1,4 +1,4 @@
-//! Renames the fields of the dialect to those of the API: from `snake_case`, and where the seeds have another name.
+//! Renames the fields of the dialect to those of the API: from `snake_case`, and some from another name.
 
 use super::{guardrails, mcp_server};
 use crate::finding::Finding;
@@ -9,15 +9,15 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use std::collections::HashMap;
 
-/// Fields of the seeds with another name in the API, by their path.
+/// Fields of the dialect with another name in the API, by their path.
 const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
 
-/// Fields of the seeds that a `Skill` has no place for, by their path: the reason, and what to do.
-const NOT_KEPT: [(&str, &str, &str); 1] =
-    [("id", "is the object's name, and not a field of its spec", "leave it at the top of the document")];
+/// Fields of the dialect that a `Skill` cannot express, by their path: the reason and the remedy.
+const NOT_SUPPORTED: [(&str, &str, &str); 1] =
+    [("id", "is the name of the object, not a field of its spec", "leave it at the top of the document")];
 
-/// Renames the fields of a value. The places stay those of the dialect.
-pub(super) fn renamed(
+/// Renames the fields of a value. The places stay those of the document.
+pub(super) fn rename_fields(
     node: &Node,
     schema: &JSONSchemaProps,
     namespace: Option<&str>,
@@ -33,10 +33,10 @@ struct Renamer<'f> {
 }
 
 impl Renamer<'_> {
-    /// Renames the value at a path, which has the names of the API and no indices of lists.
+    /// Renames the fields of the value at a path. The path has the names of the API and no indices.
     fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Node {
         let value = match (&node.value, at) {
-            (Value::List(rules), "policy.guardrails") => guardrails::sorted(node, rules, self.findings),
+            (Value::List(rules), "policy.guardrails") => guardrails::sort(node, rules, self.findings),
             (Value::Text { text, .. }, "mcpServer") => mcp_server::from_uri(node, text, self.namespace, self.findings),
             (Value::Map(entries), _) => match (&schema.properties, &schema.additional_properties) {
                 (Some(_), _) => Value::Map(self.fields(entries, schema, at)),
@@ -65,8 +65,8 @@ impl Renamer<'_> {
         let mut fields = Vec::new();
         for entry in entries {
             let path = joined(at, &entry.name);
-            if let Some((_, why, what)) = NOT_KEPT.iter().find(|(field, ..)| *field == path) {
-                self.findings.push(Finding::warning(&entry.place, *why).hint(*what));
+            if let Some((_, reason, remedy)) = NOT_SUPPORTED.iter().find(|(field, ..)| *field == path) {
+                self.findings.push(Finding::warning(&entry.place, *reason).hint(*remedy));
                 continue;
             }
             let other = OTHER_NAMES.iter().find(|(field, _)| *field == path).map(|(_, name)| *name);
@@ -79,7 +79,7 @@ impl Renamer<'_> {
                 continue;
             };
             if let Some(line) = lines.insert(name.as_str(), entry.place.line) {
-                let message = format!("says the same as line {line} in another spelling: keep one of them");
+                let message = format!("is the same field as on line {line}, in another spelling: keep one of them");
                 self.findings.push(Finding::error(&entry.place, message));
                 continue;
             }

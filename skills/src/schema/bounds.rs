@@ -1,4 +1,4 @@
-//! The keywords of a schema that bound the size and the content of a value.
+//! Checks the keywords of a schema that bound the size and the content of a value.
 
 use super::patterns;
 use crate::finding::{Finding, did_you_mean, quoted};
@@ -22,7 +22,7 @@ pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
     let length = count(text.chars().count());
     let mut faults = Vec::new();
     if let Some(max) = schema.max_length.filter(|max| length > *max) {
-        faults.push(format!("has {length} characters, and at most {max} are taken"));
+        faults.push(format!("has {length} characters, and at most {max} are allowed"));
     }
     if schema.min_length.is_some_and(|min| length < min) {
         faults.push(if length == 0 {
@@ -35,20 +35,20 @@ pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
     if let Some(pattern) = schema.pattern.as_deref()
         && patterns::matches(pattern, text) != Some(true)
     {
-        faults.push(format!("must be {}, and is {}", patterns::words(pattern), quoted(text)));
+        faults.push(format!("must be {}, and is {}", patterns::description(pattern), quoted(text)));
     }
     faults
 }
 
-/// Returns the values of an enumeration that no rule in CEL excludes: `!(self in ['array', 'object'])`.
+/// Returns the values of an enumeration without those that a CEL rule excludes, such as `!(self in ['array', 'object'])`.
 fn allowed<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
     let rules = || schema.x_kubernetes_validations.iter().flatten().map(|rule| rule.rule.as_str());
-    let taken: Vec<&str> = rules()
+    let excluded: Vec<&str> = rules()
         .filter_map(|rule| rule.strip_prefix("!(self in [")?.strip_suffix("])"))
         .flat_map(|list| list.split(','))
         .map(|value| value.trim().trim_matches('\''))
         .collect();
-    values.into_iter().filter(|value| !taken.contains(value)).collect()
+    values.into_iter().filter(|value| !excluded.contains(value)).collect()
 }
 
 /// Returns the faults of a number.
@@ -79,7 +79,7 @@ pub(crate) fn object_faults(length: usize, schema: &JSONSchemaProps) -> Vec<Stri
 
 fn sized(length: i64, min: Option<i64>, max: Option<i64>, what: &str) -> Vec<String> {
     if let Some(max) = max.filter(|max| length > *max) {
-        return vec![format!("has {length} {what}, and at most {max} are taken")];
+        return vec![format!("has {length} {what}, and at most {max} are allowed")];
     }
     match min.filter(|min| length < *min) {
         Some(1) => vec!["must not be empty".to_owned()],
@@ -88,7 +88,7 @@ fn sized(length: i64, min: Option<i64>, max: Option<i64>, what: &str) -> Vec<Str
     }
 }
 
-/// Finds the items that occur twice in a list whose schema allows each only once.
+/// Returns a finding for each item that occurs twice, if the schema of the list does not allow that.
 pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Naming) -> Vec<Finding> {
     let keys = schema.x_kubernetes_list_map_keys.as_deref().unwrap_or_default();
     let is_set = schema.x_kubernetes_list_type.as_deref() == Some("set");
@@ -107,8 +107,8 @@ pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Namin
         let place = keys.first().and_then(|key| node.get(key)).map_or(&node.place, |value| &value.place);
         if let Some(line) = seen.get(&identity) {
             let message = match keys.first() {
-                None => format!("stands in the list twice, first on line {line}"),
-                Some(key) => format!("the {} stands in the list twice, first on line {line}", naming.written(key)),
+                None => format!("is in the list twice, first on line {line}"),
+                Some(key) => format!("the {} is in the list twice, first on line {line}", naming.written(key)),
             };
             found.push(Finding::error(place, message));
         } else {

@@ -1,4 +1,4 @@
-//! The patterns of the CRDs, and what they ask for in words.
+//! The patterns of the CRDs, and their descriptions for people.
 
 use regex_lite::Regex;
 
@@ -8,9 +8,9 @@ pub(crate) const DURATION: &str = r"^([1-9][0-9]{0,5}(h|m|s))+$";
 /// The pattern of approvers' names.
 pub(crate) const APPROVER: &str = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
 
-/// Returns what a pattern asks for, in words; for a pattern without words, the pattern itself.
-pub(crate) fn words(pattern: &str) -> String {
-    let words = match pattern {
+/// Returns the description of a pattern, or the pattern itself if it has none.
+pub(crate) fn description(pattern: &str) -> String {
+    let description = match pattern {
         r"^[a-z]([-a-z0-9]*[a-z0-9])?$" => {
             "lower-case letters, digits and '-', beginning with a letter and not ending with '-'"
         }
@@ -30,20 +30,20 @@ pub(crate) fn words(pattern: &str) -> String {
         }
         other => return format!("something that matches {other}"),
     };
-    words.to_owned()
+    description.to_owned()
 }
 
-/// Whether a text matches a pattern; nothing if the pattern cannot be read.
+/// Returns whether a text matches a pattern, or `None` if the pattern is invalid.
 pub(crate) fn matches(pattern: &str, text: &str) -> Option<bool> {
     Some(Regex::new(pattern).ok()?.is_match(text))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{matches, words};
+    use super::{description, matches};
     use bloomery_crds::v1alpha1::definitions;
 
-    /// Every pattern of our own fields has words: people are not shown expressions.
+    /// Every pattern of the CRDs has a description, so that people do not have to read regular expressions.
     #[test]
     fn every_pattern_of_the_crds_is_read_and_has_words() {
         fn visit(value: &serde_json::Value, found: &mut Vec<String>) {
@@ -64,7 +64,7 @@ mod tests {
         for pattern in patterns {
             assert!(matches(&pattern, "").is_some(), "{pattern} cannot be read");
             let quantity_or_digest = pattern.contains("KMGTPE") || pattern.contains("sha256");
-            assert!(quantity_or_digest || !words(&pattern).contains(&pattern), "{pattern} has no words");
+            assert!(quantity_or_digest || !description(&pattern).contains(&pattern), "{pattern} has no words");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Unquoted words that kubectl does not read as YAML 1.2 defines them.
+//! Unquoted words that kubectl reads differently from YAML 1.2.
 
 use super::scalar::has_leading_zero;
 
-/// Returns what kubectl reads an unquoted word as, if it is text in YAML 1.2.
+/// Returns the value that kubectl reads an unquoted word as, if it is a text in YAML 1.2.
 pub(crate) fn kubectl_reading(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "y" | "yes" | "on" => return Some("true"),

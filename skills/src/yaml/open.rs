@@ -1,10 +1,10 @@
-//! Lists and maps that are still being read.
+//! Lists and maps that are not complete yet.
 
 use crate::finding::Finding;
 use crate::tree::{Entry, Node, Place, Value};
 use std::collections::HashMap;
 
-/// A list or map that is still open.
+/// A list or map that is not complete yet.
 pub(super) struct Open {
     pub(super) place: Place,
     pub(super) content: Content,
@@ -15,13 +15,13 @@ pub(super) enum Content {
     Map { entries: Vec<Entry>, seen: HashMap<String, usize>, key: Option<Key> },
 }
 
-/// The key of the next value of a map; a key that cannot be used has no name.
+/// The key of the next value of a map. A key that cannot be used has no name.
 pub(super) struct Key {
     pub(super) name: Option<String>,
     pub(super) place: Place,
 }
 
-/// Makes a key of a node, and reports why it cannot be used.
+/// Returns the key of a node, and a finding if it cannot be used.
 pub(super) fn usable_key(node: Node, map: &Place, seen: &mut HashMap<String, usize>) -> (Key, Option<Finding>) {
     let Value::Text { text, .. } = &node.value else {
         let fault = Finding::error(&node.place, format!("a key must be text, and this is {}", node.kind()));
@@ -29,8 +29,8 @@ pub(super) fn usable_key(node: Node, map: &Place, seen: &mut HashMap<String, usi
     };
     let place = Place { path: map.path.name(text), ..node.place };
     if let Some(line) = seen.get(text) {
-        let fault = Finding::error(&place, format!("the key stands twice, first on line {line}"))
-            .hint("keep one of the two: readers of YAML do not agree which of them counts");
+        let fault = Finding::error(&place, format!("the key is in the map twice, first on line {line}"))
+            .hint("keep one of the two: YAML parsers disagree about which one counts");
         return (Key { name: None, place }, Some(fault));
     }
     seen.insert(text.clone(), place.line);

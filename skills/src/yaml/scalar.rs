@@ -1,4 +1,4 @@
-//! The values of unquoted words: those of the core schema of YAML 1.2 that JSON can express.
+//! The values of unquoted words: those of the YAML 1.2 core schema that JSON can express.
 
 use crate::tree::Value;
 use serde_json::Number;
@@ -13,7 +13,7 @@ pub(super) fn plain(word: &str) -> Result<Value, &'static str> {
     }
     let unsigned = word.strip_prefix(['-', '+']).unwrap_or(word);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(word, ".nan" | ".NaN" | ".NAN") {
-        return Err("infinity and not-a-number cannot be said in JSON");
+        return Err("infinity and not-a-number do not exist in JSON");
     }
     Ok(number(word, unsigned).map_or_else(|| Value::Text { text: word.to_owned(), plain: true }, Value::Number))
 }
@@ -37,14 +37,14 @@ fn number(word: &str, unsigned: &str) -> Option<Number> {
     if let Ok(whole) = positive.parse::<u64>() {
         return Some(whole.into());
     }
-    // A number beyond 64 bits would lose its last digits: it stays text, which a schema that wants a number refuses.
+    // A number beyond 64 bits would lose its last digits. It stays a text, which the schema of a number refuses.
     if unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     positive.parse::<f64>().ok().and_then(Number::from_f64)
 }
 
-/// Whether a number begins with a superfluous zero: some readers take `010` for eight, others for ten.
+/// Returns whether a number has a leading zero. Some parsers read `010` as eight, others as ten.
 pub(super) fn has_leading_zero(unsigned: &str) -> bool {
     let mut bytes = unsigned.bytes();
     bytes.next() == Some(b'0') && bytes.next().is_some_and(|byte| byte.is_ascii_digit())

@@ -1,40 +1,40 @@
-//! Rules of the seeds beyond the schema of the API.
+//! Rules of the dialect beyond the schema of the API.
 
 use super::name::label;
 use crate::finding::Finding;
 use crate::names::name_fault;
 use crate::tree::{Entry, Node, Value};
 
-/// Turns models into names of Models: in the seeds, `engine.model` is a model of a provider; in a cluster, it names a Model.
-pub(super) fn models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) {
+/// Converts `engine.model` and the models of the stages from the name of a provider's model to the name of a Model.
+pub(super) fn rename_models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) {
     if let Some(model) = model {
         set_text(spec, "engine", "model", model);
     }
     let Some(engine) = field(spec, "engine") else { return };
     if model.is_none() {
-        named(engine, findings);
+        rename_model(engine, findings);
     }
     for stage in ["intentDetection", "finalizationGate", "replyPolisher"] {
         if let Some(stage) = field(engine, stage) {
-            named(stage, findings);
+            rename_model(stage, findings);
         }
     }
 }
 
-fn named(holder: &mut Node, findings: &mut Vec<Finding>) {
+fn rename_model(holder: &mut Node, findings: &mut Vec<Finding>) {
     let Some(node) = field(holder, "model") else { return };
     let Value::Text { text, .. } = &mut node.value else { return };
     let name = label(text);
     // A text that cannot become a name is reported by the schema check.
     if name_fault(&name).is_none() {
-        let message = format!("is taken for the Model {name:?} of the Skill's namespace");
-        let hint = format!("make a Model of that name whose spec.model is {text:?}, or name another: --model NAME");
+        let message = format!("is read as the Model {name:?} of the Skill's namespace");
+        let hint = format!("create a Model of that name with spec.model {text:?}, or give another: --model NAME");
         findings.push(Finding::warning(&node.place, message).hint(hint));
         *text = name;
     }
 }
 
-/// Sets a text in the spec's object `holder`, whatever the document has there.
+/// Sets a text in the object `holder` of the spec, and replaces the value of the document.
 pub(super) fn set_text(spec: &mut Node, holder: &str, name: &str, text: &str) {
     let place = spec.place.clone();
     let entry = |name: &str, value| Entry {
@@ -61,26 +61,26 @@ fn field<'n>(node: &'n mut Node, name: &str) -> Option<&'n mut Node> {
     }
 }
 
-/// Reports the fields that seed 002 (section 3.2) asks of every author, and that a `Skill` can do without.
+/// Warns about missing fields that are optional in a `Skill`, but recommended.
 pub(super) fn report_missing(source: &Node, findings: &mut Vec<Finding>) {
-    let says = |name: &str| source.get(name).is_some_and(|node| node.value != Value::Null);
-    if !says("intents") {
+    let has = |name: &str| source.get(name).is_some_and(|node| node.value != Value::Null);
+    if !has("intents") {
         findings.push(
             Finding::warning(
                 &source.place.of_field("intents").of_field("supported"),
-                "is missing: every goal is taken as it is",
+                "is missing: the Skill accepts every goal",
             )
             .hint("declare the intents that the Skill serves, so that others are refused"),
         );
     }
-    // Seed 000: an MCP server lists its own tools.
-    if !says("tools") && !says("mcp_server") {
+    // An MCP server lists its own tools.
+    if !has("tools") && !has("mcp_server") {
         findings.push(
             Finding::warning(
                 &source.place.of_field("tools"),
                 "is missing, and so is mcp_server: the agent can only talk",
             )
-            .hint("declare mcp_server, and the tools that policies speak of"),
+            .hint("declare mcp_server, and the tools that policies name"),
         );
     }
 }
