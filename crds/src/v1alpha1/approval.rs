@@ -1,4 +1,4 @@
-//! The kind `Approval`: a held call that a person decides on.
+//! The kind `Approval`: the decision about a held call.
 
 use super::job::GateReason;
 use super::shared::conditions_schema;
@@ -9,10 +9,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A call of a tool that waits until a person has decided.
+/// A tool call that waits for the decision of a person.
 ///
-/// The operator makes it, one for each approver who has to agree, and a person decides by setting `decision`: who may
-/// `approve` the `approvers` of that name, in their own name, once.
+/// The operator creates one Approval for each approver of a call. A user decides by setting `decision` once. The user needs
+/// the permission to `approve` the `approvers` of that name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "bloomery.dev",
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "ApprovalStatus",
     derive = "PartialEq",
-    doc = "Approval is a call of a tool that waits until a person has decided. The operator makes it; whoever may approve for its approver decides, by setting spec.decision once.",
+    doc = "Approval is a tool call that waits for the decision of a person. The operator creates it. A user who may approve for its approver decides by setting spec.decision, once.",
     category = "bloomery",
     printcolumn(name = "Job", type_ = "string", json_path = ".spec.job"),
     printcolumn(name = "Tool", type_ = "string", json_path = ".spec.tool"),
@@ -38,19 +38,19 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = is_fixed(),
+    validation = identity_is_fixed(),
     validation = arguments_are_fixed(),
-    validation = told_is_fixed(),
+    validation = context_is_fixed(),
     validation = decision_stays()
 )]
 pub struct ApprovalSpec {
-    /// The Job that the call belongs to.
+    /// The name of the Job of the call.
     #[schemars(length(min = 1, max = 50))]
     pub job: String,
-    /// Its UID: a Job that is made anew under the name is another.
+    /// The UID of the Job. A new Job with the same name has another UID.
     #[schemars(length(min = 1, max = 64))]
     pub job_uid: String,
-    /// Who has to agree: who may `approve` the `approvers` of this name in the group `bloomery.dev`.
+    /// The approver. Users decide for it if they may `approve` the `approvers` of this name in the API group `bloomery.dev`.
     #[schemars(length(min = 1, max = 64))]
     pub approver: String,
     /// The tool.
@@ -59,48 +59,48 @@ pub struct ApprovalSpec {
     /// The id of the call in the Job's log.
     #[schemars(length(min = 1, max = 64))]
     pub call_id: String,
-    /// The exact arguments of the call, as canonical JSON: what is sent where all agree.
+    /// The exact arguments of the call, as canonical JSON.
     #[schemars(length(min = 2, max = ApprovalSpec::MAX_ARGUMENTS))]
     pub arguments: String,
-    /// Their digest.
+    /// The digest of the arguments.
     pub arguments_digest: Digest,
-    /// Every rule that holds the call.
+    /// The rules that hold the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = ApprovalSpec::MAX_RULES))]
     pub rules: Vec<HoldRule>,
-    /// What the Job is to reach, cut at 1024 bytes.
+    /// The goal of the Job, cut at 1024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = ApprovalSpec::MAX_GOAL))]
     pub goal: String,
-    /// The last events of the conversation before the call was held, a line each, without secrets.
+    /// The last events of the conversation before the call, one line each, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = ApprovalSpec::MAX_EVENTS), inner(length(max = ApprovalSpec::MAX_EVENT)))]
     pub events: Vec<String>,
-    /// When it is too late to decide. A decision counts that the operator has seen before.
+    /// The time when the Approval expires. A decision counts if the operator saw it before.
     pub expires_at: Time,
-    /// Which admission policy and binding checked decisions when it was made. Under others it is asked anew: nobody knows
-    /// what checked a decision meanwhile.
+    /// The digest of the admission policy and its binding when the Approval was created. If they have changed since, the
+    /// operator creates a new Approval, because a decision may have been made without the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<Digest>,
-    /// The decision: the one field that is set later, once.
+    /// The decision. It is the only field that users set, and is immutable once set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<ApprovalDecision>,
 }
 
 impl ApprovalSpec {
-    /// The largest arguments that people are asked to approve, in bytes; larger ones are denied before.
+    /// The largest arguments, in bytes. Calls with larger arguments are denied.
     pub const MAX_ARGUMENTS: usize = 16 * 1024;
 
-    /// How many rules it shows.
+    /// The largest number of rules.
     pub const MAX_RULES: usize = 16;
 
     /// The longest text of a rule, in bytes.
     pub const MAX_RULE: usize = 512;
 
-    /// How much of the goal it shows, in bytes.
+    /// The longest goal, in bytes. A longer goal is cut.
     pub const MAX_GOAL: usize = 1024;
 
-    /// How many events it shows.
+    /// The largest number of events.
     pub const MAX_EVENTS: usize = 8;
 
     /// The longest line of an event, in bytes.
@@ -111,107 +111,107 @@ impl ApprovalSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HoldRule {
-    /// The layer of the pre-tool gate that it belongs to.
+    /// The layer of the pre-tool gate.
     pub layer: GateReason,
-    /// What it says.
+    /// The text of the rule.
     #[schemars(length(max = ApprovalSpec::MAX_RULE))]
     pub text: String,
-    /// Who has to agree because of it.
+    /// The approver that the rule names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub approver: Option<String>,
 }
 
-/// What was decided.
+/// The decision of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalDecision {
-    /// `Approve` lets the call be made, `Deny` does not. `Expired` is the operator's, where nobody decided in time.
+    /// `Approve` allows the call, `Deny` denies it. The operator sets `Expired` if nobody decided in time.
     pub verdict: ApprovalVerdict,
-    /// Who decides: the user name of whoever writes this, as `kubectl auth whoami` shows it.
+    /// The user who decides, as `kubectl auth whoami` shows it. It must be the user who makes this change.
     #[schemars(length(min = 1, max = 256))]
     pub by: String,
-    /// Why, in their own words. The model is told.
+    /// The reason, which the model reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub reason: Option<String>,
 }
 
-/// What may be decided of a call.
+/// The verdicts about a held call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 pub enum ApprovalVerdict {
-    /// The call may be made.
+    /// The call is allowed.
     Approve,
-    /// The call is not made.
+    /// The call is denied.
     Deny,
-    /// Nobody decided in time: the call is not made.
+    /// Nobody decided in time, so the call is denied.
     Expired,
 }
 
-/// What the operator says of an Approval: nothing as long as it is open.
+/// The observed state of an Approval. Empty until it is decided.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalStatus {
     /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// What counts, and since when: written once.
+    /// The decision that counts. Immutable once set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<CountedDecision>,
-    /// `Ready` once a decision counts.
+    /// The condition `Ready`, true once a decision counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
 }
 
-/// The decision as it counts: one that came too late counts as `Expired`.
+/// The decision that counts. A decision that came too late counts as `Expired`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CountedDecision {
-    /// What counts.
+    /// The verdict.
     pub verdict: ApprovalVerdict,
-    /// When the operator saw it.
+    /// The time when the operator saw the decision.
     pub at: Time,
 }
 
-/// What a person decides on does not change while they do: who is asked about which call.
-fn is_fixed() -> Rule {
+/// The identity of the call and of the approver is immutable.
+fn identity_is_fixed() -> Rule {
     Rule::new(
         "self.job == oldSelf.job && self.jobUid == oldSelf.jobUid && self.approver == oldSelf.approver \
          && self.tool == oldSelf.tool && self.callId == oldSelf.callId && self.expiresAt == oldSelf.expiresAt",
     )
-    .message("is fixed: only decision may be set")
+    .message("is immutable: only decision can be set")
 }
 
-/// The same for what would be sent.
+/// The arguments are immutable.
 fn arguments_are_fixed() -> Rule {
     Rule::new("self.arguments == oldSelf.arguments && self.argumentsDigest == oldSelf.argumentsDigest")
-        .message("the arguments are fixed: only decision may be set")
+        .message("the arguments are immutable: only decision can be set")
 }
 
-/// The same for what they are told of it.
-fn told_is_fixed() -> Rule {
+/// The context of the call is immutable.
+fn context_is_fixed() -> Rule {
     Rule::new(
         "has(self.rules) == has(oldSelf.rules) && (!has(self.rules) || self.rules == oldSelf.rules) \
          && has(self.events) == has(oldSelf.events) && (!has(self.events) || self.events == oldSelf.events) \
          && has(self.goal) == has(oldSelf.goal) && (!has(self.goal) || self.goal == oldSelf.goal) \
          && has(self.guard) == has(oldSelf.guard) && (!has(self.guard) || self.guard == oldSelf.guard)",
     )
-    .message("what is told of the call is fixed: only decision may be set")
+    .message("the context of the call is immutable: only decision can be set")
 }
 
-/// A decision is made once.
+/// A decision is immutable.
 fn decision_stays() -> Rule {
     Rule::new("!has(oldSelf.decision) || (has(self.decision) && self.decision == oldSelf.decision)")
         .message("a decision is never changed or taken back")
         .field_path(".decision")
 }
 
-/// What has counted goes on to count, whoever writes.
+/// The counted decision is immutable.
 fn counted_stays() -> Rule {
     Rule::new(
         "!has(oldSelf.status) || !has(oldSelf.status.counted) \
          || (has(self.status) && has(self.status.counted) && self.status.counted == oldSelf.status.counted)",
     )
-    .message("what has counted is never changed")
+    .message("a counted decision is never changed")
 }

@@ -1,4 +1,4 @@
-//! The custom resource definitions, as they are installed.
+//! The custom resource definitions that the chart installs.
 
 use super::{Approval, Job, Model, Skill};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -7,21 +7,21 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::core::CustomResourceExt;
 use std::sync::LazyLock;
 
-/// Every custom resource definition, in the order in which the chart installs them.
+/// Returns all custom resource definitions, in the order in which the chart installs them.
 pub fn definitions() -> &'static [CustomResourceDefinition] {
-    // Made once: each document that is linted asks for them.
+    // Computed once: `bloomery lint` needs them for each document.
     static DEFINITIONS: LazyLock<[CustomResourceDefinition; 4]> =
         LazyLock::new(|| [Skill::crd(), Job::crd(), Model::crd(), Approval::crd()].map(tidied));
     &*DEFINITIONS
 }
 
-/// The schema of a kind.
+/// Returns the schema of a kind.
 pub fn schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
     let definition = definitions().iter().find(|definition| definition.spec.names.kind == kind)?;
     definition.spec.versions.first()?.schema.as_ref()?.open_api_v3_schema.as_ref()
 }
 
-/// The schema of a kind's `spec`.
+/// Returns the schema of a kind's `spec`.
 pub fn spec_schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
     schema_of(kind)?.properties.as_ref()?.get("spec")
 }
@@ -35,19 +35,19 @@ fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition 
     definition
 }
 
-/// What the API server takes as a quantity. The type leaves it open, and a wrong one would first be met when the
-/// operator makes a pod of it.
+/// The pattern of quantities that the API server accepts. The schema of the type has no pattern, so a wrong quantity would
+/// only be found when the operator creates a pod with it.
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// Removes what the generator adds and the API server reads otherwise than meant.
+/// Removes parts that the generator adds and the API server interprets differently.
 fn tidy(schema: &mut JSONSchemaProps) {
-    // An explicit null would stay and count as present in rules: without this it is pruned, as absent.
+    // With `nullable`, an explicit null counts as present in rules. Without it, the API server removes the field.
     schema.nullable = None;
     let is_quantity = schema.description.as_deref().is_some_and(|text| text.starts_with("Quantity is a fixed-point"));
     if schema.x_kubernetes_int_or_string == Some(true) && is_quantity {
         schema.pattern = Some(QUANTITY.to_owned());
     }
-    // The API server warns at every apply about formats that it does not know.
+    // The API server warns about unknown formats at every apply.
     if let Some(format) = schema.format.as_deref() {
         schema.format = match format {
             "uint16" => Some("int32".to_owned()),

@@ -23,10 +23,9 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One conversation with a Skill: a goal that its agent works through in a pod of its own.
+/// One conversation with a Skill: a goal that the agent works on, in a pod of its own.
 ///
-/// The kind shares its name with batch/v1's, so its plural is `skilljobs` (short `sj`): `kubectl get jobs`
-/// keeps its one meaning.
+/// The plural is `skilljobs` (short: `sj`), so that `kubectl get jobs` still means the Jobs of batch/v1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "bloomery.dev",
@@ -38,7 +37,7 @@ use std::collections::BTreeMap;
     namespaced,
     status = "JobStatus",
     derive = "PartialEq",
-    doc = "Job is one conversation with a Skill: a goal that its agent works through in a pod of its own.",
+    doc = "Job is one conversation with a Skill: a goal that the agent works on, in a pod of its own.",
     category = "bloomery",
     printcolumn(name = "Skill", type_ = "string", json_path = ".spec.skill"),
     printcolumn(
@@ -92,43 +91,42 @@ use std::collections::BTreeMap;
     validation = rules::limits_only_fall("duration", "duration(self.limits.duration) <= duration(oldSelf.limits.duration)")
 )]
 pub struct JobSpec {
-    /// The name of a Skill in this namespace. Fixed once set.
+    /// The name of a Skill in the same namespace. Immutable.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub skill: String,
-    /// What is to be reached, as a person would ask for it. Fixed once set.
+    /// The goal, in the words of a person. Immutable.
     #[schemars(length(min = 1, max = 8192))]
     #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say what is to be reached"))]
     pub goal: String,
-    /// What the Skill's resources are for this Job, by name. Fixed once set.
+    /// The bindings of the Skill's resources, by name. Immutable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 16))]
     pub resources: BTreeMap<String, Binding>,
-    /// Budgets of this Job. They may only lower the Skill's, and may only be lowered. A limit that is lowered while
-    /// a pod runs counts from the Job's next attempt on.
+    /// The limits of the Job. They can only lower those of the Skill, and can only be lowered. A change applies from the next
+    /// attempt on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// A Job of the same Skill that has ended, which this one follows up: its goal and its answer are told first. Waited
-    /// for while it has not ended. Fixed once set.
+    /// The name of a Job of the same Skill that this one continues. The conversation begins with its goal and its answer. This
+    /// Job waits until that Job has ended. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub continues: Option<String>,
-    /// Answers to the questions that the Job waits with, and messages to the conversation. Only more can be added, at
-    /// the end.
+    /// Answers to questions of the agent, and messages to the conversation. Replies can only be added at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = Reply::MAX_REPLIES))]
     pub replies: Vec<Reply>,
-    /// Ends the Job, whatever it does or waits for. It cannot be taken back.
+    /// Whether the Job is cancelled. Once true, it cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<bool>,
-    /// How many seconds after its end the Job is deleted; never, where it is left out. Its log and its record in the
-    /// Skill's memory stay. Not for Jobs that are kept in Git, which would be made and run again.
+    /// The time after its end at which the Job is deleted, in seconds. Default: never. Its log and its record in the Skill's
+    /// memory are kept. Do not use it for Jobs in Git: a GitOps controller would create and run a deleted Job again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 31_536_000))]
     pub ttl_seconds_after_finished: Option<i64>,
 }
 
 impl JobSpec {
-    /// Returns the replies after the first `heard` ones, each with its place.
+    /// Returns the replies after the first `heard` ones, each with its position.
     pub fn replies_after(&self, heard: u32) -> impl Iterator<Item = GivenReply> {
         (1..).zip(&self.replies).filter(move |(nth, _)| *nth > heard).map(|(nth, reply)| GivenReply {
             nth,
@@ -137,14 +135,14 @@ impl JobSpec {
         })
     }
 
-    /// Returns the replies that the conversation has not heard, as far as its status knows.
-    pub fn unheard(&self, status: &JobStatus) -> impl Iterator<Item = GivenReply> {
+    /// Returns the replies that the conversation has not received, as far as `status` knows.
+    pub fn pending_replies(&self, status: &JobStatus) -> impl Iterator<Item = GivenReply> {
         self.replies_after(status.replies_heard.unwrap_or_default())
     }
 
-    /// Whether an unheard reply may answer an open question. A message is no answer, nor is a reply to another question.
-    pub fn is_answered(&self, status: &JobStatus) -> bool {
-        self.unheard(status).any(|reply| reply.question.is_some_and(|question| status.may_be_open(&question)))
+    /// Returns whether a pending reply may answer an open question. A message is not an answer.
+    pub fn has_pending_answer(&self, status: &JobStatus) -> bool {
+        self.pending_replies(status).any(|reply| reply.question.is_some_and(|question| status.may_be_open(&question)))
     }
 }
 

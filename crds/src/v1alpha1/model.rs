@@ -1,4 +1,4 @@
-//! The kind `Model`: a language model that a tenant may use.
+//! The kind `Model`: a language model that Skills can use.
 
 use super::shared::{ConfigMapKeyRef, SecretKeyRef, conditions_schema, duration_schema};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -7,8 +7,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A language model of this namespace: which provider speaks for it, where, and with which key.
-/// A Skill names it in `spec.engine.model`.
+/// A language model: its provider, address and API key. A Skill of the same namespace names it in `spec.engine.model`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "bloomery.dev",
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "ModelStatus",
     derive = "PartialEq",
-    doc = "Model is a language model of this namespace: which provider speaks for it, where, and with which key.",
+    doc = "Model is a language model that Skills of the namespace can use: its provider, address and API key.",
     category = "bloomery",
     printcolumn(name = "Provider", type_ = "string", json_path = ".spec.provider"),
     printcolumn(name = "Model", type_ = "string", json_path = ".spec.model"),
@@ -36,60 +35,59 @@ use serde::{Deserialize, Serialize};
 #[x_kube(
     validation = Rule::new("self.baseUrl.matches('^https?://[^/?#@ ]+(/[^?# ]*)?$')").message("must be an http or https URL without user, query or fragment, such as https://api.openai.com/v1").field_path(".baseUrl"),
     validation = Rule::new("!has(self.proxy) || self.proxy.matches('^https?://[^/?#@ ]+/?$')").message("must be an http or https URL without user and path, such as http://proxy.example:3128").field_path(".proxy"),
-    validation = Rule::new("!has(self.ca) || self.baseUrl.startsWith('https://')").message("certificates are only looked at for an https baseUrl").field_path(".ca"),
-    validation = Rule::new("!has(self.maxOutputTokens) || self.maxOutputTokens < (has(self.contextWindow) ? self.contextWindow : 128000)").message("must leave room for the prompt: less than contextWindow, which is 128000 where nothing is said").field_path(".maxOutputTokens")
+    validation = Rule::new("!has(self.ca) || self.baseUrl.startsWith('https://')").message("is only allowed with an https baseUrl").field_path(".ca"),
+    validation = Rule::new("!has(self.maxOutputTokens) || self.maxOutputTokens < (has(self.contextWindow) ? self.contextWindow : 128000)").message("must leave room for the prompt: less than contextWindow (default: 128000)").field_path(".maxOutputTokens")
 )]
 pub struct ModelSpec {
-    /// The wire protocol. `openai` is chat completions, as OpenAI and every compatible server speak it; `anthropic` is
-    /// Messages.
+    /// The wire protocol. `openai` is Chat Completions, which OpenAI and compatible servers speak. `anthropic` is Messages.
     pub provider: ModelProvider,
-    /// The provider's name of the model, such as `gpt-5-mini` or `claude-sonnet-5`.
+    /// The name of the model at the provider, such as `gpt-5-mini` or `claude-sonnet-5`.
     #[schemars(length(min = 1, max = 256))]
     pub model: String,
-    /// Where the API is, up to but without `/chat/completions` or `/messages`, such as `https://api.openai.com/v1` or
-    /// `https://api.anthropic.com/v1`. A worker keeps the address that its pod began with.
+    /// The URL of the API without `/chat/completions` or `/messages`, such as `https://api.openai.com/v1` or
+    /// `https://api.anthropic.com/v1`. A change applies to new pods.
     #[schemars(length(min = 1, max = 2048))]
     pub base_url: String,
-    /// The key that requests carry. Leave it out for a server that asks for none. A key that is changed in its Secret is
-    /// used from the next request on.
+    /// The API key. Omit it for a server that needs none. A change in the Secret applies from the next request on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<SecretRef>,
-    /// How many tokens the model takes in all, in and out. At 80 % of it older results of tools are put aside, and
-    /// the model can read them again. Default 128000.
+    /// The context window, in tokens, input and output together. At 80 % of it, the worker moves older tool results out of the
+    /// prompt; the model can read them again. Default: 128000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 8_192, max = 10_000_000))]
     pub context_window: Option<u64>,
-    /// How many tokens an answer may have. Default for `anthropic` 8192, at most a quarter of the window; for `openai`
-    /// what the server has. As many are set aside of a Job's budget for each request, 4096 where nothing is said.
+    /// The largest answer, in tokens. As many tokens of a Job's budget are reserved for each request. Default for `anthropic`:
+    /// 8192, or a quarter of the context window if that is less. Default for `openai`: that of the server, with a reserve of
+    /// 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 256, max = 1_000_000))]
     pub max_output_tokens: Option<u64>,
-    /// How long a request may go without a sign of the model, as `120s` or `2m`: until its answer begins, and between two
-    /// parts of it. Default 120s.
+    /// The timeout, such as `120s` or `2m`, until the answer to a request begins, and between two parts of an answer. Default:
+    /// 120s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub timeout: Option<Duration>,
-    /// The certificates that sign the server's, as PEM. With it no others are trusted; without it those of the worker's
-    /// image. One that is changed is used from the next request on.
+    /// The trusted CA certificates, as PEM. No other certificates are trusted then. Default: those of the worker's image. A
+    /// change applies from the next request on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<CaRef>,
-    /// The proxy that requests go through, such as `http://proxy.example:3128`. Without it they go through none: what the
-    /// environment of a pod says about proxies does not count.
+    /// The URL of the proxy, such as `http://proxy.example:3128`. Default: none. Proxy variables in the environment of a pod are
+    /// ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub proxy: Option<String>,
-    /// Models of this namespace that are asked, in this order, where this one gives no answer; after each of them, its own
-    /// fallbacks. At most 8 in all.
+    /// The names of Models to ask, in this order, if this one does not answer. After each of them, the worker asks its own
+    /// fallbacks. At most 8 in total.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4), inner(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$")), extend("x-kubernetes-list-type" = "set"))]
     pub fallback: Vec<String>,
 }
 
 impl ModelSpec {
-    /// Seconds that one request may take where the Model says nothing.
+    /// The default of `timeout`, in seconds.
     pub const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
 
-    /// Tokens that a model takes in all, where the Model says nothing.
+    /// The default of `contextWindow`, in tokens.
     pub const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
 }
 
@@ -104,7 +102,7 @@ pub enum ModelProvider {
     Anthropic,
 }
 
-/// Where a secret value comes from.
+/// A reference to a secret value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretRef {
@@ -112,7 +110,7 @@ pub struct SecretRef {
     pub secret_key_ref: SecretKeyRef,
 }
 
-/// Where certificates come from: exactly one of `secretKeyRef` and `configMapKeyRef`.
+/// A reference to certificates. Exactly one of `secretKeyRef` and `configMapKeyRef` is required.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.secretKeyRef) != has(self.configMapKeyRef)").message("exactly one of secretKeyRef and configMapKeyRef is needed"))]
@@ -125,14 +123,14 @@ pub struct CaRef {
     pub config_map_key_ref: Option<ConfigMapKeyRef>,
 }
 
-/// What the operator says of a Model.
+/// The observed state of a Model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelStatus {
     /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// `Ready`, and `Reconciling` or `Stalled` where they hold.
+    /// The condition `Ready`, and `Reconciling` or `Stalled` while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,

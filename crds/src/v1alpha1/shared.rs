@@ -1,4 +1,4 @@
-//! Fields that several kinds have in common, and the schemas of values with a text form.
+//! Fields that several kinds share, and schemas of values.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::KubeSchema;
@@ -6,13 +6,13 @@ use kube::core::{Duration, Rule};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// The whole seconds of a duration that the API server has accepted.
+/// Returns the whole seconds of a duration.
 pub fn seconds(duration: &Duration) -> u64 {
     std::time::Duration::from(*duration).as_secs()
 }
 
-/// A name that can become a label, a Service, a pod and a directory. The message names the path: the API server
-/// takes no `fieldPath` into metadata, whose schema is not ours.
+/// The rule for names of objects, which become names of labels, Services, pods and directories. The message contains the
+/// path, since the API server allows no `fieldPath` into metadata.
 pub(super) fn name_rule() -> Rule {
     Rule::new("self.metadata.name.size() <= 50 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
         .message(
@@ -20,17 +20,17 @@ pub(super) fn name_rule() -> Rule {
         )
 }
 
-/// A positive duration such as `30s`, `10m` or `1h30m`; each part is at least 1.
+/// The schema of a positive duration, such as `30s`, `10m` or `1h30m`. Each part is at least 1.
 pub(super) fn duration_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": 20, "pattern": "^([1-9][0-9]{0,5}(h|m|s))+$" })
 }
 
-/// An object whose fields are not ours to know.
+/// The schema of an object with any fields.
 pub(super) fn free_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// The conditions of an object: one per type, as the API conventions have it.
+/// The schema of the conditions of an object, one per type.
 pub(super) fn conditions_schema(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -41,33 +41,33 @@ pub(super) fn conditions_schema(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Budgets of a conversation. What is not said is the default of the level above.
+/// Limits of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// How many answers of the model the main loop may take. Default 50.
+    /// The largest number of model calls in the main loop. Default: 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub steps: Option<u32>,
-    /// How many tool calls may be started. Default 100.
+    /// The largest number of tool calls. Default: 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub tool_calls: Option<u32>,
-    /// How many tokens, in and out together, may be spent. Default 200000.
+    /// The largest number of tokens, input and output together. Default: 200000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub tokens: Option<u64>,
-    /// How long the worker may work, as `30m` or `1h30m`; time that a Job waits does not count. Default 30m.
+    /// The longest working time, such as `30m` or `1h30m`. Waiting does not count. Default: 30m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub duration: Option<Duration>,
 }
 
-/// One key of a Secret in the same namespace.
+/// A key of a Secret in the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretKeyRef {
-    /// Name of the Secret.
+    /// The name of the Secret.
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
@@ -78,11 +78,11 @@ pub struct SecretKeyRef {
     pub key: String,
 }
 
-/// One key of a ConfigMap in the same namespace.
+/// A key of a ConfigMap in the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigMapKeyRef {
-    /// Name of the ConfigMap.
+    /// The name of the ConfigMap.
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")

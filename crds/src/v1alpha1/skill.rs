@@ -1,4 +1,4 @@
-//! The kind `Skill`: what an agent may do.
+//! The kind `Skill`: the definition of an agent.
 
 mod context;
 mod endpoint;
@@ -26,8 +26,8 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 use strum::IntoEnumIterator;
 
-/// What an agent may do: its persona, the MCP server that brings its tools, the policy that rules them,
-/// and what its answer must contain. Jobs name a Skill and run on an immutable revision of it.
+/// The definition of an agent: its persona, the MCP server that provides its tools, the policy for calling them, and the
+/// contract for its answers. A Job names a Skill and runs on an immutable revision of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "bloomery.dev",
@@ -36,7 +36,7 @@ use strum::IntoEnumIterator;
     namespaced,
     status = "SkillStatus",
     derive = "PartialEq",
-    doc = "Skill is what an agent may do: its persona, the MCP server that brings its tools, the policy that rules them, and what its answer must contain.",
+    doc = "Skill is the definition of an agent: its persona, the MCP server that provides its tools, the policy for calling them, and the contract for its answers.",
     category = "bloomery",
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(
@@ -57,7 +57,7 @@ use strum::IntoEnumIterator;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SkillSpec {
-    /// The name that people read.
+    /// The name to display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub display_name: Option<String>,
@@ -67,44 +67,44 @@ pub struct SkillSpec {
     pub version: Option<u32>,
     /// The problem that the Skill solves.
     pub problem: Problem,
-    /// Who the agent is.
+    /// The role and the persona of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// What people may want of the Skill. Without it every goal is taken as it is.
+    /// The intents that the Skill serves. Without them, the Skill accepts every goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intents: Option<Intents>,
-    /// What Jobs bind from outside.
+    /// The resources that Jobs of the Skill bind: file systems, APIs and secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[x_kube(validation = kube::core::Rule::new("self.all(endpoint, !has(endpoint.auth) || self.exists(other, other.name == endpoint.auth.credential && other.type == 'credential'))").message("auth.credential must be the name of a resource of the type credential"))]
     pub resources: Vec<ResourceDeclaration>,
-    /// The MCP server that brings the Skill's tools. Without one the agent answers without tools.
+    /// The MCP server that provides the Skill's tools. Without one, the agent has only the worker's own tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServer>,
-    /// What the author says of a tool; its schema comes from the MCP server.
+    /// Declarations of tools. The schema of a tool comes from the MCP server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 256),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
     )]
     pub tools: Vec<ToolDeclaration>,
-    /// The rules that gates enforce.
+    /// The rules that the gates enforce.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
-    /// What an answer must contain.
+    /// The required content of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_contract: Option<OutputContract>,
-    /// What an answer is checked against besides the goal.
+    /// Criteria that an answer must meet besides the goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
     pub acceptance_criteria: Vec<String>,
-    /// What of the file systems that a Job binds is summed up in the first prompt. Nothing, where it is not said.
+    /// The summaries of bound file systems in the first prompt. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
-    /// What the Skill's Jobs leave for one another.
+    /// The memory that the Jobs of the Skill share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// How the engine runs the conversation.
+    /// The settings of the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
 }
@@ -113,33 +113,34 @@ pub struct SkillSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// The problem, in a sentence or two.
+    /// The problem, in one or two sentences.
     #[schemars(length(min = 1, max = 4096))]
     pub statement: String,
-    /// What is to be reached beyond the single Job.
+    /// The goals of the Skill beyond a single Job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
     pub goals: Vec<String>,
 }
 
-/// Who the agent is.
+/// The role and the persona of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Role {
-    /// The role's name, such as `Support Agent`.
+    /// The name of the role, such as `Support Agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub name: Option<String>,
-    /// How the agent speaks and works. A template: `{{resources.<name>}}` is a declared resource as the Job binds it
-    /// (a file system is its mount path; a secret cannot be rendered); an optional one stands within
-    /// `{{#if resources.<name>}} ... {{else}} ... {{/if}}`, or `{{#unless ...}}`. Nothing else is a template.
+    /// A template that describes how the agent works and writes. `{{resources.<name>}}` is replaced with the value of a bound
+    /// resource: the mount path of a file system, or the URL of an API. Secrets cannot be rendered. A resource that is not
+    /// required must be within `{{#if resources.<name>}} ... {{else}} ... {{/if}}`, or `{{#unless ...}}`. Other tags are not
+    /// allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8192))]
     pub persona: Option<String>,
 }
 
 impl SkillSpec {
-    /// The name of the Model that a stage runs with.
+    /// Returns the name of the Model of a stage.
     pub fn model_name(&self, stage: Stage) -> &str {
         let engine = self.engine.as_ref();
         let own = match stage {
@@ -158,12 +159,12 @@ impl SkillSpec {
         own.or_else(|| engine.and_then(|engine| engine.model.as_deref())).unwrap_or("default")
     }
 
-    /// What its Jobs do with the memory bank.
+    /// Returns how its Jobs use the memory bank.
     pub fn bank(&self) -> BankUse {
         self.memory.as_ref().and_then(|memory| memory.bank).unwrap_or_default()
     }
 
-    /// Every Model that the Skill runs with, that of the main loop first.
+    /// Returns the names of all Models of the Skill, that of the main loop first.
     pub fn model_names(&self) -> Vec<&str> {
         let mut names = vec![self.model_name(Stage::Plan)];
         for stage in Stage::iter() {
@@ -176,7 +177,7 @@ impl SkillSpec {
     }
 }
 
-/// What the operator says of a Skill.
+/// The observed state of a Skill.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillStatus {
@@ -186,7 +187,7 @@ pub struct SkillStatus {
     /// The revision that new Jobs run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRef>,
-    /// `Accepted`, `MemoryReady`, `McpAvailable`, `Ready`, and `Reconciling` or `Stalled` where they hold.
+    /// The conditions `Accepted`, `MemoryReady`, `McpAvailable` and `Ready`, and `Reconciling` or `Stalled` while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
@@ -196,9 +197,9 @@ pub struct SkillStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevisionRef {
-    /// Name of its ConfigMap.
+    /// The name of its ConfigMap.
     #[schemars(length(max = 63))]
     pub name: String,
-    /// Digest of its content.
+    /// The digest of its content.
     pub digest: crate::Digest,
 }

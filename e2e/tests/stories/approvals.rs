@@ -316,7 +316,7 @@ async fn every_way_round_is_closed() {
         refused(admin.changes(&approval, &in_her_name).await, "spec.decision.by must be your own name");
         let as_mallory = json!({"spec": {"approver": "mallory", "decision": approve("mallory@acme.io")}});
         assert!(mallory.changes(&approval, &as_mallory).await.is_err(), "the approver is changed with the decision");
-        refused(mallory.changes(&approval, &json!({"spec": {"approver": "mallory"}})).await, "is fixed");
+        refused(mallory.changes(&approval, &json!({"spec": {"approver": "mallory"}})).await, "is immutable");
         edits_are_refused(&approval, &jane, &admin).await;
         refused(jane.decides(&approval, "Expired", "").await, "only the operator says");
         refused(admin.decides(&approval, "Expired", "").await, "only the operator says");
@@ -348,7 +348,7 @@ async fn every_way_round_is_closed() {
         job.succeeded().await;
         shop.refunded_once(DEAR).await;
         let changed = json!({"counted": {"verdict": "Deny"}});
-        refused(its_own.changes_status(&approval, &changed).await, "what has counted is never changed");
+        refused(its_own.changes_status(&approval, &changed).await, "a counted decision is never changed");
     })
     .await;
 }

@@ -42,7 +42,9 @@ async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not()
         tenant.skill("cs-tier-1").with(declares).await;
         let token = json!({"secretKeyRef": {"name": "ci", "key": "token"}});
         let unproven = tenant.job("unproven").binding("ledger", json!({"value": shop.ledger.url})).await;
-        unproven.waits_for("ResourcesInvalid", &["token", "is what `ledger`, which is bound, is called with"]).await;
+        unproven
+            .waits_for("ResourcesInvalid", &["token", "calls of `ledger`, which is bound, need this credential"])
+            .await;
         let job = tenant
             .job("bound")
             .binding("ledger", json!({"value": shop.ledger.url}))

@@ -2,7 +2,7 @@
 
 use bloomery_crds::names::REPORT_AUDIENCE;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::{End, Projection, Report};
+use bloomery_crds::report::{PodEnd, Projection, Report};
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::JobStatus;
 use bloomery_e2e::harness::{JobHandle, Tenant, cluster, refund_of, story};
@@ -32,7 +32,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
         },
         waiting: None,
         hold: None,
-        end: Some(End::Finished),
+        end: Some(PodEnd::Finished),
     }
 }
 

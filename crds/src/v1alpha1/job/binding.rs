@@ -1,10 +1,10 @@
-//! What a Job binds to its Skill's resources.
+//! The bindings of a Job.
 
 use super::super::shared::SecretKeyRef;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a resource is for one Job: exactly one of `value`, `secretKeyRef` and `persistentVolumeClaim`.
+/// The binding of a resource. Exactly one of `value`, `secretKeyRef` and `persistentVolumeClaim` is required.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.value), has(self.secretKeyRef), has(self.persistentVolumeClaim)].filter(x, x).size() == 1").message("exactly one of value, secretKeyRef and persistentVolumeClaim is needed"))]
@@ -21,29 +21,29 @@ pub struct Binding {
     pub persistent_volume_claim: Option<ClaimBinding>,
 }
 
-/// A directory, or a file, of a PersistentVolumeClaim in the same namespace.
+/// A directory or a file of a PersistentVolumeClaim in the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimBinding {
-    /// Name of the claim. The tenant's memory cannot be bound.
+    /// The name of the claim. The claim of the tenant's memory is not allowed.
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
     )]
     #[x_kube(validation = Rule::new("self != 'bloomery-memory'").message("is the tenant's memory, which no Job may bind"))]
     pub claim_name: String,
-    /// A path within the volume. Default: all of it.
+    /// A path within the volume. Default: the whole volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     #[x_kube(validation = Rule::new("!self.startsWith('/') && !self.split('/').exists(part, part == '..')").message("must stay within the volume: no leading '/', no '..'"))]
     pub sub_path: Option<String>,
-    /// Nobody in the worker's pod can change what is there. Default true: a Job that is to write says so.
+    /// Whether the volume is mounted read-only. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 }
 
 impl ClaimBinding {
-    /// Whether nobody can change what is there.
+    /// Returns whether the volume is mounted read-only.
     pub fn is_read_only(&self) -> bool {
         self.read_only.unwrap_or(true)
     }

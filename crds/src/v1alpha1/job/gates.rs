@@ -1,48 +1,48 @@
-//! What stands in `Job.status` of the gates, in the order in which a conversation meets them.
+//! The decisions of the gates in `Job.status`.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What each gate decided.
+/// The decisions of the gates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gates {
-    /// Which intent the goal means; absent where the Skill declares none.
+    /// The detected intent, if the Skill declares intents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<DetectedIntent>,
-    /// The gate before every tool call.
+    /// The gate for tool calls.
     pub pre_tool: PreTool,
-    /// The gate before an answer counts.
+    /// The gate for answers.
     pub finalization: Finalization,
 }
 
-/// Which intent a goal means.
+/// The detected intent of a goal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DetectedIntent {
-    /// The intent's id; absent for a goal that is none of them.
+    /// The id of the intent. Absent for a goal that is not one of the intents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub id: Option<String>,
-    /// The entities that the goal names, by name; left out where they are larger than 2048 bytes.
+    /// The values that the goal names. Omitted if they are larger than 2048 bytes.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "super::super::shared::free_object")]
     pub entities: Map<String, Value>,
-    /// Whether the goal is none of the Skill's intents.
+    /// Whether the goal is not one of the Skill's intents.
     pub out_of_domain: bool,
 }
 
-/// What the pre-tool gate decided: whole counts, and the latest rulings.
+/// The decisions of the pre-tool gate: total counts, and the latest rulings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreTool {
-    /// How many calls were allowed.
+    /// The number of allowed calls.
     pub allowed: u32,
-    /// How many calls were denied.
+    /// The number of denied calls.
     pub denied: u32,
-    /// How many calls were held for a person.
+    /// The number of calls that were held for a person.
     #[serde(default)]
     pub held: u32,
     /// The latest rulings, oldest first.
@@ -52,11 +52,11 @@ pub struct PreTool {
 }
 
 impl PreTool {
-    /// How many rulings `last` keeps.
+    /// The largest number of rulings in `last`.
     pub const LAST: usize = 10;
 }
 
-/// What the pre-tool gate said of one call.
+/// The decision of the pre-tool gate about one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ruling {
@@ -65,131 +65,131 @@ pub struct Ruling {
     pub tool: String,
     /// The strictest verdict of all layers.
     pub verdict: Verdict,
-    /// The layer that gave it.
+    /// The layer that gave the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<GateReason>,
-    /// Why, for people.
+    /// The reason, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub reason: Option<String>,
 }
 
-/// Verdicts of the pre-tool gate, mildest first: the strictest wins.
+/// The verdicts of the pre-tool gate. The strictest verdict of all layers wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, strum::Display)]
 pub enum Verdict {
-    /// The call may be made.
+    /// The call is allowed.
     Allow,
-    /// The call waits for a person.
+    /// The call waits for the decision of a person.
     Hold,
-    /// The call is not made, and the model is told why.
+    /// The call is not made, and the model gets the reason.
     Deny,
 }
 
-/// The layers of the pre-tool gate, in the order in which they rule (`engine.md`, section 3).
+/// The layers of the pre-tool gate, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display, strum::EnumIter)]
 pub enum GateReason {
-    /// The tool is not in the Job's catalogue.
+    /// The Job has no such tool.
     Catalogue,
-    /// The arguments hold the value of a secret.
+    /// The arguments contain the value of a secret.
     Secret,
     /// `policy.tools` does not allow the tool.
     Policy,
-    /// The tool's own `policy` does not allow the call, or wants it approved.
+    /// The `policy` of the tool denies the call, or requires an approval.
     ToolPolicy,
-    /// A compiled guardrail.
+    /// A compiled guardrail denies the call, or requires an approval.
     Guardrail,
     /// An earlier step of a required workflow is not done.
     Workflow,
-    /// The call of an API is none that the rules of its endpoint allow, or would leave it.
+    /// The rules of the endpoint do not allow the call.
     Endpoint,
-    /// The arguments have no canonical form, or do not fit the tool's schema.
+    /// The arguments are not valid JSON, or do not match the schema of the tool.
     Schema,
-    /// `policy.approvals` wants the call approved.
+    /// `policy.approvals` requires an approval.
     Approval,
-    /// A budget of the Job is spent.
+    /// A limit of the Job is reached.
     Limit,
 }
 
-/// What the finalization gate decided.
+/// The decisions of the finalization gate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Finalization {
-    /// How often the form of an answer was sent back, which is no attempt.
+    /// The number of answers that had no valid form. They do not count as attempts.
     #[serde(default)]
     pub form_errors: u32,
-    /// Every attempt, oldest first.
+    /// All attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub attempts: Vec<FinalizationAttempt>,
     /// Whether an answer has passed.
     pub passed: bool,
-    /// Whether no model ruled, because the Skill's `engine.finalizationGate.enabled` is false.
+    /// Whether no model judged the answer, because `engine.finalizationGate.enabled` of the Skill is false.
     #[serde(default)]
     pub skipped: bool,
 }
 
-/// One ruling of the finalization gate on an answer.
+/// The decision of the finalization gate about one answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalizationAttempt {
     /// Whether the answer passed.
     pub passed: bool,
-    /// How good the model that ruled found it, 0 to 1; absent where none did.
+    /// The score that the judging model gave, 0 to 1. Absent if no model judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub score: Option<f64>,
-    /// What was wrong with it.
+    /// The faults of the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub reasons: Vec<FinalizationReason>,
-    /// Required fields that it lacked.
+    /// The required fields that the answer lacked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 128)))]
     pub missing_fields: Vec<String>,
-    /// What the model was asked to do next.
+    /// The action that the model was asked to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_action: Option<SuggestedAction>,
 }
 
-/// One thing that was wrong with an answer.
+/// A fault of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalizationReason {
-    /// What kind of fault it is.
+    /// The kind of the fault.
     pub code: FinalizationCode,
     /// The fault, for people.
     #[schemars(length(max = 256))]
     pub detail: String,
 }
 
-/// Reason codes of the finalization gate (seed 002, section 4.4).
+/// The reason codes of the finalization gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display, strum::EnumIter)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum FinalizationCode {
-    /// The goal, or a workflow that it needs, is not reached.
+    /// The goal is not reached, or a required workflow is not complete.
     GoalNotMet,
-    /// A guardrail of the Skill was not kept.
+    /// The answer violates a guardrail.
     GuardrailViolated,
     /// A field of the output contract is missing, null or empty.
     MissingRequiredField,
-    /// The answer has no JSON block that could be read, or is not whole.
+    /// The answer has no valid JSON block, or was cut off.
     OutputIncomplete,
-    /// The answer does not sound as the Skill wants it.
+    /// The tone of the answer does not match the persona.
     ToneMismatch,
 }
 
-/// What the model is asked to do after a failed attempt (seed 002, section 4.4).
+/// The actions that the model is asked to take after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display, strum::EnumIter)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum SuggestedAction {
-    /// Find out what is missing with a tool.
+    /// Call a tool to get missing information.
     ToolCall,
     /// Ask the person.
     ClarifyUser,
-    /// Say it otherwise.
+    /// Rewrite the answer.
     Rewrite,
-    /// A person has to take over.
+    /// Leave the goal to a person.
     Escalate,
 }

@@ -1,4 +1,4 @@
-//! What a person says to a conversation.
+//! Replies of people to a conversation.
 
 use super::AskedQuestion;
 use kube::KubeSchema;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reply {
-    /// Which question of `status.waitingFor` is answered. Without it the text is a message to the conversation, which it
-    /// takes up when it can.
+    /// The id of the question of `status.waitingFor` that the text answers. Without it, the text is a message to the
+    /// conversation, which the agent reads before its next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = AskedQuestion::MAX_ID))]
     pub question: Option<String>,
-    /// What is said: at most 1024 bytes.
+    /// The text, of at most 1024 bytes.
     #[schemars(length(min = 1, max = Reply::MAX_TEXT))]
     #[x_kube(validation = kube::core::Rule::new("bytes(self).size() <= 1024").message("must be at most 1024 bytes long"))]
     #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say something"))]
@@ -24,6 +24,6 @@ impl Reply {
     /// The longest text, in bytes.
     pub const MAX_TEXT: usize = 1024;
 
-    /// How many replies a Job takes.
+    /// The largest number of replies of a Job.
     pub const MAX_REPLIES: usize = 32;
 }

@@ -1,4 +1,4 @@
-//! What stands in `Job.status`: how the conversation is going. What its gates decided is in `gates`.
+//! The status of a Job. The decisions of the gates are in `gates`.
 
 use super::super::shared::conditions_schema;
 use super::super::skill::RevisionRef;
@@ -10,113 +10,115 @@ use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How a Job is going. Everything from `result` to `log` is a projection of the conversation's log.
+/// The observed state of a Job. The fields from `result` to `log` are a projection of the conversation's log.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobStatus {
     /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The stage that the Job is in.
+    /// The phase of the Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// The pod that runs the Job, or ran it last.
+    /// The current attempt, or the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
-    /// The end of the Job: a typed reason and a sentence.
+    /// The outcome of the Job, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// The revision of the Skill that the Job runs on, from start to end.
+    /// The revision of the Skill that all attempts run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill_revision: Option<RevisionRef>,
-    /// The answer, bounded; the whole of it is in the Skill's memory.
+    /// The answer, shortened. The whole answer is in the Skill's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<JobResult>,
-    /// What each gate decided.
+    /// The decisions of the gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<Gates>,
-    /// How far the Skill's workflows are.
+    /// The progress of the Skill's workflows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub workflows: Vec<WorkflowProgress>,
-    /// Tools whose names the providers of models do not take, with the names that stand for them in prompts, in the log and
-    /// in `gates`; the first of them where there are many.
+    /// Tools whose names the model providers do not accept, with their aliases in prompts, in the log and in `gates`. At most
+    /// the first 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = ToolName::MAX_NAMES))]
     pub tool_names: Vec<ToolName>,
-    /// The UID of the Job that this one continues, from the first pod on.
+    /// The UID of the Job that this one continues. Set with the first pod.
     #[serde(rename = "continuedUID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub continued_uid: Option<String>,
-    /// What the Job waits for a person to do.
+    /// The decisions and answers that the Job waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
-    /// How many of the spec's `replies` the conversation has heard.
+    /// The number of `replies` that the conversation has received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies_heard: Option<u32>,
-    /// What the Job has spent.
+    /// The consumed budgets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// How far the conversation's log has come.
+    /// The position of the conversation's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
-    /// When the first pod was made.
+    /// The time when the first pod was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Time>,
-    /// When the Job ended.
+    /// The time when the Job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
-    /// `Ready`, `Reconciling` or `Stalled`; `AwaitingPeople` while the Job rests until a person has spoken, and `False`
-    /// from then on; `Reported` where a report was lost, `SkillAsWritten` where a rule of the Skill does not hold as it is
-    /// written, `RepliesTaken` where a reply names no open question.
+    /// The conditions of the Job. `Ready`, and `Reconciling` or `Stalled` while true. `AwaitingPeople`, once the Job has waited
+    /// for a person. `Reported`, if a report was lost. `SkillAsWritten`, if a part of the Skill does not work as written.
+    /// `RepliesTaken`, if a reply answers no open question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
 }
 
 impl JobStatus {
-    /// Whether the Job has ended.
+    /// Returns whether the Job has ended.
     pub fn is_terminal(&self) -> bool {
         self.phase.is_some_and(Phase::is_terminal)
     }
 
-    /// Whether the Job rests, without a pod, until a person has spoken.
+    /// Returns whether the Job waits for a person, without a pod.
     pub fn awaits_people(&self) -> bool {
         self.phase.is_some_and(Phase::awaits_people)
     }
 
-    /// Whether a question may be open, so that a reply to it may be an answer. The status names the oldest only; and none
-    /// at all where no report has told them.
+    /// Returns whether a question may be open, so that a reply to it may be an answer. The status contains only the oldest
+    /// questions, and none if no report has arrived.
     pub fn may_be_open(&self, question: &str) -> bool {
         let Some(WaitingFor { call, questions, .. }) = &self.waiting_for else { return true };
-        let is_untold = call.is_none() && questions.is_empty();
-        is_untold || questions.len() >= WaitingFor::MAX_QUESTIONS || questions.iter().any(|asked| asked.id == question)
+        let is_unreported = call.is_none() && questions.is_empty();
+        is_unreported
+            || questions.len() >= WaitingFor::MAX_QUESTIONS
+            || questions.iter().any(|asked| asked.id == question)
     }
 }
 
-/// One pod of a Job.
+/// An attempt to run a Job, in one pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
-    /// Counts the pods of the Job, from 1.
+    /// The number of the attempt, from 1.
     pub number: u32,
-    /// Name of the pod.
+    /// The name of the pod.
     #[schemars(length(max = 63))]
     pub pod: String,
-    /// UID of the pod: reports of another are refused.
+    /// The UID of the pod. Reports of other pods are refused.
     #[serde(rename = "podUID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub pod_uid: Option<String>,
-    /// The epoch that its worker claimed in the log.
+    /// The epoch that the worker claimed in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    /// How many attempts in a row, up to this one, have ended without a report or a message.
+    /// The number of consecutive attempts, up to this one, that ended without a report or a termination message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<u32>,
-    /// How many attempts in a row, up to this one, have parked for a person whose reports did not arrive.
+    /// The number of consecutive attempts, up to this one, that parked for a person without their reports arriving.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<u32>,
-    /// When its pod was found to have ended without an outcome; the next attempt starts after a pause.
+    /// The time when the operator found that the pod had ended without an outcome. The next attempt starts after a pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Time>,
 }
@@ -125,49 +127,49 @@ pub struct Attempt {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobResult {
-    /// What is said to people, cut at 4096 bytes.
+    /// The text for people, cut at 4096 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 4096))]
     pub text: String,
-    /// The fields of the output contract, left out where they are larger than 4096 bytes.
+    /// The fields of the output contract. Omitted if they are larger than 4096 bytes.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "super::super::shared::free_object")]
     pub fields: Map<String, Value>,
-    /// Digest of the whole answer in memory.
+    /// The digest of the whole answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// False for a draft that did not pass the finalization gate.
+    /// Whether the answer passed the finalization gate.
     pub verified: bool,
-    /// Whether the reply polisher's words stand in `text`. False where it is off, or where it changed the content.
+    /// Whether `text` was rewritten by the reply polisher. False if it is disabled, or if it changed the content.
     #[serde(default)]
     pub polished: bool,
 }
 
-/// What a Job has spent.
+/// The consumed budgets of a Job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Calls of the model, by stage.
+    /// The number of model calls, by stage.
     pub llm_calls: LlmCalls,
-    /// Tokens sent to the model.
+    /// The number of tokens sent to models.
     pub input_tokens: u64,
-    /// Of those, tokens that the provider had in its cache.
+    /// The number of these tokens that the provider read from its cache.
     #[serde(default)]
     pub cached_input_tokens: u64,
-    /// Tokens that it answered with.
+    /// The number of tokens in answers.
     pub output_tokens: u64,
-    /// Tool calls that were started.
+    /// The number of started tool calls.
     pub tool_calls: u32,
-    /// Seconds that workers were at work.
+    /// The working time, in seconds.
     #[serde(default)]
     pub seconds: u64,
 }
 
-/// Calls of the model, by stage.
+/// The number of model calls, by stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmCalls {
-    /// Calls that find out the intent.
+    /// Calls that detect the intent.
     #[serde(default)]
     pub intent: u32,
     /// Calls that select tools.
@@ -183,57 +185,57 @@ pub struct LlmCalls {
     pub polish: u32,
 }
 
-/// How far a workflow of the Skill is. Steps are named as the Skill names them.
+/// The progress of a workflow of the Skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowProgress {
-    /// The workflow.
+    /// The name of the workflow.
     #[schemars(length(max = 64))]
     pub name: String,
-    /// Whether the answer counts only when it is complete.
+    /// Whether the workflow must be complete at the end of the Job.
     pub required: bool,
-    /// Steps that are done.
+    /// The steps that are done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 64)))]
     pub done: Vec<String>,
-    /// Steps that turned out not to apply.
+    /// The steps that do not apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 64)))]
     pub not_applicable: Vec<String>,
-    /// Steps that are open.
+    /// The open steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(max = 64)))]
     pub open: Vec<String>,
 }
 
-/// A tool whose name the providers of models do not take.
+/// A tool whose name the model providers do not accept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolName {
-    /// Its name, as its server has it; cut at 128 bytes.
+    /// The name of the tool at its server, cut at 128 bytes.
     #[schemars(length(max = ToolName::MAX_TOOL))]
     pub tool: String,
-    /// The name that stands for it.
+    /// The name that models use instead.
     #[schemars(length(max = 64))]
     pub alias: String,
 }
 
-/// What a Job waits for a person to do.
+/// The decisions and answers that a Job waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitingFor {
-    /// The call that a person has to approve.
+    /// The call that waits for an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<HeldCall>,
-    /// The Approvals that people have still to decide on before it can be made, one for each approver.
+    /// The names of the undecided Approvals of the call, one for each approver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), inner(length(max = 50)))]
     pub approvals: Vec<String>,
-    /// The questions that a person has to answer, by `replies` of the spec; the oldest of them where there are many.
+    /// The open questions, to be answered in `spec.replies`. At most the oldest 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = WaitingFor::MAX_QUESTIONS))]
     pub questions: Vec<AskedQuestion>,
-    /// Since when the Job rests until a person has spoken; absent while a pod runs.
+    /// The time when the Job began to wait without a pod. Absent while a pod runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 }
@@ -242,41 +244,41 @@ pub struct WaitingFor {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedQuestion {
-    /// Replies name it.
+    /// The id, which replies name.
     #[schemars(length(max = AskedQuestion::MAX_ID))]
     pub id: String,
     /// The question, cut at 1024 bytes.
     #[schemars(length(max = AskedQuestion::MAX_TEXT))]
     pub text: String,
-    /// Answers to choose from; none where any words will do.
+    /// The allowed answers. Without choices, any text is an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = AskedQuestion::MAX_CHOICES), inner(length(max = AskedQuestion::MAX_CHOICE)))]
     pub choices: Vec<String>,
-    /// Why the latest reply to it was not taken.
+    /// The reason why the last reply to the question was not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = AskedQuestion::MAX_REFUSED))]
     pub refused: Option<String>,
 }
 
 impl AskedQuestion {
-    /// The longest id.
+    /// The longest id, in bytes.
     pub const MAX_ID: usize = 16;
 
     /// The longest text, in bytes.
     pub const MAX_TEXT: usize = 1024;
 
-    /// How many choices are shown.
+    /// The largest number of choices.
     pub const MAX_CHOICES: usize = 8;
 
     /// The longest choice, in bytes.
     pub const MAX_CHOICE: usize = 128;
 
-    /// The longest reason of a refusal, in bytes.
+    /// The longest reason of a refused reply, in bytes.
     pub const MAX_REFUSED: usize = 256;
 }
 
 impl ToolName {
-    /// How many names a status holds.
+    /// The largest number of names in a status.
     pub const MAX_NAMES: usize = 16;
 
     /// The longest name of a tool, in bytes.
@@ -284,41 +286,41 @@ impl ToolName {
 }
 
 impl WaitingFor {
-    /// How many questions are shown at once.
+    /// The largest number of questions in a status.
     pub const MAX_QUESTIONS: usize = 8;
 }
 
-/// A call that waits for a person.
+/// A call that waits for an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldCall {
-    /// Its id in the log.
+    /// The id of the call in the log.
     #[schemars(length(max = 64))]
     pub id: String,
     /// The tool.
     #[schemars(length(max = 128))]
     pub tool: String,
-    /// Digest of its canonical arguments.
+    /// The digest of the canonical arguments.
     pub digest: Digest,
-    /// Who has to approve.
+    /// The approvers that must approve the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), inner(length(max = 64)))]
     pub approvers: Vec<String>,
-    /// Why it is held, for people.
+    /// The reason why the call is held, for people.
     #[schemars(length(max = 1024))]
     pub reason: String,
 }
 
-/// How far a log has come.
+/// The position of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogPosition {
-    /// Where it is, in the Skill's memory.
+    /// The path of the log in the Skill's memory.
     #[schemars(length(max = 128))]
     pub path: String,
-    /// How many events it holds.
+    /// The number of events.
     pub events: u64,
-    /// Digest of its last line.
+    /// The digest of the last line.
     pub head: Digest,
 }
 

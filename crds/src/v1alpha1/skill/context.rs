@@ -1,17 +1,17 @@
-//! What a conversation knows before it opens (seed 000, "SW Dev: Senior Engineer").
+//! Summaries of bound file systems in the first prompt.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-/// What of the file systems that a Job binds is summed up in the first prompt: once, and in few words. The agent looks
-/// at more with its tools.
+/// Summaries of the bound file systems in the first prompt. They are short and written once; the agent can read more with
+/// its tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
-    /// The upper levels of each, with what of it is left out.
+    /// Whether the prompt contains the upper levels of each file system, with a note about omitted entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_structure: Option<bool>,
-    /// The files of each that were changed last, and what git did last where its files are there.
+    /// Whether the prompt contains the last changed files of each file system, and the end of the git log if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recent_changes: Option<bool>,
 }

@@ -1,11 +1,11 @@
-//! How an API that a Job binds may be called, and what proves who calls it.
+//! The allowed calls of a bound API, and its authentication.
 
 use kube::KubeSchema;
 use kube::core::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The headers that a call may set, in lower case.
+/// The headers that a call of the model can set, in lower case.
 pub const CALL_HEADERS: [&str; 9] = [
     "accept",
     "accept-language",
@@ -18,7 +18,7 @@ pub const CALL_HEADERS: [&str; 9] = [
     "prefer",
 ];
 
-/// Headers that the connection needs, in lower case.
+/// The headers that the HTTP connection sets, in lower case.
 const CONNECTION_HEADERS: [&str; 12] = [
     "accept-encoding",
     "connection",
@@ -34,12 +34,12 @@ const CONNECTION_HEADERS: [&str; 12] = [
     "upgrade",
 ];
 
-/// Whether a header is one that no credential may be sent in: the request itself needs it.
+/// Returns whether a header cannot carry a credential, because the request itself needs it.
 pub fn is_reserved_header(name: &str) -> bool {
     CALL_HEADERS.iter().chain(&CONNECTION_HEADERS).any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
 
-/// The same as a rule of the API server.
+/// Returns [`is_reserved_header`] as a rule of the API server.
 fn header_rule() -> Rule {
     let reserved: Vec<String> =
         CALL_HEADERS.iter().chain(&CONNECTION_HEADERS).map(|header| format!("'{header}'")).collect();
@@ -47,43 +47,43 @@ fn header_rule() -> Rule {
         .message("is a header that the request itself needs")
 }
 
-/// What an endpoint is sent with each call, so that it knows who calls. The model never sees it, and cannot set it.
+/// The authentication of calls to an API. The model cannot see or set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointAuth {
-    /// The name of the resource of the type `credential` whose value is sent. It is read anew for each call, so that a
-    /// rotated Secret counts at once.
+    /// The name of a resource of type `credential`. Its value is sent with each call. The worker reads it before each call,
+    /// so a rotated Secret takes effect at once.
     #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z][a-z0-9_]*$"))]
     pub credential: String,
-    /// The header that carries it. Default `Authorization`.
+    /// The header that carries the value. Default: `Authorization`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"))]
     #[x_kube(validation = header_rule())]
     pub header: Option<String>,
-    /// What stands before the value in the header, such as `Bearer`, with a space after it. Default: nothing. For
-    /// `Basic` the value has to be `user:password` in base64 already.
+    /// The scheme before the value, such as `Bearer`, separated by a space. Default: none. For `Basic`, the value must be
+    /// `user:password` in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 32), regex(pattern = r"^[A-Za-z][-A-Za-z0-9_]*$"))]
     pub scheme: Option<String>,
 }
 
 impl EndpointAuth {
-    /// The header that carries the credential.
+    /// Returns the header that carries the credential.
     pub fn header(&self) -> &str {
         self.header.as_deref().unwrap_or("Authorization")
     }
 }
 
-/// Calls that an endpoint may be sent: any of these methods on any of these paths.
+/// A set of allowed calls: each of the methods on each of the paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointRule {
     /// The methods.
     #[schemars(length(min = 1, max = 6), extend("x-kubernetes-list-type" = "set"))]
     pub methods: Vec<Method>,
-    /// The paths below the URL that the Job binds, such as `/orders/*`. `*` is any text within a segment, and alone at
-    /// least one character; a segment `**` is any number of segments, none too. Percent-encoded characters of a call
-    /// are compared as what they mean; upper and lower case differ. Queries are not compared.
+    /// The paths below the bound URL, such as `/orders/*`. `*` matches any text within a segment; a segment `*` matches at least
+    /// one character. A segment `**` matches any number of segments, including none. Percent-encoded characters of a call are
+    /// decoded before the comparison. Case matters. Queries are ignored.
     #[schemars(
         length(min = 1, max = 16),
         inner(length(min = 1, max = 256), regex(pattern = r"^(/(\*\*|(\*?[^*/?#%\\\s])*\*?))+$")),
@@ -92,7 +92,7 @@ pub struct EndpointRule {
     pub paths: Vec<String>,
 }
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(
     Debug,
     Clone,
@@ -111,22 +111,22 @@ pub struct EndpointRule {
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum Method {
-    /// Reads.
+    /// Reads a resource.
     Get,
-    /// Reads what is said about it only.
+    /// Reads the headers of a resource.
     Head,
-    /// Does something, or makes something new.
+    /// Creates a resource, or starts an action.
     Post,
-    /// Puts something in its place, whole.
+    /// Replaces a resource.
     Put,
-    /// Changes a part of something.
+    /// Changes parts of a resource.
     Patch,
-    /// Removes something.
+    /// Deletes a resource.
     Delete,
 }
 
 impl Method {
-    /// Whether it changes nothing.
+    /// Returns whether the method only reads.
     pub fn is_read(self) -> bool {
         matches!(self, Self::Get | Self::Head)
     }

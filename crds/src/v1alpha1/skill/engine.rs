@@ -1,4 +1,4 @@
-//! How the engine runs a conversation, and what an answer must contain.
+//! The settings of the engine, and the contract for answers.
 
 use super::super::shared::Limits;
 use kube::KubeSchema;
@@ -7,115 +7,114 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What an answer must contain.
+/// The required content of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputContract {
-    /// Fields that the answer's JSON block must have, each with a value that is not null or empty.
+    /// The required fields of the answer's JSON block. Their values must not be null or empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 128)), extend("x-kubernetes-list-type" = "set"))]
     pub required_fields: Vec<String>,
-    /// A JSON Schema of those fields, of at most 64 KiB. References must stay within it.
+    /// A JSON Schema for the answer's JSON block, of at most 64 KiB. References must stay within the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::super::shared::free_object")]
     pub schema: Option<Map<String, Value>>,
 }
 
-/// How the engine runs the conversation.
+/// The settings of the engine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.approvalExpiry) || duration(self.approvalExpiry) <= duration('8760h')").message("at most 8760h, which is a year").field_path(".approvalExpiry"))]
 #[x_kube(validation = Rule::new("!has(self.replyExpiry) || duration(self.replyExpiry) <= duration('8760h')").message("at most 8760h, which is a year").field_path(".replyExpiry"))]
 pub struct Engine {
-    /// The name of a Model in this namespace. Default `default`.
+    /// The name of a Model in the same namespace. Default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub model: Option<String>,
-    /// The sampling temperature of the main loop, 0 to 2. Without it the provider's own default holds.
+    /// The sampling temperature of the main loop, 0 to 2. Default: that of the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 2.0))]
     pub temperature: Option<f64>,
-    /// Budgets of each Job.
+    /// The limits of each Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// What finds out which intent a goal means.
+    /// The detection of the intent of a goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_detection: Option<IntentDetection>,
-    /// Which of many tools the model is shown.
+    /// The selection of tools, if there are too many for a prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_selection: Option<ToolSelection>,
-    /// The gate that an answer passes before it counts.
+    /// The gate that every answer must pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalization_gate: Option<FinalizationGate>,
-    /// What brings an answer that passed into the persona's voice.
+    /// The rewriting of accepted answers in the persona's voice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_polisher: Option<ReplyPolisher>,
-    /// Who approves where a rule names nobody. Default `default`.
+    /// The approver of rules that name none. Default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,
-    /// How long an approval stays open, as `24h` or `90m`, at most `8760h`: then it counts as denied. Default: what the
-    /// installation says (`approvals.expiry` of the chart, 24h).
+    /// The time until an Approval expires, such as `24h` or `90m`, at most `8760h`. An expired Approval counts as denied.
+    /// Default: the chart's `approvals.expiry`, 24h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::super::shared::duration_schema")]
     pub approval_expiry: Option<Duration>,
-    /// How long a Job waits for the answer to a question, as `72h`, at most `8760h`: then it ends as escalated. Default:
-    /// what the installation says (`replies.expiry` of the chart, 168h). A change counts for Jobs that wait already.
+    /// The time that a Job waits for the answer to a question, such as `72h`, at most `8760h`. Then the Job ends as
+    /// `Escalated`. Default: the chart's `replies.expiry`, 168h. A change also applies to waiting Jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::super::shared::duration_schema")]
     pub reply_expiry: Option<Duration>,
 }
 
-/// What finds out which intent of the Skill a goal means. A Skill without intents has no use for it.
+/// The detection of the intent of a goal. A Skill without intents ignores it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IntentDetection {
-    /// The name of the Model that is asked. Default: `engine.model`.
+    /// The name of the Model that detects the intent. Default: `engine.model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub model: Option<String>,
 }
 
-/// Which tools the model is shown where there are more than a prompt should hold: before the main loop a model is asked
-/// once which of them the goal needs. The worker's own tools and the steps of workflows stay in any case. It is no
-/// permission: that is `policy.tools`.
+/// The selection of tools, if the Skill has more than a prompt should contain. Before the main loop, a model selects the
+/// tools that the goal needs. The worker's own tools and the steps of workflows are always kept. To forbid tools, use
+/// `policy.tools`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolSelection {
-    /// The most tools that the model is shown. Default 128.
+    /// The largest number of tools in a prompt. Default: 128.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 512))]
     pub max: Option<u32>,
-    /// The name of the Model that selects. Default: `engine.model`.
+    /// The name of the Model that selects the tools. Default: `engine.model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub model: Option<String>,
 }
 
-/// The gate that an answer passes before it counts.
+/// The gate that every answer must pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalizationGate {
-    /// Whether a model rules on the answer. The output contract and the workflows are checked in any case.
-    /// Default true.
+    /// Whether a model judges the answer. The output contract and the workflows are always checked. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// How often a failed answer may go back to the loop. Each return must bring new evidence. Default 2.
+    /// The number of times that the agent may improve a refused answer. Each time must bring new evidence. Default: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 5))]
     pub max_retries: Option<u32>,
-    /// The name of the Model that rules. Default: `engine.model`.
+    /// The name of the Model that judges. Default: `engine.model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub model: Option<String>,
 }
 
-/// What brings an answer that passed into the persona's voice. If the content changed on the way, the answer
-/// stands as it was.
+/// The rewriting of accepted answers in the persona's voice. If the rewritten answer has other content, the accepted answer
+/// is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplyPolisher {
-    /// Whether answers are polished. Default true.
+    /// Whether answers are polished. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The name of the Model that polishes. Default: `engine.model`.
@@ -124,7 +123,7 @@ pub struct ReplyPolisher {
     pub model: Option<String>,
 }
 
-/// The stages of a conversation that ask a model (seed 002, section 2).
+/// The stages of a conversation that call a model.
 #[derive(
     Debug,
     Clone,
@@ -143,9 +142,9 @@ pub struct ReplyPolisher {
 )]
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
-    /// Which intent the goal means.
+    /// The detection of the intent.
     Intent,
-    /// Which of many tools the model is shown.
+    /// The selection of tools.
     Selection,
     /// The main loop.
     #[default]

@@ -1,19 +1,18 @@
-//! What people may want of a Skill (seed 002, section 3.1).
+//! The intents that a Skill serves.
 
 use super::tool::ValueType;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What people may want of the Skill. Where intents are declared, one call of the model finds out which one a Job's
-/// goal means, before anything else.
+/// The intents that a Skill serves. One model call detects the intent of a Job's goal before anything else happens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Intents {
     /// The intents that the Skill serves.
     #[schemars(length(min = 1, max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["id"]))]
     pub supported: Vec<Intent>,
-    /// What happens to a goal that is none of them. Default: it is refused.
+    /// The handling of a goal that is not one of the intents. Default: it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_domain: Option<OutOfDomain>,
 }
@@ -22,60 +21,60 @@ pub struct Intents {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Intent {
-    /// Its id.
+    /// The id.
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[A-Za-z][-A-Za-z0-9_]*$"))]
     pub id: String,
-    /// What the person wants.
+    /// A description of what the person wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,
-    /// How people say it.
+    /// Examples of goals with this intent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 256)))]
     pub examples: Vec<String>,
-    /// What has to be known of it.
+    /// The values that a goal with this intent names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub entities: Vec<Entity>,
 }
 
-/// Something that a goal names.
+/// A value that a goal names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
-    /// Its name.
+    /// The name.
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
-    /// Its type: `string`, `number`, `integer` or `boolean`.
+    /// The type: `string`, `number`, `integer` or `boolean`.
     #[serde(rename = "type")]
     #[x_kube(validation = Rule::new("!(self in ['array', 'object'])").message("must be string, number, integer or boolean"))]
     pub kind: ValueType,
-    /// Whether the Job cannot go on without it: it is asked for where the goal does not name it.
+    /// Whether the Job needs the value. The agent asks for a required value that the goal does not name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }
 
-/// What happens to a goal that is none of the Skill's intents.
+/// The handling of a goal that is not one of the Skill's intents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutOfDomain {
-    /// `redirect` and `refuse` end the Job as `Refused`, `escalate` leaves it to a person.
+    /// `redirect` and `refuse` end the Job as `Refused`, `escalate` ends it as `Escalated`.
     pub action: OutOfDomainAction,
-    /// What the person reads.
+    /// The message for the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub message: Option<String>,
 }
 
-/// What happens to a goal that is none of the Skill's intents.
+/// The handling of a goal that is not one of the Skill's intents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum OutOfDomainAction {
-    /// The person is told where the Skill can help instead.
+    /// The message names what the Skill can help with instead.
     Redirect,
-    /// The person is told that the Skill does not help.
+    /// The message says that the Skill does not help.
     Refuse,
-    /// A person takes over.
+    /// A person takes the goal over.
     Escalate,
 }

@@ -1,24 +1,24 @@
-//! Where a Skill's own tools come from.
+//! The MCP server of a Skill.
 
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-/// The MCP server of a Skill: exactly one of `container` and `service`.
+/// The MCP server of a Skill. Exactly one of `container` and `service` is required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.container) != has(self.service)").message("exactly one of container (the operator runs it) and service (it runs already) is needed"))]
 pub struct McpServer {
-    /// A server that the operator runs: one Deployment and Service for all Jobs of the Skill.
+    /// A server that the operator runs, with one Deployment and one Service for all Jobs of the Skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<McpContainer>,
-    /// A Service of the same namespace.
+    /// An existing Service in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<McpService>,
 }
 
-/// An MCP server that the operator runs. It speaks streamable HTTP, and runs under the `restricted` Pod
-/// Security Standard: its image must run as a user other than root, on a read-only root file system.
+/// An MCP server that the operator runs. It must speak streamable HTTP. It runs under the `restricted` Pod Security
+/// Standard, so its image must run as a non-root user on a read-only root file system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct McpContainer {
@@ -33,34 +33,34 @@ pub struct McpContainer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 4096)))]
     pub args: Vec<String>,
-    /// The port that it listens on. Default 8080.
+    /// The port that it listens on. Default: 8080.
     #[serde(default = "default_port")]
     #[schemars(range(min = 1, max = 65_535))]
     pub port: u16,
-    /// The path of its MCP endpoint. Default `/mcp`.
+    /// The path of its MCP endpoint. Default: `/mcp`.
     #[serde(default = "default_path")]
     #[schemars(length(min = 1, max = 512), regex(pattern = r"^/[^?#\s]*$"))]
     pub path: String,
-    /// Its environment, as in a pod. `valueFrom` hands it a secret that no worker sees.
+    /// Environment variables, as in a pod. With `valueFrom`, the server gets a secret that no worker sees.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Vec<EnvVar>,
-    /// Its requests and limits, as in a pod.
+    /// Resource requests and limits, as in a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
 }
 
-/// An MCP server that runs already, as a Service of the same namespace.
+/// An MCP server that already runs as a Service in the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct McpService {
-    /// Name of the Service.
+    /// The name of the Service.
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: String,
-    /// Port of the Service.
+    /// The port of the Service.
     #[schemars(range(min = 1, max = 65_535))]
     pub port: u16,
-    /// The path of the MCP endpoint. Default `/mcp`.
+    /// The path of the MCP endpoint. Default: `/mcp`.
     #[serde(default = "default_path")]
     #[schemars(length(min = 1, max = 512), regex(pattern = r"^/[^?#\s]*$"))]
     pub path: String,

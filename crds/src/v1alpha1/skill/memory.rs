@@ -1,30 +1,30 @@
-//! What a Skill's Jobs leave for one another (seed 003, "Memory Bank").
+//! The memory that the Jobs of a Skill share.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the Jobs of a Skill leave for one another.
+/// The memory that the Jobs of a Skill share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Memory {
-    /// What Jobs do with the memory bank.
+    /// The use of the memory bank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank: Option<BankUse>,
 }
 
-/// What Jobs do with the memory bank, notes that they share: `read` begins each Job with the core notes and lets it read
-/// the others, `write` lets it change them too, `off` (in quotes, YAML takes it for `false`) does neither. Default `read`,
-/// since what one Job writes is read by all later ones.
+/// The use of the memory bank, the notes that the Jobs of a Skill share. With `read`, the first prompt contains the core
+/// notes, and the agent can read the others. With `write`, the agent can also change notes, which all later Jobs read. With
+/// `"off"`, it can do neither; write the quotes, since YAML reads `off` as `false`. Default: `read`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum BankUse {
-    /// Nothing.
+    /// The agent cannot use the bank.
     Off,
-    /// They read it.
+    /// The agent can read notes.
     #[default]
     Read,
-    /// They read it and write to it.
+    /// The agent can read and write notes.
     Write,
 }

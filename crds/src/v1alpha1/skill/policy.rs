@@ -1,40 +1,40 @@
-//! The rules of a Skill, gate by gate (seed 002, section 3.1).
+//! The policy of a Skill.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The rules that gates enforce.
+/// The rules that the gates enforce.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
-    /// Which tools may be seen and called.
+    /// The tools that the model can see and call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolPolicy>,
-    /// Rules in words. Those that say something mechanical are compiled for the pre-tool gate; the model reads
-    /// the others, and the finalization gate checks all of them.
+    /// Rules in words. Rules of certain forms are compiled, and the pre-tool gate enforces them. The model reads the others.
+    /// The finalization gate checks all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<Guardrails>,
-    /// Steps that have an order.
+    /// Steps with a fixed order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub workflows: Vec<Workflow>,
-    /// Which calls a person has to approve.
+    /// The calls that a person must approve.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub approvals: Vec<ApprovalRule>,
 }
 
-/// Which of the Skill's tools may be seen and called. `blocked` wins.
+/// The tools that the model can see and call. `blocked` takes precedence over `allowed`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolPolicy {
-    /// Names, or beginnings of names that end in `*`. Absent means every tool of the Skill's MCP server; an
-    /// empty list means none.
+    /// Names of tools, or prefixes of names with `*` at the end. Without this field, all tools of the Skill's MCP server are
+    /// allowed. An empty list allows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
     pub allowed: Option<Vec<String>>,
-    /// Names, or beginnings of names that end in `*`.
+    /// Names of tools, or prefixes of names with `*` at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
     pub blocked: Vec<String>,
@@ -42,34 +42,35 @@ pub struct ToolPolicy {
 
 /// Rules in words.
 ///
-/// Compiled are, where the whole rule says nothing else: "Never use <tool>", "<field> > <number>" (forbidden under
-/// `never`, required under `always`, held where it ends in "needs approval" or "requires approval"), and
-/// "<tool> requires approval". Everything else stays text.
+/// A rule is compiled if it has exactly one of these forms: "Never use <tool>", "<tool> requires approval", or
+/// "<field> > <number>". The latter is forbidden under `never` and required under `always`; with "needs approval" or
+/// "requires approval" at its end, the call is held. Every other rule stays text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Guardrails {
-    /// What must never be done.
+    /// Actions that the agent must never take.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 512)))]
     pub never: Vec<String>,
-    /// What must always be done.
+    /// Actions that the agent must always take.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 512)))]
     pub always: Vec<String>,
 }
 
-/// Steps that have an order. A step named like a tool is that tool; another is closed by `subgoal_done`.
+/// Steps with a fixed order. A step with the name of a tool is done when the tool was called. The agent completes other
+/// steps with the tool `subgoal_done`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Workflow {
-    /// The workflow's name.
+    /// The name of the workflow.
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
-    /// Its steps, in their order.
+    /// The steps, in their order.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 64)))]
     pub steps: Vec<String>,
-    /// Binds the order always: a step needs every earlier step. It must be complete at the end where the
-    /// detected intent is one of `intents`, or, without `intents`, where a step with effect was started.
+    /// Whether the workflow is enforced: each step needs all earlier steps. At the end of a Job it must be complete if the
+    /// detected intent is one of `intents` or, without `intents`, if a step that changes something was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// The intents that the workflow serves.
@@ -78,30 +79,30 @@ pub struct Workflow {
     pub intents: Vec<String>,
 }
 
-/// Which calls of a tool a person has to approve.
+/// A rule that holds calls of a tool until a person approves them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRule {
     /// The tool.
     #[schemars(length(min = 1, max = 128))]
     pub tool_id: String,
-    /// A condition over the arguments in CEL, such as `amount > 500`. Absent: every call.
+    /// A condition in CEL over the arguments, such as `amount > 500`. Default: every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub when: Option<String>,
-    /// What happens. Default, and the only one: `require_approval`.
+    /// The action. Default, and the only value: `require_approval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ApprovalAction>,
-    /// Who approves. Default: `engine.approver`, else `default`.
+    /// The approver. Default: `engine.approver`, or else `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,
 }
 
-/// What an approval rule does.
+/// The action of an approval rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAction {
-    /// The call waits until a person has decided.
+    /// The call waits for the decision of a person.
     RequireApproval,
 }

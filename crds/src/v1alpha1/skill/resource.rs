@@ -1,56 +1,56 @@
-//! What a Skill needs from outside (seed 000, "Resource-Based Design").
+//! The resources that a Skill needs.
 
 use super::endpoint::{EndpointAuth, EndpointRule};
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something from outside that Jobs of the Skill bind.
+/// A resource that Jobs of the Skill bind: a file system, an API or a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("!has(self.auth) || self.type == 'api_endpoint'").message("is for an api_endpoint").field_path(".auth"))]
-#[x_kube(validation = Rule::new("!has(self.rules) || self.type == 'api_endpoint'").message("is for an api_endpoint").field_path(".rules"))]
+#[x_kube(validation = Rule::new("!has(self.auth) || self.type == 'api_endpoint'").message("is only allowed for an api_endpoint").field_path(".auth"))]
+#[x_kube(validation = Rule::new("!has(self.rules) || self.type == 'api_endpoint'").message("is only allowed for an api_endpoint").field_path(".rules"))]
 pub struct ResourceDeclaration {
-    /// Its name, by which a Job binds it and the persona refers to it.
+    /// The name. Jobs bind the resource and the persona refers to it by this name.
     #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z][a-z0-9_]*$"))]
     pub name: String,
-    /// What kind of thing it is.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: ResourceType,
-    /// Whether a Job must bind it.
+    /// Whether a Job must bind the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// What it is for.
+    /// The purpose of the resource, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,
-    /// What an `api_endpoint` is sent with each call, so that it knows who calls.
+    /// The authentication of calls. Only for an `api_endpoint`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<EndpointAuth>,
-    /// Which calls an `api_endpoint` may be sent by the tools `http_get` and `http_request`; any other is denied. Default:
-    /// GET and HEAD of every path below the URL that the Job binds.
+    /// The allowed calls of the tools `http_get` and `http_request`. Other calls are denied. Only for an `api_endpoint`.
+    /// Default: GET and HEAD of every path below the bound URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8))]
     pub rules: Option<Vec<EndpointRule>>,
 }
 
-/// What kind of thing a resource is.
+/// The type of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display, strum::EnumIter)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ResourceType {
-    /// A directory, or a file, of a PersistentVolumeClaim.
+    /// A directory or a file of a PersistentVolumeClaim.
     Filesystem,
-    /// Where a database or a service is, its password included: from a Secret only.
+    /// The address of a database or a service, with its password. Only from a Secret.
     ConnectionString,
     /// The URL of an API.
     ApiEndpoint,
-    /// A secret value: from a Secret only.
+    /// A secret value. Only from a Secret.
     Credential,
 }
 
 impl ResourceType {
-    /// Whether its value is a secret, which no prompt, event or log may hold.
+    /// Returns whether values of the type are secret: no prompt, event or log may contain them.
     pub fn is_secret(self) -> bool {
         match self {
             Self::ConnectionString | Self::Credential => true,

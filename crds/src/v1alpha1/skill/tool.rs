@@ -1,4 +1,4 @@
-//! What the author of a Skill says of a tool.
+//! Declarations of tools.
 
 use super::super::shared::duration_schema;
 use kube::KubeSchema;
@@ -6,76 +6,75 @@ use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the author says of a tool. A tool of which nothing is said has effects and is not repeatable.
+/// The declaration of a tool. A tool without one changes something, and cannot be called again after a lost answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.timeout) || duration(self.timeout) <= duration('4m')").message("must be at most 4m: a pod may outlive the Job's duration by 5m only").field_path(".timeout"))]
 pub struct ToolDeclaration {
-    /// The tool's name, as the MCP server lists it.
+    /// The name of the tool at the MCP server.
     #[schemars(length(min = 1, max = 128))]
     pub name: String,
-    /// What it does, for the model, where the server itself says nothing.
+    /// A description for the model, if the server has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub description: Option<String>,
-    /// The arguments that the author expects. The schema itself comes from the server; a difference is named in
-    /// the condition `SkillAsWritten` of each Job.
+    /// The expected arguments. The schema comes from the server; the condition `SkillAsWritten` of each Job names differences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub inputs: Vec<ToolInput>,
-    /// What the author expects of a call's structured output. The schema itself comes from the server; a difference is
-    /// named in the condition `SkillAsWritten` of each Job.
+    /// The expected structured output. The schema comes from the server; the condition `SkillAsWritten` of each Job names
+    /// differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<ToolOutput>,
-    /// Who may have it called, and when.
+    /// The rules for calling the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<CallPolicy>,
-    /// The tool changes nothing: its calls may run at once and be repeated. A server's own hint can take
-    /// this claim away, never give it.
+    /// Whether the tool changes nothing. Calls of such a tool can run in parallel and be repeated. If the server says that the
+    /// tool is not read-only, this field has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// Calling the tool again with the same call key has no further effect, so a call whose answer was lost
-    /// may be sent again.
+    /// Whether a second call with the same call key has no further effect. The worker can then repeat a call whose answer was
+    /// lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// How long a call may take, such as `30s`, at most `4m`. Default 1m. The first call of a worker has 30s at least,
-    /// since it may have to wait for its server to start.
+    /// The timeout of a call, such as `30s`, at most `4m`. Default: 1m. The first call of a worker has at least 30s, since
+    /// the server may have to start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub timeout: Option<Duration>,
 }
 
-/// The structured output that the author expects.
+/// The expected structured output of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolOutput {
-    /// Its JSON type.
+    /// The JSON type.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ValueType>,
-    /// What it is.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,
-    /// Its fields, where it is an object.
+    /// The fields, if it is an object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub fields: Vec<ToolInput>,
 }
 
-/// An argument, or a field of the output, that the author expects.
+/// An expected argument, or an expected field of the output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolInput {
-    /// Its name.
+    /// The name.
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
-    /// Its JSON type.
+    /// The JSON type.
     #[serde(rename = "type")]
     pub kind: ValueType,
-    /// Whether every call, or every output, must have it.
+    /// Whether every call or output must contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// What it is.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,
@@ -100,32 +99,32 @@ pub enum ValueType {
     Object,
 }
 
-/// When a tool may be called.
+/// The rules for calling a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.condition) || !((has(self.allowed) && self.allowed == 'conditional') || (has(self.requiresApproval) && self.requiresApproval == 'conditional'))").message("conditional needs a condition").field_path(".condition"))]
 pub struct CallPolicy {
-    /// Whether it may be called at all. Default `always`.
+    /// Whether the tool can be called. Default: `always`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<When>,
-    /// Whether a person has to approve a call. Default `never`.
+    /// Whether a person must approve calls. Default: `never`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_approval: Option<When>,
-    /// The condition of every `conditional`, over the arguments in CEL, such as `amount > 500`. One that cannot be
-    /// decided does not allow, and does hold.
+    /// The condition for `conditional`, in CEL over the arguments, such as `amount > 500`. If it cannot be evaluated, `allowed`
+    /// denies the call, and `requiresApproval` holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub condition: Option<String>,
 }
 
-/// How often something holds.
+/// The calls that a rule applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum When {
-    /// For every call.
+    /// Every call.
     Always,
-    /// For calls of which the condition is true.
+    /// Calls for which the condition is true.
     Conditional,
-    /// For no call.
+    /// No call.
     Never,
 }

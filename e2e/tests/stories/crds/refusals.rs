@@ -146,7 +146,7 @@ async fn an_endpoint_with_bad_rules_is_refused_with_the_path_of_the_field() {
         let [of_methods, first_method, second_method] = ["", "[0]", "[1]"].map(|at| format!("{rules}[0].methods{at}"));
         let [of_paths, first_path, second_path] = ["", "[0]", "[1]"].map(|at| format!("{rules}[0].paths{at}"));
         let mut cases = vec![
-            (rules, "is for an api_endpoint", of_a_file_system),
+            (rules, "is only allowed for an api_endpoint", of_a_file_system),
             (rules, "at least 1", declares("api_endpoint", &json!({"rules": []}))),
             (&first_method, "Unsupported value", methods(json!(["get"]))),
             (&first_method, "Unsupported value", methods(json!(["CONNECT"]))),
@@ -178,7 +178,7 @@ async fn an_endpoint_with_bad_auth_is_refused_with_the_path_of_the_field() {
     story(async |tenant| {
         let path = "spec.resources[0].auth.header";
         let mut cases = vec![
-            ("spec.resources[0].auth", "is for an api_endpoint", of_a_file_system),
+            ("spec.resources[0].auth", "is only allowed for an api_endpoint", of_a_file_system),
             ("spec.resources", nobodys, credential("other")),
             ("spec.resources", nobodys, credential("shop")),
             ("spec.resources[0].auth.credential", "Required value", declares("api_endpoint", &json!({"auth": {}}))),

@@ -19,10 +19,10 @@ fn refused(answer: Result<(), String>, rule: &str) {
     }
 }
 
-const OUTCOME: &str = "an outcome is never changed";
-const LOG: &str = "the log never shrinks";
-const ATTEMPTS: &str = "attempts and epochs never go back";
-const TERMINAL: &str = "a terminal phase is never left";
+const OUTCOME: &str = "an outcome never changes";
+const LOG: &str = "the number of logged events never decreases";
+const ATTEMPTS: &str = "attempts and epochs never decrease";
+const TERMINAL: &str = "a terminal phase never changes";
 
 fn log(events: u64) -> Value {
     json!({"log": {"path": "jobs/x", "events": events, "head": format!("sha256:{}", "0".repeat(64))}})
@@ -36,7 +36,7 @@ async fn what_a_job_was_asked_is_fixed() {
             let change = jobs.change("ended", &json!({"spec": {field: "something else"}})).await;
             let sentence = change.expect_err("a changed Job is refused");
             assert!(sentence.contains(&format!("{path}: ")), "{sentence}");
-            assert!(sentence.contains("make another Job"), "{sentence}");
+            assert!(sentence.contains("create another Job"), "{sentence}");
             let removal = jobs.change("ended", &json!({"spec": {field: null}})).await;
             refused(removal, &format!("{path}: Required value"));
         }
@@ -67,9 +67,9 @@ async fn what_a_job_binds_is_fixed() {
         ] {
             let sentence = set("bound", &resources).await.expect_err(what);
             assert!(sentence.contains("spec.resources: "), "{what}: {sentence}");
-            assert!(sentence.contains("make another Job"), "{what}: {sentence}");
+            assert!(sentence.contains("create another Job"), "{what}: {sentence}");
         }
-        refused(set("unbound", &docs).await, "make another Job");
+        refused(set("unbound", &docs).await, "create another Job");
         jobs.change("bound", &json!({"spec": {"limits": {"steps": 5}}})).await.expect("the rest may change");
     })
     .await;
@@ -86,8 +86,8 @@ async fn what_a_job_continues_is_fixed() {
         let set = async |name: &str, of: Value| jobs.change(name, &json!({"spec": {"continues": of}})).await;
         set("follows", json!("first")).await.expect("unchanged");
         refused(set("follows", json!("second")).await, "spec.continues: ");
-        refused(set("follows", Value::Null).await, "make another Job");
-        refused(set("first", json!("follows")).await, "make another Job");
+        refused(set("follows", Value::Null).await, "create another Job");
+        refused(set("first", json!("follows")).await, "create another Job");
     })
     .await;
 }
@@ -132,7 +132,7 @@ async fn replies_are_only_added_at_the_end() {
         ] {
             let sentence = set(replies).await.expect_err(what);
             assert!(sentence.contains("spec.replies: "), "{what}: {sentence}");
-            assert!(sentence.contains("may have been heard"), "{what}: {sentence}");
+            assert!(sentence.contains("may have been received"), "{what}: {sentence}");
         }
         let all: Vec<Value> =
             [first, second].into_iter().chain((2..32).map(|n| json!({"text": format!("{n}")}))).collect();
