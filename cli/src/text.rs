@@ -1,7 +1,7 @@
 //! Texts of others, as a terminal shows them: they must not steer it, nor turn what stands beside them round.
 
 use crate::exit::PREFIX;
-use bloomery_crds::text::{is_hidden, steers};
+use bloomery_crds::text::{alters_display, is_invisible};
 
 /// Says something to whoever looks on.
 pub fn say(text: &str) {
@@ -15,19 +15,19 @@ pub fn note(text: &str) {
 
 /// A text of several lines, without what steers.
 pub fn lines(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !steers(*c)).collect()
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !alters_display(*c)).collect()
 }
 
 /// A text on one line, with blanks for what steers.
 pub fn line(text: &str) -> String {
-    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+    text.chars().map(|c| if alters_display(c) { ' ' } else { c }).collect()
 }
 
 /// A text on one line that hides nothing: what steers or has no shape is written out.
 pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_invisible(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
 }

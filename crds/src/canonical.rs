@@ -1,49 +1,50 @@
-//! Canonical JSON and the digests made of it (`docs/explanation/engine.md`, section 1, "Digests").
+//! Canonical JSON and digests of it (`docs/explanation/engine.md`, section 1).
 //!
-//! Keys are sorted by code point, integers of 64 bits stay exact, floats are printed shortest. RFC 8785 maps
-//! every number to a double, so 9007199254740993 and ...992 would share one digest: two orders, one approval.
+//! Keys are sorted by code point, 64-bit integers stay exact, and floats are written in their shortest form. This is not
+//! RFC 8785, which maps every number to a double: 9007199254740993 and ...992 would have one digest, and one approval
+//! would count for two orders.
 
-mod document;
+mod canonical_json;
 #[cfg(test)]
 mod hostile;
 mod number;
 mod strict;
 
-pub use document::Document;
+pub use canonical_json::CanonicalJson;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 pub use strict::Error;
 
-/// A SHA-256 over canonical JSON or bytes, written `sha256:<64 hex digits>`.
+/// A SHA-256 digest of canonical JSON or of bytes, written `sha256:<64 hex digits>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Digest(#[schemars(length(max = 71))] String);
 
 impl Digest {
-    /// Digests bytes as they are.
+    /// Returns the digest of bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let hash = Sha256::digest(bytes);
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
-        // Not by `{byte:02x}`: a digest is made for every line of a log and every call.
+        // Faster than `{byte:02x}`: a digest is made for every line of a log and for every call.
         let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 15]);
         text.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
         Self(text)
     }
 
-    /// Digests the canonical form of a value.
+    /// Returns the digest of the canonical form of a value.
     pub fn of_value(value: &Value) -> Self {
         Self::of_bytes(to_string(value).as_bytes())
     }
 
-    /// The whole digest, `sha256:` included.
+    /// Returns the whole digest, `sha256:` included.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The SHA-256 itself, for where many are kept: it is half as long. None of a text that is no digest.
+    /// Returns the 32 bytes of the SHA-256, or `None` if the text is not a digest. They take half the memory of the text.
     pub fn bytes(&self) -> Option<[u8; 32]> {
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
         let mut bytes = [0; 32];
@@ -53,12 +54,17 @@ impl Digest {
         Some(bytes)
     }
 
-    /// The first `n` hex digits, for names that people read.
+    /// Returns the first `n` hex digits, for the names of objects.
     pub fn short(&self, n: usize) -> &str {
         let hex = self.0.strip_prefix("sha256:").unwrap_or(&self.0);
         hex.get(..n).unwrap_or(hex)
     }
 }
+
+/// A text that is not a digest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a digest: expected sha256: and 64 hex digits")]
+pub struct InvalidDigest(String);
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,23 +73,26 @@ impl fmt::Display for Digest {
 }
 
 impl std::str::FromStr for Digest {
-    type Err = String;
+    type Err = InvalidDigest;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match digits(text) {
             Some(_) => Ok(Self(text.to_owned())),
-            None => Err(format!("{text:?} is not a digest: expected sha256: and 64 hex digits")),
+            None => Err(InvalidDigest(text.to_owned())),
         }
     }
 }
 
-/// The digits of a text that is a digest.
+/// Returns the hex digits of a digest, or `None` if the text is not a digest.
 fn digits(text: &str) -> Option<&str> {
     let is_good = |hex: &&str| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     text.strip_prefix("sha256:").filter(is_good)
 }
 
-/// Reads a JSON text, refusing what has no canonical form.
+/// Parses a JSON text.
+///
+/// # Errors
+/// Returns an error if the text has no canonical form: it is not JSON, repeats a key, or has a number that is not exact.
 pub fn parse(text: &str) -> Result<Value, Error> {
     let value = strict::parse(text)?;
     number::check(text)?;
@@ -92,23 +101,23 @@ pub fn parse(text: &str) -> Result<Value, Error> {
 
 /// Writes a value in canonical form.
 pub fn to_string(value: &Value) -> String {
-    // It cannot fail: keys are texts, and what is written to is memory.
+    // This cannot fail: keys are strings, and the output is memory.
     serde_json::to_string(&Sorted(value)).unwrap_or_else(|_| value.to_string())
 }
 
-/// Writes an object in canonical form: [`to_string`] for one that is no [`Value`] yet, and may be large.
+/// Writes an object in canonical form. Unlike [`to_string`], it needs no copy of the object as a [`Value`].
 pub fn object_to_string(object: &Map<String, Value>) -> String {
     serde_json::to_string(&SortedObject(object)).unwrap_or_else(|_| Value::Object(object.clone()).to_string())
 }
 
-/// The deepest value that is taken from outside. What we wrap it in (log lines, reports, lists of Jobs) is read by
-/// parsers that stop at 128 levels: a value near that would make all of it unreadable.
+/// The deepest nesting of a value from outside. Log lines, reports and lists of Jobs contain such values, and their parsers
+/// stop at 128 levels.
 pub const MAX_DEPTH: usize = 32;
 
-/// The largest schema that is taken from outside, in bytes of JSON (`docs/explanation/engine.md`, section 3).
+/// The largest JSON schema from outside, in bytes (`docs/explanation/engine.md`, section 3).
 pub const MAX_SCHEMA: usize = 64 * 1024;
 
-/// How many arrays and objects are nested in a value; 0 for a scalar.
+/// Returns the nesting depth of a value: the number of arrays and objects around its deepest scalar.
 pub fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -117,12 +126,12 @@ pub fn depth(value: &Value) -> usize {
     }
 }
 
-/// How many arrays and objects are nested in an object, itself included.
+/// Returns the nesting depth of an object, itself included.
 pub fn object_depth(object: &Map<String, Value>) -> usize {
     1 + object.values().map(depth).max().unwrap_or(0)
 }
 
-/// A value whose keys are sorted here rather than trusted to be: a dependency may switch `serde_json` to insertion order.
+/// A value that is written with sorted keys, even if a dependency switches `serde_json` to insertion order.
 struct Sorted<'a>(&'a Value);
 
 impl Serialize for Sorted<'_> {
@@ -137,7 +146,7 @@ impl Serialize for Sorted<'_> {
     }
 }
 
-/// An object whose keys are sorted here.
+/// An object that is written with sorted keys.
 struct SortedObject<'a>(&'a Map<String, Value>);
 
 impl Serialize for SortedObject<'_> {

@@ -1,4 +1,4 @@
-//! Conditions that kstatus, Argo CD and Flux read, and the one merge that writes them.
+//! Conditions as kstatus, Argo CD and Flux read them, and the functions that write them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use strum::{Display, EnumString, IntoStaticStr};
@@ -273,44 +273,44 @@ pub enum Reason {
     Escalated,
 }
 
-/// What a controller saw: one condition, before times and generations are known.
+/// A condition that a controller observed, without its transition time and generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// Which condition.
+    /// The type of the condition.
     pub kind: ConditionType,
-    /// Whether it holds; `None` is `Unknown`.
+    /// The status: `True`, `False`, or `Unknown` for `None`.
     pub holds: Option<bool>,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The sentence for people: what, which object, what to do.
+    /// A sentence for people: what is the case, for which object, and what to do about it.
     pub message: String,
 }
 
 impl Observation {
-    /// A condition that holds.
+    /// Returns a condition with the status `True`.
     pub fn holds(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
         Self { kind, holds: Some(true), reason, message: message.into() }
     }
 
-    /// A condition that does not hold.
+    /// Returns a condition with the status `False`.
     pub fn fails(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
         Self { kind, holds: Some(false), reason, message: message.into() }
     }
 }
 
-/// The health of an object, in the words of kstatus.
+/// The health of an object, as kstatus defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// Nothing more will happen, and all is well.
+    /// The object is as wanted, and nothing more will happen.
     Ready(Reason, String),
-    /// Something is on its way or waited for, people included.
+    /// The object changes, or waits for something or somebody.
     Reconciling(Reason, String),
-    /// A person has to do something.
+    /// The object stays as it is until a person acts.
     Stalled(Reason, String),
 }
 
 impl Health {
-    /// `Ready`, and `Reconciling` or `Stalled` where they hold.
+    /// Returns the condition `Ready`, and `Reconciling` or `Stalled` if it applies.
     pub fn observations(self) -> Vec<Observation> {
         match self {
             Self::Ready(reason, message) => vec![Observation::holds(ConditionType::Ready, reason, message)],
@@ -326,53 +326,54 @@ impl Health {
     }
 }
 
-/// Merges what was seen into the conditions that stand.
+/// Returns the conditions of an object after `observed`.
 ///
-/// Transition times move only when a status does; types of ours that were not seen are dropped; conditions
-/// of other writers stay. So a status in which nothing but time would change comes out equal, and the write
-/// can be skipped.
-pub fn merge(standing: &[Condition], seen: &[Observation], generation: Option<i64>, now: &Time) -> Vec<Condition> {
+/// - A transition time changes only with the status. So the result equals `existing` if nothing changed, and the caller can
+///   skip the write.
+/// - Types of Bloomery that were not observed are removed.
+/// - Conditions of other writers stay.
+pub fn merge(existing: &[Condition], observed: &[Observation], generation: Option<i64>, now: &Time) -> Vec<Condition> {
     let mut merged: Vec<Condition> =
-        seen.iter().map(|observation| condition(observation, standing, generation, now)).collect();
-    merged.extend(standing.iter().filter(|old| old.type_.parse::<ConditionType>().is_err()).cloned());
+        observed.iter().map(|observation| condition(observation, existing, generation, now)).collect();
+    merged.extend(existing.iter().filter(|old| old.type_.parse::<ConditionType>().is_err()).cloned());
     merged.sort_by(|a, b| a.type_.cmp(&b.type_));
     merged
 }
 
-/// Puts one condition among those that stand; all others stay.
-pub fn put(standing: &[Condition], seen: &Observation, generation: Option<i64>, now: &Time) -> Vec<Condition> {
-    let name: &'static str = seen.kind.into();
-    let mut merged: Vec<Condition> = standing.iter().filter(|old| old.type_ != name).cloned().collect();
-    merged.push(condition(seen, standing, generation, now));
+/// Returns `existing` with one condition added or replaced.
+pub fn put(existing: &[Condition], observed: &Observation, generation: Option<i64>, now: &Time) -> Vec<Condition> {
+    let name: &'static str = observed.kind.into();
+    let mut merged: Vec<Condition> = existing.iter().filter(|old| old.type_ != name).cloned().collect();
+    merged.push(condition(observed, existing, generation, now));
     merged.sort_by(|a, b| a.type_.cmp(&b.type_));
     merged
 }
 
-/// The condition of a type, where there is one.
+/// Returns the condition of a type, if there is one.
 pub fn find(conditions: &[Condition], kind: ConditionType) -> Option<&Condition> {
     let name: &'static str = kind.into();
     conditions.iter().find(|condition| condition.type_ == name)
 }
 
-/// Whether a condition is `True`.
+/// Returns whether the condition of a type has the status `True`.
 pub fn is_true(conditions: &[Condition], kind: ConditionType) -> bool {
     find(conditions, kind).is_some_and(|condition| condition.status == "True")
 }
 
-fn condition(seen: &Observation, standing: &[Condition], generation: Option<i64>, now: &Time) -> Condition {
-    let status = match seen.holds {
+fn condition(observed: &Observation, existing: &[Condition], generation: Option<i64>, now: &Time) -> Condition {
+    let status = match observed.holds {
         Some(true) => "True",
         Some(false) => "False",
         None => "Unknown",
     };
     let since =
-        find(standing, seen.kind).filter(|old| old.status == status).map(|old| old.last_transition_time.clone());
+        find(existing, observed.kind).filter(|old| old.status == status).map(|old| old.last_transition_time.clone());
     Condition {
-        type_: seen.kind.to_string(),
+        type_: observed.kind.to_string(),
         status: status.to_owned(),
-        reason: seen.reason.to_string(),
-        // The API server refuses conditions with a message of more than 32768 characters; ours fit a screen.
-        message: crate::text::bounded(&seen.message, 1024),
+        reason: observed.reason.to_string(),
+        // The API server allows 32768 characters. This much fits on a screen.
+        message: crate::text::bounded(&observed.message, 1024),
         observed_generation: generation,
         last_transition_time: since.unwrap_or_else(|| now.clone()),
     }

@@ -1,44 +1,46 @@
-//! The Models that are asked where one gives no answer: its fallbacks, and after each of them that one's own.
+//! Fallbacks of Models: the Models that a worker asks, in order, if one does not answer.
 
 use std::fmt;
 
-/// How many fallbacks a Model may have in all.
-const MAX: usize = 8;
+/// The largest number of fallbacks of a Model, those of its fallbacks included.
+const MAX_FALLBACKS: usize = 8;
 
-/// Why the fallbacks of a Model cannot be used.
+/// An error in the fallbacks of a Model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
-    /// One of them does not exist.
+pub enum Error {
+    /// A fallback does not exist.
     Missing {
-        /// Which.
+        /// The fallback.
         name: String,
         /// The Model that names it.
         of: String,
     },
-    /// One of them leads back to a Model before it.
-    Circle(Vec<String>),
+    /// A fallback leads back to a Model before it: the names on the way.
+    Cycle(Vec<String>),
     /// There are too many.
     TooMany,
 }
 
-impl fmt::Display for Fault {
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { name, of } => {
                 write!(f, "spec.fallback of the Model {of} names the Model {name}, which does not exist")
             }
-            Self::Circle(names) => write!(f, "spec.fallback leads in a circle: {}", names.join(" -> ")),
-            Self::TooMany => write!(f, "spec.fallback leads to more than {MAX} Models in all"),
+            Self::Cycle(names) => write!(f, "spec.fallback leads in a circle: {}", names.join(" -> ")),
+            Self::TooMany => write!(f, "spec.fallback leads to more than {MAX_FALLBACKS} Models in all"),
         }
     }
 }
 
-/// The fallbacks of a Model, in the order in which they are asked, each once. `find` gives the fallbacks that a Model
-/// names itself; none where it does not exist.
+/// Returns all fallbacks of a Model, in the order in which a worker asks them, each once: after each fallback come its
+/// own. `find` returns the fallbacks that a Model names itself, or `None` if the Model does not exist.
 ///
 /// # Errors
-/// The first fault on the way.
-pub fn chain(name: &str, find: impl Fn(&str) -> Option<Vec<String>>) -> Result<Vec<String>, Fault> {
+/// Returns the first error on the way.
+pub fn resolve(name: &str, find: impl Fn(&str) -> Option<Vec<String>>) -> Result<Vec<String>, Error> {
     let mut walk = Walk { find: &find, found: Vec::new(), path: vec![name.to_owned()] };
     walk.follow(name, name)?;
     Ok(walk.found)
@@ -51,17 +53,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn follow(&mut self, name: &str, of: &str) -> Result<(), Fault> {
-        let missing = || Fault::Missing { name: name.to_owned(), of: of.to_owned() };
+    fn follow(&mut self, name: &str, of: &str) -> Result<(), Error> {
+        let missing = || Error::Missing { name: name.to_owned(), of: of.to_owned() };
         for next in (self.find)(name).ok_or_else(missing)? {
             if self.path.contains(&next) {
-                return Err(Fault::Circle(self.path.iter().cloned().chain([next]).collect()));
+                return Err(Error::Cycle(self.path.iter().cloned().chain([next]).collect()));
             }
             if self.found.contains(&next) {
                 continue;
             }
-            if self.found.len() == MAX {
-                return Err(Fault::TooMany);
+            if self.found.len() == MAX_FALLBACKS {
+                return Err(Error::TooMany);
             }
             self.found.push(next.clone());
             self.path.push(next.clone());
@@ -79,13 +81,13 @@ mod tests {
     use rstest::rstest;
     use std::collections::BTreeMap;
 
-    fn of(models: &str) -> Result<Vec<String>, Fault> {
+    fn of(models: &str) -> Result<Vec<String>, Error> {
         let models: BTreeMap<&str, Vec<String>> = models
             .split(';')
             .map(|model| model.trim().split_once(':').unwrap())
             .map(|(name, rest)| (name, rest.split_whitespace().map(str::to_owned).collect()))
             .collect();
-        chain("a", |name| models.get(name).cloned())
+        resolve("a", |name| models.get(name).cloned())
     }
 
     #[rstest]
@@ -115,7 +117,7 @@ mod tests {
         fn it_ends_and_names_each_at_most_once(
             models in proptest::collection::btree_map("[a-f]", proptest::collection::vec("[a-f]", 0..4), 0..6),
         ) {
-            if let Ok(names) = chain("a", |name| models.get(name).cloned()) {
+            if let Ok(names) = resolve("a", |name| models.get(name).cloned()) {
                 let mut once = names.clone();
                 once.sort();
                 once.dedup();

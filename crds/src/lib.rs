@@ -1,7 +1,8 @@
-//! The contract of Bloomery: what people write, what the operator and the worker say to each other.
+//! The contract of Bloomery: the custom resources that people write, and the documents that the operator and the worker
+//! exchange.
 //!
-//! Nothing here does IO, reads a clock or knows a client: every other crate may depend on this one
-//! (`docs/explanation/architecture.md` has the directions).
+//! This crate does no IO, reads no clock and has no client, so every other crate may depend on it
+//! (`docs/explanation/architecture.md` shows the dependencies).
 
 pub mod canonical;
 pub mod conditions;

@@ -3,25 +3,25 @@
 use crate::v1alpha1::Limits;
 use serde::{Deserialize, Serialize};
 
-/// The limits that one Job runs under: the Skill's or the defaults, lowered by the Job's own.
+/// The limits of one Job: the defaults, replaced by those of the Skill, lowered by those of the Job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EffectiveLimits {
-    /// How many answers of the model the main loop may take.
+    /// The largest number of model calls in the main loop.
     pub steps: u32,
-    /// How many tool calls may be started.
+    /// The largest number of tool calls.
     pub tool_calls: u32,
-    /// How many tokens, in and out, may be spent.
+    /// The largest number of tokens, input and output together.
     pub tokens: u64,
-    /// How many seconds the worker may work; waiting does not count.
+    /// The longest working time, in seconds. Waiting does not count.
     pub duration_seconds: u64,
 }
 
 impl EffectiveLimits {
-    /// What holds where neither Skill nor Job says anything.
+    /// The limits if neither the Skill nor the Job sets any.
     pub const DEFAULT: Self = Self { steps: 50, tool_calls: 100, tokens: 200_000, duration_seconds: 30 * 60 };
 
-    /// Resolves the limits of a Job: the Skill's replace the defaults, the Job's may only lower them.
+    /// Resolves the limits of a Job. Those of the Skill replace the defaults; those of the Job can only lower them.
     pub fn resolve(skill: Option<&Limits>, job: Option<&Limits>) -> Self {
         let of_skill = Self::DEFAULT.each(skill, |_, own| own);
         of_skill.each(job, Ord::min)

@@ -1,77 +1,77 @@
-//! Names, labels and annotations of everything that Bloomery makes.
+//! Names, labels and annotations of the objects that Bloomery creates.
 
 use crate::canonical::Digest;
 
 /// The API group.
 pub const GROUP: &str = "bloomery.dev";
 
-/// The longest name of a Skill, Job or Model: names become labels, Services and pod names.
+/// The longest name of a Skill, Job or Model, in bytes. Names become labels and the names of Services and pods.
 pub const MAX_NAME: usize = 50;
 
-/// Label on every object made for a Skill: the Skill's name.
+/// Label of every object that is created for a Skill: the name of the Skill.
 pub const LABEL_SKILL: &str = "bloomery.dev/skill";
 
-/// Label on every object made for a Job: the Job's name.
+/// Label of every object that is created for a Job: the name of the Job.
 pub const LABEL_JOB: &str = "bloomery.dev/job";
 
-/// Label on a worker pod: the number of its attempt.
+/// Label of a worker pod: the number of its attempt.
 pub const LABEL_ATTEMPT: &str = "bloomery.dev/attempt";
 
-/// Label on every pod that mounts a tenant's memory: the claim's name. A claim that one node may mount binds
-/// its pods together by it.
+/// Label of every pod that mounts a tenant's memory: the name of the claim. The pods of a `ReadWriteOnce` claim are
+/// scheduled to one node by it.
 pub const LABEL_MEMORY: &str = "bloomery.dev/memory";
 
-/// Label that says what an object is for: `worker`, `mcp`, `revision`, `memory`.
+/// Label with the purpose of an object: `worker`, `mcp`, `revision` or `memory`.
 pub const LABEL_COMPONENT: &str = "app.kubernetes.io/component";
 
-/// Label that says who manages an object; its value is [`MANAGER`].
+/// Label with the manager of an object. Its value is [`MANAGER`].
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// The field manager of every object that the operator applies, and the value of [`LABEL_MANAGED_BY`].
 pub const MANAGER: &str = "bloomery";
 
-/// Annotation of a worker pod that holds the Job's part of the run document.
+/// Annotation of a worker pod: the Job's part of the run document.
 pub const ANNOTATION_JOB_PART: &str = "bloomery.dev/job-part";
 
-/// Annotation of an object that the operator applied: the digest of what it wanted, so that a field which is no
-/// longer wanted is noticed.
+/// Annotation of an object that the operator applied: the digest of the applied configuration. It shows that a field
+/// was removed from the configuration.
 pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";
 
-/// Annotation of a namespace: while its value is `true` no pod of a Job runs there.
+/// Annotation of a namespace. While its value is `true`, no pod of a Job runs there.
 pub const ANNOTATION_SUSPEND: &str = "bloomery.dev/suspend";
 
-/// The memory claim of a tenant; one that exists already is used as it is.
+/// The name of a tenant's memory claim. The operator uses an existing claim unchanged.
 pub const MEMORY_CLAIM: &str = "bloomery-memory";
 
-/// The audience of a worker's projected token; a token for the API server is refused.
+/// The audience of a worker's projected token. The report endpoint refuses tokens for the API server.
 pub const REPORT_AUDIENCE: &str = "bloomery";
 
-/// The ServiceAccount that the workers of a Skill run as.
+/// Returns the name of the ServiceAccount of a Skill's workers.
 pub fn worker_service_account(skill: &str) -> String {
     format!("{skill}-worker")
 }
 
-/// The Deployment, Service and ServiceAccount of a Skill's MCP server.
+/// Returns the name of the Deployment, Service and ServiceAccount of a Skill's MCP server.
 pub fn mcp_server(skill: &str) -> String {
     format!("{skill}-mcp")
 }
 
-/// The ConfigMap of a revision, named by its content.
+/// Returns the name of a revision's ConfigMap, which contains the digest of its content.
 pub fn revision(skill: &str, digest: &Digest) -> String {
     format!("{skill}-{}", digest.short(8))
 }
 
-/// The pod of one attempt of a Job: `<job>-<attempt>-<5 of the UID>`.
+/// Returns the name of the pod of an attempt: `<job>-<attempt>-<first 5 characters of the UID>`.
 pub fn worker_pod(job: &str, attempt: u32, uid: &str) -> String {
     format!("{job}-{attempt}-{}", uid.get(..5).unwrap_or(uid))
 }
 
-/// The Job of the pod of one of its attempts; none of a pod that has another name.
-pub fn job_of(worker_pod: &str, attempt: u32) -> Option<&str> {
+/// Returns the name of the Job of a worker pod. `None` if the pod has another name than [`worker_pod`] makes.
+pub fn job_of_worker_pod(worker_pod: &str, attempt: u32) -> Option<&str> {
     worker_pod.rsplit_once('-')?.0.strip_suffix(&format!("-{attempt}"))
 }
 
-/// The Approval of a call of a Job for one approver: the same whenever it is made.
+/// Returns the name of the Approval of a call for one approver. It depends on the arguments only.
 pub fn approval(job: &str, uid: &str, call: &str, approver: &str) -> String {
     let digest = Digest::of_value(&serde_json::json!([uid, call, approver]));
     let job = job.get(..MAX_NAME - 11).unwrap_or(job).trim_end_matches('-');
@@ -95,8 +95,8 @@ mod tests {
             assert!(name.len() <= 63, "{name} is {} long", name.len());
         }
         assert_eq!(worker_pod("refund", 2, uid), "refund-2-01234");
-        assert_eq!(job_of(&worker_pod("refund-2", 12, uid), 12), Some("refund-2"));
-        assert_eq!((job_of("refund-2-01234", 1), job_of("refund", 1)), (None, None));
+        assert_eq!(job_of_worker_pod(&worker_pod("refund-2", 12, uid), 12), Some("refund-2"));
+        assert_eq!((job_of_worker_pod("refund-2-01234", 1), job_of_worker_pod("refund", 1)), (None, None));
     }
 
     #[test]

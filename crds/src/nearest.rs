@@ -1,28 +1,28 @@
-//! The nearest name, for messages about one that is unknown.
+//! Suggestions for messages about an unknown name.
 
 use strsim::normalized_damerau_levenshtein;
 
-/// How alike two names must be, from 0 to 1, to be taken for a slip of the pen.
-const ALIKE: f64 = 0.6;
+/// The smallest similarity, from 0 to 1, at which a name counts as a misspelling of another.
+const MIN_SIMILARITY: f64 = 0.6;
 
-/// Longer names are compared by their beginning: the effort grows with the product of the lengths.
+/// The number of characters of a name that are compared. The effort grows with the product of the lengths.
 const MAX_CHARS: usize = 64;
 
-/// The candidate that is most like `name`, or nothing where none is much like it. Case and the signs between
-/// words count little: `processRefund` is near `process_refund`.
+/// Returns the candidate that is most similar to `name`, or `None` if none is similar. Only letters and digits count,
+/// without their case: `processRefund` equals `process_refund`.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = plain(name);
     let mut best: Option<(f64, &str)> = None;
     for candidate in candidates {
-        let likeness = normalized_damerau_levenshtein(&name, &plain(candidate));
-        if likeness >= ALIKE && best.is_none_or(|(most, _)| likeness > most) {
-            best = Some((likeness, candidate));
+        let similarity = normalized_damerau_levenshtein(&name, &plain(candidate));
+        if similarity >= MIN_SIMILARITY && best.is_none_or(|(most, _)| similarity > most) {
+            best = Some((similarity, candidate));
         }
     }
     best.map(|(_, candidate)| candidate)
 }
 
-/// ` Did you mean "x"?` where something is near, else nothing: the end of a sentence.
+/// Returns ` Did you mean "x"?` if a candidate is similar, else an empty text. For the end of a message.
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, candidates).map(|near| format!(" Did you mean {near:?}?")).unwrap_or_default()
 }

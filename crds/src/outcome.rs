@@ -1,11 +1,11 @@
-//! How a Job ends, and what each stage of it is called.
+//! The phases of a Job and its outcome.
 
 use crate::v1alpha1::OutOfDomainAction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumIter, EnumString, IntoStaticStr};
 
-/// The stage that a Job is in. Terminal phases are never left.
+/// The phase of a Job. A Job never leaves a terminal phase.
 #[derive(
     Debug,
     Clone,
@@ -22,35 +22,35 @@ use strum::{Display, EnumIter, EnumString, IntoStaticStr};
     Default,
 )]
 pub enum Phase {
-    /// The operator waits for something that the Job needs: its Skill, its Model, the memory.
+    /// The operator waits for an object that the Job needs: its Skill, a Model, or the memory claim.
     #[default]
     Pending,
-    /// The Job waits for a new pod: an earlier one parked, was lost, or crashed.
+    /// The Job waits for a new pod, because an earlier one parked, was lost, or crashed.
     Queued,
-    /// A pod exists, and its worker has not reported yet.
+    /// The pod exists, and its worker has not reported yet.
     Starting,
-    /// The worker works through the goal.
+    /// The worker works on the goal.
     Running,
-    /// A call waits until a person has decided; no pod runs.
+    /// A tool call waits for the decision of a person. No pod runs.
     AwaitingApproval,
-    /// A question waits until a person has answered; no pod runs.
+    /// A question waits for the answer of a person. No pod runs.
     AwaitingReply,
-    /// The model gave an answer, which the finalization gate rules on.
+    /// The finalization gate checks an answer of the model.
     Finalizing,
-    /// The goal was reached and the answer passed its gates.
+    /// The goal was reached, and the answer passed all gates.
     Succeeded,
-    /// A limit, a fault or a deletion ended the Job.
+    /// A limit, an error or a deletion ended the Job.
     Failed,
-    /// The goal is none that the Skill serves.
+    /// The goal is not one that the Skill serves.
     Refused,
-    /// The engine would not decide, and a person has to.
+    /// The Job ended without a decision that only a person can make.
     Escalated,
-    /// A person ended the Job.
+    /// A person cancelled the Job.
     Cancelled,
 }
 
 impl Phase {
-    /// Whether the Job has ended.
+    /// Returns whether the Job has ended.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Succeeded | Self::Failed | Self::Refused | Self::Escalated | Self::Cancelled => true,
@@ -64,7 +64,7 @@ impl Phase {
         }
     }
 
-    /// Whether the Job rests, without a pod, until a person has spoken.
+    /// Returns whether the Job waits for a person, without a pod.
     pub fn awaits_people(self) -> bool {
         match self {
             Self::AwaitingApproval | Self::AwaitingReply => true,
@@ -82,7 +82,7 @@ impl Phase {
     }
 }
 
-/// The typed reason of a terminal phase.
+/// The reason of a terminal phase.
 #[derive(
     Debug,
     Clone,
@@ -163,36 +163,36 @@ pub enum OutcomeCode {
     Cancelled,
 }
 
-/// The end of a Job: a typed reason and a sentence for people.
+/// The result of a Job: a code for programs and a message for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// The typed reason.
+    /// The reason.
     pub code: OutcomeCode,
-    /// What the Skill does with a goal that is none of its intents; only with `OutOfDomain`.
+    /// The Skill's action for a goal that is not one of its intents. Only with `OutOfDomain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<OutOfDomainAction>,
-    /// What happened and what to do about it.
+    /// A description of what happened, and a remedy.
     #[schemars(length(max = 1024))]
     pub message: String,
 }
 
 impl Outcome {
-    /// The longest `message` in bytes.
+    /// The longest `message`, in bytes.
     pub const MAX_MESSAGE: usize = 1024;
 
-    /// Makes an outcome, bounding its sentence.
+    /// Returns an outcome. A message of more than [`MAX_MESSAGE`](Self::MAX_MESSAGE) bytes is cut.
     pub fn new(code: OutcomeCode, message: impl AsRef<str>) -> Self {
         Self { code, action: None, message: crate::text::bounded(message.as_ref(), Self::MAX_MESSAGE) }
     }
 
-    /// Makes the outcome of a goal that is none of the Skill's intents.
+    /// Returns the outcome of a goal that is not one of the Skill's intents.
     pub fn out_of_domain(action: OutOfDomainAction, message: impl AsRef<str>) -> Self {
         Self { action: Some(action), ..Self::new(OutcomeCode::OutOfDomain, message) }
     }
 
-    /// The phase in which a Job with this outcome rests. Out of domain without an action is refused: nobody is
-    /// told to take over who was not named.
+    /// Returns the terminal phase of a Job with this outcome. `OutOfDomain` without an action is `Refused`, since nobody
+    /// was named who could take the goal over.
     pub fn phase(&self) -> Phase {
         match self.code {
             OutcomeCode::Succeeded => Phase::Succeeded,

@@ -1,5 +1,6 @@
-//! What pods of ours have in common, whoever makes them: they pass the `restricted` Pod Security Standard, and those of one
-//! volume that one node can mount find each other (`docs/explanation/design.md`, section 7).
+//! The parts that all pods of Bloomery share (`docs/explanation/design.md`, section 7).
+//!
+//! Pods pass the `restricted` Pod Security Standard. Pods that share a `ReadWriteOnce` volume are scheduled to one node.
 
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, ContainerStatus, Pod, PodAffinity, PodAffinityTerm, PodSecurityContext, SeccompProfile,
@@ -7,16 +8,16 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-/// The container of a worker pod that the worker runs in; its log is the conversation.
-pub const WORKER: &str = "worker";
+/// The name of the worker's container in a worker pod. Its log is the conversation.
+pub const WORKER_CONTAINER: &str = "worker";
 
-/// How the worker of a pod is, once the kubelet has said so.
-pub fn worker(pod: &Pod) -> Option<&ContainerStatus> {
+/// Returns the status of the worker's container. `None` until the kubelet has reported it.
+pub fn worker_status(pod: &Pod) -> Option<&ContainerStatus> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    statuses.iter().find(|status| status.name == WORKER)
+    statuses.iter().find(|status| status.name == WORKER_CONTAINER)
 }
 
-/// What every pod of ours is held to.
+/// Returns the security context of every pod.
 pub fn restricted() -> PodSecurityContext {
     PodSecurityContext {
         run_as_non_root: Some(true),
@@ -25,18 +26,19 @@ pub fn restricted() -> PodSecurityContext {
     }
 }
 
-/// The same, of one that mounts a tenant's memory: as this user and group, with files of this group.
-pub fn of_memory(user: Option<i64>, group: Option<i64>, files: Option<i64>) -> PodSecurityContext {
+/// Returns the security context of a pod that mounts a tenant's memory: [`restricted`], with the user and group to run as
+/// and the group that owns the files.
+pub fn restricted_for_memory(user: Option<i64>, group: Option<i64>, fs_group: Option<i64>) -> PodSecurityContext {
     PodSecurityContext {
         run_as_user: user,
         run_as_group: group,
-        fs_group: files,
+        fs_group,
         fs_group_change_policy: Some("OnRootMismatch".to_owned()),
         ..restricted()
     }
 }
 
-/// What every container of ours is held to.
+/// Returns the security context of every container.
 pub fn restricted_container() -> SecurityContext {
     SecurityContext {
         allow_privilege_escalation: Some(false),
@@ -46,14 +48,14 @@ pub fn restricted_container() -> SecurityContext {
     }
 }
 
-/// Demands the node of the pods with this label. The first of them may go anywhere: a pod that matches its own term counts
-/// as its own company.
-pub fn beside(label: (String, String)) -> Affinity {
-    let company = LabelSelector { match_labels: Some([label].into()), ..LabelSelector::default() };
+/// Returns an affinity to the node of the pods with this label. A pod that has the label itself can be scheduled to any
+/// node as long as no other pod has it.
+pub fn same_node_as(label: (String, String)) -> Affinity {
+    let labelled = LabelSelector { match_labels: Some([label].into()), ..LabelSelector::default() };
     Affinity {
         pod_affinity: Some(PodAffinity {
             required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
-                label_selector: Some(company),
+                label_selector: Some(labelled),
                 topology_key: "kubernetes.io/hostname".to_owned(),
                 ..PodAffinityTerm::default()
             }]),

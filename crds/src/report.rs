@@ -1,4 +1,7 @@
-//! What a worker and the operator say to each other while a Job runs (`docs/explanation/engine.md`, section 6).
+//! The report protocol between worker and operator (`docs/explanation/engine.md`, section 6).
+//!
+//! The worker posts a [`Report`], and the operator answers with [`Directives`]. When its container ends, the worker leaves a
+//! [`TerminationMessage`].
 
 use crate::canonical::Digest;
 use crate::outcome::{Outcome, Phase};
@@ -12,103 +15,103 @@ use serde::{Deserialize, Serialize};
 /// The path of the report endpoint.
 pub const PATH: &str = "/v1/reports";
 
-/// The largest report, in bytes: a status of 32 KiB, and arguments of 16 KiB whose every character may be escaped.
+/// The largest report, in bytes: a status of 32 KiB, and arguments of 16 KiB in which every character may be escaped.
 pub const MAX_BYTES: usize = 96 * 1024;
 
 /// The largest termination message that the kubelet keeps, in bytes.
 pub const MAX_TERMINATION_MESSAGE: usize = 4096;
 
-/// One report: how far the conversation is. Idempotent by (Job UID, epoch, `projection.log.events`).
+/// A report about the state of a conversation. Reports are idempotent by (Job UID, epoch, `projection.log.events`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Report {
-    /// Which Job.
+    /// The Job.
     pub job: JobIdentity,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
     /// The epoch that the worker claimed.
     pub epoch: u64,
-    /// The status as the log has it.
+    /// The status that follows from the log.
     pub projection: Projection,
-    /// A condition that a person can mend, while the worker waits for it.
+    /// The dependency that the worker waits for. A person may have to restore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Waiting>,
-    /// What people need to know of the call that is held, where the pod ends because of it.
+    pub waiting: Option<ExternalWait>,
+    /// The details of the held call, if the pod ends because of it. The operator makes Approvals of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
-    /// Set in the last report of a pod.
+    pub hold: Option<HeldCallDetails>,
+    /// The end of the pod. Only in its last report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<End>,
+    pub end: Option<PodEnd>,
 }
 
 /// The part of `Job.status` that is a projection of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Projection {
-    /// The stage.
+    /// The phase.
     pub phase: Phase,
-    /// The end, once there is one.
+    /// The outcome, once the Job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
     /// The answer, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<JobResult>,
-    /// What each gate decided.
+    /// The decisions of the gates.
     pub gates: Gates,
-    /// How far the Skill's workflows are.
+    /// The progress of the Skill's workflows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workflows: Vec<WorkflowProgress>,
-    /// Tools whose names the providers do not take; at most [`MAX_TOOL_NAMES`].
+    /// Tools whose names the model providers do not accept; at most [`MAX_TOOL_NAMES`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_names: Vec<ToolName>,
-    /// What a person has to do before the conversation can go on.
+    /// The decision or the answers that the conversation waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
-    /// How many of the Job's replies the conversation has heard.
+    /// The number of the Job's replies that the conversation has received.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replies_heard: u32,
-    /// Replies that belong nowhere, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
+    /// Replies that answer no open question, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stray_replies: Vec<String>,
-    /// What of the Skill does not hold as it is written, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
+    /// Parts of the Skill that do not work as written, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// What was spent.
+    /// The consumed budgets.
     pub usage: Usage,
-    /// How far the log is.
+    /// The position of the log.
     pub log: LogPosition,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// A call that waits for people, as they are shown it; who they are stands in `projection.waitingFor`.
+/// The details of a held call that approvers see. The approvers are in `projection.waitingFor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Hold {
+pub struct HeldCallDetails {
     /// The id of the call.
     pub call: String,
     /// Its exact arguments, as canonical JSON.
     pub arguments: String,
-    /// Every rule that holds it.
+    /// The rules that hold the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<HoldRule>,
-    /// What is to be reached.
+    /// The goal of the Job.
     pub goal: String,
-    /// The last events before it, a line each.
+    /// The last events before the call, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
-    /// How many seconds an approval stays open, where the Skill says so.
+    /// The time until an Approval expires, in seconds, if the Skill sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expiry_seconds: Option<u64>,
 }
 
-/// How many remarks a projection holds.
+/// The largest number of remarks in a projection.
 pub const MAX_REMARKS: usize = 8;
 
-/// How many names of tools a projection holds.
+/// The largest number of tool names in a projection.
 pub const MAX_TOOL_NAMES: usize = ToolName::MAX_NAMES;
 
 /// The longest name of a tool, in bytes.
@@ -117,17 +120,17 @@ pub const MAX_TOOL_NAME: usize = ToolName::MAX_TOOL;
 /// The longest remark, in bytes.
 pub const MAX_REMARK: usize = 256;
 
-/// The most that a projection holds of the entities of a goal, in bytes of JSON: larger ones are left out whole.
+/// The largest entities of a goal in a projection, in bytes of JSON. Larger ones are omitted.
 pub const MAX_ENTITIES: usize = 2048;
 
-/// The most that a projection holds of an answer's fields, in bytes of JSON: larger ones are left out whole.
+/// The largest fields of an answer in a projection, in bytes of JSON. Larger ones are omitted.
 pub const MAX_FIELDS: usize = 4096;
 
-/// Something outside that a worker waits for, bounded in time.
+/// An external dependency that a worker waits for, for a bounded time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "for")]
-pub enum Waiting {
-    /// A key of a Secret that is not there.
+pub enum ExternalWait {
+    /// A key of a Secret does not exist.
     SecretMissing {
         /// Name of the Secret.
         name: String,
@@ -136,96 +139,96 @@ pub enum Waiting {
     },
     /// The MCP server does not answer.
     McpUnavailable {
-        /// What the last try said.
+        /// The error of the last attempt.
         message: String,
     },
     /// The model does not answer, or refuses to.
     ModelUnavailable {
-        /// What the last try said.
+        /// The error of the last attempt.
         message: String,
     },
 }
 
-/// How a pod ends.
+/// The end of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum End {
-    /// With the outcome in the projection.
+pub enum PodEnd {
+    /// The Job has ended, with the outcome in the projection.
     Finished,
-    /// With its log written; the Job goes on in a new pod.
+    /// The log is written, and the Job resumes in a new pod.
     Parked(ParkReason),
-    /// Another attempt has taken the log over; this one says nothing about the Job.
+    /// Another attempt owns the log now. The pod makes no statement about the Job.
     Superseded,
 }
 
-/// Why a worker parks.
+/// The reason why a worker parks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 pub enum ParkReason {
-    /// The pod was asked to stop: a drain, a preemption, a deletion.
+    /// The pod was asked to stop, by a drain, a preemption or a deletion.
     Drain,
-    /// A call waits until a person has decided.
+    /// A call waits for the decision of a person.
     Approval,
-    /// A question waits until a person has answered.
+    /// A question waits for the answer of a person.
     Reply,
-    /// The namespace is suspended: no pod of it runs until that is over.
+    /// The namespace is suspended.
     Suspension,
 }
 
-/// What the operator answers to every report.
+/// The operator's answer to a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Directives {
-    /// How many events of the log are safely in `Job.status`.
+    /// The number of log events that `Job.status` durably contains.
     pub ack: u64,
-    /// Whether the Job is to end as cancelled.
+    /// Ends the Job as cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel: bool,
-    /// Whether the Job is to end because its Skill was deleted.
+    /// Ends the Job because its Skill was deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skill_deleted: bool,
-    /// Whether the worker is to park: the namespace is suspended.
+    /// Parks the worker, because the namespace is suspended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub park: bool,
-    /// What people have said that the report's `repliesHeard` does not know yet.
+    /// The replies after the `repliesHeard` of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,
 }
 
-/// What a worker leaves behind in `/dev/termination-log`; an outcome in it is final.
+/// The message that a worker leaves in `/dev/termination-log`. An outcome in it is final.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TerminationMessage {
-    /// Which Job, by UID.
+    /// The UID of the Job.
     pub job: String,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// The epoch that the worker claimed; absent where it claimed none.
+    /// The epoch that the worker claimed, if it claimed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    /// How the pod ended.
-    pub end: End,
-    /// The outcome, where there is one.
+    /// The end of the pod.
+    pub end: PodEnd,
+    /// The outcome, if the Job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// How far the log is.
+    /// The position of the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
-    /// What was spent.
+    /// The consumed budgets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The questions that wait for a person, where the pod ended because of them and the message holds them.
+    /// The open questions, if the pod ended because of them and they fit into the message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<AskedQuestion>,
-    /// How many of the Job's replies the conversation has heard.
+    /// The number of the Job's replies that the conversation has received.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replies_heard: u32,
-    /// Whether the operator had acknowledged all of it.
+    /// Whether the operator has acknowledged the final report.
     pub acked: bool,
 }
 
 impl TerminationMessage {
-    /// Writes the message so that it fits what the kubelet keeps: the sentence for people is shortened, and questions are left
-    /// out, which the log has.
+    /// Returns the message as JSON. If it is longer than [`MAX_TERMINATION_MESSAGE`], the sentence for people is shortened, and
+    /// the questions, which are in the log, are omitted.
     pub fn to_text(&self) -> Result<String, serde_json::Error> {
         let text = serde_json::to_string(self)?;
         if text.len() <= MAX_TERMINATION_MESSAGE {
@@ -239,13 +242,13 @@ impl TerminationMessage {
         serde_json::to_string(&short)
     }
 
-    /// Reads a message; none for text that is not ours, such as a log tail.
+    /// Parses a message. Returns `None` for other text, for example the end of a log.
     pub fn from_text(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
-/// The digest of a whole answer: of its text and of its fields.
+/// Returns the digest of an answer, over its text and its fields.
 pub fn result_digest(text: &str, fields: &serde_json::Map<String, serde_json::Value>) -> Digest {
     Digest::of_value(&serde_json::json!({ "text": text, "fields": fields }))
 }
@@ -261,7 +264,7 @@ mod tests {
             job: "u".repeat(36),
             attempt: 3,
             epoch: Some(3),
-            end: End::Finished,
+            end: PodEnd::Finished,
             // Every character of the sentence is escaped to six bytes.
             outcome: Some(Outcome::new(OutcomeCode::GateFailed, "\u{1}".repeat(1024))),
             log: Some(LogPosition { path: "jobs/x".into(), events: 9, head: Digest::of_bytes(b"") }),
@@ -284,7 +287,7 @@ mod tests {
                 job: "u".repeat(36),
                 attempt: 3,
                 epoch: Some(3),
-                end: End::Parked(ParkReason::Reply),
+                end: PodEnd::Parked(ParkReason::Reply),
                 outcome: None,
                 log: Some(LogPosition { path: "jobs/x".into(), events: 9, head: Digest::of_bytes(b"") }),
                 usage: Some(Usage::default()),

@@ -1,18 +1,18 @@
-//! What a Job binds, against what its Skill declares (seed 000, "Resource-Based Design"; `docs/explanation/engine.md`, section 4).
+//! Checks the bindings of a Job against the resources that its Skill declares (`docs/explanation/engine.md`, section 4).
 
 use crate::nearest::did_you_mean;
-use crate::text::line_fault;
+use crate::text::single_line_fault;
 use crate::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
 use std::collections::BTreeMap;
 use url::Url;
 
-/// The longest value that is bound, in bytes.
+/// The longest value of a binding, in bytes.
 const MAX_VALUE: usize = crate::persona::MAX_VALUE;
 
-/// The faults of a Job's bindings, all at once: each a sentence that begins with the path of its field. No value is
-/// told, since it may be a secret in the wrong place.
+/// Returns all faults of a Job's bindings: each a sentence that begins with the path of its field. No sentence contains a
+/// value, since it may be a secret in the wrong field.
 ///
-/// The first `declared` of a name counts, should there be several.
+/// If several resources have one name, the first counts.
 pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding>) -> Vec<String> {
     let missing =
         declared.iter().filter(|resource| resource.required == Some(true) && !bound.contains_key(&resource.name));
@@ -21,42 +21,42 @@ pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding
             "spec.resources.{}: the Skill requires this {}: bind {}.",
             resource.name,
             resource.kind,
-            asked(resource.kind)
+            wanted_field(resource.kind)
         )
     });
     let wrong = bound.iter().flat_map(|(name, binding)| {
         let faults = match declared.iter().find(|resource| resource.name == *name) {
             Some(resource) => binding_faults(resource.kind, binding),
-            None => vec![undeclared(name, declared)],
+            None => vec![undeclared_fault(name, declared)],
         };
         faults.into_iter().map(move |fault| format!("spec.resources.{}: {fault}", crate::text::bounded(name, 64)))
     });
-    let unproven = without_credential(declared, |name| bound.contains_key(name));
-    missing.chain(wrong).chain(unproven.map(|fault| format!("spec.resources.{fault}"))).collect()
+    let unauthenticated = missing_credentials(declared, |name| bound.contains_key(name));
+    missing.chain(wrong).chain(unauthenticated.map(|fault| format!("spec.resources.{fault}"))).collect()
 }
 
-/// The credentials that are needed for what is bound, and are not bound themselves: each a sentence that begins with the
-/// name of the resource to bind.
-pub fn without_credential<'d>(
+/// Returns the credentials of bound endpoints that are not bound themselves: each a sentence that begins with the name of
+/// the credential.
+pub fn missing_credentials<'d>(
     declared: &'d [ResourceDeclaration],
     is_bound: impl Fn(&str) -> bool + Copy + 'd,
 ) -> impl Iterator<Item = String> + 'd {
     let endpoints = declared.iter().filter(move |resource| is_bound(&resource.name));
     endpoints.filter_map(move |endpoint| {
         let credential = &endpoint.auth.as_ref()?.credential;
-        // A required one that is not bound is told already.
-        let is_told = declared.iter().any(|other| other.name == *credential && other.required == Some(true));
-        (!is_bound(credential) && !is_told).then(|| {
+        // A required credential that is not bound has a fault of its own.
+        let is_reported = declared.iter().any(|other| other.name == *credential && other.required == Some(true));
+        (!is_bound(credential) && !is_reported).then(|| {
             format!(
-                "{credential}: is what `{}`, which is bound, is called with: bind it too, or leave out `{}`.",
+                "{credential}: calls of `{}`, which is bound, need this credential: bind it too, or leave out `{}`.",
                 endpoint.name, endpoint.name
             )
         })
     })
 }
 
-/// Why a name is no resource of a Skill, as a sentence that goes on from the name.
-pub fn undeclared(name: &str, declared: &[ResourceDeclaration]) -> String {
+/// Returns a message for a name that is not a resource of the Skill. The message continues the name.
+pub fn undeclared_fault(name: &str, declared: &[ResourceDeclaration]) -> String {
     if declared.is_empty() {
         return "the Skill declares no resources: leave it out.".to_owned();
     }
@@ -68,8 +68,8 @@ pub fn undeclared(name: &str, declared: &[ResourceDeclaration]) -> String {
     )
 }
 
-/// The field of a binding that a type asks for.
-fn asked(kind: ResourceType) -> &'static str {
+/// Returns the field of a binding that a type needs.
+fn wanted_field(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Filesystem => "a persistentVolumeClaim",
         ResourceType::ApiEndpoint => "an http or https URL as value",
@@ -77,9 +77,9 @@ fn asked(kind: ResourceType) -> &'static str {
     }
 }
 
-/// What is wrong with how a resource of a type is bound, each as a sentence that goes on from its name.
+/// Returns the faults of one binding. Each message continues the name of the resource.
 pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
-    // Destructured: a new way to bind must be told here what it fits.
+    // Destructured, so that a new field does not compile before its type is decided here.
     let Binding { value, secret_key_ref, persistent_volume_claim } = binding;
     let mut faults = Vec::new();
     let given = [
@@ -91,17 +91,17 @@ pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
     for (field, _, _) in
         given.iter().filter(|(field, is_given, fits)| *is_given && !fits && !(vault && *field == "value"))
     {
-        faults.push(format!("{field} does not fit the type {kind}, which takes {}.", asked(kind)));
+        faults.push(format!("{field} does not fit the type {kind}, which takes {}.", wanted_field(kind)));
     }
     if vault {
         faults.push(format!(
             "vault: references are not read: have the value written into a Secret (External Secrets Operator and Vault \
              Secrets Operator do that), and bind {}.",
-            asked(kind)
+            wanted_field(kind)
         ));
     }
     if given.iter().all(|(_, is_given, _)| !is_given) {
-        faults.push(format!("nothing is bound: the type {kind} takes {}.", asked(kind)));
+        faults.push(format!("nothing is bound: the type {kind} takes {}.", wanted_field(kind)));
     }
     if let (Some(value), ResourceType::ApiEndpoint, false) = (value, kind, vault) {
         faults.extend(endpoint_fault(value));
@@ -110,26 +110,26 @@ pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
 }
 
 fn endpoint_fault(value: &str) -> Option<String> {
-    if let Some(fault) = line_fault(value, MAX_VALUE) {
+    if let Some(fault) = single_line_fault(value, MAX_VALUE) {
         return Some(format!("the value {fault}."));
     }
-    // The parser would mend these silently, and what is shown to people would not be what is called.
+    // The parser would correct these silently, and people would see another URL than the one that is called.
     let written_out = (value.starts_with("http://") || value.starts_with("https://"))
         && !value.contains(|c: char| c.is_whitespace() || c == '\\');
     let url = if written_out { Url::parse(value).ok() } else { None };
     let Some(url) = url else {
-        return Some("the value is no http or https URL, such as https://api.example.com/v1.".to_owned());
+        return Some("the value is not an http or https URL, such as https://api.example.com/v1.".to_owned());
     };
     if !url.username().is_empty() || url.password().is_some() || names_user(value) {
         return Some(
-            "the URL names a user or a password, which everybody could read: declare a credential, and bind a secretKeyRef."
+            "the URL contains a user or a password, which everybody can read: declare a credential, and bind a secretKeyRef."
                 .to_owned(),
         );
     }
-    authority(value).is_empty().then(|| "the URL names no host.".to_owned())
+    authority(value).is_empty().then(|| "the URL has no host.".to_owned())
 }
 
-/// Whether a URL names a user or a password, which everybody could read where the URL is kept.
+/// Returns whether a URL contains a user or a password.
 pub fn names_user(url: &str) -> bool {
     authority(url).contains('@')
 }

@@ -1,9 +1,11 @@
-//! The run document: everything that a worker is told before it starts.
+//! The run document: the input of a worker, in two parts (`docs/explanation/design.md`, section 7).
 //!
-//! It comes in two parts. The **revision** is the compiled Skill, in an immutable ConfigMap named by its
-//! content; all attempts of a Job run on the same one. The **Job's part** is made anew for each attempt and
-//! reaches the pod through the downward API. Annotations of a running pod can be edited, so the digests of
-//! both parts are arguments of the worker, which refuses anything else (`docs/explanation/design.md`, section 7).
+//! - The **revision** is the compiled Skill, in an immutable ConfigMap that is named by its content. All attempts of a Job run
+//!   on the same revision.
+//! - The **Job's part** is created for each attempt and reaches the pod through the downward API.
+//!
+//! The annotations of a running pod can be edited. Therefore the digests of both parts are arguments of the worker, which
+//! refuses parts with other digests.
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
@@ -14,37 +16,37 @@ use serde::{Deserialize, Serialize};
 /// The schema version of both parts.
 pub const VERSION: u32 = 1;
 
-/// The key of a revision ConfigMap that holds the revision.
+/// The key of a ConfigMap that contains the revision.
 pub const REVISION_KEY: &str = "revision.json";
 
-/// The largest Job's part, in bytes (`docs/explanation/design.md`, section 7).
+/// The largest Job's part, in bytes.
 pub const MAX_JOB_PART: usize = 64 * 1024;
 
-/// The directory of a worker pod below which a slag's memory is mounted.
+/// The directory of a worker pod that contains the mounted memory of a Skill.
 pub const MEMORY_ROOT: &str = "/memory";
 
-/// The directory of a worker pod below which bound file systems are mounted, each under its name.
+/// The directory of a worker pod that contains the bound file systems, each under the name of its resource.
 pub const RESOURCES_ROOT: &str = "/resources";
 
-/// Why a part cannot be used.
+/// The reason why a part cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What was read is not what the operator wrote.
+    /// The part was changed after the operator wrote it.
     #[error("{part} was changed after the operator wrote it: expected {expected}, found {found}")]
     Digest {
-        /// Which part.
+        /// The part.
         part: &'static str,
         /// The digest in the worker's arguments.
         expected: Digest,
-        /// The digest of what was read.
+        /// The digest of the part.
         found: Digest,
     },
-    /// The part is not JSON of this version.
+    /// The part is not JSON, or has another version.
     #[error("{part} cannot be read: {message}")]
     Unreadable {
-        /// Which part.
+        /// The part.
         part: &'static str,
-        /// What the reader said.
+        /// The error of the parser.
         message: String,
     },
 }
@@ -55,78 +57,78 @@ pub enum Error {
 pub struct Revision {
     /// [`VERSION`].
     pub version: u32,
-    /// The Skill's name, which is its slag's.
+    /// The name of the Skill, and of its directory in the memory.
     pub skill: String,
     /// The Skill as it was accepted.
     pub spec: SkillSpec,
-    /// Where its MCP server is.
+    /// The address of the Skill's MCP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpEndpoint>,
 }
 
-/// Where an MCP server is.
+/// The address of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct McpEndpoint {
-    /// Its streamable HTTP endpoint.
+    /// The URL of its streamable HTTP endpoint.
     pub url: String,
 }
 
-/// What one attempt of one Job is told.
+/// The Job's part: the input of one attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct JobPart {
     /// [`VERSION`].
     pub version: u32,
-    /// Which Job.
+    /// The Job.
     pub job: JobIdentity,
-    /// Counts the Job's pods, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Names the log's directory and keys tool calls: the Job's UID.
+    /// The UID of the Job. It names the directory of the log, and is part of the keys of tool calls.
     pub run_key: String,
     /// The digest of the revision that the Job runs on.
     pub revision: Digest,
-    /// What is to be reached.
+    /// The goal of the Job.
     pub goal: String,
-    /// The budgets.
+    /// The limits.
     pub limits: EffectiveLimits,
-    /// The models to call: that of the main loop first, then those of stages that have their own, then fallbacks.
+    /// The models to call: the model of the main loop, then the models of other stages, then fallbacks.
     pub models: Vec<ModelEndpoint>,
-    /// What the Skill's resources are for this Job, in the order of the Skill.
+    /// The bound resources, in the order of the Skill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<BoundResource>,
-    /// How far the log has come, as the operator knows: a log that lacks a part of it has lost it. None at first.
+    /// The last position of the log that the operator knows. A shorter log has lost events. `None` for the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
-    /// What people have decided of the call that the Job waits with, and its worker may not know yet.
+    /// The decisions about the held call that the worker may not know yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<GivenDecision>,
-    /// What people have said to the conversation, and its log may not have yet.
+    /// The replies that the log may not contain yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,
-    /// The Job that this one follows up.
+    /// The Job that this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<ContinuedJob>,
-    /// Where to report. None where there is no operator: a worker pod is always told.
+    /// The report endpoint. `None` in local mode, where there is no operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportEndpoint>,
 }
 
-/// What was decided of a held call, for one of its approvers.
+/// The decision about a held call, for one of its approvers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GivenDecision {
     /// The id of the call in the log.
     pub call: String,
-    /// Digest of the arguments that were shown.
+    /// The digest of the arguments that the approver saw.
     pub digest: Digest,
-    /// Who had to agree.
+    /// The approver that the rule names.
     pub approver: String,
-    /// What counts.
+    /// The verdict.
     pub verdict: ApprovalVerdict,
-    /// Who decided.
+    /// The user who decided.
     pub by: String,
-    /// Why, in their own words.
+    /// The reason that the user gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -135,38 +137,38 @@ pub struct GivenDecision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GivenReply {
-    /// Its place among the Job's replies, from 1.
+    /// The position among the Job's replies, from 1.
     pub nth: u32,
-    /// The question that it answers; none for a message.
+    /// The id of the question that it answers. `None` for a message to the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
-/// A Job that has ended, and that another one follows up.
+/// An ended Job that another one continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContinuedJob {
-    /// Its name, for people.
+    /// The name, for people.
     pub name: String,
-    /// Names its record in the Skill's memory.
+    /// The UID, which names the record in the Skill's memory.
     pub run_key: String,
 }
 
-/// Which Job, beyond doubt.
+/// The identity of a Job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct JobIdentity {
-    /// Its namespace.
+    /// The namespace.
     pub namespace: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its UID.
+    /// The UID.
     pub uid: String,
 }
 
-/// A model as a worker calls it.
+/// A model that a worker can call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelEndpoint {
@@ -174,44 +176,44 @@ pub struct ModelEndpoint {
     pub name: String,
     /// The wire protocol.
     pub provider: ModelProvider,
-    /// The provider's name of the model.
+    /// The name of the model at its provider.
     pub model: String,
-    /// Where the API is.
+    /// The URL of the API.
     pub base_url: String,
-    /// How long one request may take.
+    /// The timeout of a request, in seconds.
     pub timeout_seconds: u64,
-    /// How many tokens it takes in all.
+    /// The context window, in tokens, input and output together.
     pub context_window: u64,
-    /// How many tokens an answer may have, where the Model says so.
+    /// The largest answer, in tokens, if the Model sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// The file that holds the key, where one is asked for.
+    /// The file that contains the API key, if the Model names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<KeyFile>,
-    /// The file that holds the certificates to trust; the worker's own where there is none.
+    /// The file that contains the trusted certificates. `None` for those of the worker's image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<CaFile>,
-    /// The proxy that requests go through.
+    /// The URL of the proxy, if the Model names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// The names of the Models that are asked where this one gives no answer, in their order.
+    /// The names of the Models to ask if this one does not answer, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<String>,
 }
 
-/// Certificates in a file of the worker pod, and where they come from.
+/// A file of certificates in the worker pod, and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaFile {
-    /// The file. What it is of is mounted whole and optional, so it may appear later.
+    /// The path of the file. The whole object is mounted as optional, so the file may appear later.
     pub path: String,
-    /// What it is of.
+    /// The object that contains the certificates.
     pub object: CaObject,
-    /// The key in that object, for messages.
+    /// The key in the object, for messages.
     pub key: String,
 }
 
-/// An object that holds certificates, by its name.
+/// The kind and name of an object that contains certificates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum CaObject {
@@ -224,48 +226,48 @@ pub enum CaObject {
 }
 
 impl ModelEndpoint {
-    /// How many tokens are set aside for an answer, where the Model says nothing: no request says it either.
+    /// The tokens to reserve for an answer of `openai` if the Model sets no limit. Requests contain no limit either.
     const EXPECTED_OUTPUT: u64 = 4_096;
 
-    /// How many tokens an answer of Anthropic's may have, where the Model says nothing: each request must say it.
+    /// The largest answer of `anthropic`, in tokens, if the Model sets no limit. Each request must contain a limit.
     const ANTHROPIC_OUTPUT: u64 = 8_192;
 
-    /// How many tokens an answer may have, or is expected to have at most.
+    /// Returns the largest answer, in tokens, that is allowed or expected.
     pub fn max_output(&self) -> u64 {
         self.max_output_tokens.unwrap_or(match self.provider {
             ModelProvider::Openai => Self::EXPECTED_OUTPUT,
-            // It must leave room for the prompt.
+            // Leaves room for the prompt.
             ModelProvider::Anthropic => Self::ANTHROPIC_OUTPUT.min(self.context_window / 4),
         })
     }
 }
 
-/// A secret value in a file of the worker pod, and where it comes from.
+/// A file with a secret value in the worker pod, and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KeyFile {
-    /// The file. Secrets are mounted whole and optional, so it may appear later.
+    /// The path of the file. The whole Secret is mounted as optional, so the file may appear later.
     pub path: String,
-    /// The Secret, for messages.
+    /// The name of the Secret, for messages.
     pub secret: String,
     /// The key in the Secret, for messages.
     pub key: String,
 }
 
-/// A resource of the Skill, as the Job binds it.
+/// A resource of the Skill that the Job binds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BoundResource {
-    /// The name that the Skill gives it.
+    /// The name in the Skill.
     pub name: String,
-    /// What kind of thing it is.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: ResourceType,
-    /// What it is.
+    /// The bound value.
     pub source: ResourceSource,
 }
 
-/// What a bound resource is. A secret value never stands in a run document: it is a file.
+/// The value of a bound resource. A secret value is never part of a run document; it is a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum ResourceSource {
@@ -273,48 +275,54 @@ pub enum ResourceSource {
     Value(String),
     /// A secret value, in a file of the worker pod.
     Secret(KeyFile),
-    /// A directory or a file that is mounted.
+    /// A mounted directory or file.
     Mount {
-        /// Where.
+        /// The path of the mount.
         path: String,
-        /// Whether nobody in the pod can change it.
+        /// Whether the mount is read-only.
         read_only: bool,
     },
 }
 
-/// Where a worker reports.
+/// The endpoint that a worker reports to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReportEndpoint {
     /// The URL of the report endpoint, path included.
     pub url: String,
-    /// The certificates that sign it, as PEM.
+    /// The CA certificates of the endpoint, as PEM.
     pub ca: String,
 }
 
-/// One part, as text to be stored and the digest that seals it.
+/// A part as text, with the digest that seals it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// Canonical JSON.
+    /// The part as canonical JSON.
     pub text: String,
-    /// Its digest.
+    /// The digest of the text.
     pub digest: Digest,
 }
 
-/// Writes a part and seals it.
+/// Serializes and seals a part.
 pub fn seal<T: Serialize>(part: &T) -> Result<Sealed, serde_json::Error> {
     let text = canonical::to_string(&serde_json::to_value(part)?);
     let digest = Digest::of_bytes(text.as_bytes());
     Ok(Sealed { text, digest })
 }
 
-/// Reads the revision behind its seal.
+/// Parses a revision.
+///
+/// # Errors
+/// Returns an error if its digest is not `expected`, or if it is not a revision of this version.
 pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
     let revision: Revision = open("the revision", text, expected)?;
     same_version("the revision", revision.version).map(|()| revision)
 }
 
-/// Reads the Job's part behind its seal.
+/// Parses a Job's part.
+///
+/// # Errors
+/// Returns an error if its digest is not `expected`, or if it is not a Job's part of this version.
 pub fn open_job_part(text: &str, expected: &Digest) -> Result<JobPart, Error> {
     let part: JobPart = open("the Job's part", text, expected)?;
     same_version("the Job's part", part.version).map(|()| part)
@@ -332,5 +340,8 @@ fn same_version(part: &'static str, version: u32) -> Result<(), Error> {
     if version == VERSION {
         return Ok(());
     }
-    Err(Error::Unreadable { part, message: format!("version {version}, this worker reads version {VERSION}") })
+    Err(Error::Unreadable {
+        part,
+        message: format!("it has version {version}, and this worker reads version {VERSION}"),
+    })
 }

@@ -1,6 +1,6 @@
-//! Bounding of texts that people and other programs hand us.
+//! Bounds texts from outside, and finds characters that are dangerous to display.
 
-/// Cuts `text` to at most `max` bytes, on a character boundary, and says so with an ellipsis.
+/// Returns `text`, cut to at most `max` bytes at a character boundary. A text that was cut ends in an ellipsis.
 pub fn bounded(text: &str, max: usize) -> String {
     const MARK: &str = "…";
     if text.len() <= max {
@@ -10,11 +10,11 @@ pub fn bounded(text: &str, max: usize) -> String {
     format!("{}{MARK}", text.get(..end).unwrap_or_default())
 }
 
-/// Why a value is not one line of at most `max` bytes, as the end of a sentence (`it ...`); nothing where it is.
-/// The value itself is not told: it may be a secret in the wrong place.
-pub fn line_fault(value: &str, max: usize) -> Option<String> {
+/// Returns why a value is not a single line of at most `max` bytes, as the end of a sentence (`it ...`), or `None` if it
+/// is one. The message does not contain the value, which may be a secret in the wrong field.
+pub fn single_line_fault(value: &str, max: usize) -> Option<String> {
     if value.len() > max {
-        return Some(format!("has {} bytes, and at most {max} are taken", value.len()));
+        return Some(format!("has {} bytes, and at most {max} are allowed", value.len()));
     }
     if value.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
         return Some("is more than one line".to_owned());
@@ -22,17 +22,17 @@ pub fn line_fault(value: &str, max: usize) -> Option<String> {
     value.contains(char::is_control).then(|| "holds a control character".to_owned())
 }
 
-/// Whether a character does something to a terminal or to the text round it, instead of standing there: a control
-/// character, one that turns the direction of what follows, or one that ends a line and is no line feed.
-pub fn steers(c: char) -> bool {
+/// Returns whether a character changes how a terminal shows the text around it: a control character, a character that
+/// changes the direction of the text, or a line separator.
+pub fn alters_display(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether nobody would see a character, or not as what it is: it steers, or has no shape. Scripts and emoji need some of
-/// those that have none, so only what a person decides about shows them.
-pub fn is_hidden(c: char) -> bool {
-    steers(c)
+/// Returns whether a reader cannot see a character: it alters the display or has no shape. Scripts and emoji need some of
+/// the characters without a shape, so only texts that a person decides about are checked for them.
+pub fn is_invisible(c: char) -> bool {
+    alters_display(c)
         || matches!(
             c,
             '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
@@ -42,7 +42,7 @@ pub fn is_hidden(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{bounded, is_hidden, line_fault, steers};
+    use super::{alters_display, bounded, is_invisible, single_line_fault};
     use proptest::prelude::*;
 
     proptest! {
@@ -57,12 +57,12 @@ mod tests {
     #[test]
     fn what_turns_a_text_round_steers_and_what_joins_its_characters_is_only_hidden() {
         for c in ['\u{1b}', '\u{9b}', '\n', '\u{202e}', '\u{2066}', '\u{200f}', '\u{2028}', '\u{61c}'] {
-            assert!(steers(c) && is_hidden(c), "{c:?}");
+            assert!(alters_display(c) && is_invisible(c), "{c:?}");
         }
         for c in ['\u{200d}', '\u{ad}', '\u{feff}', '\u{e0041}'] {
-            assert!(!steers(c) && is_hidden(c), "{c:?}");
+            assert!(!alters_display(c) && is_invisible(c), "{c:?}");
         }
-        assert!(" aä\u{645}語\u{1f600}".chars().all(|c| !steers(c) && !is_hidden(c)));
+        assert!(" aä\u{645}語\u{1f600}".chars().all(|c| !alters_display(c) && !is_invisible(c)));
     }
 
     #[test]
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn a_line_is_one_line_of_bounded_length_without_control_characters() {
-        assert_eq!(line_fault("https://docs.example.com/ä", 512), None);
+        assert_eq!(single_line_fault("https://docs.example.com/ä", 512), None);
         for value in ["a\nb", "a\rb", "a\u{2028}b", "a\u{1b}[2J", "a\tb", "a\0"] {
-            assert!(line_fault(value, 512).is_some(), "{value:?}");
+            assert!(single_line_fault(value, 512).is_some(), "{value:?}");
         }
-        assert_eq!(line_fault("abcd", 3).unwrap(), "has 4 bytes, and at most 3 are taken");
+        assert_eq!(single_line_fault("abcd", 3).unwrap(), "has 4 bytes, and at most 3 are allowed");
     }
 }

@@ -1,4 +1,6 @@
-//! The API `bloomery.dev/v1alpha1`: what people write and read with kubectl.
+//! The custom resources of the API `bloomery.dev/v1alpha1`.
+//!
+//! `crds/yaml` is generated from these types, so their doc comments are what `kubectl explain` prints.
 
 mod approval;
 mod definitions;

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::controller::{Controller, Wake, wakes};
 use crate::error::Error;
 use bloomery_crds::conditions::{Health, Reason, merge};
-use bloomery_crds::fallback::{Fault, chain};
+use bloomery_crds::fallback;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, ModelStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -78,14 +78,17 @@ fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
         return Health::Stalled(Reason::Invalid, message.to_owned());
     }
     // For the Model itself, the fallbacks of this generation count, not the cached ones.
-    let fallbacks = chain(&name, |other| if other == name { Some(spec.fallback.clone()) } else { find(other) });
+    let fallbacks =
+        fallback::resolve(&name, |other| if other == name { Some(spec.fallback.clone()) } else { find(other) });
     match fallbacks {
         Ok(fallbacks) => Health::Ready(Reason::Ready, accepted(spec, &fallbacks)),
-        Err(fault @ Fault::Missing { .. }) => Health::Reconciling(
+        Err(fault @ fallback::Error::Missing { .. }) => Health::Reconciling(
             Reason::ModelNotFound,
             format!("{fault}: create it, and this Model becomes ready by itself"),
         ),
-        Err(fault @ (Fault::Circle(_) | Fault::TooMany)) => Health::Stalled(Reason::Invalid, fault.to_string()),
+        Err(fault @ (fallback::Error::Cycle(_) | fallback::Error::TooMany)) => {
+            Health::Stalled(Reason::Invalid, fault.to_string())
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::recent::Recent;
 use crate::stop::{Stop, Why};
 use crate::tools::CoreTools;
 use crate::waits::Waits;
-use bloomery_crds::report::{Hold, ParkReason, Projection, Waiting};
+use bloomery_crds::report::{ExternalWait, HeldCallDetails, ParkReason, Projection};
 use bloomery_engine::event::{Directive, ToolProgress};
 use bloomery_engine::line::Entry;
 use bloomery_engine::projection::{first_hold, project};
@@ -40,7 +40,7 @@ use tokio::time::Instant;
 pub trait Model {
     /// Says what is missing before the Model of this name can be asked at all: a key that is not in its Secret yet.
     /// Looked up anew each time, so that it heals without a restart.
-    fn missing(&self, model: &str) -> Option<Waiting>;
+    fn missing(&self, model: &str) -> Option<ExternalWait>;
 
     /// Asks the Model that the request names until there is an answer, the client's patience is over, or `within` was
     /// spent in requests; gives [`Event::ModelAnswered`] or [`Event::ModelFailed`]. Pauses between tries are made
@@ -84,7 +84,7 @@ pub trait Audience: std::fmt::Debug + Sync {
     fn tell(&self, projection: Projection);
 
     /// Hears what the run waits for, or that it waits no longer.
-    fn waiting(&self, waiting: Option<Waiting>);
+    fn waiting(&self, waiting: Option<ExternalWait>);
 }
 
 /// How long a look at the tools may take where an attempt goes on.
@@ -198,7 +198,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     /// What people need to know of the call that waits for them.
-    pub fn hold(&self) -> Option<Hold> {
+    pub fn hold(&self) -> Option<HeldCallDetails> {
         first_hold(&self.conversation, self.journal.lately())
     }
 

@@ -4,7 +4,7 @@ use crate::driver::Exit;
 use crate::inputs::Inputs;
 use crate::report::Reporter;
 use crate::stop::Stop;
-use bloomery_crds::report::{End, MAX_TERMINATION_MESSAGE, ParkReason, Projection, TerminationMessage};
+use bloomery_crds::report::{MAX_TERMINATION_MESSAGE, ParkReason, PodEnd, Projection, TerminationMessage};
 use bloomery_crds::run::JobPart;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::AskedQuestion;
@@ -58,7 +58,7 @@ fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> T
         job: part.job.uid.clone(),
         attempt: part.attempt,
         epoch: Some(epoch),
-        end: End::Superseded,
+        end: PodEnd::Superseded,
         outcome: None,
         log: None,
         usage: None,
@@ -69,8 +69,8 @@ fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> T
     message.end = match exit {
         // It says nothing about the Job: the log is another's.
         Exit::Superseded => return message,
-        Exit::Finished => End::Finished,
-        Exit::Parked(reason) => End::Parked(reason),
+        Exit::Finished => PodEnd::Finished,
+        Exit::Parked(reason) => PodEnd::Parked(reason),
     };
     message.outcome.clone_from(&projection.outcome);
     message.log = Some(projection.log.clone());

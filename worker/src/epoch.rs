@@ -10,7 +10,7 @@ use crate::recent::Recent;
 use crate::record::Record;
 use crate::stop::Stop;
 use crate::tools::{CoreTools, Notes};
-use bloomery_crds::report::{Hold, Projection};
+use bloomery_crds::report::{HeldCallDetails, Projection};
 use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
 use bloomery_engine::line::Chain;
@@ -64,7 +64,7 @@ pub struct Ended {
     /// How the conversation stands.
     pub projection: Projection,
     /// What people need to know of a call that is held, where it parked.
-    pub hold: Option<Hold>,
+    pub hold: Option<HeldCallDetails>,
     /// The answer or the draft, whole.
     pub result: Option<FullResult>,
 }

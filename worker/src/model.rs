@@ -31,7 +31,7 @@ use crate::http;
 use crate::progress::{Onlooker, Progress};
 use crate::sentence::sentence;
 use crate::waits::Waits;
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::Stage;
@@ -147,7 +147,7 @@ impl Client {
     }
 
     /// Says which key is not in its Secret yet. Looked up anew each time, so that it heals without a restart.
-    fn missing(&self) -> Option<Waiting> {
+    fn missing(&self) -> Option<ExternalWait> {
         match Key::read(self.endpoint.api_key.as_ref()) {
             Err(key::Error::Missing(missing)) => Some(missing.into()),
             Ok(_) | Err(key::Error::Unusable { .. }) => None,
@@ -197,7 +197,7 @@ impl Client {
             tracing::warn!(model = self.endpoint.name, pause = ?pause, "{message}");
             let waiting = match trouble {
                 Trouble::Missing(missing) => missing.into(),
-                _ => Waiting::ModelUnavailable { message: self.clause(&message) },
+                _ => ExternalWait::ModelUnavailable { message: self.clause(&message) },
             };
             waits.pause(waiting, pause).await;
         }

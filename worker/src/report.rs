@@ -12,7 +12,7 @@ pub use courier::Sender;
 
 use crate::driver::{Audience, Decided};
 use crate::stop::Stop;
-use bloomery_crds::report::{End, Hold, Projection, Waiting};
+use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
 use courier::Courier;
 use news::News;
 use std::sync::Arc;
@@ -38,12 +38,12 @@ impl Reporter {
     }
 
     /// Leaves what people need to know of the call that the pod ends because of: it is told with the end.
-    pub fn held(&self, hold: Hold) {
+    pub fn held(&self, hold: HeldCallDetails) {
         self.change(|news| set(&mut news.hold, Some(hold)));
     }
 
     /// Tells how the pod ends, and waits until the operator has acknowledged all of the log; gives whether it has.
-    pub async fn end(mut self, projection: Projection, end: End, within: Duration) -> bool {
+    pub async fn end(mut self, projection: Projection, end: PodEnd, within: Duration) -> bool {
         self.change(|news| {
             let hold = news.hold.take();
             set(news, News { projection, waiting: None, end: Some(end), hold })
@@ -62,7 +62,7 @@ impl Audience for Reporter {
         self.change(|news| set(&mut news.projection, projection));
     }
 
-    fn waiting(&self, waiting: Option<Waiting>) {
+    fn waiting(&self, waiting: Option<ExternalWait>) {
         self.change(|news| set(&mut news.waiting, waiting));
     }
 }

@@ -1,6 +1,6 @@
 //! Pauses between tries, told to who watches and counted apart from work: waiting is none (`docs/explanation/engine.md`, section 5).
 
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use tokio::time::Instant;
 
 /// The pauses of one question, in all its tries.
 pub struct Waits<'a> {
-    tell: &'a dyn Fn(Waiting),
+    tell: &'a dyn Fn(ExternalWait),
     idle: Cell<Duration>,
 }
 
 impl<'a> Waits<'a> {
     /// Begins without a pause. `tell` hears before each what is waited for.
-    pub fn new(tell: &'a dyn Fn(Waiting)) -> Self {
+    pub fn new(tell: &'a dyn Fn(ExternalWait)) -> Self {
         Self { tell, idle: Cell::default() }
     }
 
     /// Says what is waited for, and pauses. A pause that is cut short by dropping the future counts as far as it went.
-    pub async fn pause(&self, what: Waiting, time: Duration) {
+    pub async fn pause(&self, what: ExternalWait, time: Duration) {
         (self.tell)(what);
         let _counted = Counted { idle: &self.idle, since: Instant::now() };
         tokio::time::sleep(time).await;
@@ -55,8 +55,8 @@ mod tests {
     use futures::FutureExt;
     use std::cell::RefCell;
 
-    fn busy() -> Waiting {
-        Waiting::ModelUnavailable { message: "busy".into() }
+    fn busy() -> ExternalWait {
+        ExternalWait::ModelUnavailable { message: "busy".into() }
     }
 
     #[tokio::test]

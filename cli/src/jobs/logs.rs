@@ -6,7 +6,7 @@ use crate::cluster::Right;
 use crate::exit::Trouble;
 use crate::{output, text};
 use bloomery_crds::names::{LABEL_ATTEMPT, LABEL_JOB};
-use bloomery_crds::pod::{self, WORKER};
+use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_crds::v1alpha1::Job;
 use futures::AsyncBufReadExt;
 use k8s_openapi::api::core::v1::Pod;
@@ -51,7 +51,7 @@ pub(super) fn attempt(pod: &Pod) -> Option<u32> {
 
 /// Whether the worker of a pod has begun, so that it has a log.
 pub(super) fn has_begun(pod: &Pod) -> bool {
-    let state = pod::worker(pod).and_then(|worker| worker.state.as_ref());
+    let state = pod::worker_status(pod).and_then(|worker| worker.state.as_ref());
     state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 
@@ -67,7 +67,7 @@ pub(super) fn has_ended(pod: &Pod) -> bool {
 /// If it cannot be read. A pod that is gone has none, which is told.
 pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bool, Trouble> {
     let api: Api<Pod> = Api::namespaced(client.cluster.patient.clone(), &client.cluster.namespace);
-    let params = LogParams { container: Some(WORKER.to_owned()), follow, ..LogParams::default() };
+    let params = LogParams { container: Some(WORKER_CONTAINER.to_owned()), follow, ..LogParams::default() };
     let log = match api.log_stream(pod, &params).await {
         Ok(log) => log,
         Err(kube::Error::Api(status)) if status.code == 404 => {

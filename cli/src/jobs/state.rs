@@ -19,7 +19,7 @@ pub fn phase(job: &Job) -> Phase {
 /// is not open is no answer.
 pub fn waits(job: &Job) -> bool {
     let Some(status) = job.status.as_ref().filter(|status| status.awaits_people()) else { return false };
-    !job.spec.is_answered(status)
+    !job.spec.has_pending_answer(status)
 }
 
 /// Whether it has ended.

@@ -5,7 +5,7 @@ use crate::check::check_document;
 use crate::exit::{Faults, Trouble};
 use crate::findings::{self, Tally};
 use crate::source;
-use bloomery_crds::fallback::chain;
+use bloomery_crds::fallback;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
 use bloomery_skills::{Form, Options, yaml};
@@ -53,7 +53,7 @@ fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<
             let known: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
             Trouble::usage(format!("{file} has no Model {name}, which the Skill names, but {}", known.join(", ")))
         })?;
-        let fallback = chain(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
+        let fallback = fallback::resolve(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
             .map_err(|fault| Trouble::usage(format!("{file}: {fault}")))?;
         for other in &fallback {
             if !wanted.contains(other) {

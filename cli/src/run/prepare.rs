@@ -188,7 +188,7 @@ fn goal(args: &RunArgs) -> Result<String, Trouble> {
         return Err(Trouble::usage("--goal must say what is to be reached"));
     }
     if goal.len() > MAX_GOAL {
-        return Err(Trouble::usage(format!("--goal has {} bytes, and at most {MAX_GOAL} are taken", goal.len())));
+        return Err(Trouble::usage(format!("--goal has {} bytes, and at most {MAX_GOAL} are allowed", goal.len())));
     }
     Ok(goal.to_owned())
 }

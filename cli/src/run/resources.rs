@@ -6,7 +6,7 @@ use crate::local::memory::all_directories;
 use crate::source;
 use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
-use bloomery_crds::text::line_fault;
+use bloomery_crds::text::single_line_fault;
 use bloomery_crds::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
 use bloomery_redact::MAX_VALUE_BYTES;
 use bloomery_worker::http;
@@ -38,7 +38,7 @@ pub fn bound(
             faults.push(format!("{name} is bound twice."));
         }
         if !declared.iter().any(|resource| resource.name == name) {
-            faults.push(format!("{name}: {}", resources::undeclared(name, declared)));
+            faults.push(format!("{name}: {}", resources::undeclared_fault(name, declared)));
         }
     }
     let mut bound = Vec::new();
@@ -55,7 +55,7 @@ pub fn bound(
             None => {}
         }
     }
-    faults.extend(resources::without_credential(declared, |name| values.contains_key(name)));
+    faults.extend(resources::missing_credentials(declared, |name| values.contains_key(name)));
     if faults.is_empty() { Ok(bound) } else { Err(Trouble::of(faults.into_iter().map(Trouble::usage).collect())) }
 }
 
@@ -143,7 +143,7 @@ fn filesystem(value: &str) -> Result<ResourceSource, String> {
     };
     let real = readable(path)?;
     let real = real.to_str().ok_or_else(|| format!("the path {path} is no text in UTF-8."))?;
-    match line_fault(real, bloomery_crds::persona::MAX_VALUE) {
+    match single_line_fault(real, bloomery_crds::persona::MAX_VALUE) {
         Some(fault) => Err(format!("the path {fault}.")),
         None => Ok(ResourceSource::Mount { path: real.to_owned(), read_only }),
     }
@@ -253,7 +253,7 @@ mod tests {
         "the path /no/such/path cannot be used: No such file"
     )]
     #[case::unexpanded(ResourceType::Filesystem, Some("~/proj:ro"), "write $HOME.")]
-    #[case::no_url(ResourceType::ApiEndpoint, Some("ftp://x"), "is no http or https URL")]
+    #[case::no_url(ResourceType::ApiEndpoint, Some("ftp://x"), "is not an http or https URL")]
     #[case::typed(ResourceType::ConnectionString, Some("postgres://u:sk-1@h/d"), "does not belong on a command line")]
     #[case::vault(ResourceType::Credential, Some("vault:aws/creds/dev"), "vault: references are not read")]
     #[case::no_file(ResourceType::Credential, Some("@/no/such"), "the file /no/such cannot be read")]

@@ -5,7 +5,7 @@ mod activity;
 use crate::text;
 use activity::Activity;
 use anstyle::{AnsiColor, Style};
-use bloomery_crds::report::{Projection, Waiting};
+use bloomery_crds::report::{ExternalWait, Projection};
 use bloomery_worker::driver::Audience;
 use bloomery_worker::progress::Onlooker;
 use std::io::{self, IsTerminal, Write};
@@ -192,7 +192,7 @@ impl Audience for Screen {
         self.state().doing.tell(&projection, Instant::now());
     }
 
-    fn waiting(&self, waiting: Option<Waiting>) {
+    fn waiting(&self, waiting: Option<ExternalWait>) {
         self.state().doing.wait(waiting.as_ref());
     }
 }

@@ -3,7 +3,10 @@
 use super::strict::Error;
 use serde_json::Number;
 
-/// Checks each number token of a text that is known to be valid JSON.
+/// Checks each number of a text that is known to be valid JSON.
+///
+/// # Errors
+/// Returns an error for the first number that would change its value if it were parsed and written again.
 pub(super) fn check(text: &str) -> Result<(), Error> {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'-' | b'0'..=b'9')) {
@@ -22,7 +25,8 @@ pub(super) fn check(text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The length of the string that begins here, quotes included. A quote after an odd number of backslashes is part of it.
+/// Returns the length of the string at the start of `from`, quotes included. A quote after an odd number of backslashes is
+/// part of the string.
 fn string_length(from: &str) -> usize {
     let mut at = 1;
     while let Some((inside, rest)) = from.get(at..).and_then(|rest| rest.split_once('"')) {
@@ -39,7 +43,7 @@ fn number_token(from: &str) -> &str {
     from.get(..end).unwrap_or(from)
 }
 
-/// So short a decimal has at most 15 digits, and no two such are one double.
+/// The length up to which a decimal is always exact: it has at most 15 digits, and no two of these are one double.
 const SURELY_EXACT: usize = 16;
 
 fn is_exact(token: &str) -> bool {
@@ -49,14 +53,14 @@ fn is_exact(token: &str) -> bool {
     if token.len() <= SURELY_EXACT && !token.contains(['e', 'E']) {
         return true;
     }
-    // As it will be written: of two shortest forms that are as near (...362.62 and ...362.63 are), the standard library
-    // writes another than `serde_json` does.
+    // Compared with the text that `serde_json` will write. Of two shortest forms that are equally near (...362.62 and
+    // ...362.63), the standard library can write another.
     let written = token.parse::<f64>().ok().and_then(Number::from_f64);
     written.is_some_and(|number| decimal(token) == decimal(&number.to_string()))
 }
 
-/// The value of a decimal literal as (negative, significant digits, exponent of the last digit): equal
-/// triples are equal values.
+/// Returns the value of a decimal literal as (negative, significant digits, exponent of the last digit). Equal triples are
+/// equal values.
 fn decimal(literal: &str) -> Option<(bool, String, i64)> {
     let (negative, unsigned) = match literal.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,25 +1,25 @@
-//! Reading JSON without the leniency of maps: a key may appear once.
+//! Parses JSON and refuses duplicate keys.
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Why a JSON text has no canonical form.
+/// The reason why a JSON text has no canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The text is not JSON, or is nested deeper than 128 levels.
     #[error("not valid JSON: {0}")]
     Syntax(String),
-    /// An object names one key twice; readers disagree which value counts.
+    /// An object has one key twice. Parsers disagree about which value counts.
     #[error("the key {0:?} appears twice in one object")]
     DuplicateKey(String),
-    /// A number would change its value if it were read and written again.
+    /// A number would change its value if it were parsed and written again.
     #[error("the number {0} cannot be represented exactly")]
     InexactNumber(String),
 }
 
-/// Marks our own refusal among the parser's messages, to give it back as a typed error.
+/// Marks a duplicate key in the parser's message, so that it can be returned as a typed error.
 const DUPLICATE: &str = "\u{1}duplicate:";
 
 pub(super) fn parse(text: &str) -> Result<Value, Error> {

@@ -47,8 +47,8 @@ fn what_fits_is_taken(#[case] changed: Value) {
 #[case::a_token_in_the_job(json!({"token": {"value": "hunter22"}}), "spec.resources.token: value does not fit the type credential, which takes a secretKeyRef.")]
 #[case::a_vault_reference(json!({"token": {"value": "vault:aws/creds/dev"}}), "spec.resources.token: vault: references are not read: have the value written into a Secret (External Secrets Operator and Vault Secrets Operator do that), and bind a secretKeyRef.")]
 #[case::nothing_bound(json!({"token": {}}), "spec.resources.token: nothing is bound: the type credential takes a secretKeyRef.")]
-#[case::a_password_in_the_url(json!({"docs": {"value": "https://u:hunter22@docs.example.com"}}), "spec.resources.docs: the URL names a user or a password, which everybody could read: declare a credential, and bind a secretKeyRef.")]
-#[case::an_empty_user_in_the_url(json!({"docs": {"value": "https://@docs.example.com"}}), "spec.resources.docs: the URL names a user or a password, which everybody could read: declare a credential, and bind a secretKeyRef.")]
+#[case::a_password_in_the_url(json!({"docs": {"value": "https://u:hunter22@docs.example.com"}}), "spec.resources.docs: the URL contains a user or a password, which everybody can read: declare a credential, and bind a secretKeyRef.")]
+#[case::an_empty_user_in_the_url(json!({"docs": {"value": "https://@docs.example.com"}}), "spec.resources.docs: the URL contains a user or a password, which everybody can read: declare a credential, and bind a secretKeyRef.")]
 fn what_does_not_fit_is_a_sentence_without_the_value(#[case] changed: Value, #[case] sentence: &str) {
     let faults = faults(&declared(), &bound(&changed));
     assert_eq!(faults, [sentence]);
@@ -86,7 +86,7 @@ fn all_faults_are_told_at_once() {
 #[rstest]
 #[case::bound(false, json!({"shop": {"value": "https://x"}, "key": {"secretKeyRef": {"name": "ci", "key": "k"}}}), &[])]
 #[case::not_bound(false, json!({"shop": {"value": "https://x"}}), &[
-    "spec.resources.key: is what `shop`, which is bound, is called with: bind it too, or leave out `shop`."
+    "spec.resources.key: calls of `shop`, which is bound, need this credential: bind it too, or leave out `shop`."
 ])]
 #[case::not_bound_and_required(true, json!({"shop": {"value": "https://x"}}), &[
     "spec.resources.key: the Skill requires this credential: bind a secretKeyRef."

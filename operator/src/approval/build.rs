@@ -3,7 +3,7 @@
 use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::names;
-use bloomery_crds::report::Hold;
+use bloomery_crds::report::HeldCallDetails;
 use bloomery_crds::v1alpha1::{Approval, ApprovalSpec, HeldCall, Job};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -40,7 +40,7 @@ pub enum Error {
 pub fn approvals(
     job: &Job,
     call: &HeldCall,
-    hold: &Hold,
+    hold: &HeldCallDetails,
     (default_expiry, now): (Duration, Timestamp),
     policy: &Digest,
 ) -> Result<Vec<Approval>, Error> {
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_the_skill_says_of_expiry_counts_within_a_year() {
         let expires = |seconds: Option<u64>| {
-            let hold = Hold { expiry_seconds: seconds, ..hold() };
+            let hold = HeldCallDetails { expiry_seconds: seconds, ..hold() };
             approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap()[0].spec.expires_at.0
         };
         assert_eq!(expires(None), at(24 * 3600));
@@ -118,7 +118,7 @@ mod tests {
     fn what_contradicts_the_call_is_refused() {
         let of =
             |hold: Hold| approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap_err().to_string();
-        assert!(of(Hold { call: "c-8".into(), ..hold() }).contains("c-8"));
-        assert!(of(Hold { arguments: r#"{"amount":9}"#.into(), ..hold() }).contains("hold.arguments"));
+        assert!(of(HeldCallDetails { call: "c-8".into(), ..hold() }).contains("c-8"));
+        assert!(of(HeldCallDetails { arguments: r#"{"amount":9}"#.into(), ..hold() }).contains("hold.arguments"));
     }
 }

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error;
 use crate::owned;
 use bloomery_crds::names;
-use bloomery_crds::report::Hold;
+use bloomery_crds::report::HeldCallDetails;
 use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, ApprovalVerdict, HeldCall, Job};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -37,7 +37,7 @@ pub enum Error {
 /// # Errors
 /// Creates none if the admission policy is not installed unchanged: then the Job waits, and its worker reports the call
 /// again.
-pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &Hold) -> Result<(), Error> {
+pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCallDetails) -> Result<(), Error> {
     let settings = &context.settings.approvals;
     let policy = match policy::check(settings.shipped.as_ref(), &context.caches) {
         PolicyState::InForce(digest) => digest,

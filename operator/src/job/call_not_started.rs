@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::job::fixtures::{at, ended_pod, held_call, message, pod, status};
     use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-    use bloomery_crds::report::End as PodEnd;
+    use bloomery_crds::report::PodEnd;
     use bloomery_crds::v1alpha1::WaitingFor;
     use k8s_openapi::api::core::v1::Pod;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -94,7 +94,7 @@ impl FetchedJob {
 
     /// The replies that the conversation has not heard, according to the status.
     pub fn unheard(&self) -> impl Iterator<Item = GivenReply> {
-        self.job.spec.unheard(&self.status)
+        self.job.spec.pending_replies(&self.status)
     }
 }
 

@@ -13,7 +13,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::{End, Hold, Projection, Report, TerminationMessage};
+use bloomery_crds::report::{HeldCallDetails, PodEnd, Projection, Report, TerminationMessage};
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint,
     ResourceSource,
@@ -169,13 +169,13 @@ pub(crate) fn held_call() -> HeldCall {
 }
 
 /// What a worker tells of that call.
-pub(crate) fn hold() -> Hold {
+pub(crate) fn hold() -> HeldCallDetails {
     let rule = |text: &str, approver: &str| HoldRule {
         layer: GateReason::Approval,
         text: text.into(),
         approver: Some(approver.into()),
     };
-    Hold {
+    HeldCallDetails {
         call: "c-7".into(),
         arguments: "arguments".into(),
         rules: vec![rule("amount > 500", "supervisor"), rule("amount > 800", "finance")],
@@ -287,7 +287,7 @@ pub(crate) fn container(state: ContainerState) -> ContainerStatus {
 }
 
 /// A termination message of an attempt.
-pub(crate) fn message(attempt: u32, end: End, outcome: Option<OutcomeCode>) -> TerminationMessage {
+pub(crate) fn message(attempt: u32, end: PodEnd, outcome: Option<OutcomeCode>) -> TerminationMessage {
     TerminationMessage {
         job: UID.into(),
         attempt,

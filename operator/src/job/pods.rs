@@ -64,7 +64,7 @@ impl WorkerPod {
             None if !owned::is_owned_by(&pod.metadata, job_uid) => return None,
             None => pod.metadata.labels.as_ref()?.get(names::LABEL_ATTEMPT)?.parse().ok()?,
         };
-        let terminated = pod::worker(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
+        let terminated = pod::worker_status(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
         let message = terminated
             .and_then(|state| TerminationMessage::from_text(state.message.as_deref()?))
             .filter(|message| message.job == job_uid && message.attempt == attempt)
@@ -114,7 +114,7 @@ fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Time
         Some("Succeeded" | "Failed") => {
             PodState::Ended { at: ended_at(status, terminated), how: end_description(status, terminated) }
         }
-        _ => PodState::Alive(problem::find(pod, status, pod::worker(pod), now)),
+        _ => PodState::Alive(problem::find(pod, status, pod::worker_status(pod), now)),
     }
 }
 

@@ -27,7 +27,7 @@ const MAX_SHARE_BYTES: usize = 480;
 
 /// Returns whether the open questions are answered.
 pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
-    if spec.is_answered(status) {
+    if spec.has_pending_answer(status) {
         AnswerState::Available
     } else if spec.replies.len() >= Reply::MAX_REPLIES {
         AnswerState::Impossible
@@ -39,9 +39,12 @@ pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
 /// Records the replies that no worker will hear, or that none will hear before the Job continues for another reason.
 pub fn with_unheard(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
     let (reason, strays) = if status.is_terminal() {
-        (Reason::JobEnded, spec.unheard(&status).map(|reply| missed_reply(&reply)).collect::<Vec<_>>())
+        (Reason::JobEnded, spec.pending_replies(&status).map(|reply| missed_reply(&reply)).collect::<Vec<_>>())
     } else if status.awaits_people() {
-        (Reason::UnknownQuestion, spec.unheard(&status).filter_map(|reply| stray_reply(&status, &reply)).collect())
+        (
+            Reason::UnknownQuestion,
+            spec.pending_replies(&status).filter_map(|reply| stray_reply(&status, &reply)).collect(),
+        )
     } else {
         return status;
     };

@@ -16,7 +16,7 @@ use crate::approval::evaluate::PendingDecision;
 use crate::status::{Stamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
-use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
+use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobSpec, JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 

@@ -5,7 +5,7 @@ use super::fixtures::{UID, ended_pod, message};
 use super::*;
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{End as PodEnd, ParkReason};
+use bloomery_crds::report::{ParkReason, PodEnd};
 use bloomery_crds::run::{self, Revision};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -8,7 +8,7 @@ use super::auth::Caller;
 use super::refusal::Refusal;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::outcome::Outcome;
-use bloomery_crds::report::{End, Report};
+use bloomery_crds::report::{PodEnd, Report};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Attempt, Job};
 
@@ -78,8 +78,8 @@ pub fn check_report(report: &Report) -> Result<(), Refusal> {
     let contradiction = match (ends_in, &report.end) {
         (Some(end), _) if end != phase => Some(format!("an outcome of the phase {end} contradicts the phase {phase}")),
         (None, _) if phase.is_terminal() => Some(format!("the phase {phase} needs an outcome")),
-        (None, Some(End::Finished)) => Some("a worker that finished must report an outcome".to_owned()),
-        (Some(_), Some(End::Parked(_))) => Some("a worker that parked must not report an outcome".to_owned()),
+        (None, Some(PodEnd::Finished)) => Some("a worker that finished must report an outcome".to_owned()),
+        (Some(_), Some(PodEnd::Parked(_))) => Some("a worker that parked must not report an outcome".to_owned()),
         _ => None,
     };
     let too_much =

@@ -7,7 +7,7 @@ use crate::job::status::{finish, phase_health, remarks_condition, stray_replies_
 use crate::status::{Stamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{End, ParkReason, Projection, Report, Waiting};
+use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report};
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -56,7 +56,7 @@ fn is_news(current: &JobStatus, report: &Report) -> bool {
     let position = (report.epoch, report.projection.log.events);
     !current.is_terminal()
         && attempt.number == report.attempt
-        && report.end != Some(End::Superseded)
+        && report.end != Some(PodEnd::Superseded)
         // A log that lost acknowledged events is not followed, whatever its epoch.
         && report.projection.log.events >= events
         && position >= (attempt.epoch.unwrap_or(0), events)
@@ -108,7 +108,7 @@ fn merged(current: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
         // A report that arrives after the worker parked or was replaced does not return the Job to work.
         return status;
     }
-    let parks = matches!(report.end, Some(End::Parked(_)));
+    let parks = matches!(report.end, Some(PodEnd::Parked(_)));
     status.phase = Some(match (waiting_phase, phase) {
         (Some(waiting_phase), _) => waiting_phase,
         _ if parks => Phase::Queued,
@@ -128,12 +128,12 @@ fn merged(current: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
 /// runs.
 pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     match report.end {
-        Some(End::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
-        Some(End::Parked(ParkReason::Reply)) => Some(Phase::AwaitingReply),
-        Some(End::Parked(ParkReason::Drain | ParkReason::Suspension)) => {
+        Some(PodEnd::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
+        Some(PodEnd::Parked(ParkReason::Reply)) => Some(Phase::AwaitingReply),
+        Some(PodEnd::Parked(ParkReason::Drain | ParkReason::Suspension)) => {
             Some(report.projection.phase).filter(|phase| phase.awaits_people())
         }
-        Some(End::Finished | End::Superseded) | None => None,
+        Some(PodEnd::Finished | PodEnd::Superseded) | None => None,
     }
 }
 
@@ -162,16 +162,18 @@ fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
     stands.then(|| Health::Reconciling(reason, message.clone()))
 }
 
-fn worker_wait_health(waiting: &Waiting) -> Health {
+fn worker_wait_health(waiting: &ExternalWait) -> Health {
     let (reason, message) = match waiting {
-        Waiting::SecretMissing { name, key } => (
+        ExternalWait::SecretMissing { name, key } => (
             Reason::SecretMissing,
             format!(
                 "the worker waits for the key {key} of the Secret {name}: create it, and the worker continues by itself"
             ),
         ),
-        Waiting::McpUnavailable { message } => (Reason::McpUnavailable, format!("the worker waits: {message}")),
-        Waiting::ModelUnavailable { message } => (Reason::ModelUnavailable, format!("the worker waits: {message}")),
+        ExternalWait::McpUnavailable { message } => (Reason::McpUnavailable, format!("the worker waits: {message}")),
+        ExternalWait::ModelUnavailable { message } => {
+            (Reason::ModelUnavailable, format!("the worker waits: {message}"))
+        }
     };
     Health::Reconciling(reason, message)
 }

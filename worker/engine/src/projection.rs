@@ -8,7 +8,9 @@ use crate::shared::Shared;
 use crate::stages::questions::{OpenQuestion, StrayReply};
 use crate::step::Step;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{Hold, MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAME, MAX_TOOL_NAMES, Projection};
+use bloomery_crds::report::{
+    HeldCallDetails, MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAME, MAX_TOOL_NAMES, Projection,
+};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{
     ApprovalSpec, AskedQuestion, DetectedIntent, Gates, HoldRule, LogPosition, ToolName, Usage, WaitingFor, seconds,
@@ -107,7 +109,7 @@ fn stray_reply(reply: &StrayReply) -> String {
 }
 
 /// Returns the first held call, with all that its approvers have to know and the `events` before it.
-pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<Hold> {
+pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<HeldCallDetails> {
     let held = people::open_requests(&conversation.shared).into_iter().find_map(|ask| match ask {
         HumanRequest::Approval(held) => Some(held),
         HumanRequest::Question(_) => None,
@@ -118,7 +120,7 @@ pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<Ho
         approver: reason.approver.clone(),
     };
     let engine = conversation.run().skill.engine.as_ref();
-    Some(Hold {
+    Some(HeldCallDetails {
         call: held.call.to_string(),
         arguments: held.arguments.to_owned(),
         rules: held.reasons.iter().take(ApprovalSpec::MAX_RULES).map(rule).collect(),

@@ -13,7 +13,7 @@ use crate::mcp::CALL_TIMEOUT;
 use crate::stop::Why;
 use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use bloomery_crds::v1alpha1::{LogPosition, Stage};
 use bloomery_engine::catalogue::fix_catalogue;
 use bloomery_engine::line::Entry;
@@ -99,7 +99,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             match tools.list(within).await {
                 Ok(listed) => Ok(Ok(listed)),
                 Err(Unlisted { message, is_final: true }) => Ok(Err(message)),
-                Err(Unlisted { message, is_final: false }) => Err(Waiting::McpUnavailable { message }),
+                Err(Unlisted { message, is_final: false }) => Err(ExternalWait::McpUnavailable { message }),
             }
         };
         let (waited, time) = wait::until(list, self.world).await;

@@ -4,7 +4,7 @@ use super::{Called, Model, Tools, Unlisted};
 use crate::mcp::{self, CallOutcome, ListError};
 use crate::model;
 use crate::waits::Waits;
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::ToolProgress;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const MAX_SENTENCE: usize = 512;
 
 impl Model for model::Clients {
-    fn missing(&self, model: &str) -> Option<Waiting> {
+    fn missing(&self, model: &str) -> Option<ExternalWait> {
         Self::missing(self, model)
     }
 

@@ -5,7 +5,7 @@
 use super::World;
 use super::wait::{self, Waited};
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_engine::{Event, step};
 use bloomery_redact::MAX_VALUE_BYTES;
@@ -43,7 +43,7 @@ fn unusable(bound: &[BoundResource]) -> Option<Event> {
     Some(step::unavailable(OutcomeCode::UserNeeded, message))
 }
 
-fn given_up(absent: &[(&str, Waiting)], after: Duration) -> Event {
+fn given_up(absent: &[(&str, ExternalWait)], after: Duration) -> Event {
     let names: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
     let message = format!(
         "What the Job binds as {} is not in its Secret; it was waited for {} s. Put it there, and make the Job anew.",
@@ -54,11 +54,11 @@ fn given_up(absent: &[(&str, Waiting)], after: Duration) -> Event {
 }
 
 /// The key of a bound secret that is not there.
-fn missing(resource: &BoundResource) -> Option<Waiting> {
+fn missing(resource: &BoundResource) -> Option<ExternalWait> {
     let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
     // Secrets are small files in memory. White space alone is nothing.
     let is_there = fs::read(path).is_ok_and(|value| value.iter().any(|byte| !byte.is_ascii_whitespace()));
-    (!is_there).then(|| Waiting::SecretMissing { name: secret.clone(), key: key.clone() })
+    (!is_there).then(|| ExternalWait::SecretMissing { name: secret.clone(), key: key.clone() })
 }
 
 /// Why a bound secret cannot be used: what a worker cannot keep out of texts, it does not begin with.
@@ -112,7 +112,7 @@ mod tests {
         let path = dir.path().join("token");
         let file = KeyFile { path: path.to_str().unwrap().to_owned(), secret: "ci".into(), key: "token".into() };
         let resource = bound(ResourceType::Credential, ResourceSource::Secret(file));
-        let waited_for = Some(Waiting::SecretMissing { name: "ci".into(), key: "token".into() });
+        let waited_for = Some(ExternalWait::SecretMissing { name: "ci".into(), key: "token".into() });
         assert_eq!(missing(&resource), waited_for);
         fs::write(&path, " \n").unwrap();
         assert_eq!(missing(&resource), waited_for);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn all_that_was_missing_at_the_last_look_is_named() {
-        let of = |key: &str| Waiting::SecretMissing { name: "ci".into(), key: key.into() };
+        let of = |key: &str| ExternalWait::SecretMissing { name: "ci".into(), key: key.into() };
         let event = given_up(&[("token", of("token")), ("login", of("login"))], Duration::from_mins(10));
         let Event::Finished { outcome, .. } = event else { panic!("{event:?}") };
         assert_eq!(outcome.code, OutcomeCode::UserNeeded);

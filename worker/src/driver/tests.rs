@@ -8,7 +8,7 @@ use crate::fixture::stand::{Stand, refund};
 use crate::printer::Format;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::End;
+use bloomery_crds::report::PodEnd;
 use bloomery_crds::run::KeyFile;
 use bloomery_journal::files::Disk;
 use std::fs;
@@ -51,14 +51,14 @@ async fn a_goal_is_worked_through_and_told_everywhere() {
     assert_eq!(tools, ["refund", "notify"]);
     let events = u64::try_from(stand.log().len()).unwrap();
     let message = stand.termination(1);
-    assert_eq!((message.end, message.acked, message.epoch), (End::Finished, true, Some(1)));
+    assert_eq!((message.end, message.acked, message.epoch), (PodEnd::Finished, true, Some(1)));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
     assert_eq!(message.log.unwrap().events, events);
 
     let reports = stand.reports();
     let (first, last) = (&reports.first().unwrap().report, &reports.last().unwrap().report);
     assert_eq!((first.job.uid.as_str(), first.attempt, first.epoch), ("uid-j0", 1, 1));
-    assert_eq!((last.end.clone(), last.projection.log.events), (Some(End::Finished), events));
+    assert_eq!((last.end.clone(), last.projection.log.events), (Some(PodEnd::Finished), events));
     assert_eq!(last.projection.result.as_ref().unwrap().fields["status"], "refunded");
 
     let record = stand.record();
@@ -140,7 +140,7 @@ async fn an_mcp_server_that_comes_late_is_waited_for_and_said_so() {
     // The first pause is 250 ms at least.
     assert!(idle_in(&stand).await >= Duration::from_millis(250));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
-    let waited = Waiting::McpUnavailable { message: "connection refused".into() };
+    let waited = ExternalWait::McpUnavailable { message: "connection refused".into() };
     assert!(stand.reports().iter().any(|taken| taken.report.waiting.as_ref() == Some(&waited)));
     assert_eq!(stand.reports().last().unwrap().report.waiting, None);
 }
@@ -151,7 +151,7 @@ async fn a_busy_model_is_waited_for_and_that_is_no_work() {
     *stand.model.busy.lock().unwrap() = 1;
     assert!(idle_in(&stand).await >= Duration::from_secs(1));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
-    let waited = |taken: &Taken| matches!(taken.report.waiting, Some(Waiting::ModelUnavailable { .. }));
+    let waited = |taken: &Taken| matches!(taken.report.waiting, Some(ExternalWait::ModelUnavailable { .. }));
     assert!(stand.reports().iter().any(waited));
     assert_eq!(stand.reports().last().unwrap().report.waiting, None);
 }
@@ -187,7 +187,7 @@ async fn a_missing_key_is_named_and_waited_for() {
     let path = stand.dir.path().join("key");
     stand.key = Some(KeyFile { path: path.to_str().unwrap().into(), secret: "llm".into(), key: "token".into() });
     let stand = stand;
-    let missing = Waiting::SecretMissing { name: "llm".into(), key: "token".into() };
+    let missing = ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() };
     let mended = async {
         stand.operator.until(|taken| taken.iter().any(|taken| taken.report.waiting.as_ref() == Some(&missing))).await;
         assert!(stand.model.asked().is_empty());

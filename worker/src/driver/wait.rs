@@ -4,7 +4,7 @@ use super::World;
 use crate::backoff::Backoff;
 use crate::sentence::sentence;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use bloomery_engine::{Event, step};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ pub(super) enum Waited<T> {
 /// it was in vain, which is no work.
 pub(super) async fn until<M, T, R, W>(mut attempt: impl FnMut() -> W, world: &World<'_, M, T>) -> (Waited<R>, Duration)
 where
-    W: Future<Output = Result<R, Waiting>>,
+    W: Future<Output = Result<R, ExternalWait>>,
 {
     let began = Instant::now();
     let mut said: Option<String> = None;
@@ -63,22 +63,22 @@ pub(super) fn dead(message: &str) -> Event {
     step::unavailable(OutcomeCode::McpUnavailable, format!("{what} Mend it, or what names it, and make the Job anew."))
 }
 
-fn given_up(waiting: &Waiting, after: Duration) -> Event {
+fn given_up(waiting: &ExternalWait, after: Duration) -> Event {
     let (code, remedy) = match waiting {
-        Waiting::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, "Mend the MCP server, or what names it"),
-        Waiting::SecretMissing { .. } => (OutcomeCode::ModelUnavailable, "Put it there"),
-        Waiting::ModelUnavailable { .. } => (OutcomeCode::ModelUnavailable, "Mend the Model"),
+        ExternalWait::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, "Mend the MCP server, or what names it"),
+        ExternalWait::SecretMissing { .. } => (OutcomeCode::ModelUnavailable, "Put it there"),
+        ExternalWait::ModelUnavailable { .. } => (OutcomeCode::ModelUnavailable, "Mend the Model"),
     };
     let (what, seconds) = (told(waiting), after.as_secs());
     step::unavailable(code, format!("{what} It was waited for {seconds} s. {remedy}, and make the Job anew."))
 }
 
 /// What is waited for. A client's message says itself who does not answer.
-fn told(waiting: &Waiting) -> String {
+fn told(waiting: &ExternalWait) -> String {
     match waiting {
-        Waiting::SecretMissing { name, key } => {
+        ExternalWait::SecretMissing { name, key } => {
             format!("The key `{key}` of the Secret `{name}` is needed, and it is missing or empty.")
         }
-        Waiting::McpUnavailable { message } | Waiting::ModelUnavailable { message } => sentence(message),
+        ExternalWait::McpUnavailable { message } | ExternalWait::ModelUnavailable { message } => sentence(message),
     }
 }

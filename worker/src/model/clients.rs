@@ -7,7 +7,7 @@ use super::{Client, Failure, Patience};
 use crate::http;
 use crate::progress::Onlooker;
 use crate::waits::Waits;
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_engine::event::{Answer, ModelFailure};
 use bloomery_engine::step::ModelRequest;
@@ -61,7 +61,7 @@ impl Clients {
     }
 
     /// Says which key of a Model is not in its Secret yet, where none of its fallbacks could be asked instead.
-    pub fn missing(&self, model: &str) -> Option<Waiting> {
+    pub fn missing(&self, model: &str) -> Option<ExternalWait> {
         let mut missing = self.chain(model).into_iter().map(Client::missing);
         let first = missing.next()??;
         missing.all(|other| other.is_some()).then_some(first)

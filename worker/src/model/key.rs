@@ -1,6 +1,6 @@
 //! The key that requests carry: read anew for each, so that a rotated or mended Secret counts at once.
 
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use bloomery_crds::run::KeyFile;
 use bloomery_redact::MAX_VALUE_BYTES;
 use bloomery_redact::plain_file;
@@ -21,7 +21,7 @@ pub struct SecretMissing {
     pub key: String,
 }
 
-impl From<SecretMissing> for Waiting {
+impl From<SecretMissing> for ExternalWait {
     fn from(SecretMissing { name, key }: SecretMissing) -> Self {
         Self::SecretMissing { name, key }
     }

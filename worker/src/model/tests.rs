@@ -33,7 +33,7 @@ async fn alone(client: &Client, request: &ModelRequest<'_>, waits: &Waits<'_>) -
 }
 
 /// Asks, and tells what the client said it was waiting for.
-async fn ask(client: &Client) -> (Result<Answer, Failure>, Vec<Waiting>) {
+async fn ask(client: &Client) -> (Result<Answer, Failure>, Vec<ExternalWait>) {
     let told = Mutex::new(Vec::new());
     let tell = |what| told.lock().unwrap().push(what);
     let outcome = ask_within(client, PLENTY, &Waits::new(&tell)).await;
@@ -50,8 +50,8 @@ fn unheard() -> Waits<'static> {
     Waits::new(&|_| {})
 }
 
-fn unavailable(message: &str) -> Waiting {
-    Waiting::ModelUnavailable { message: message.to_owned() }
+fn unavailable(message: &str) -> ExternalWait {
+    ExternalWait::ModelUnavailable { message: message.to_owned() }
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn what_passes_is_tried_again_until_it_has_passed() {
     assert_eq!(told[0], unavailable(&format!("{model} limits the rate of requests: it answered HTTP 429: slow down")));
     assert_eq!(told[1], unavailable(&format!("{model} answered HTTP 500")));
     assert_eq!(told[2], unavailable(&format!("{model} answered HTTP 529: Overloaded")));
-    let Waiting::ModelUnavailable { message } = &told[3] else { panic!("{:?}", told[3]) };
+    let ExternalWait::ModelUnavailable { message } = &told[3] else { panic!("{:?}", told[3]) };
     assert!(message.contains("did not finish: the answer was cut off"), "{message}");
     let bodies: Vec<_> = server.asked().into_iter().map(|(_, body)| body).collect();
     assert!(bodies.iter().all(|body| body == &bodies[0]));
@@ -224,7 +224,7 @@ async fn a_key_that_is_mended_heals_without_a_restart() {
     let (server, url) = Server::start([say(401, refusal), completion("Done")]).await;
     let (client, _dir, path) = with_key(&url, Some("sk-wrong\n"));
     let told = Mutex::new(Vec::new());
-    let mend = |what: Waiting| {
+    let mend = |what: ExternalWait| {
         std::fs::write(&path, "sk-right\n").unwrap();
         told.lock().unwrap().push(what);
     };
@@ -233,7 +233,7 @@ async fn a_key_that_is_mended_heals_without_a_restart() {
     let keys: Vec<_> = server.asked().iter().map(|(headers, _)| headers[header::AUTHORIZATION].clone()).collect();
     assert_eq!(keys, ["Bearer sk-wrong", "Bearer sk-right"]);
     let told = told.into_inner().unwrap();
-    let [Waiting::ModelUnavailable { message }] = &told[..] else { panic!("{told:?}") };
+    let [ExternalWait::ModelUnavailable { message }] = &told[..] else { panic!("{told:?}") };
     let told = "answered HTTP 401: Incorrect API key provided: [redacted: default]. Check its key";
     assert!(message.ends_with(told), "{message}");
     assert!(!message.contains("sk-wrong"), "{message}");
@@ -266,10 +266,10 @@ async fn what_is_asked_beside_the_conversation_holds_no_secret() {
 async fn a_key_that_is_not_there_is_waited_for_and_nothing_is_asked_without_it() {
     let (server, url) = Server::start([completion("Done")]).await;
     let (client, _dir, path) = with_key(&url, None);
-    let missing = Waiting::SecretMissing { name: "llm".into(), key: "token".into() };
+    let missing = ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() };
     assert_eq!(client.missing(), Some(missing.clone()));
     let told = Mutex::new(Vec::new());
-    let put = |what: Waiting| {
+    let put = |what: ExternalWait| {
         std::fs::write(&path, "sk-late").unwrap();
         told.lock().unwrap().push(what);
     };
@@ -400,9 +400,9 @@ async fn a_streamed_answer_is_read_to_its_end_and_one_without_an_end_asked_for_a
         let (outcome, told) = ask(&client(&url)).await;
         assert_eq!(outcome.unwrap().text, "Done");
         assert_eq!((server.times(), told.len()), (4, 3));
-        let Waiting::ModelUnavailable { message } = &told[0] else { panic!("{told:?}") };
+        let ExternalWait::ModelUnavailable { message } = &told[0] else { panic!("{told:?}") };
         assert!(message.ends_with("did not finish: the answer was cut off: the stream ended before the answer did"));
-        let Waiting::ModelUnavailable { message } = &told[2] else { panic!("{told:?}") };
+        let ExternalWait::ModelUnavailable { message } = &told[2] else { panic!("{told:?}") };
         assert!(message.ends_with("broke off with an error: gone"), "{message}");
     }
 }
@@ -476,7 +476,7 @@ async fn a_stream_that_falls_silent_is_given_up_and_one_that_goes_on_is_not() {
     let client = client_of(&ModelEndpoint { timeout_seconds: 1, ..endpoint(&url) }, patience(PLENTY));
     let (outcome, told) = ask(&client).await;
     assert_eq!(outcome.unwrap().text, "x".repeat(8));
-    let [Waiting::ModelUnavailable { message }] = told.as_slice() else { panic!("{told:?}") };
+    let [ExternalWait::ModelUnavailable { message }] = told.as_slice() else { panic!("{told:?}") };
     assert!(message.ends_with("did not answer within 1 s"), "{message}");
 }
 

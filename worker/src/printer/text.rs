@@ -1,6 +1,6 @@
 //! An event as one line for people.
 
-use bloomery_crds::text::{bounded, steers};
+use bloomery_crds::text::{alters_display, bounded};
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
@@ -28,7 +28,7 @@ pub(super) fn line(entry: &Entry, tools: &Tools) -> String {
 /// is longer than `most` bytes.
 fn plain(text: &str, most: usize) -> String {
     let mut line = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || steers(c)).filter(|word| !word.is_empty()) {
+    for word in text.split(|c: char| c.is_whitespace() || alters_display(c)).filter(|word| !word.is_empty()) {
         if !line.is_empty() {
             line.push(' ');
         }
@@ -305,7 +305,7 @@ mod tests {
         let text = format!("a\nb\u{1b}[2J\u{9b}c\r\u{202e}{}", "x".repeat(5000));
         let line = printed(Event::ToolFailed { call: CallId::new(1, 0), text });
         assert_eq!(line.matches('\n').count(), 1);
-        assert!(!line.trim_end().contains(steers), "{line:?}");
+        assert!(!line.trim_end().contains(alters_display), "{line:?}");
         assert!(line.len() < GIST + 100);
     }
 }

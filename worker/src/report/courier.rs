@@ -5,7 +5,7 @@ use super::news::{News, Told, due};
 use crate::backoff::Backoff;
 use crate::driver::Decided;
 use crate::stop::{Stop, Why};
-use bloomery_crds::report::{Directives, End, Report};
+use bloomery_crds::report::{Directives, PodEnd, Report};
 use bloomery_crds::run::JobIdentity;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Courier {
         let Sender { job, attempt, epoch } = self.sender.clone();
         let News { projection, waiting, hold, end } = news.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
-        let parks = matches!(end, Some(End::Parked(_)));
+        let parks = matches!(end, Some(PodEnd::Parked(_)));
         let report = Report { job, attempt, epoch, projection, waiting, hold, end };
         let directives = self.client.send(&report).await?;
         // That it parked is nothing to a Job that ends.

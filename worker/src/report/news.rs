@@ -1,6 +1,6 @@
 //! What there is to tell, and when.
 
-use bloomery_crds::report::{End, Hold, Projection, Waiting};
+use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -19,11 +19,11 @@ pub struct News {
     /// The status as the log has it.
     pub projection: Projection,
     /// What the worker waits for.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<ExternalWait>,
     /// What people need to know of the call that ends it.
-    pub hold: Option<Hold>,
+    pub hold: Option<HeldCallDetails>,
     /// How the pod ends, once it does.
-    pub end: Option<End>,
+    pub end: Option<PodEnd>,
 }
 
 impl News {
@@ -91,9 +91,9 @@ mod tests {
         assert_eq!(due(&same, Some(&told), at), at + EVERY);
         assert_eq!(due(&news(Phase::Running, 4), Some(&told), at), at + EVERY);
         assert_eq!(due(&news(Phase::Finalizing, 4), Some(&told), at), at);
-        let waiting = Some(Waiting::McpUnavailable { message: "refused".into() });
+        let waiting = Some(ExternalWait::McpUnavailable { message: "refused".into() });
         assert_eq!(due(&News { waiting, ..same.clone() }, Some(&told), at), at);
-        assert_eq!(due(&News { end: Some(End::Finished), ..same.clone() }, Some(&told), at), at);
+        assert_eq!(due(&News { end: Some(PodEnd::Finished), ..same.clone() }, Some(&told), at), at);
     }
 
     #[tokio::test]
@@ -101,8 +101,8 @@ mod tests {
         let at = Instant::now();
         let first = news(Phase::Running, 1);
         assert_eq!(due(&first, None, at), at + FIRST);
-        let waiting = Some(Waiting::McpUnavailable { message: "refused".into() });
+        let waiting = Some(ExternalWait::McpUnavailable { message: "refused".into() });
         assert_eq!(due(&News { waiting, ..first.clone() }, None, at), at);
-        assert_eq!(due(&News { end: Some(End::Finished), ..first }, None, at), at);
+        assert_eq!(due(&News { end: Some(PodEnd::Finished), ..first }, None, at), at);
     }
 }

@@ -83,10 +83,10 @@ async fn the_first_report_says_who_and_comes_with_the_token_as_it_is_now() {
     assert_eq!(first.token, "Bearer token-1");
     assert_eq!((first.report.job, first.report.attempt, first.report.epoch), (sender().job, 2, 3));
     fs::write(stand.token(), "token-2").unwrap();
-    reporter.waiting(Some(Waiting::McpUnavailable { message: "refused".into() }));
+    reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
     let second = stand.operator.until(|taken| taken.len() > 1).await.remove(1);
     assert_eq!(second.token, "Bearer token-2");
-    assert_eq!(second.report.waiting, Some(Waiting::McpUnavailable { message: "refused".into() }));
+    assert_eq!(second.report.waiting, Some(ExternalWait::McpUnavailable { message: "refused".into() }));
 }
 
 #[rstest]
@@ -98,11 +98,11 @@ async fn the_first_report_says_who_and_comes_with_the_token_as_it_is_now() {
 async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Reply>) {
     let refused = script.len();
     let stand = Stand::with(script).await;
-    assert!(stand.reporter().end(projection(9), End::Finished, LONG).await);
+    assert!(stand.reporter().end(projection(9), PodEnd::Finished, LONG).await);
     let taken = stand.operator.taken();
     assert!(taken.len() > refused, "{taken:?}");
     let last = &taken.last().unwrap().report;
-    assert_eq!((last.end.clone(), last.projection.log.events), (Some(End::Finished), 9));
+    assert_eq!((last.end.clone(), last.projection.log.events), (Some(PodEnd::Finished), 9));
     assert!(stand.stop.asked().is_none());
 }
 
@@ -113,7 +113,7 @@ async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Repl
 #[tokio::test]
 async fn an_end_that_nobody_will_ever_take_is_not_waited_for(#[case] status: u16) {
     let stand = Stand::with(std::iter::repeat_n(Reply::Status(status), 100)).await;
-    assert!(!stand.reporter().end(projection(9), End::Finished, LONG).await);
+    assert!(!stand.reporter().end(projection(9), PodEnd::Finished, LONG).await);
     assert!(stand.operator.taken().len() > 1);
 }
 
@@ -121,7 +121,7 @@ async fn an_end_that_nobody_will_ever_take_is_not_waited_for(#[case] status: u16
 #[tokio::test]
 async fn that_it_parked_need_not_be_heard_of_a_job_that_is_cancelled() {
     let stand = Stand::with([Reply::AckLess, Reply::AckLess, Reply::CancelAckLess]).await;
-    let parked = End::Parked(ParkReason::Approval);
+    let parked = PodEnd::Parked(ParkReason::Approval);
     assert!(stand.reporter().end(projection(9), parked, LONG).await);
     assert_eq!(stand.operator.taken().len(), 3);
 }
@@ -131,7 +131,7 @@ async fn news_that_are_taken_and_not_written_yet_are_not_pressed() {
     let stand = Stand::with([Reply::AckLess]).await;
     let reporter = stand.reporter();
     stand.operator.until(|taken| taken.len() == 1).await;
-    assert!(reporter.end(projection(2), End::Finished, LONG).await);
+    assert!(reporter.end(projection(2), PodEnd::Finished, LONG).await);
     assert_eq!(stand.operator.taken().len(), 2);
 }
 
@@ -140,7 +140,7 @@ async fn an_end_is_told_even_where_its_events_are_known() {
     let stand = Stand::with([]).await;
     let reporter = stand.reporter();
     stand.operator.until(|taken| taken.len() == 1).await;
-    assert!(reporter.end(projection(1), End::Finished, LONG).await);
+    assert!(reporter.end(projection(1), PodEnd::Finished, LONG).await);
     assert_eq!(stand.operator.taken().len(), 2);
 }
 
@@ -152,7 +152,7 @@ async fn news_that_are_overtaken_are_not_told() {
     for events in 2..20 {
         reporter.tell(projection(events));
     }
-    assert!(reporter.end(projection(20), End::Finished, LONG).await);
+    assert!(reporter.end(projection(20), PodEnd::Finished, LONG).await);
     let events: Vec<u64> = stand.operator.taken().iter().map(|taken| taken.report.projection.log.events).collect();
     assert_eq!(events, [1, 20]);
 }
@@ -162,7 +162,7 @@ async fn an_attempt_that_is_superseded_is_stopped() {
     let stand = Stand::with([Reply::Status(410)]).await;
     let reporter = stand.reporter();
     assert_eq!(stand.stop.wait().await.why, Why::Superseded);
-    assert!(!reporter.end(projection(2), End::Finished, LONG).await);
+    assert!(!reporter.end(projection(2), PodEnd::Finished, LONG).await);
     assert_eq!(stand.operator.taken().len(), 1);
 }
 
@@ -179,12 +179,12 @@ async fn what_the_operator_says_is_heard_with_any_reply_and_the_first_time_count
     let reporter = stand.reporter();
     stand.operator.until(|taken| taken.len() == 1).await;
     assert!(stand.stop.asked().is_none());
-    reporter.waiting(Some(Waiting::McpUnavailable { message: "refused".into() }));
+    reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
     let asked = stand.stop.wait().await;
     assert_eq!(asked.why, why);
     reporter.waiting(None);
     stand.operator.until(|taken| taken.len() == 3).await;
-    assert!(reporter.end(projection(2), End::Finished, LONG).await);
+    assert!(reporter.end(projection(2), PodEnd::Finished, LONG).await);
     assert_eq!(stand.stop.asked().unwrap().since, asked.since);
 }
 
@@ -204,7 +204,7 @@ async fn an_operator_that_is_away_holds_nothing_up() {
     stand.operator.endpoint.url = "https://localhost:9/v1/reports".into();
     let reporter = stand.reporter();
     reporter.tell(projection(2));
-    assert!(!reporter.end(projection(3), End::Finished, Duration::from_millis(50)).await);
+    assert!(!reporter.end(projection(3), PodEnd::Finished, Duration::from_millis(50)).await);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::exit::Trouble;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, LABEL_MEMORY, LABEL_SKILL, MEMORY_CLAIM};
-use bloomery_crds::pod::{self, WORKER};
+use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_crds::v1alpha1::Job;
 use k8s_openapi::api::core::v1::{
     Container, ContainerState, LocalObjectReference, PersistentVolumeClaimVolumeSource, Pod, PodCondition, PodSpec,
@@ -46,7 +46,7 @@ impl Template {
     /// That of a worker pod.
     pub(super) fn of(worker: &Pod) -> Option<Self> {
         let spec = worker.spec.as_ref()?;
-        let container = spec.containers.iter().find(|container| container.name == WORKER)?;
+        let container = spec.containers.iter().find(|container| container.name == WORKER_CONTAINER)?;
         let user = spec.security_context.as_ref();
         Some(Self {
             image: container.image.clone()?,
@@ -159,8 +159,8 @@ fn spec(job: &Job, template: &Template, args: Vec<String>) -> PodSpec {
         image_pull_secrets: template.pull_secrets.clone(),
         tolerations: template.tolerations.clone(),
         node_selector: template.node_selector.clone(),
-        security_context: Some(pod::of_memory(template.user, template.group, template.fs_group)),
-        affinity: template.one_node.then(|| pod::beside((LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned()))),
+        security_context: Some(pod::restricted_for_memory(template.user, template.group, template.fs_group)),
+        affinity: template.one_node.then(|| pod::same_node_as((LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned()))),
         containers: vec![container(job, template, args)],
         volumes: Some(vec![Volume {
             name: "memory".to_owned(),
@@ -173,7 +173,7 @@ fn spec(job: &Job, template: &Template, args: Vec<String>) -> PodSpec {
 
 fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
     Container {
-        name: WORKER.to_owned(),
+        name: WORKER_CONTAINER.to_owned(),
         image: Some(template.image.clone()),
         image_pull_policy: template.pull_policy.clone(),
         args: Some(args),
@@ -191,7 +191,7 @@ fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
 }
 
 fn state(pod: &Pod) -> Option<&ContainerState> {
-    pod::worker(pod)?.state.as_ref()
+    pod::worker_status(pod)?.state.as_ref()
 }
 
 /// Why a pod will not begin without somebody's doing.

@@ -2,7 +2,7 @@
 
 use crate::summary;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{Projection, Waiting};
+use bloomery_crds::report::{ExternalWait, Projection};
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::event::ToolProgress;
 use bloomery_worker::progress::Progress;
@@ -61,11 +61,11 @@ impl Activity {
     }
 
     /// Takes up what is waited for.
-    pub fn wait(&mut self, waiting: Option<&Waiting>) {
+    pub fn wait(&mut self, waiting: Option<&ExternalWait>) {
         self.waiting = waiting.map(|waiting| match waiting {
-            Waiting::SecretMissing { key, .. } => format!("Waiting for the key {key}"),
-            Waiting::McpUnavailable { .. } => "Waiting for the MCP server".to_owned(),
-            Waiting::ModelUnavailable { .. } => "Waiting for the model".to_owned(),
+            ExternalWait::SecretMissing { key, .. } => format!("Waiting for the key {key}"),
+            ExternalWait::McpUnavailable { .. } => "Waiting for the MCP server".to_owned(),
+            ExternalWait::ModelUnavailable { .. } => "Waiting for the model".to_owned(),
         });
     }
 
@@ -240,14 +240,14 @@ pub(super) mod tests {
     fn what_is_waited_for_is_said_until_there_is_an_answer() {
         let now = Instant::now();
         let mut doing = Activity::new(now);
-        doing.wait(Some(&Waiting::McpUnavailable { message: "refused".into() }));
+        doing.wait(Some(&ExternalWait::McpUnavailable { message: "refused".into() }));
         assert_eq!(doing.line(now), "Waiting for the MCP server (0 s; ^C parks)");
         doing.tell(&projection(), now);
-        doing.wait(Some(&Waiting::ModelUnavailable { message: "busy".into() }));
+        doing.wait(Some(&ExternalWait::ModelUnavailable { message: "busy".into() }));
         assert!(doing.line(now).starts_with("Waiting for the model, 0 s"));
         doing.see(Progress::Asked(Stage::Plan), now);
         assert!(doing.line(now).starts_with("The model is asked"));
-        doing.wait(Some(&Waiting::SecretMissing { name: "llm".into(), key: "token".into() }));
+        doing.wait(Some(&ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() }));
         doing.wait(None);
         assert!(doing.line(now).starts_with("The model is asked"));
     }

@@ -28,7 +28,7 @@ pub(super) fn affinity(attempt: &ValidAttempt) -> Option<Affinity> {
     let memory = || (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned());
     let label =
         if attempt.single_node { Some(memory()) } else { single_node_claims(attempt).into_iter().next().map(label) };
-    label.map(pod::beside)
+    label.map(pod::same_node_as)
 }
 
 fn single_node_claims(attempt: &ValidAttempt) -> BTreeSet<&str> {

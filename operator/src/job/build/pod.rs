@@ -6,7 +6,7 @@ use crate::job::validate::ValidAttempt;
 use crate::owned;
 use crate::settings::WorkerSettings;
 use bloomery_crds::names;
-use bloomery_crds::pod::{self, WORKER};
+use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_crds::run::Sealed;
 use bloomery_crds::v1alpha1::RevisionRef;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSpec, SecurityContext};
@@ -66,7 +66,7 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod
         restart_policy: Some("Never".to_owned()),
         active_deadline_seconds: Some(deadline.min(MAX_DEADLINE_SECONDS)),
         termination_grace_period_seconds: Some(TERMINATION_GRACE_SECONDS),
-        security_context: Some(pod::of_memory(
+        security_context: Some(pod::restricted_for_memory(
             Some(settings.run_as_user),
             Some(settings.run_as_group),
             Some(settings.fs_group),
@@ -80,7 +80,7 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod
 
 fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Container {
     Container {
-        name: WORKER.to_owned(),
+        name: WORKER_CONTAINER.to_owned(),
         image: Some(settings.image.clone()),
         image_pull_policy: Some(settings.pull_policy.to_string()),
         args: Some(args(attempt, settings, part)),
@@ -123,7 +123,7 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
 pub fn revision_of(pod: &Pod) -> Option<RevisionRef> {
     let spec = pod.spec.as_ref()?;
     let name = volumes::revision_name(spec.volumes.as_deref()?)?;
-    let worker = spec.containers.iter().find(|container| container.name == WORKER)?;
+    let worker = spec.containers.iter().find(|container| container.name == WORKER_CONTAINER)?;
     let digest = worker.args.iter().flatten().find_map(|arg| arg.strip_prefix(REVISION_DIGEST_FLAG))?;
     Some(RevisionRef { name: name.to_owned(), digest: digest.parse().ok()? })
 }

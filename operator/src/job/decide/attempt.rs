@@ -4,7 +4,7 @@ use super::facts::Facts;
 use crate::job::plan::{Act, JobEnd, LostAttempt};
 use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::{End as PodEnd, TerminationMessage};
+use bloomery_crds::report::{PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::jiff::SignedDuration;
 

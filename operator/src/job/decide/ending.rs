@@ -10,7 +10,7 @@ use crate::job::plan::{Act, JobEnd, LostAttempt};
 use crate::job::pods::{PodState, WorkerPod};
 use crate::job::status::log_location;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
+use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::Attempt;
 use k8s_openapi::jiff::SignedDuration;
 

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use crate::job::plan::{Act, JobEnd};
 use crate::job::pods::{PodState, WorkerPod};
-use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
+use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 /// How often to check a pod that is not watched, because its labels were removed.

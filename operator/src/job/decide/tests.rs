@@ -8,7 +8,7 @@ use crate::job::fixtures::{
 use crate::job::plan::{JobEnd, PeopleWait, PodDeletion};
 use crate::job::replies::AnswerState;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::{End as PodEnd, ParkReason, TerminationMessage};
+use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -2,8 +2,8 @@ use super::*;
 use crate::job::fixtures::{UID, at, container, ended_pod, message, pod, pod_uid, status};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::report::End;
 use bloomery_crds::report::ParkReason;
+use bloomery_crds::report::PodEnd;
 use bloomery_crds::v1alpha1::AskedQuestion;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateRunning, ContainerStateWaiting, PodCondition, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -101,7 +101,7 @@ fn an_ended_pod_says_when_and_how() {
 
 #[test]
 fn a_message_counts_only_for_the_attempt_that_left_it() {
-    let told = message(2, End::Finished, Some(OutcomeCode::Succeeded));
+    let told = message(2, PodEnd::Finished, Some(OutcomeCode::Succeeded));
     assert_eq!(read(&ended_pod(2, 30, Some(told.clone())), 40).message, Some(told.clone()));
     assert_eq!(read(&ended_pod(1, 30, Some(told.clone())), 40).message, None);
     let of_another = TerminationMessage { job: "other".into(), ..told };
@@ -111,7 +111,7 @@ fn a_message_counts_only_for_the_attempt_that_left_it() {
 #[test]
 fn questions_that_no_status_could_hold_are_not_taken_from_a_message() {
     let asks = |id: &str, heard| {
-        let mut told = message(2, End::Parked(ParkReason::Reply), None);
+        let mut told = message(2, PodEnd::Parked(ParkReason::Reply), None);
         told.questions = vec![AskedQuestion { id: id.into(), text: "Which?".into(), ..AskedQuestion::default() }];
         told.replies_heard = heard;
         let read = read(&ended_pod(2, 30, Some(told)), 40).message.unwrap();

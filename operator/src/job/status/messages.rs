@@ -136,7 +136,7 @@ fn question_message(status: &JobStatus) -> String {
 
 /// The name of a Job, derived from the name of its pod.
 fn job_name(status: &JobStatus) -> &str {
-    status.attempt.as_ref().and_then(|attempt| names::job_of(&attempt.pod, attempt.number)).unwrap_or("JOB")
+    status.attempt.as_ref().and_then(|attempt| names::job_of_worker_pod(&attempt.pod, attempt.number)).unwrap_or("JOB")
 }
 
 /// The message of a call or question that waits for a person, before a report has described it.

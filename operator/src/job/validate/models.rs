@@ -7,7 +7,7 @@ use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use crate::model::fallbacks;
 use crate::status::unmet_message;
 use bloomery_crds::conditions::{ConditionType, Reason};
-use bloomery_crds::fallback::chain;
+use bloomery_crds::fallback;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
 use kube::core::ResourceExt;
@@ -43,7 +43,7 @@ fn with_fallbacks(
     endpoint: ModelEndpoint,
     find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
 ) -> Result<ModelEndpoint, Wait> {
-    let chain = chain(&endpoint.name, |name| find(name).map(|model| fallbacks(&model)));
+    let chain = fallback::resolve(&endpoint.name, |name| find(name).map(|model| fallbacks(&model)));
     match chain {
         Ok(fallback) => Ok(ModelEndpoint { fallback, ..endpoint }),
         Err(fault) => {

@@ -4,7 +4,9 @@
 //! bounded only here. A report that the API server would refuse is refused before it costs a write.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};
-use bloomery_crds::report::{Hold, MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAMES, Projection};
+use bloomery_crds::report::{
+    HeldCallDetails, MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAMES, Projection,
+};
 use bloomery_crds::v1alpha1::{ApprovalSpec, AskedQuestion, HeldCall, Reply, ToolName, WaitingFor, WorkflowProgress};
 use serde_json::{Map, Value};
 
@@ -21,8 +23,8 @@ const MAX_APPROVERS: usize = 8;
 const MAX_REASON: usize = 1024;
 
 /// Describes the first part of a held call that is too large for an Approval; none if all parts fit.
-pub(super) fn hold_fault(hold: &Hold) -> Option<String> {
-    let Hold { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
+pub(super) fn hold_fault(hold: &HeldCallDetails) -> Option<String> {
+    let HeldCallDetails { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
     text("hold.call", call, MAX_NAME)
         .or_else(|| excess("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS, "bytes"))
         .or_else(|| items("hold.rules", rules.len(), ApprovalSpec::MAX_RULES))
@@ -72,7 +74,7 @@ fn call_fault(call: &HeldCall) -> Option<String> {
     let HeldCall { id, tool, digest, approvers, reason } = call;
     text("waitingFor.call.id", id, MAX_NAME)
         .or_else(|| text("waitingFor.call.tool", tool, MAX_TOOL))
-        .or_else(|| digest.as_str().parse::<bloomery_crds::Digest>().err())
+        .or_else(|| digest.as_str().parse::<bloomery_crds::Digest>().err().map(|error| error.to_string()))
         .or_else(|| items("waitingFor.call.approvers", approvers.len(), MAX_APPROVERS))
         .or_else(|| approvers.iter().find_map(|approver| text("an approver", approver, MAX_NAME)))
         .or_else(|| text("waitingFor.call.reason", reason, MAX_REASON))

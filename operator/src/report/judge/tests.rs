@@ -51,30 +51,30 @@ fn a_pod_that_is_not_recorded_yet_comes_again() {
 
 #[rstest]
 #[case::running(Phase::Running, None, None, true)]
-#[case::ended(Phase::Succeeded, Some(OutcomeCode::Succeeded), Some(End::Finished), true)]
-#[case::parked(Phase::Running, None, Some(End::Parked(ParkReason::Drain)), true)]
-#[case::refused(Phase::Refused, Some(OutcomeCode::OutOfDomain), Some(End::Finished), true)]
-#[case::held(Phase::AwaitingApproval, None, Some(End::Parked(ParkReason::Approval)), true)]
+#[case::ended(Phase::Succeeded, Some(OutcomeCode::Succeeded), Some(PodEnd::Finished), true)]
+#[case::parked(Phase::Running, None, Some(PodEnd::Parked(ParkReason::Drain)), true)]
+#[case::refused(Phase::Refused, Some(OutcomeCode::OutOfDomain), Some(PodEnd::Finished), true)]
+#[case::held(Phase::AwaitingApproval, None, Some(PodEnd::Parked(ParkReason::Approval)), true)]
 #[case::held_with_an_outcome(
     Phase::Escalated,
     Some(OutcomeCode::UserNeeded),
-    Some(End::Parked(ParkReason::Approval)),
+    Some(PodEnd::Parked(ParkReason::Approval)),
     false
 )]
 #[case::no_outcome(Phase::Succeeded, None, None, false)]
 #[case::another_outcome(Phase::Succeeded, Some(OutcomeCode::GateFailed), None, false)]
 #[case::early_outcome(Phase::Running, Some(OutcomeCode::Succeeded), None, false)]
-#[case::finished_with_nothing(Phase::Running, None, Some(End::Finished), false)]
+#[case::finished_with_nothing(Phase::Running, None, Some(PodEnd::Finished), false)]
 #[case::parked_with_an_outcome(
     Phase::Succeeded,
     Some(OutcomeCode::Succeeded),
-    Some(End::Parked(ParkReason::Drain)),
+    Some(PodEnd::Parked(ParkReason::Drain)),
     false
 )]
 fn contradictions_are_refused(
     #[case] phase: Phase,
     #[case] code: Option<OutcomeCode>,
-    #[case] end: Option<End>,
+    #[case] end: Option<PodEnd>,
     #[case] fits: bool,
 ) {
     let mut report = report(1, 1, 1, phase);

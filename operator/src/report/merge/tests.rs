@@ -77,7 +77,7 @@ fn an_outcome_ends_the_job_and_stays() {
 fn parking_queues_the_job_and_nothing_of_the_same_attempt_takes_it_back() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let mut parks = report(1, 1, 4, Phase::Running);
-    parks.end = Some(End::Parked(ParkReason::Drain));
+    parks.end = Some(PodEnd::Parked(ParkReason::Drain));
     assert!(is_now(&running, &parks));
     let parked = apply(&running, &parks);
     assert_eq!((parked.phase, reason(&parked).as_str()), (Some(Phase::Queued), "Parked"));
@@ -91,7 +91,7 @@ fn parking_queues_the_job_and_nothing_of_the_same_attempt_takes_it_back() {
 fn held(events: u64) -> Report {
     let mut held = report(1, 1, events, Phase::AwaitingApproval);
     held.projection.waiting_for = Some(WaitingFor { call: Some(held_call()), ..WaitingFor::default() });
-    held.end = Some(End::Parked(ParkReason::Approval));
+    held.end = Some(PodEnd::Parked(ParkReason::Approval));
     held
 }
 
@@ -111,7 +111,7 @@ fn a_held_call_rests_the_job_and_nothing_takes_it_back() {
     assert_eq!(names, Some(2), "one for each approver");
     // Said of the end, or with a drain in between: the log holds the call.
     let mut drained = held(7);
-    drained.end = Some(End::Parked(ParkReason::Drain));
+    drained.end = Some(PodEnd::Parked(ParkReason::Drain));
     let mut by_end = held(7);
     by_end.projection.phase = Phase::Running;
     for report in [drained, by_end] {
@@ -150,7 +150,7 @@ fn a_worker_that_ends_without_a_further_call_has_not_begun_the_one_that_was_held
 fn asking(events: u64) -> Report {
     let mut asking = report(1, 1, events, Phase::AwaitingReply);
     asking.projection.waiting_for = Some(WaitingFor { since: None, ..asked(0) });
-    asking.end = Some(End::Parked(ParkReason::Reply));
+    asking.end = Some(PodEnd::Parked(ParkReason::Reply));
     asking
 }
 
@@ -171,7 +171,7 @@ fn a_question_rests_the_job_since_it_was_asked_and_nothing_takes_it_back() {
     }
     // Said of the end, or with a drain in between: the log holds the question.
     let mut drained = asking(7);
-    drained.end = Some(End::Parked(ParkReason::Drain));
+    drained.end = Some(PodEnd::Parked(ParkReason::Drain));
     let mut by_end = asking(7);
     by_end.projection.phase = Phase::Running;
     for report in [drained, by_end] {
@@ -261,7 +261,7 @@ fn a_remark_that_is_taken_back_leaves_no_condition() {
 fn what_a_worker_waits_for_is_told_when_it_begins_and_when_it_ends() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let mut waits = report(1, 1, 3, Phase::Running);
-    waits.waiting = Some(Waiting::SecretMissing { name: "llm".into(), key: "token".into() });
+    waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() });
     assert!(is_now(&running, &waits));
     let waiting = apply(&running, &waits);
     assert_eq!(reason(&waiting), "SecretMissing");
@@ -275,7 +275,7 @@ fn what_a_worker_waits_for_is_told_when_it_begins_and_when_it_ends() {
 fn who_was_superseded_and_who_is_of_another_attempt_says_nothing() {
     let running = apply(&status(2, Phase::Starting), &report(2, 2, 5, Phase::Running));
     let mut superseded = report(2, 2, 6, Phase::Running);
-    superseded.end = Some(End::Superseded);
+    superseded.end = Some(PodEnd::Superseded);
     for report in [superseded, report(1, 3, 9, Phase::Succeeded), report(3, 3, 9, Phase::Succeeded)] {
         assert_eq!(merge(&running, &report, &stamp(9)), Merged::Unchanged);
     }

@@ -185,7 +185,7 @@ fn held() -> bloomery_crds::report::Report {
     held.projection.waiting_for =
         Some(bloomery_crds::v1alpha1::WaitingFor { call: Some(fixtures::held_call()), ..Default::default() });
     held.hold = Some(fixtures::hold());
-    held.end = Some(bloomery_crds::report::End::Parked(bloomery_crds::report::ParkReason::Approval));
+    held.end = Some(bloomery_crds::report::PodEnd::Parked(bloomery_crds::report::ParkReason::Approval));
     held
 }
 
@@ -309,7 +309,7 @@ async fn a_question_is_told_with_one_write_and_a_lie_about_it_is_refused() {
     let mut asking = fixtures::report(1, 1, 7, Phase::AwaitingReply);
     asking.projection.waiting_for = Some(fixtures::asked(0));
     asking.projection.replies_heard = 2;
-    asking.end = Some(bloomery_crds::report::End::Parked(bloomery_crds::report::ParkReason::Reply));
+    asking.end = Some(bloomery_crds::report::PodEnd::Parked(bloomery_crds::report::ParkReason::Reply));
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&asking).unwrap();
     assert_eq!(post(&router, body.clone()).await, acked(7));

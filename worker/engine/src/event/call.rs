@@ -1,6 +1,6 @@
 //! Calls of tools.
 
-use bloomery_crds::canonical::Document;
+use bloomery_crds::canonical::CanonicalJson;
 use bloomery_crds::v1alpha1::GateReason;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ impl std::fmt::Display for CallId {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Arguments {
     /// The canonical JSON object. The gate rules on it, and the worker sends it.
-    Canonical(Document),
+    Canonical(CanonicalJson),
     /// The model's text has no canonical form.
     Malformed {
         /// The reason, for the model.

@@ -28,7 +28,7 @@ async fn cancelled(stand: &Stand, moment: impl Future<Output = ()>) -> Outcome {
     assert!(directed(stand, Directive::Cancel), "{:?}", stand.events());
     assert_eq!(stand.events().last(), Some(&"finished"));
     let last = stand.reports().pop().unwrap().report;
-    assert_eq!((last.end, last.projection.phase), (Some(End::Finished), Phase::Cancelled));
+    assert_eq!((last.end, last.projection.phase), (Some(PodEnd::Finished), Phase::Cancelled));
     let outcome = stand.termination(1).outcome.unwrap();
     assert_eq!((outcome.code, stand.record().outcome.as_ref()), (OutcomeCode::Cancelled, Some(&outcome)));
     outcome
@@ -184,7 +184,7 @@ async fn a_suspended_namespace_parks_the_run_and_it_goes_on_afterwards() {
     assert_eq!(exit, Exit::Parked(ParkReason::Suspension));
     assert!(directed(&stand, Directive::Park));
     let last = stand.reports().pop().unwrap().report;
-    assert_eq!((last.end, last.projection.phase), (Some(End::Parked(ParkReason::Suspension)), Phase::Queued));
+    assert_eq!((last.end, last.projection.phase), (Some(PodEnd::Parked(ParkReason::Suspension)), Phase::Queued));
 
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!((outcome(&stand, 2), stand.shop.effects().len()), (OutcomeCode::Succeeded, 2));

@@ -1,14 +1,14 @@
 //! Calls that people decide on while no pod runs.
 
 use super::*;
-use bloomery_crds::report::Hold;
+use bloomery_crds::report::HeldCallDetails;
 use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 use rstest::rstest;
 use serde_json::json;
 
 /// A stand whose refund is held, after its first attempt has parked with it.
-async fn parked() -> (Stand, Hold) {
+async fn parked() -> (Stand, HeldCallDetails) {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     stand.skill.policy = Some(
         serde_json::from_value(json!({"approvals": [
@@ -23,16 +23,16 @@ async fn parked() -> (Stand, Hold) {
 }
 
 /// What the last report says of the held call.
-fn told(stand: &Stand) -> Hold {
+fn told(stand: &Stand) -> HeldCallDetails {
     let last = stand.reports().pop().unwrap().report;
-    assert_eq!(last.end, Some(End::Parked(ParkReason::Approval)));
+    assert_eq!(last.end, Some(PodEnd::Parked(ParkReason::Approval)));
     let hold = last.hold.unwrap();
     let call = last.projection.waiting_for.unwrap().call.unwrap();
     assert_eq!((call.id, call.digest), (hold.call.clone(), bloomery_crds::Digest::of_bytes(hold.arguments.as_bytes())));
     hold
 }
 
-fn decides(hold: &Hold, verdict: ApprovalVerdict) -> GivenDecision {
+fn decides(hold: &HeldCallDetails, verdict: ApprovalVerdict) -> GivenDecision {
     GivenDecision {
         call: hold.call.clone(),
         digest: bloomery_crds::Digest::of_bytes(hold.arguments.as_bytes()),

@@ -52,7 +52,7 @@ async fn where_there_is_nobody_a_held_call_parks_and_no_question_can_be_asked() 
     supervise(&mut stand);
     assert_eq!(stand.run(1).await, Exit::Parked(ParkReason::Approval));
     assert_eq!(stand.events()[stand.events().len() - 2..], ["tool.held", "parked"]);
-    assert_eq!(stand.termination(1).end, End::Parked(ParkReason::Approval));
+    assert_eq!(stand.termination(1).end, PodEnd::Parked(ParkReason::Approval));
     assert_eq!(stand.shop.effects().len(), 0);
     let tools = stand.model.asked()[0]["tools"].clone();
     assert!(!tools.to_string().contains("ask_user"), "{tools}");

@@ -46,7 +46,10 @@ fn count(stand: &Stand, event: &str) -> usize {
 async fn a_question_parks_and_its_reply_is_heard_once_and_no_model_is_asked_again() {
     let mut stand = parked(&["Which order?"]).await;
     let (report, message) = (stand.reports().pop().unwrap().report, stand.termination(1));
-    assert_eq!((report.end.clone(), message.end), (Some(End::Parked(ParkReason::Reply)), report.end.clone().unwrap()));
+    assert_eq!(
+        (report.end.clone(), message.end),
+        (Some(PodEnd::Parked(ParkReason::Reply)), report.end.clone().unwrap())
+    );
     assert_eq!((report.projection.phase, report.projection.replies_heard), (Phase::AwaitingReply, 0));
     let question = AskedQuestion { id: "q-1".into(), text: "Which order?".into(), ..AskedQuestion::default() };
     assert_eq!(asked(&stand), [question]);

@@ -28,9 +28,9 @@ async fn a_drain_drops_the_request_parks_and_the_next_attempt_goes_on() {
     let stand = parked_after_the_reads().await;
     assert_eq!(stand.events().last(), Some(&"parked"));
     let message = stand.termination(1);
-    assert_eq!((message.end, message.outcome, message.acked), (End::Parked(ParkReason::Drain), None, true));
+    assert_eq!((message.end, message.outcome, message.acked), (PodEnd::Parked(ParkReason::Drain), None, true));
     let last = stand.reports().pop().unwrap().report;
-    assert_eq!((last.end, last.projection.phase), (Some(End::Parked(ParkReason::Drain)), Phase::Queued));
+    assert_eq!((last.end, last.projection.phase), (Some(PodEnd::Parked(ParkReason::Drain)), Phase::Queued));
 
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded);
@@ -116,7 +116,7 @@ async fn an_attempt_whose_log_was_taken_over_does_nothing_more() {
     assert_eq!(exit.unwrap(), Exit::Superseded);
     assert_eq!(stand.log(), log);
     let message = stand.termination(1);
-    assert_eq!((message.end, message.outcome, message.log), (End::Superseded, None, None));
+    assert_eq!((message.end, message.outcome, message.log), (PodEnd::Superseded, None, None));
     assert_eq!((outcome(&stand, 2), stand.shop.effects().len()), (OutcomeCode::Succeeded, 2));
 }
 
@@ -125,7 +125,7 @@ async fn an_attempt_that_the_operator_calls_superseded_stops() {
     let mut stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
     stand.operator = crate::fixture::operator::Operator::start([Reply::Status(410)]).await;
     assert_eq!(stand.run(1).await, Exit::Superseded);
-    assert_eq!(stand.termination(1).end, End::Superseded);
+    assert_eq!(stand.termination(1).end, PodEnd::Superseded);
     assert!(!stand.events().contains(&"parked"));
 }
 

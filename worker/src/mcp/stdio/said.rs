@@ -1,7 +1,7 @@
 //! What a program says on its standard error.
 
 use super::Listener;
-use bloomery_crds::text::{bounded, steers};
+use bloomery_crds::text::{alters_display, bounded};
 use bloomery_redact::Redactor;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ impl Said {
 }
 
 fn keep(last: &Last, said: &str) {
-    let shown: String = said.chars().map(|c| if steers(c) { ' ' } else { c }).collect();
+    let shown: String = said.chars().map(|c| if alters_display(c) { ' ' } else { c }).collect();
     if shown.trim().is_empty() {
         return;
     }

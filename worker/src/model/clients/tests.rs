@@ -120,7 +120,10 @@ async fn a_key_is_waited_for_only_where_nobody_can_be_asked_without_it() {
     let without =
         |name: &str, fallback: &[&str]| ModelEndpoint { api_key: key(name), ..named(name, "http://x", fallback) };
     let both = clients(&[without("default", &["fast"]), without("fast", &[])], PLENTY);
-    assert_eq!(both.missing("default"), Some(Waiting::SecretMissing { name: "default".into(), key: "token".into() }));
+    assert_eq!(
+        both.missing("default"),
+        Some(ExternalWait::SecretMissing { name: "default".into(), key: "token".into() })
+    );
     let one = clients(&[without("default", &["fast"]), named("fast", "http://x", &[])], PLENTY);
     assert_eq!(one.missing("default"), None);
 }

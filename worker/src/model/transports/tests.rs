@@ -4,7 +4,7 @@ use super::*;
 use crate::model::fixture::{Server, completion, endpoint, patience, request, say};
 use crate::model::{Clients, Failure};
 use crate::waits::Waits;
-use bloomery_crds::report::Waiting;
+use bloomery_crds::report::ExternalWait;
 use bloomery_crds::run::CaObject;
 use bloomery_engine::event::Answer;
 use bloomery_redact::Redactor;
@@ -26,7 +26,7 @@ fn clients(endpoint: &ModelEndpoint, whole: Duration) -> Clients {
     Clients::new(std::slice::from_ref(endpoint), "uid-1", &patience(whole), &Redactor::default()).unwrap()
 }
 
-async fn ask(clients: &Clients, tell: &dyn Fn(Waiting)) -> Result<Answer, Failure> {
+async fn ask(clients: &Clients, tell: &dyn Fn(ExternalWait)) -> Result<Answer, Failure> {
     clients.complete(&request(&[]), PLENTY, &Waits::new(tell)).await
 }
 
@@ -39,8 +39,8 @@ async fn certificates_are_waited_for_and_those_that_rotate_count_from_the_next_r
     let clients = clients(&trusting(&url, &path), PLENTY);
     let told = Mutex::new(Vec::new());
     // What stands there first is nothing, then no certificate, then that of another; each is mended once it is told.
-    let mend = |waiting: Waiting| {
-        let Waiting::ModelUnavailable { message } = waiting else { panic!("{waiting:?}") };
+    let mend = |waiting: ExternalWait| {
+        let ExternalWait::ModelUnavailable { message } = waiting else { panic!("{waiting:?}") };
         let mut told = told.lock().unwrap();
         told.push(message);
         std::fs::write(&path, ["no certificate", &wrong, &ca][told.len() - 1]).unwrap();

@@ -11,7 +11,7 @@ use crate::shared::Shared;
 use crate::stages::questions;
 use crate::step::{Step, ToolCall};
 use bloomery_crds::Digest;
-use bloomery_crds::canonical::{self, Document};
+use bloomery_crds::canonical::{self, CanonicalJson};
 use bloomery_crds::v1alpha1;
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ fn arguments(call: &Call) -> Arguments {
         Ok(value) if canonical::depth(&value) > canonical::MAX_DEPTH => {
             malformed(format!("the arguments are nested more than {} deep", canonical::MAX_DEPTH))
         }
-        Ok(value @ Value::Object(_)) => Arguments::Canonical(Document::new(value)),
+        Ok(value @ Value::Object(_)) => Arguments::Canonical(CanonicalJson::new(value)),
         Ok(_) => malformed("the arguments are not a JSON object".to_owned()),
         Err(error) => malformed(format!("the arguments cannot be used: {error}")),
     }

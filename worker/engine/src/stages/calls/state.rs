@@ -216,7 +216,7 @@ impl Call {
     /// A sentence for the model, if there are none, or they have no canonical form.
     pub fn read_arguments(&self) -> Result<&Value, String> {
         match &self.arguments {
-            Some(Arguments::Canonical(arguments)) => arguments.value(),
+            Some(Arguments::Canonical(arguments)) => arguments.value().map_err(|error| error.to_string()),
             Some(Arguments::Malformed { reason }) => Err(reason.clone()),
             None => Err("the call has no arguments on record".to_owned()),
         }

@@ -7,7 +7,7 @@ use crate::event::{
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
-use bloomery_crds::canonical::Document;
+use bloomery_crds::canonical::CanonicalJson;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
@@ -159,7 +159,8 @@ fn other_models() -> Vec<Event> {
 }
 
 fn requested() -> Vec<Event> {
-    let order = Document::new(json!({"order": 9_007_199_254_740_993_u64, "amount": 49.9, "notes": ["é", null, true]}));
+    let order =
+        CanonicalJson::new(json!({"order": 9_007_199_254_740_993_u64, "amount": 49.9, "notes": ["é", null, true]}));
     vec![
         Event::ToolRequested {
             call: CallId::new(11, 0),
