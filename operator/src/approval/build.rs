@@ -116,8 +116,9 @@ mod tests {
 
     #[test]
     fn what_contradicts_the_call_is_refused() {
-        let of =
-            |hold: Hold| approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap_err().to_string();
+        let of = |hold: HeldCallDetails| {
+            approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap_err().to_string()
+        };
         assert!(of(HeldCallDetails { call: "c-8".into(), ..hold() }).contains("c-8"));
         assert!(of(HeldCallDetails { arguments: r#"{"amount":9}"#.into(), ..hold() }).contains("hold.arguments"));
     }

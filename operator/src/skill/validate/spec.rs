@@ -25,7 +25,8 @@ fn policy(spec: &SkillSpec) -> &Policy {
 
 fn persona_faults(spec: &SkillSpec) -> Vec<String> {
     let template = spec.role.as_ref().and_then(|role| role.persona.as_deref());
-    template.and_then(|template| persona::check(template, &spec.resources).err()).unwrap_or_default()
+    let errors = template.and_then(|template| persona::check(template, &spec.resources).err());
+    errors.unwrap_or_default().iter().map(ToString::to_string).collect()
 }
 
 fn condition_faults(spec: &SkillSpec) -> Vec<String> {
