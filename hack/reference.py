@@ -40,7 +40,9 @@ def fail(message):
 
 def cell(text):
     """A text as one cell of a table."""
-    return re.sub(r"\s+", " ", str(text)).strip().replace("|", "\\|").replace("<", "&lt;")
+    parts = re.sub(r"\s+", " ", str(text)).strip().replace("|", "\\|").split("`")
+    # In code, GitHub shows a `<` as it is.
+    return "`".join(part if code else part.replace("<", "&lt;") for part, code in zip(parts, [False, True] * len(parts)))
 
 
 def table(head, rows):
@@ -260,7 +262,7 @@ def meaning(schema, path):
     values = schema.get("enum") or items.get("enum")
     if values:
         parts.append("One of " + ", ".join(f"`{value}`" for value in values if value is not None) + ".")
-    if "default" in schema:
+    if "default" in schema and "Default" not in parts[0]:
         parts.append(f"Default: `{json.dumps(schema['default'])}`.")
     bounds = [cell(text.format(number(schema[key]))) for key, text in BOUNDS.items() if key in schema and key != "minLength" and (key, schema[key]) != ("minimum", 0)]
     rules = [cell(rule["message"]) for rule in schema.get("x-kubernetes-validations", []) + items.get("x-kubernetes-validations", []) if "message" in rule]
