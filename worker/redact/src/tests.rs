@@ -136,7 +136,7 @@ fn what_stands_in_many_texts_is_no_value_of_its_own() {
     assert_eq!(redactor.text("a token: abc b"), "a [redacted: config] b");
 }
 
-/// The bound that `docs/explanation/architecture.md` names.
+/// The bound that `docs/explanation/security.md` names.
 #[test]
 fn the_largest_value_of_many_lines_takes_little_memory() {
     let key = pem(249);

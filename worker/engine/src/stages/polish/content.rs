@@ -1,6 +1,6 @@
 //! Whether a polished text keeps the content of the original.
 //!
-//! The comparison is of texts. It cannot see every change of meaning, such as a lost "not" (`docs/explanation/architecture.md`).
+//! The comparison is of texts. It cannot see every change of meaning, such as a lost "not" (`docs/explanation/engine.md`).
 
 mod difference;
 mod items;
