@@ -25,8 +25,6 @@ mod runs;
 #[cfg(test)]
 mod seeds;
 #[cfg(test)]
-mod shop;
-#[cfg(test)]
 mod stand;
 #[cfg(test)]
 mod standing;

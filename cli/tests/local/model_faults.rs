@@ -1,11 +1,11 @@
 //! What can go wrong between a model and its client, on the wire of each provider, streamed and in one piece: the real
 //! binary against the model server of e2e, with a tool that has an effect, which happens once.
 
-use super::shop::Shop;
 use super::stand::{Ran, Stand, get};
 use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, Skill};
 use bloomery_testkit::model_server::Requests;
 use bloomery_testkit::script::{Conversation, Turn, call, conversation, raw_call, refund_of, say, script_text};
+use bloomery_testkit::shop::Shop;
 use bloomery_testkit::skills::refunds;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -89,8 +89,8 @@ async fn on_each_wire(within: Within, conversation: impl Fn(Wire) -> Conversatio
 async fn held(wire: Wire, within: Within, conversation: Conversation) -> Seen {
     let unknown: &[&str] = if wire.whole { &["stream"] } else { &[] };
     let stand = Stand::new(&script_text(&[conversation.not_knowing(unknown)])).await;
-    let shop = Shop::open().await;
-    let mcp = shop.mcp();
+    let shop = Shop::start(None).await;
+    let mcp = shop.mcp_url();
     stand.write("skill.yaml", &serde_yaml::to_string(&Skill::new("shop", refunds())).unwrap());
     let spec = ModelSpec {
         base_url: stand.url(),

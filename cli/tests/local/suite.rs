@@ -2,11 +2,11 @@
 
 use super::people::Seat;
 use super::resuming::ended;
-use super::shop::Shop;
 use super::stand::{Ran, Stand};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus, Limits, Model, Skill};
 use bloomery_testkit::script::script_text;
+use bloomery_testkit::shop::Shop;
 use bloomery_testkit::suite::{Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
 use serde::Serialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ bloomery_testkit::suite!(held);
 
 async fn held(name: &str, case: Case) {
     let stand = Stand::new(&script_text(&case.conversations)).await;
-    let mut shop = Shop::open().await;
+    let mut shop = Shop::start(None).await;
     fs::create_dir(stand.path("folder")).unwrap();
     stand.write("skill.yaml", &yaml(&Skill::new(SKILL, case.skill.clone())));
     let origin = stand.model.url();
@@ -47,14 +47,14 @@ async fn held(name: &str, case: Case) {
 
 /// Runs a Job, and lets happen to it what the case says.
 async fn ran(stand: &Stand, shop: &mut Shop, case: &Case, (key, goal, mishap): (&str, &str, Option<Mishap>)) -> Ran {
-    let mcp = shop.mcp();
+    let mcp = shop.mcp_url();
     let mut reached = vec!["run", "--model", "models.yaml"];
     if case.has_orders {
         reached.extend(["--mcp", &mcp]);
     }
     let mut first = [&reached[..], &["--skill", "./skill.yaml", "--run-key", key, "--goal", goal]].concat();
     let again = [&reached[..], &["--resume", key]].concat();
-    let resources = [(FOLDER, format!("{FOLDER}=folder")), (LEDGER, format!("{LEDGER}={}", shop.ledger()))];
+    let resources = [(FOLDER, format!("{FOLDER}=folder")), (LEDGER, format!("{LEDGER}={}", shop.ledger.url()))];
     for (_, bound) in resources.iter().filter(|(name, _)| case.binds(name)) {
         first.extend(["--resource", bound]);
     }

@@ -14,50 +14,21 @@ use serde_json::{Value, json};
 use super::*;
 use crate::ledger;
 use crate::ledger::Summary;
+use crate::shop::Shop;
 
 type Client = RunningService<RoleClient, ClientConfig>;
-
-/// An orders server and its ledger.
-struct Shop {
-    orders: Running,
-    ledger: Running,
-    /// Kept as long as the ledger writes to it.
-    dir: tempfile::TempDir,
-}
 
 fn any_port() -> SocketAddr {
     ([127, 0, 0, 1], 0).into()
 }
 
-impl Shop {
-    async fn open() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let ledger = ledger::start(any_port(), dir.path()).await.unwrap();
-        let options = Options { ledger: Some(ledger.url()), tenant: Some("acme".to_owned()), ..Options::default() };
-        let orders = start(any_port(), options).await.unwrap();
-        Self { orders, ledger, dir }
-    }
+async fn shop() -> Shop {
+    Shop::start(Some("acme")).await
+}
 
-    /// A client of the handshake, with a session.
-    async fn session(&self) -> Client {
-        connect(&self.orders, ClientLifecycleMode::Initialize).await
-    }
-
-    async fn summary(&self) -> Summary {
-        let url = format!("{}/effects/summary", self.ledger.url());
-        crate::http::client().unwrap().get(url).send().await.unwrap().json().await.unwrap()
-    }
-
-    async fn until_effects(&self, count: u64) {
-        while self.summary().await.effects < count {
-            tokio::task::yield_now().await;
-        }
-    }
-
-    async fn release(&self, order: &str) {
-        let url = format!("{}/holds/{order}/release", self.ledger.url());
-        crate::http::client().unwrap().post(url).send().await.unwrap();
-    }
+/// A client that has shaken hands with the MCP server, with a session.
+async fn session(shop: &Shop) -> Client {
+    connect(&shop.orders, ClientLifecycleMode::Initialize).await
 }
 
 async fn connect(orders: &Running, lifecycle: ClientLifecycleMode) -> Client {

@@ -4,8 +4,8 @@ use super::*;
 
 #[tokio::test]
 async fn the_catalogue() {
-    let shop = Shop::open().await;
-    let tools = shop.session().await.list_all_tools().await.unwrap();
+    let shop = shop().await;
+    let tools = session(&shop).await.list_all_tools().await.unwrap();
     insta::assert_json_snapshot!(tools);
 }
 
@@ -21,8 +21,8 @@ async fn a_read_answers_in_structure_and_in_text_and_reaches_no_ledger(
     #[case] arguments: Value,
     #[case] answer: Value,
 ) {
-    let shop = Shop::open().await;
-    let result = shop.session().await.call_tool(call(tool, &arguments)).await.unwrap();
+    let shop = shop().await;
+    let result = session(&shop).await.call_tool(call(tool, &arguments)).await.unwrap();
 
     assert_eq!(result.is_error, Some(false));
     assert_eq!(result.structured_content.as_ref(), Some(&answer));
@@ -33,8 +33,8 @@ async fn a_read_answers_in_structure_and_in_text_and_reaches_no_ledger(
 
 #[tokio::test]
 async fn a_refund_is_in_the_ledger_with_its_key_and_tenant_when_it_is_answered() {
-    let shop = Shop::open().await;
-    let result = shop.session().await.call_tool(refund("A-17", 49.90, "k1")).await.unwrap();
+    let shop = shop().await;
+    let result = session(&shop).await.call_tool(refund("A-17", 49.90, "k1")).await.unwrap();
 
     assert_eq!(
         result.structured_content,
@@ -50,8 +50,8 @@ async fn a_refund_is_in_the_ledger_with_its_key_and_tenant_when_it_is_answered()
 
 #[tokio::test]
 async fn a_call_that_is_sent_twice_is_an_effect_that_happens_twice() {
-    let shop = Shop::open().await;
-    let client = shop.session().await;
+    let shop = shop().await;
+    let client = session(&shop).await;
     client.call_tool(refund("A-17", 10.0, "k1")).await.unwrap();
     client.call_tool(refund("A-17", 10.0, "k1")).await.unwrap();
 
@@ -60,9 +60,9 @@ async fn a_call_that_is_sent_twice_is_an_effect_that_happens_twice() {
 
 #[tokio::test]
 async fn a_client_that_sends_no_key_is_counted_apart() {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let params = call("process_refund", &json!({"order_id": "A-17", "amount": 10}));
-    shop.session().await.call_tool(params).await.unwrap();
+    session(&shop).await.call_tool(params).await.unwrap();
 
     assert_eq!(shop.summary().await.without_call_key, 1);
 }
@@ -77,8 +77,8 @@ async fn a_client_that_sends_no_key_is_counted_apart() {
 #[case::type_of_amount(json!({"order_id": "A-17", "amount": "1"}), "invalid type")]
 #[tokio::test]
 async fn a_refund_that_cannot_be_is_a_tool_error_and_no_effect(#[case] arguments: Value, #[case] why: &str) {
-    let shop = Shop::open().await;
-    let result = shop.session().await.call_tool(call("process_refund", &arguments)).await.unwrap();
+    let shop = shop().await;
+    let result = session(&shop).await.call_tool(call("process_refund", &arguments)).await.unwrap();
 
     assert!(error_text(&result).contains(why), "{result:?}");
     assert_eq!(shop.summary().await, Summary::default());
@@ -89,19 +89,19 @@ async fn a_refund_that_cannot_be_is_a_tool_error_and_no_effect(#[case] arguments
 async fn an_unknown_order_is_a_tool_error(
     #[values("verify_identity", "check_eligibility", "track_order")] tool: &'static str,
 ) {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let mut arguments = json!({"order_id": "A-0"});
     if tool == "verify_identity" {
         arguments["email"] = json!("customer-1@example.com");
     }
-    let result = shop.session().await.call_tool(call(tool, &arguments)).await.unwrap();
+    let result = session(&shop).await.call_tool(call(tool, &arguments)).await.unwrap();
     assert!(error_text(&result).contains("There is no order A-0"), "{result:?}");
 }
 
 #[tokio::test]
 async fn without_its_ledger_nothing_is_refunded_and_the_error_says_so() {
-    let shop = Shop::open().await;
-    let client = shop.session().await;
+    let shop = shop().await;
+    let client = session(&shop).await;
     shop.ledger.stop().await.unwrap();
 
     let result = client.call_tool(refund("A-17", 10.0, "k1")).await.unwrap();
@@ -136,11 +136,11 @@ async fn an_acknowledgement_that_is_lost_fails_the_call_as_a_whole() {
 #[case::stateless(stateless())]
 #[tokio::test]
 async fn a_tool_is_another_for_everybody_once_news_were_tracked(#[case] lifecycle: ClientLifecycleMode) {
-    let shop = Shop::open().await;
-    let before = shop.session().await.list_all_tools().await.unwrap();
+    let shop = shop().await;
+    let before = session(&shop).await.list_all_tools().await.unwrap();
     let client = connect(&shop.orders, lifecycle).await;
     client.call_tool(call("track_order", &json!({"order_id": "NEWS-1"}))).await.unwrap();
-    let after = shop.session().await.list_all_tools().await.unwrap();
+    let after = session(&shop).await.list_all_tools().await.unwrap();
     let changed = |tool: &&rmcp::model::Tool| !before.contains(tool);
     let changed: Vec<_> = after.iter().filter(changed).map(|tool| tool.name.as_ref()).collect();
     assert_eq!((changed, after.len()), (vec!["check_eligibility"], before.len()));

@@ -7,7 +7,7 @@ use super::*;
 #[case::stateless(stateless())]
 #[tokio::test]
 async fn the_answer_waits_for_the_release_and_the_effect_does_not(#[case] lifecycle: ClientLifecycleMode) {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let client = connect(&shop.orders, lifecycle).await;
     let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
 
@@ -25,7 +25,7 @@ async fn the_answer_waits_for_the_release_and_the_effect_does_not(#[case] lifecy
 #[case::stateless(stateless())]
 #[tokio::test]
 async fn a_client_that_is_gone_leaves_one_effect_and_a_server_that_serves(#[case] lifecycle: ClientLifecycleMode) {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let client = connect(&shop.orders, lifecycle.clone()).await;
     let killed = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
     shop.until_effects(1).await;
@@ -42,7 +42,7 @@ async fn a_client_that_is_gone_leaves_one_effect_and_a_server_that_serves(#[case
 #[case::stateless(stateless())]
 #[tokio::test]
 async fn a_held_call_does_not_hold_up_the_end(#[case] lifecycle: ClientLifecycleMode) {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let client = connect(&shop.orders, lifecycle).await;
     let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
     shop.until_effects(1).await;
@@ -55,7 +55,7 @@ async fn a_held_call_does_not_hold_up_the_end(#[case] lifecycle: ClientLifecycle
 
 #[tokio::test]
 async fn a_stateless_call_that_is_cut_off_fails_at_once() {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let client = connect(&shop.orders, stateless()).await;
     let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
     shop.until_effects(1).await;
@@ -67,12 +67,12 @@ async fn a_stateless_call_that_is_cut_off_fails_at_once() {
 
 #[tokio::test]
 async fn a_hold_outlives_a_restart_of_the_ledger() {
-    let shop = Shop::open().await;
-    let client = shop.session().await;
+    let shop = shop().await;
+    let client = session(&shop).await;
     let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
     shop.until_effects(1).await;
 
-    let Shop { orders: _orders, ledger, dir } = shop;
+    let Shop { orders: _orders, ledger, dir, .. } = shop;
     let addr = ledger.addr();
     ledger.stop().await.unwrap();
     let ledger = ledger::start(addr, dir.path()).await.unwrap();

@@ -44,7 +44,7 @@ async fn event(answer: reqwest::Response) -> Value {
 #[case::unknown("1999-01-01", "2025-11-25")]
 #[tokio::test]
 async fn the_handshake_settles_on_a_version_with_a_session(#[case] asked: &str, #[case] settled: &str) {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let answer = post(&shop.orders, &[], &initialize(asked)).await;
 
     assert_eq!(answer.status(), 200);
@@ -54,7 +54,7 @@ async fn the_handshake_settles_on_a_version_with_a_session(#[case] asked: &str, 
 
 #[tokio::test]
 async fn discovery_names_every_version_and_needs_no_session() {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "server/discover")];
     let answer = post(&shop.orders, &headers, &request("server/discover", json!({}))).await;
 
@@ -69,7 +69,7 @@ async fn discovery_names_every_version_and_needs_no_session() {
 
 #[tokio::test]
 async fn a_stateless_call_is_one_request_and_one_json_answer() {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let headers =
         [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "process_refund")];
     let mut params = json!({"name": "process_refund", "arguments": {"order_id": "A-17", "amount": 1.5}});
@@ -84,7 +84,7 @@ async fn a_stateless_call_is_one_request_and_one_json_answer() {
 
 #[tokio::test]
 async fn rmcp_s_client_settles_by_itself() {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let auto =
         ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::V_2026_07_28], legacy_version: None };
     for (lifecycle, version) in [
@@ -104,7 +104,7 @@ async fn rmcp_s_client_settles_by_itself() {
 #[case::address("10.96.12.7:8080")]
 #[tokio::test]
 async fn every_name_of_a_service_is_accepted(#[case] host: &str) {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let answer = post(&shop.orders, &[("host", host)], &initialize("2025-06-18")).await;
     assert_eq!(answer.status(), 200);
 }
@@ -122,7 +122,7 @@ async fn named_hosts_keep_others_out() {
 
 #[tokio::test]
 async fn a_page_in_a_browser_is_kept_out() {
-    let shop = Shop::open().await;
+    let shop = shop().await;
     let answer = post(&shop.orders, &[("origin", "http://evil.example")], &initialize("2025-06-18")).await;
     assert_eq!(answer.status(), 403);
 }
