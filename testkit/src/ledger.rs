@@ -1,7 +1,7 @@
-//! The ledger: counts the effects of tool calls, durably, and holds orders for tests.
+//! The ledger counts the effects of tool calls durably, and holds orders for tests.
 //!
-//! It is the witness of "each effect once": whatever a worker, an MCP server or the operator says,
-//! an effect happened exactly as often as the ledger has it.
+//! Tests of "each effect once" rely on it: an effect happened exactly as often as the ledger has recorded it, whatever a
+//! worker, an MCP server or the operator reports.
 
 mod book;
 mod entry;
@@ -21,10 +21,10 @@ pub use self::entry::{Effect, Recorded};
 pub use self::routes::{Effects, Hold};
 use crate::serving::Running;
 
-/// Starts a ledger on what `dir` holds.
+/// Starts a ledger on the journal in `dir`.
 ///
 /// # Errors
-/// The journal in `dir` cannot be read, written or made sense of, or `addr` cannot be listened on.
+/// The journal in `dir` cannot be read or written, or has invalid entries, or the server cannot listen on `addr`.
 pub async fn start(addr: SocketAddr, dir: &Path) -> io::Result<Running> {
     let (journal, entries) = journal::Journal::open(dir)?;
     let stop = CancellationToken::new();

@@ -28,13 +28,8 @@ pub mod orders;
 )]
 pub mod script;
 pub mod serving;
-#[expect(clippy::expect_used, reason = "it is part of tests, which fail by panicking")]
+#[expect(clippy::expect_used, clippy::missing_panics_doc, reason = "it is part of tests, which fail by panicking")]
 pub mod shop;
 pub mod skills;
-#[expect(
-    clippy::expect_used,
-    clippy::missing_panics_doc,
-    clippy::panic,
-    reason = "it is part of tests, which fail by panicking"
-)]
+#[expect(clippy::expect_used, clippy::panic, reason = "it is part of tests, which fail by panicking")]
 pub mod suite;

@@ -1,7 +1,6 @@
-//! `orders`: an MCP server of a shop, real on the wire, with one effect that leaves it.
+//! An MCP server for the orders of a shop, for tests and the demo.
 //!
-//! It looks up orders, and refunds one by telling the ledger. It is what a Skill's container may
-//! be, and what stories count on: an effect is in the ledger before its call is answered.
+//! Its tools look up orders and refund them. A refund is an effect in the ledger, recorded before the call is answered.
 
 mod book;
 mod ledger_client;
@@ -24,28 +23,27 @@ use self::ledger_client::LedgerClient;
 use self::tools::Orders;
 use crate::serving::Running;
 
-/// How an orders server is set up.
+/// The options of the server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Base URL of the ledger. Without it the server answers questions and refunds nothing.
+    /// The base URL of the ledger. Without it, the server refuses refunds.
     pub ledger: Option<String>,
-    /// Whose orders these are, told to the ledger with each effect.
+    /// The tenant that is recorded with each effect.
     pub tenant: Option<String>,
-    /// The `Host` values that are accepted; empty: every one. A Service's name is not known to
-    /// the image that runs behind it.
+    /// The accepted values of the `Host` header. If it is empty, all are accepted: a container does not know the names
+    /// of its Services.
     pub allowed_hosts: Vec<String>,
 }
 
-/// Starts an orders server on `addr`, with MCP at `/mcp`.
+/// Starts the server on `addr`, with MCP at `/mcp`.
 ///
 /// # Errors
-/// `addr` cannot be listened on, or the client of the ledger cannot be built.
+/// The server cannot listen on `addr`, or the HTTP client for the ledger cannot be built.
 pub async fn start(addr: SocketAddr, options: Options) -> io::Result<Running> {
     let stop = CancellationToken::new();
     let ledger = LedgerClient::new(options.ledger, options.tenant).map_err(io::Error::other)?;
     let orders = Orders::new(ledger, stop.clone());
-    // Browsers always say where a request comes from. Refusing all who do is what keeps a page
-    // that was rebound to our address out, whatever name it uses for us.
+    // Against DNS rebinding: browsers always send an `Origin`, and all requests with one are refused.
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(options.allowed_hosts)
         .enforce_origin_validation()

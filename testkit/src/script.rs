@@ -1,4 +1,4 @@
-//! What the scripted model says, written in Rust: values become the script of `model_server`.
+//! Builds scripts for the model of [`crate::model_server`] in Rust.
 
 use serde_json::{Map, Value, json};
 
@@ -10,28 +10,28 @@ pub struct Conversation(Value);
 #[derive(Clone, Debug)]
 pub struct Turn(Value);
 
-/// A conversation that requests belong to whose goal contains `goal`.
+/// Returns a conversation for the requests whose goal contains `goal`.
 pub fn conversation(goal: &str, turns: impl IntoIterator<Item = Turn>) -> Conversation {
     let turns: Vec<Value> = turns.into_iter().map(|turn| turn.0).collect();
     Conversation(json!({"name": goal, "match": {"goal": goal}, "turns": turns}))
 }
 
-/// The model asks for one tool.
+/// Returns a turn in which the model calls one tool.
 pub fn call(tool: &str, arguments: Value) -> Turn {
     Turn(json!({"calls": [{"name": tool, "arguments": arguments}]}))
 }
 
-/// The model asks for one tool with arguments that are this text, JSON or not.
+/// Returns a turn in which the model calls one tool with this text as its arguments, JSON or not.
 pub fn raw_call(tool: &str, arguments: &str) -> Turn {
     Turn(json!({"calls": [{"name": tool, "rawArguments": arguments}]}))
 }
 
-/// The model says something.
+/// Returns a turn in which the model answers with a text.
 pub fn say(text: &str) -> Turn {
     Turn(json!({"say": text}))
 }
 
-/// A refund as a good agent does it: verify, check, refund, answer as the contract wants it.
+/// Returns the conversation of a refund that follows all rules: verify, check, refund, answer with the contract's fields.
 pub fn refund_of(order: &str) -> Conversation {
     let (number, amount) = (number(order), price(order));
     conversation(
@@ -46,7 +46,7 @@ pub fn refund_of(order: &str) -> Conversation {
     )
 }
 
-/// What an order costs, as the shop's server has it.
+/// Returns the price of an order on the server of [`crate::orders`].
 pub fn price(order: &str) -> f64 {
     f64::from(1_590 + 200 * number(order)) / 100.0
 }
@@ -56,19 +56,19 @@ fn number(order: &str) -> u32 {
 }
 
 impl Conversation {
-    /// Puts a hold before the given turn: the model thinks until the story releases it.
+    /// Puts a hold before the given turn: the model answers once a test releases it.
     #[must_use]
     pub fn hold(self, turn: usize, name: &str) -> Self {
         self.fault(turn, json!({"hold": name}))
     }
 
-    /// Puts a fault before the given turn, in the words of the script.
+    /// Puts a fault before the given turn, as a script has it.
     #[must_use]
     pub fn fault(self, turn: usize, fault: Value) -> Self {
         self.changed(turn, |turn| turn.fault(fault))
     }
 
-    /// Thinks before the first turn: Anthropic's protocol shows it, and wants it back.
+    /// Lets the model think before the first turn. Anthropic's protocol shows the thought and requires it back.
     #[must_use]
     pub fn thinking(self, thought: &str) -> Self {
         self.changed(0, |turn| turn.thinking(thought))
@@ -80,7 +80,7 @@ impl Conversation {
         self
     }
 
-    /// Writes each turn as its protocol permits and servers seldom do.
+    /// Writes each turn in a form that its protocol permits and servers seldom use.
     #[must_use]
     pub fn unusual(mut self) -> Self {
         for turn in self.answers("turns") {
@@ -89,9 +89,9 @@ impl Conversation {
         self
     }
 
-    /// Answers questions for JSON only where they come with a schema.
+    /// Expects a schema in each request of another stage that asks for JSON.
     #[must_use]
-    pub fn structured(mut self) -> Self {
+    pub fn expect_schemas(mut self) -> Self {
         for stage in ["intent", "selection", "finalization"] {
             for answer in self.answers(stage) {
                 answer.insert("expect".to_owned(), json!({"structured": true}));
@@ -105,47 +105,47 @@ impl Conversation {
         answers.into_iter().flatten().filter_map(Value::as_object_mut)
     }
 
-    /// Has only the requests of this model.
+    /// Limits the conversation to the requests for this model.
     #[must_use]
-    pub fn of_model(mut self, name: &str) -> Self {
+    pub fn for_model(mut self, name: &str) -> Self {
         let matches = self.0.get_mut("match").and_then(Value::as_object_mut).expect("a conversation matches requests");
         matches.insert("model".to_owned(), json!(name));
         self
     }
 
-    /// Knows nothing of these fields of a request, named by their paths with dots, and refuses them.
+    /// Refuses requests with these fields, named by their paths with dots, as a server that does not know them.
     #[must_use]
-    pub fn not_knowing(mut self, fields: &[&str]) -> Self {
+    pub fn with_unknown_fields(mut self, fields: &[&str]) -> Self {
         let conversation = self.0.as_object_mut().expect("a conversation is an object");
         conversation.insert("unknownFields".to_owned(), json!(fields));
         self
     }
 
-    /// Detects this intent, with these entities.
+    /// Answers intent detection with this intent and these entities.
     #[must_use]
     pub fn intent(self, id: &str, entities: Value) -> Self {
         self.stage("intent", json!({"json": {"intent": id, "entities": entities}}))
     }
 
-    /// Finds that the goal is none of the Skill's intents.
+    /// Answers intent detection with no intent.
     #[must_use]
     pub fn out_of_domain(self) -> Self {
         self.stage("intent", json!({"json": {"intent": null}}))
     }
 
-    /// Rules so on the next draft that the finalization gate is asked about.
+    /// Adds a ruling of the finalization gate.
     #[must_use]
     pub fn ruling(self, ruling: Value) -> Self {
         self.stage("finalization", json!({ "json": ruling }))
     }
 
-    /// Says the answer so when it is to be polished.
+    /// Adds a polished answer.
     #[must_use]
     pub fn polished(self, text: &str) -> Self {
         self.stage("polish", json!({ "say": text }))
     }
 
-    /// Adds an answer of a stage, in the words of the script.
+    /// Adds an answer of a stage, as a script has it.
     #[must_use]
     pub fn stage(mut self, stage: &str, answer: Value) -> Self {
         let conversation = self.0.as_object_mut().expect("a conversation is an object");
@@ -156,13 +156,13 @@ impl Conversation {
 
     /// Expects a text in the system prompt of the first turn.
     #[must_use]
-    pub fn told(self, part: &str) -> Self {
+    pub fn expect_system(self, part: &str) -> Self {
         self.expect_first("systemContains", json!(part))
     }
 
     /// Expects that no message of the first turn holds any of these texts.
     #[must_use]
-    pub fn not_told(self, parts: &[&str]) -> Self {
+    pub fn expect_absent(self, parts: &[&str]) -> Self {
         self.expect_first("noMessageContains", json!(parts))
     }
 
@@ -171,13 +171,13 @@ impl Conversation {
     }
 }
 
-/// A ruling of the finalization gate that fails a draft.
+/// Returns a ruling of the finalization gate that fails a draft.
 pub fn fails(code: &str, detail: &str, action: &str) -> Value {
     json!({"passed": false, "score": 0.3, "reasons": [{"code": code, "detail": detail}], "suggested_action": action})
 }
 
 impl Turn {
-    /// The answer that ends a refund, with the fields of the contract.
+    /// Returns the answer that ends a refund, with the fields of the contract.
     pub fn answer(order: &str) -> Self {
         say(&format!(
             "Order {order} is refunded.\n```json\n{}\n```",
@@ -185,7 +185,7 @@ impl Turn {
         ))
     }
 
-    /// The model asks for one more tool in the same answer.
+    /// Adds a tool call to the same turn.
     #[must_use]
     pub fn and_call(mut self, tool: &str, arguments: Value) -> Self {
         let calls = self.0.get_mut("calls").and_then(Value::as_array_mut).expect("the turn has calls");
@@ -193,7 +193,7 @@ impl Turn {
         self
     }
 
-    /// Puts a fault before it, in the words of the script.
+    /// Puts a fault before the turn, as a script has it.
     #[must_use]
     pub fn fault(mut self, fault: Value) -> Self {
         let turn = self.0.as_object_mut().expect("a turn is an object");
@@ -202,68 +202,62 @@ impl Turn {
         self
     }
 
-    /// Was thought about before: Anthropic's protocol shows it, and wants it back.
+    /// Adds a thought. Anthropic's protocol shows it and requires it back.
     #[must_use]
     pub fn thinking(mut self, thought: &str) -> Self {
         self.0.as_object_mut().expect("a turn is an object").insert("thinking".to_owned(), json!(thought));
         self
     }
 
-    /// Was thought about before in a way that nobody may see; the text stands for it. Only Anthropic's protocol has it.
+    /// Adds a redacted thought, which the text stands for. Only Anthropic's protocol has such.
     #[must_use]
     pub fn redacted_thinking(mut self, text: &str) -> Self {
         self.0.as_object_mut().expect("a turn is an object").insert("redactedThinking".to_owned(), json!(text));
         self
     }
 
-    /// Ends before it is done, for this reason.
+    /// Ends the turn early, for this reason.
     #[must_use]
-    pub fn stopped_by(mut self, reason: &str) -> Self {
+    pub fn with_stop_reason(mut self, reason: &str) -> Self {
         self.0.as_object_mut().expect("a turn is an object").insert("stop".to_owned(), json!(reason));
         self
     }
 
-    /// Claims to have cost so many tokens.
+    /// Sets the tokens that the turn reports.
     #[must_use]
-    pub fn costing(mut self, prompt_tokens: u64, completion_tokens: u64) -> Self {
+    pub fn with_usage(mut self, prompt_tokens: u64, completion_tokens: u64) -> Self {
         let usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens});
         self.0.as_object_mut().expect("a turn is an object").insert("usage".to_owned(), usage);
         self
     }
 
-    /// Is given only if the last tool result contains `part`.
+    /// Expects `part` in the last tool result.
     #[must_use]
     pub fn after_result(self, part: &str) -> Self {
         self.expect("lastToolResultContains", json!(part))
     }
 
-    /// Is given only if the last message of the user contains `part`.
+    /// Expects `part` in the last message of the user.
     #[must_use]
     pub fn after_feedback(self, part: &str) -> Self {
         self.expect("lastUserMessageContains", json!(part))
     }
 
-    /// Is given only if these tools are offered.
+    /// Expects these tools in the request.
     #[must_use]
     pub fn offered(self, tools: &[&str]) -> Self {
         self.expect("toolsOffered", json!(tools))
     }
 
-    /// Is given only if these tools are not offered.
+    /// Expects none of these tools in the request.
     #[must_use]
     pub fn not_offered(self, tools: &[&str]) -> Self {
         self.expect("toolsNotOffered", json!(tools))
     }
 
-    /// Is given only if it is asked for as JSON of a schema.
+    /// Expects that no message contains `part`.
     #[must_use]
-    pub fn structured(self) -> Self {
-        self.expect("structured", json!(true))
-    }
-
-    /// Is given only if no message holds this text.
-    #[must_use]
-    pub fn never_told(self, part: &str) -> Self {
+    pub fn expect_absent(self, part: &str) -> Self {
         self.expect("noMessageContains", json!([part]))
     }
 
@@ -275,12 +269,15 @@ impl Turn {
     }
 }
 
-/// The script of these conversations, read once as the model server will.
+/// Returns the script of these conversations.
+///
+/// # Panics
+/// The model server does not accept the script.
 pub fn script_text(conversations: &[Conversation]) -> String {
     let conversations: Vec<&Value> = conversations.iter().map(|conversation| &conversation.0).collect();
     let text = json!({ "conversations": conversations }).to_string();
-    if let Err(why) = crate::model_server::script::Script::from_yaml(&text) {
-        panic!("the model server would not take this script: {why}\n{text}");
+    if let Err(error) = crate::model_server::script::Script::from_yaml(&text) {
+        panic!("the model server does not accept this script: {error}\n{text}");
     }
     text
 }

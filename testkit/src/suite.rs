@@ -1,84 +1,85 @@
-//! The suite of conversations: each is held on the cluster and without one, and ends the same way in both.
+//! The suite of conversations. Each case runs on a cluster and in local mode, and must end the same way in both.
 //!
-//! A case says what is applied and what the model answers; how it ended stands in `suite/told/<case>.yaml`, one file
-//! for both places. The stories of this crate hold each case in a tenant, the tests of `cli/` with `bloomery run`.
+//! A case has what is applied and what the model answers. `suite/expected/<case>.yaml` has how it ends, one file for both
+//! places. The stories of `e2e` run each case in a namespace of its own, the tests of `cli` with `bloomery run`.
 //!
-//! A case that is new, or ends differently on purpose: `SUITE_WRITE=1 cargo test --workspace --test local suite` writes
-//! what local mode had to say, to be read before it is committed.
+//! For a new case, and for one whose end changes on purpose, `SUITE_WRITE=1 cargo test --workspace --test local suite`
+//! writes the file from local mode. Review it before you commit it.
 
 pub mod cases;
-mod told;
+mod record;
 
 use bloomery_crds::v1alpha1::{ApprovalVerdict, Limits, ModelProvider, ModelSpec, SkillSpec};
 
 use crate::script::Conversation;
 
-pub use self::told::{Told, are_all_told};
+pub use self::record::{CaseRecord, assert_all_recorded};
 
-/// What the Skill of a case is called.
+/// The name of the Skill of each case.
 pub const SKILL: &str = "cs-tier-1";
 
-/// The resource to which an empty folder is bound, where the Skill declares it.
+/// The resource that a case binds to an empty folder if its Skill declares it.
 pub const FOLDER: &str = "codebase";
 
-/// The resource to which the ledger's API is bound, where the Skill declares it.
+/// The resource that a case binds to the ledger's API if its Skill declares it.
 pub const LEDGER: &str = "ledger";
 
 /// The approver of held calls.
 pub const APPROVER: &str = "supervisor";
 
-/// Who decides for them.
-pub const DECIDES: &str = "jane@acme.io";
+/// The user who decides for the [`APPROVER`].
+pub const DECIDER: &str = "jane@acme.io";
 
-/// The hold at which a worker is killed while the model thinks.
+/// The name of the hold at which the worker is killed while the model answers.
 pub const THINKING: &str = "thinking";
 
-/// What happens to the first Job of a case while it runs; each place does it in its own way.
+/// A failure that happens to the first Job of a case while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mishap {
-    /// The model thinks, at the hold [`THINKING`]: the worker is killed, and another goes on.
+    /// The worker is killed while the model is at the hold [`THINKING`]. Another worker continues the Job.
     WorkerKilledWhileTheModelThinks,
-    /// This order was refunded, and its call is not answered yet: the worker is killed, and another goes on.
+    /// The worker is killed after the refund of this order and before the answer of its call. Another worker continues
+    /// the Job.
     WorkerKilledAfterRefund(&'static str),
-    /// This order was refunded, and its call is not answered yet: the MCP server is killed.
+    /// The MCP server is killed after the refund of this order and before the answer of its call.
     ServerKilledAfterRefund(&'static str),
 }
 
-/// Conversations that a place holds and that end as is told.
+/// A Skill, its Models and Jobs, and the script of the model.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The Skill, without an MCP server.
     pub skill: SkillSpec,
-    /// Whether it has the shop's MCP server.
+    /// Whether the Skill has the MCP server of [`crate::orders`].
     pub has_orders: bool,
-    /// The Models; their `base_url` is a path of the scripted model, `/v1` for one that answers.
+    /// The Models by name. Their `base_url` is a path of the scripted model: `/v1` for one that answers.
     pub models: Vec<(&'static str, ModelSpec)>,
-    /// What the model answers.
+    /// The script of the model.
     pub conversations: Vec<Conversation>,
-    /// The goals of its Jobs: each begins when the one before has ended.
+    /// The goals of the Jobs. Each Job begins when the one before has ended.
     pub goals: Vec<&'static str>,
-    /// What its Jobs may spend.
+    /// The limits of the Jobs.
     pub limits: Option<Limits>,
-    /// What goes wrong.
+    /// The failure of the first Job.
     pub mishap: Option<Mishap>,
-    /// What people answer to the questions of its Job, the oldest first, each once it rests with it.
+    /// The answers to the questions of the Job, the oldest first. Each is given once the Job waits for it.
     pub replies: Vec<&'static str>,
-    /// What the [`APPROVER`] decides on the held call of its Job, once it rests with it.
+    /// The decision on the held call of the Job, given once the Job waits for it.
     pub decision: Option<Decision>,
 }
 
-/// What a person decides on a held call.
+/// A decision on a held call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// `Approve` or `Deny`.
     pub verdict: ApprovalVerdict,
-    /// Why.
+    /// The reason that the person gives.
     pub reason: &'static str,
 }
 
 impl Case {
-    /// A Skill with the shop's MCP server, and one Job that the Model `default` answers.
-    pub fn of(skill: SkillSpec, goal: &'static str, conversation: Conversation) -> Self {
+    /// Returns a case with the MCP server of the shop, the Model `default` and one Job.
+    pub fn new(skill: SkillSpec, goal: &'static str, conversation: Conversation) -> Self {
         let models = vec![("default", model(ModelProvider::Openai))];
         let conversations = vec![conversation];
         Self {
@@ -94,17 +95,17 @@ impl Case {
         }
     }
 
-    /// Whether people have something to do for its Job to go on.
+    /// Returns whether the Job waits for a person.
     pub fn needs_people(&self) -> bool {
         !self.replies.is_empty() || self.decision.is_some()
     }
 
-    /// Whether its Jobs bind this resource.
+    /// Returns whether the Jobs bind this resource.
     pub fn binds(&self, name: &str) -> bool {
         self.skill.resources.iter().any(|resource| resource.name == name)
     }
 
-    /// The Models as a place has them whose scripted model is at this address.
+    /// Returns the Models for a scripted model at this address.
     pub fn models_at(&self, origin: &str) -> impl Iterator<Item = (&'static str, ModelSpec)> {
         self.models.iter().map(move |(name, model)| {
             let base_url = format!("{origin}{}", model.base_url);
@@ -113,7 +114,7 @@ impl Case {
     }
 
     #[must_use]
-    fn speaking(mut self, provider: ModelProvider) -> Self {
+    fn with_provider(mut self, provider: ModelProvider) -> Self {
         for (_, model) in &mut self.models {
             model.provider = provider;
         }
@@ -121,30 +122,30 @@ impl Case {
     }
 
     #[must_use]
-    fn suffering(self, mishap: Mishap) -> Self {
+    fn with_mishap(self, mishap: Mishap) -> Self {
         Self { mishap: Some(mishap), ..self }
     }
 
-    /// Is held where people answer so.
+    /// Answers the questions of the Job.
     #[must_use]
-    fn answered(self, replies: &[&'static str]) -> Self {
+    fn with_replies(self, replies: &[&'static str]) -> Self {
         Self { replies: replies.to_vec(), ..self }
     }
 
-    /// Is held where somebody decides so.
+    /// Decides on the held call of the Job.
     #[must_use]
-    fn decided(self, verdict: ApprovalVerdict, reason: &'static str) -> Self {
+    fn with_decision(self, verdict: ApprovalVerdict, reason: &'static str) -> Self {
         Self { decision: Some(Decision { verdict, reason }), ..self }
     }
 
     #[must_use]
-    fn with(mut self, change: impl FnOnce(&mut SkillSpec)) -> Self {
+    fn with_skill(mut self, change: impl FnOnce(&mut SkillSpec)) -> Self {
         change(&mut self.skill);
         self
     }
 }
 
-/// A Model of the scripted model.
+/// Returns a Model that the scripted model serves.
 pub fn model(provider: ModelProvider) -> ModelSpec {
     ModelSpec {
         provider,
@@ -160,11 +161,11 @@ pub fn model(provider: ModelProvider) -> ModelSpec {
     }
 }
 
-/// Makes a test of each case, which hands its name and the case to a function that holds it somewhere.
+/// Defines a test for each case. The test passes the case's name and the case to a function that runs it.
 #[macro_export]
 macro_rules! suite {
-    ($hold:path) => {
-        $crate::suite! { $hold:
+    ($run:path) => {
+        $crate::suite! { $run:
             a_refund_passes_every_gate,
             all_six_stages_of_cs_tier_1,
             all_six_stages_with_anthropic,
@@ -198,16 +199,16 @@ macro_rules! suite {
             a_tool_that_changes_is_denied_and_the_others_go_on,
         }
     };
-    ($hold:path: $($case:ident),+ $(,)?) => {
+    ($run:path: $($case:ident),+ $(,)?) => {
         #[test]
-        fn what_is_told_of_is_held() {
-            $crate::suite::are_all_told(&[$(stringify!($case)),+]);
+        fn every_case_has_a_record() {
+            $crate::suite::assert_all_recorded(&[$(stringify!($case)),+]);
         }
 
         $(
             #[tokio::test]
             async fn $case() {
-                $hold(stringify!($case), $crate::suite::cases::$case()).await;
+                $run(stringify!($case), $crate::suite::cases::$case()).await;
             }
         )+
     };

@@ -88,7 +88,7 @@ async fn on_each_wire(within: Within, conversation: impl Fn(Wire) -> Conversatio
 
 async fn held(wire: Wire, within: Within, conversation: Conversation) -> Seen {
     let unknown: &[&str] = if wire.whole { &["stream"] } else { &[] };
-    let stand = Stand::new(&script_text(&[conversation.not_knowing(unknown)])).await;
+    let stand = Stand::new(&script_text(&[conversation.with_unknown_fields(unknown)])).await;
     let shop = Shop::start(None).await;
     let mcp = shop.mcp_url();
     stand.write("skill.yaml", &serde_yaml::to_string(&Skill::new("shop", refunds())).unwrap());
@@ -285,8 +285,11 @@ async fn arguments_of_too_many_bytes_are_told_and_not_sent() {
 #[tokio::test]
 async fn a_call_that_may_be_cut_off_is_not_made() {
     let cut = |_| {
-        let turns =
-            [refund().stopped_by("length"), refund().after_result("cut off"), Turn::answer("A-17").after_result("R-1")];
+        let turns = [
+            refund().with_stop_reason("length"),
+            refund().after_result("cut off"),
+            Turn::answer("A-17").after_result("R-1"),
+        ];
         conversation("A-17", turns)
     };
     for seen in on_each_wire(Within::brief(), cut).await {
@@ -302,7 +305,7 @@ async fn a_call_that_may_be_cut_off_is_not_made() {
 async fn a_refusal_is_no_answer_where_the_provider_says_so() {
     let refuses = |_| {
         let turns = [
-            say("I will not do that.").stopped_by("refusal"),
+            say("I will not do that.").with_stop_reason("refusal"),
             Turn::answer("A-17").after_feedback("the answer has no ```json block"),
         ];
         conversation("A-17", turns)

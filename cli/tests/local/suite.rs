@@ -7,7 +7,7 @@ use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus, Limits, Model, Skill};
 use bloomery_testkit::script::script_text;
 use bloomery_testkit::shop::Shop;
-use bloomery_testkit::suite::{Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
+use bloomery_testkit::suite::{Case, CaseRecord, DECIDER, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs;
@@ -27,7 +27,7 @@ async fn held(name: &str, case: Case) {
     let models = case.models_at(&origin).map(|(name, spec)| yaml(&Model::new(name, spec)));
     stand.write("models.yaml", &models.collect::<Vec<_>>().join("---\n"));
 
-    let mut told = Told::default();
+    let mut record = CaseRecord::default();
     for (at, goal) in case.goals.iter().enumerate() {
         let key = format!("job-{at}");
         let mishap = case.mishap.filter(|_| at == 0);
@@ -39,10 +39,10 @@ async fn held(name: &str, case: Case) {
         let answer = status.result.as_ref().map(|result| result.text.as_str()).unwrap_or_default();
         // A terminal shows what else was said, too.
         assert!(ran.out.starts_with(answer) || case.needs_people(), "{ran:#?}");
-        told.add(status, &stand.bloomery(&["events", &key]).await.out);
+        record.add(status, &stand.bloomery(&["events", &key]).await.out);
     }
     stand.was_asked_without_fault().await;
-    told.is_as_told(name, &shop.summary().await);
+    record.assert_expected(name, &shop.summary().await);
 }
 
 /// Runs a Job, and lets happen to it what the case says.
@@ -131,7 +131,7 @@ fn typed(case: &Case) -> Vec<(&'static str, String)> {
 /// A terminal. Who answers in the spec of a Job is not named, and so nor is who sits there; who decides is.
 fn seat(stand: &Stand, case: &Case, args: &[&str]) -> Seat {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
-    Seat::of(stand, &quoted.join(" "), if case.decision.is_some() { DECIDES } else { "a person" })
+    Seat::of(stand, &quoted.join(" "), if case.decision.is_some() { DECIDER } else { "a person" })
 }
 
 /// Runs a Job that is killed when it has come so far, and goes on with it.

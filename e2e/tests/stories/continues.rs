@@ -11,7 +11,7 @@ async fn a_follow_up_waits_for_the_end_and_knows_what_was_said() {
         "And what about B-2?",
         [call("check_eligibility", json!({"order_id": "B-2"})), answer.after_result("return window")],
     )
-    .told("Order A-17");
+    .expect_system("Order A-17");
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking"), follow_up]).await;
         tenant.skill("cs-tier-1").await;

@@ -4,7 +4,7 @@ use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{JobHandle, Shop, Tenant, cluster, operator, story};
-use bloomery_testkit::suite::{APPROVER, Case, DECIDES, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING, Told};
+use bloomery_testkit::suite::{APPROVER, Case, CaseRecord, DECIDER, Decision, FOLDER, LEDGER, Mishap, SKILL, THINKING};
 use serde_json::json;
 
 use crate::faults::WORKER;
@@ -27,7 +27,7 @@ async fn held(name: &str, case: Case) {
         if case.binds(FOLDER) {
             tenant.claim("folder").await;
         }
-        let mut told = Told::default();
+        let mut record = CaseRecord::default();
         for (at, goal) in case.goals.iter().enumerate() {
             let mut job = tenant.job(&format!("job-{at}")).of(SKILL).goal(goal);
             if case.binds(LEDGER) {
@@ -48,10 +48,10 @@ async fn held(name: &str, case: Case) {
             }
             let status = rests(&case, &job).await;
             let printed = job.all_logs(status.attempt.as_ref().map_or(1, |attempt| attempt.number)).await;
-            told.add(status, &printed);
+            record.add(status, &printed);
         }
         shop.model.found_no_fault().await;
-        told.is_as_told(name, &shop.ledger.summary().await);
+        record.assert_expected(name, &shop.ledger.summary().await);
     })
     .await;
 }
@@ -84,13 +84,13 @@ async fn decides(case: &Case, tenant: &Tenant, job: &JobHandle<'_>) {
     let Some(Decision { verdict, reason }) = case.decision else { return };
     job.until_phase(Phase::AwaitingApproval).await;
     let approval = tenant.approval_for(job, APPROVER).await;
-    tenant.lets_approve(DECIDES, &[APPROVER]).await;
+    tenant.lets_approve(DECIDER, &[APPROVER]).await;
     let verdict = match verdict {
         ApprovalVerdict::Approve => "Approve",
         ApprovalVerdict::Deny => "Deny",
         ApprovalVerdict::Expired => "Expired",
     };
-    tenant.person(DECIDES).await.decides(&approval, verdict, reason).await.expect("she may");
+    tenant.person(DECIDER).await.decides(&approval, verdict, reason).await.expect("she may");
     job.until("the decision to be heard", |status| status.phase != Some(Phase::AwaitingApproval)).await;
 }
 

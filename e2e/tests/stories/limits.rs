@@ -57,7 +57,7 @@ async fn a_job_ends_at_its_tool_calls() {
 
 #[tokio::test]
 async fn a_job_ends_at_its_tokens() {
-    let dear = call("check_eligibility", json!({"order_id": "A-17"})).costing(49_000, 500);
+    let dear = call("check_eligibility", json!({"order_id": "A-17"})).with_usage(49_000, 500);
     story(async |tenant| {
         let shop = tenant.shop(&[conversation("A-17", [dear, Turn::answer("A-17")])]).await;
         tenant.skill("cs-tier-1").await;

@@ -28,7 +28,7 @@ const SECRET: &str = "a-token-that-nobody-may-read";
 
 #[tokio::test]
 async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
-    let refund = refund_of("A-17").told("You work on /resources/codebase. No docs.").not_told(&[SECRET]);
+    let refund = refund_of("A-17").expect_system("You work on /resources/codebase. No docs.").expect_absent(&[SECRET]);
     story(async |tenant| {
         tenant.claim("src").await;
         let shop = tenant.shop(&[refund]).await;
@@ -65,7 +65,7 @@ async fn a_secret_that_the_model_says_is_in_no_sink() {
     let fields = json!({"order_id": "A-17", "status": SECRET, "next_steps": [SECRET]});
     let turns = [
         call("track_order", json!({ "order_id": SECRET })),
-        say(&format!("The token is {SECRET}.\n```json\n{fields}\n```")).after_result("Denied").never_told(SECRET),
+        say(&format!("The token is {SECRET}.\n```json\n{fields}\n```")).after_result("Denied").expect_absent(SECRET),
     ];
     story(async |tenant| {
         tenant.claim("src").await;
@@ -114,7 +114,7 @@ async fn sinks(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<(&'static str, Strin
 async fn bindings_that_do_not_fit_are_named_all_at_once_until_the_skill_is_mended() {
     let docs = json!({"value": "https://docs.example.com"});
     story(async |tenant| {
-        let shop = tenant.shop(&[refund_of("A-17").told("You work with https://docs.example.com.")]).await;
+        let shop = tenant.shop(&[refund_of("A-17").expect_system("You work with https://docs.example.com.")]).await;
         tenant.skill("cs-tier-1").with(declares).await;
         let job = tenant.job("unfit").binding("docz", docs.clone()).await;
         let leaky = tenant.job("leaky").binding("token", json!({"value": "in the wrong place"})).await;

@@ -17,7 +17,7 @@ fn tracking_of(order: &str) -> Conversation {
 async fn cs_tier_1_goes_through_all_six_stages() {
     let refund = refund_of("A-17")
         .intent("intent_refund", json!({"order_id": "A-17"}))
-        .told("Never be dismissive to frustrated customers")
+        .expect_system("Never be dismissive to frustrated customers")
         .ruling(json!({"passed": true, "score": 0.9, "reasons": []}))
         .polished("Good news: order A-17 is refunded!");
     story(async |tenant| {

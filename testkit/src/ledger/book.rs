@@ -1,4 +1,4 @@
-//! The ledger's state: a pure fold of its entries.
+//! The state of the ledger, a pure fold over its entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{Effect, Entry, Recorded};
 
-/// All that the ledger knows.
+/// The recorded effects and the released orders.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     effects: Vec<Effect>,
     released: BTreeSet<String>,
 }
 
-/// How often what happened: the numbers that stories assert.
+/// The numbers of effects, which stories assert.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
@@ -21,9 +21,9 @@ pub struct Summary {
     pub effects: u64,
     /// Effects by order.
     pub orders: BTreeMap<String, OrderSummary>,
-    /// Effects by call key; a number above 1 is an effect that happened twice.
+    /// Effects by call key. A number above 1 is an effect that happened more than once.
     pub call_keys: BTreeMap<String, u64>,
-    /// Effects that came without a call key.
+    /// Effects without a call key.
     pub without_call_key: u64,
 }
 
@@ -55,7 +55,7 @@ impl Book {
         }
     }
 
-    /// Says what recording the last effect amounts to.
+    /// Returns the acknowledgement of the last effect.
     pub(super) fn last_recorded(&self) -> Recorded {
         let last_key = self.effects.last().and_then(|effect| effect.call_key.as_deref());
         let seen = match last_key {
@@ -69,7 +69,7 @@ impl Book {
         self.released.contains(order)
     }
 
-    /// Returns the effects in their order, those of `tenant` alone where one is named.
+    /// Returns the effects in their order, only those of `tenant` if one is given.
     pub(super) fn effects(&self, tenant: Option<&str>) -> impl Iterator<Item = &Effect> {
         self.effects.iter().filter(move |effect| tenant.is_none() || effect.tenant.as_deref() == tenant)
     }

@@ -1,8 +1,8 @@
-//! What the ledger is told, and what it keeps.
+//! Effects as clients report them, and the entries of the journal.
 
 use serde::{Deserialize, Serialize};
 
-/// One effect in the world, as the server that causes it reports it.
+/// An effect of a tool call, as the server that causes it reports it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Effect {
@@ -15,17 +15,22 @@ pub struct Effect {
     pub order: String,
     /// The amount, exactly as it was sent.
     pub amount: serde_json::Number,
-    /// Whose effect it is, where one ledger serves several.
+    /// The tenant, if the ledger serves several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
 }
 
+/// Error of an effect with an empty name in this field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}: must not be empty; leave it out if there is none")]
+pub struct EmptyName(&'static str);
+
 impl Effect {
-    /// Says what is wrong with an effect that cannot be counted.
+    /// Checks that the effect can be counted.
     ///
     /// # Errors
-    /// A name is empty: the effect would be counted under nothing.
-    pub fn check(&self) -> Result<(), String> {
+    /// A name is empty.
+    pub fn check(&self) -> Result<(), EmptyName> {
         let names = [
             ("callKey", self.call_key.as_deref()),
             ("tool", Some(self.tool.as_str())),
@@ -33,23 +38,23 @@ impl Effect {
             ("tenant", self.tenant.as_deref()),
         ];
         match names.into_iter().find(|(_, value)| *value == Some("")) {
-            Some((field, _)) => Err(format!("{field}: must not be empty; leave it out if there is none")),
+            Some((field, _)) => Err(EmptyName(field)),
             None => Ok(()),
         }
     }
 }
 
-/// The ledger's answer to an effect: it is durable.
+/// The ledger's acknowledgement of a durable effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Recorded {
     /// The effect's number in the ledger, from 1.
     pub seq: u64,
-    /// How often this call key was seen, this time included; 1 where no key was sent.
+    /// How often this call key was seen, this time included. It is 1 for an effect without a key.
     pub seen: u64,
 }
 
-/// One line of the journal.
+/// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Entry {

@@ -1,4 +1,4 @@
-//! The ledger's file: one JSON line an entry, synced before anyone is told.
+//! The file of the ledger: one JSON line for each entry, synced before the entry is acknowledged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,32 +6,32 @@ use std::path::Path;
 
 use super::entry::Entry;
 
-/// The journal's name within its directory.
+/// The file name of the journal.
 const FILE_NAME: &str = "ledger.jsonl";
 
 /// An open journal, positioned at its end.
 #[derive(Debug)]
 pub(super) struct Journal {
     file: File,
-    /// Set by the first failed write: what the disk holds is unknown then, so nothing more is
-    /// written and nothing more acknowledged.
+    /// Set by the first failed write. The content of the file is unknown then, so no further entry is written or
+    /// acknowledged.
     broken: bool,
 }
 
 impl Journal {
-    /// Opens or makes the journal in `dir` and reads what it holds.
+    /// Opens or creates the journal in `dir` and reads its entries.
     ///
-    /// A last line without its newline was never acknowledged: it is cut off.
+    /// A last line without a newline was never acknowledged, so it is removed.
     ///
     /// # Errors
-    /// The directory cannot be made, read or synced, or a whole line is no entry of ours.
+    /// The directory cannot be created, read or synced, or a complete line is no entry.
     pub(super) fn open(dir: &Path) -> io::Result<(Self, Vec<Entry>)> {
         let path = dir.join(FILE_NAME);
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         std::fs::create_dir_all(dir).map_err(at)?;
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
-        // The name must be durable too: a synced file without a name is lost.
+        // A synced file whose name is not durable would be lost.
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(at)?;
 
         let mut bytes = Vec::new();
@@ -43,10 +43,10 @@ impl Journal {
         Ok((Self { file, broken: false }, entries))
     }
 
-    /// Appends one entry and returns once it is durable.
+    /// Appends an entry and returns once it is durable.
     ///
     /// # Errors
-    /// It could not be made durable, or an earlier one could not: the journal takes no more then.
+    /// This entry or an earlier one could not be made durable. The journal accepts no more entries then.
     pub(super) fn append(&mut self, entry: &Entry) -> io::Result<()> {
         if self.broken {
             return Err(io::Error::other("an earlier entry could not be made durable; restart the ledger"));
@@ -59,7 +59,7 @@ impl Journal {
     }
 }
 
-/// Reads whole lines and returns their entries with the length that they take.
+/// Reads the complete lines. Returns their entries and their length in bytes.
 fn read_entries(bytes: &[u8]) -> io::Result<(Vec<Entry>, u64)> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let lines = bytes.get(..whole).unwrap_or_default();

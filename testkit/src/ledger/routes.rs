@@ -31,13 +31,13 @@ pub struct Hold {
     pub released: bool,
 }
 
-/// What a caller may narrow the effects to.
+/// The query of the endpoints that list effects.
 #[derive(Debug, Deserialize)]
 struct Filter {
     tenant: Option<String>,
 }
 
-/// What is written and what is known, changed together.
+/// The journal and the state that follows from it, which change together.
 struct Accounts {
     journal: Journal,
     book: Book,
@@ -46,7 +46,7 @@ struct Accounts {
 #[derive(Clone)]
 struct Ledger {
     accounts: Arc<Mutex<Accounts>>,
-    /// Rung at every release.
+    /// Notified of every release.
     released: Arc<Notify>,
     stop: CancellationToken,
 }
@@ -64,11 +64,11 @@ pub(super) fn router(journal: Journal, book: Book, stop: CancellationToken) -> R
 
 impl Ledger {
     fn accounts(&self) -> MutexGuard<'_, Accounts> {
-        // The book changes in one step after the journal, so a panic elsewhere cannot leave it torn.
+        // The book changes in one step after the journal, so a panic cannot leave it inconsistent.
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes one entry durable, then known. It is done even if the caller goes away meanwhile.
+    /// Writes an entry to the journal and then to the book, even if the client disconnects meanwhile.
     async fn write(&self, entry: Entry) -> io::Result<Recorded> {
         let ledger = self.clone();
         let written = tokio::task::spawn_blocking(move || {
@@ -90,7 +90,7 @@ async fn record(
     effect: Result<Json<Effect>, JsonRejection>,
 ) -> Result<Json<Recorded>, Failure> {
     let Json(effect) = effect.map_err(|rejection| Failure::BadEffect(rejection.body_text()))?;
-    effect.check().map_err(Failure::BadEffect)?;
+    effect.check().map_err(|error| Failure::BadEffect(error.to_string()))?;
     let recorded = ledger.write(Entry::Effect(effect.clone())).await.map_err(Failure::NotDurable)?;
     tracing::info!(
         seq = recorded.seq,
@@ -121,23 +121,23 @@ async fn release(State(ledger): State<Ledger>, Path(order): Path<String>) -> Res
     Ok(Json(Hold { released: true }))
 }
 
-/// Answers once the order is released; `released: false` only when the ledger stops first.
+/// Answers once the order is released, or with `released: false` if the ledger stops first.
 async fn wait_for_release(State(ledger): State<Ledger>, Path(order): Path<String>) -> Json<Hold> {
     loop {
-        // Listening begins before the look, so that a release between the two is not missed.
-        let mut rung = std::pin::pin!(ledger.released.notified());
-        rung.as_mut().enable();
+        // Enabled before the check, so that a release between the two is not missed.
+        let mut released = std::pin::pin!(ledger.released.notified());
+        released.as_mut().enable();
         if ledger.is_released(&order) {
             return Json(Hold { released: true });
         }
         tokio::select! {
-            () = rung => {}
+            () = released => {}
             () = ledger.stop.cancelled() => return Json(Hold { released: false }),
         }
     }
 }
 
-/// Why the ledger did not do what it was asked.
+/// The reason for which the ledger refuses a request.
 enum Failure {
     BadEffect(String),
     NotDurable(io::Error),

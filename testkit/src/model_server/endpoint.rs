@@ -1,4 +1,4 @@
-//! The HTTP routes for clients: the providers' endpoints, and the steps that a request takes.
+//! The HTTP routes for clients: the endpoints of the providers, and the steps of a request.
 
 mod response;
 
@@ -22,7 +22,7 @@ use super::state::ServerState;
 use super::violation::Rule;
 use super::wire;
 
-/// Conversations grow; a worker's history of many large results must fit.
+/// The maximum length of a request body in bytes. A history of many large results must fit.
 const BODY_LIMIT: usize = 32 << 20;
 
 #[derive(Clone)]
@@ -66,7 +66,7 @@ impl Model {
 
     async fn complete(&self, protocol: Protocol, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
         self.authenticate(protocol, headers)?;
-        let request = wire::read(protocol, headers, body).map_err(|why| self.state.refuse_unreadable(why))?;
+        let request = wire::read(protocol, headers, body).map_err(|error| self.state.refuse_unreadable(&error))?;
         let place = self.state.receive(&request)?;
         let script = self.script()?;
         if !script.models.is_empty() && !script.models.contains(&request.model) {
@@ -74,17 +74,17 @@ impl Model {
         }
         let known = self.state.conversation_of(&request);
         let found = lookup::find(&script, &request, place, known.as_deref())
-            .map_err(|why| self.state.refuse(&request, place, (Rule::Scripted, why)))?;
+            .map_err(|broken| self.state.refuse(&request, place, broken))?;
         let Found { conversation, unknown_fields, turn } = found;
         if !conversation.is_empty() {
-            self.state.is_in(&request, conversation);
+            self.state.set_conversation(&request, conversation);
         }
         if let Some(field) = unknown_fields.iter().find(|field| request.has(field)) {
             return Err(ApiError::bad_request(wire::unknown_field(protocol, field)));
         }
-        lookup::expect(&turn.expect, &request).map_err(|why| {
-            let why = format!("conversation `{conversation}`, {place}: {why}");
-            self.state.refuse(&request, place, (Rule::Expected, why))
+        lookup::check_expectations(&turn.expect, &request).map_err(|unexpected| {
+            let message = format!("conversation `{conversation}`, {place}: {unexpected}");
+            self.state.refuse(&request, place, (Rule::Expected, message))
         })?;
         tracing::info!(user = request.user_name(), conversation, place = place.to_string(), "asked");
         Asked { state: &self.state, request: &request, place, conversation, turn: &turn }.respond().await
@@ -100,7 +100,7 @@ impl Model {
         self.script.latest().map_err(|error| internal(&error))
     }
 
-    /// Gives an answer its headers, and an error the shape of its protocol.
+    /// Adds the headers of a response, and writes an error in the form of its protocol.
     fn respond(&self, protocol: Protocol, outcome: Result<Response, ApiError>) -> Response {
         let mut response = outcome.unwrap_or_else(|error| {
             let mut response = (error.status, Json(wire::error(protocol, &error))).into_response();

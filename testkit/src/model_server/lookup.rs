@@ -1,4 +1,4 @@
-//! Where in the script a request's answer stands, and whether the request is as the script expects.
+//! Finds the answer of a request in the script, and checks the expectations of the script.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,35 +9,41 @@ use super::place::Place;
 use super::request::{Kind, Request};
 use super::script::{Conversation, Expect, Script, Turn};
 use super::stage;
+use super::violation::{Broken, Rule};
 
-/// The answer of a request, and what it is part of.
+/// An expectation of the script that a request fails.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Unexpected(String);
+
+/// The answer of a request and its conversation.
 pub(super) struct Found<'a> {
-    /// The conversation's name; empty for an answer that no conversation gives.
+    /// The conversation's name, or an empty string for a default answer.
     pub(super) conversation: &'a str,
-    /// The fields that the server does not know there.
+    /// The fields that the server does not know in this conversation.
     pub(super) unknown_fields: &'a [String],
     /// The answer.
     pub(super) turn: Cow<'a, Turn>,
 }
 
-/// Finds the answer to a request. `known` is the conversation that its user is in, where that is known: the
-/// prompts of the later stages need not say the goal.
+/// Finds the answer to a request. `known` is the conversation of the user, if it is known: the prompts of later stages
+/// may lack the goal.
 ///
 /// # Errors
-/// The script has no answer for the main loop.
+/// The script has no answer for the main loop: a violation of [`Rule::Scripted`].
 pub(super) fn find<'a>(
     script: &'a Script,
     request: &Request,
     place: Place,
     known: Option<&str>,
-) -> Result<Found<'a>, String> {
+) -> Result<Found<'a>, Broken> {
     if place.stage != Stage::Plan {
         let named = |conversation: &&Conversation| known == Some(conversation.name.as_str());
         let conversation =
             script.conversations.iter().find(named).or_else(|| conversation(script, request, /*of_plan*/ false));
         let scripted = conversation.and_then(|conversation| conversation.answers(place.stage).get(place.turn));
         let turn = scripted.map(Cow::Borrowed).or_else(|| stage::default(place.stage, request).map(Cow::Owned));
-        let turn = turn.ok_or("the stage has no answer")?;
+        let turn = turn.ok_or_else(|| (Rule::Scripted, "the stage has no answer".to_owned()))?;
         return Ok(match conversation {
             Some(conversation) => conversation.found(turn),
             None => Found { conversation: "", unknown_fields: &[], turn },
@@ -45,11 +51,15 @@ pub(super) fn find<'a>(
     }
     let conversation = conversation(script, request, /*of_plan*/ true).ok_or_else(|| {
         let goal = request.first_text();
-        format!("no conversation of the script matches the model `{}` and the goal `{goal}`", request.model)
+        let message =
+            format!("no conversation of the script matches the model `{}` and the goal `{goal}`", request.model);
+        (Rule::Scripted, message)
     })?;
     let turn = conversation.turns.get(place.turn).ok_or_else(|| {
         let turns = conversation.turns.len();
-        format!("conversation `{}` has {turns} turns; turn {} was asked for", conversation.name, place.turn)
+        let message =
+            format!("conversation `{}` has {turns} turns; turn {} was asked for", conversation.name, place.turn);
+        (Rule::Scripted, message)
     })?;
     Ok(conversation.found(Cow::Borrowed(turn)))
 }
@@ -60,8 +70,8 @@ impl Conversation {
     }
 }
 
-/// The first conversation that matches. Other stages than the main loop have a model and a system prompt of their
-/// own, so only the goal tells.
+/// Returns the first conversation that matches. Stages other than the main loop have models and system prompts of their
+/// own, so only the goal is compared.
 fn conversation<'a>(script: &'a Script, request: &Request, of_plan: bool) -> Option<&'a Conversation> {
     let (goal, system) = (request.first_text(), request.system_text().unwrap_or_default());
     script.conversations.iter().find(|conversation| {
@@ -73,8 +83,11 @@ fn conversation<'a>(script: &'a Script, request: &Request, of_plan: bool) -> Opt
     })
 }
 
-/// Says what a request lacks that its turn expects.
-pub(super) fn expect(expect: &Expect, request: &Request) -> Result<(), String> {
+/// Checks the expectations of a turn.
+///
+/// # Errors
+/// The request fails one.
+pub(super) fn check_expectations(expect: &Expect, request: &Request) -> Result<(), Unexpected> {
     let Expect {
         last_tool_result_contains,
         last_user_message_contains,
@@ -95,27 +108,27 @@ pub(super) fn expect(expect: &Expect, request: &Request) -> Result<(), String> {
         let Some(part) = part else { continue };
         match text {
             Some(text) if text.contains(part) => {}
-            Some(text) => return Err(format!("{what} should contain `{part}` and is `{text}`")),
-            None => return Err(format!("{what} should contain `{part}` and there is none")),
+            Some(text) => return Err(Unexpected(format!("{what} should contain `{part}` and is `{text}`"))),
+            None => return Err(Unexpected(format!("{what} should contain `{part}` and there is none"))),
         }
     }
     let wishes = [("as JSON of a schema", structured, request.structured), ("as a stream", streaming, request.stream)];
     for (how, wanted, asked) in wishes {
         if wanted.is_some_and(|wanted| wanted != asked) {
             let should = if asked { "should not" } else { "should" };
-            return Err(format!("the answer {should} be asked for {how}"));
+            return Err(Unexpected(format!("the answer {should} be asked for {how}")));
         }
     }
     let holds = |part: &&String| request.items.iter().any(|item| item.raw.to_string().contains(part.as_str()));
     if let Some(part) = no_message_contains.iter().find(holds) {
-        return Err(format!("no message should contain `{part}`"));
+        return Err(Unexpected(format!("no message should contain `{part}`")));
     }
     let offered: BTreeSet<&str> = request.tool_names().collect();
     if let Some(name) = tools_offered.iter().find(|name| !offered.contains(name.as_str())) {
-        return Err(format!("`{name}` should be offered; offered are {offered:?}"));
+        return Err(Unexpected(format!("`{name}` should be offered; offered are {offered:?}")));
     }
     match tools_not_offered.iter().find(|name| offered.contains(name.as_str())) {
-        Some(name) => Err(format!("`{name}` should not be offered; offered are {offered:?}")),
+        Some(name) => Err(Unexpected(format!("`{name}` should not be offered; offered are {offered:?}"))),
         None => Ok(()),
     }
 }

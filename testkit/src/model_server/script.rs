@@ -1,4 +1,4 @@
-//! The script: what the model says, in which conversation, at which turn.
+//! The script: the answers of the model, by conversation and turn.
 
 mod fault;
 mod source;
@@ -11,48 +11,80 @@ pub use self::fault::{Cut, Fault, FaultKind, RetryAfter, Times};
 pub(super) use self::source::Source;
 use super::place::{Place, STAGES};
 
+/// Error of a script that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The text is no YAML, or has other fields or values than a script.
+    #[error(transparent)]
+    Yaml(#[from] serde_yaml::Error),
+    /// A turn of the script cannot be answered.
+    #[error("conversation `{conversation}`, {place}: {fault}")]
+    Turn {
+        /// The name of the conversation.
+        conversation: String,
+        /// The place of the turn in the conversation.
+        place: String,
+        /// What is wrong with the turn.
+        fault: TurnFault,
+    },
+}
+
+/// What is wrong with a turn.
+#[derive(Debug, thiserror::Error)]
+pub enum TurnFault {
+    /// It has no answer.
+    #[error("it needs `say`, `json`, `calls`, or a fault that is served `times: always`")]
+    NoAnswer,
+    /// It has two texts.
+    #[error("`say` and `json` exclude each other")]
+    TwoTexts,
+    /// The call of this tool has its arguments twice.
+    #[error("call of `{0}`: `arguments` and `rawArguments` exclude each other")]
+    TwoArguments(String),
+}
+
 /// A whole script, as written in YAML.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Script {
-    /// The models on offer; any other name is refused as OpenAI does. Empty: every name is taken.
+    /// The names of the models. Requests for other names are refused. If it is empty, every name is accepted.
     #[serde(default)]
     pub models: Vec<String>,
-    /// The conversations, the first that matches a request wins.
+    /// The conversations. The first one that matches a request answers it.
     pub conversations: Vec<Conversation>,
 }
 
-/// One conversation and the requests that belong to it.
+/// A conversation and the requests that belong to it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Conversation {
-    /// What it is called in violations and logs; it should be unique.
+    /// The name of the conversation in violations and logs. It should be unique.
     pub name: String,
-    /// Which requests belong to it. Absent: all.
+    /// The requests that belong to the conversation. If it is absent, all do.
     #[serde(default, rename = "match")]
     pub matches: Match,
     /// The answers of the main loop: turn N answers a request that holds N assistant messages.
     #[serde(default)]
     pub turns: Vec<Turn>,
-    /// What intent detection is answered, in the order of its different requests.
+    /// The answers to intent detection, in the order of its different requests.
     #[serde(default)]
     pub intent: Vec<Turn>,
-    /// What the selection of tools is answered, in the order of its different requests.
+    /// The answers to the selection of tools, in the order of its different requests.
     #[serde(default)]
     pub selection: Vec<Turn>,
-    /// What the finalization gate is answered, in the order of its different requests.
+    /// The answers to the finalization gate, in the order of its different requests.
     #[serde(default)]
     pub finalization: Vec<Turn>,
-    /// What the reply polisher is answered, in the order of its different requests.
+    /// The answers to the polisher, in the order of its different requests.
     #[serde(default)]
     pub polish: Vec<Turn>,
-    /// Fields of a request that the server does not know, by their paths with dots (`response_format`,
-    /// `output_config.format`): it refuses them as its provider would, which is no violation.
+    /// The fields of a request that the server does not know, by their paths with dots (`response_format`,
+    /// `output_config.format`). It refuses them as its provider would, and records no violation.
     #[serde(default)]
     pub unknown_fields: Vec<String>,
 }
 
-/// What a request must hold to belong to a conversation; what is left out matches everything.
+/// The conditions for a request to belong to a conversation. An absent field matches every request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Match {
@@ -64,71 +96,71 @@ pub struct Match {
     pub system: Option<String>,
 }
 
-/// One answer of the model, and what must be so before it is given.
+/// An answer of the model, and the faults and expectations before it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Turn {
-    /// Served first, in their order.
+    /// The faults that are served before the answer, in this order.
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// What the request must hold; if it does not, it is refused and recorded as a violation.
+    /// The expectations on the request. A request that fails one is refused and recorded as a violation.
     #[serde(default)]
     pub expect: Expect,
     /// The text of the answer.
     pub say: Option<String>,
-    /// The text of the answer, as the JSON that it is.
+    /// The text of the answer as JSON.
     pub json: Option<Value>,
     /// The tool calls of the answer.
     #[serde(default)]
     pub calls: Vec<Call>,
-    /// What the model thought before it. Anthropic's protocol shows it, signed; `OpenAI`'s only counts it.
+    /// The thought before the answer. Anthropic's protocol shows it, signed; `OpenAI`'s only counts it.
     pub thinking: Option<String>,
-    /// What it thought and nobody may see, as the text that stands for it. Only Anthropic's protocol has it.
+    /// The text that stands for a redacted thought. Only Anthropic's protocol has it.
     pub redacted_thinking: Option<String>,
-    /// Why the answer ends, where that is not because it is done.
+    /// The reason for which the answer ends early, if it does.
     pub stop: Option<Stop>,
-    /// Whether the answer is written as protocols permit and servers seldom do: with fields, events and comments that
-    /// no client knows, and with other line ends.
+    /// Whether the answer is written in a form that its protocol permits and servers seldom use: with unknown fields,
+    /// events and comments, and with other line ends.
     #[serde(default)]
     pub unusual: bool,
-    /// The tokens that the answer claims; without it, a quarter of the length in bytes.
+    /// The tokens that the answer reports. By default, a quarter of the length in bytes.
     pub usage: Option<Usage>,
 }
 
-/// What a request must hold.
+/// Expectations on a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expect {
     /// A part of the last tool result.
     pub last_tool_result_contains: Option<String>,
-    /// A part of the last user message: how the engine asks for another form of the answer.
+    /// A part of the last user message, in which the engine asks for another form of the answer.
     pub last_user_message_contains: Option<String>,
     /// A part of the system message.
     pub system_contains: Option<String>,
-    /// Texts that must stand in no message, such as the value of a secret.
+    /// Texts that no message may contain, such as the value of a secret.
     #[serde(default)]
     pub no_message_contains: Vec<String>,
-    /// Tools that must be offered; others may be.
+    /// Tools that must be offered. Others may be offered too.
     #[serde(default)]
     pub tools_offered: Vec<String>,
     /// Tools that must not be offered.
     #[serde(default)]
     pub tools_not_offered: Vec<String>,
-    /// Whether the answer must be asked for as JSON of a schema, or must not.
+    /// Whether the request must ask for JSON of a schema, or must not.
     pub structured: Option<bool>,
-    /// Whether the answer must be asked for as a stream, or must not.
+    /// Whether the request must ask for a stream, or must not.
     pub streaming: Option<bool>,
 }
 
-/// Why an answer ends early.
+/// The reason for which an answer ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Stop {
-    /// It reached the most tokens that an answer may have.
+    /// It reached the limit of output tokens.
     Length,
-    /// The model will not: what it says is its refusal.
+    /// The model refuses to answer. The text is its refusal.
     Refusal,
-    /// The model's window is full.
+    /// The context window is full.
     ContextWindow,
 }
 
@@ -136,14 +168,14 @@ pub enum Stop {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Call {
-    /// The call's id; without it `call_<turn>_<index>`, the same whenever the turn is asked for.
+    /// The call's id. By default `call_<turn>_<index>`, which is the same for each request of the turn.
     pub id: Option<String>,
     /// The tool's name.
     pub name: String,
-    /// The arguments, sent as JSON text. Absent, like `rawArguments`: `{}`.
+    /// The arguments, sent as JSON text. If neither they nor `rawArguments` are given, `{}`.
     pub arguments: Option<Value>,
-    /// The arguments' text as it stands, for models that write what is no JSON, or one key twice. Anthropic's
-    /// protocol has an object there: in an answer of one piece, what is no JSON is sent as a string.
+    /// The text of the arguments, for models that write invalid JSON or duplicate keys. Anthropic's protocol has an
+    /// object there: in an answer of one piece, invalid JSON is sent as a string.
     pub raw_arguments: Option<String>,
 }
 
@@ -155,13 +187,13 @@ pub struct Usage {
     pub prompt_tokens: u64,
     /// Tokens of the answer, all of them.
     pub completion_tokens: u64,
-    /// How many of the answer's were thought.
+    /// The answer's tokens that are thoughts.
     #[serde(default)]
     pub thinking_tokens: u64,
-    /// How many of the request's were read from a cache.
+    /// The request's tokens that were read from a cache.
     #[serde(default)]
     pub cached_tokens: u64,
-    /// How many of the request's were put into a cache.
+    /// The request's tokens that were written to a cache.
     #[serde(default)]
     pub cache_write_tokens: u64,
 }
@@ -170,19 +202,22 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// The text is no YAML or no script; the sentence names the place.
-    pub fn from_yaml(text: &str) -> Result<Self, String> {
-        let script: Self = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
+    /// The text is no YAML or no script. The error names the place.
+    pub fn from_yaml(text: &str) -> Result<Self, Error> {
+        let script: Self = serde_yaml::from_str(text)?;
         script.check()?;
         Ok(script)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Error> {
         for conversation in &self.conversations {
             for stage in STAGES {
                 for (turn, answer) in conversation.answers(stage).iter().enumerate() {
-                    let place = Place { stage, turn };
-                    answer.check().map_err(|why| format!("conversation `{}`, {place}: {why}", conversation.name))?;
+                    answer.check().map_err(|fault| Error::Turn {
+                        conversation: conversation.name.clone(),
+                        place: Place { stage, turn }.to_string(),
+                        fault,
+                    })?;
                 }
             }
         }
@@ -204,16 +239,16 @@ impl Conversation {
 }
 
 impl Turn {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TurnFault> {
         let empty = self.say.is_none() && self.json.is_none() && self.calls.is_empty();
         if empty && !self.faults.iter().any(Fault::is_endless) {
-            return Err("it needs `say`, `json`, `calls`, or a fault that is served `times: always`".to_owned());
+            return Err(TurnFault::NoAnswer);
         }
         if self.say.is_some() && self.json.is_some() {
-            return Err("`say` and `json` exclude each other".to_owned());
+            return Err(TurnFault::TwoTexts);
         }
         match self.calls.iter().find(|call| call.arguments.is_some() && call.raw_arguments.is_some()) {
-            Some(call) => Err(format!("call of `{}`: `arguments` and `rawArguments` exclude each other", call.name)),
+            Some(call) => Err(TurnFault::TwoArguments(call.name.clone())),
             None => Ok(()),
         }
     }

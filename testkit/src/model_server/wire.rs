@@ -1,4 +1,4 @@
-//! The protocols of the providers: how each reads and checks a request, and writes an answer or an error.
+//! The protocols of the providers: reading and checking requests, writing answers and errors.
 
 mod anthropic;
 mod openai;
@@ -13,7 +13,7 @@ use super::event::Event;
 use super::request::{Protocol, Request};
 use super::violation::Broken;
 
-/// Returns the protocol of a request for something that both have: only Anthropic's clients send a version.
+/// Returns the protocol of a request to an endpoint that both have. Only Anthropic's clients send a version.
 pub(super) fn protocol_of(headers: &HeaderMap) -> Protocol {
     if headers.contains_key(anthropic::VERSION) { Protocol::Anthropic } else { Protocol::Openai }
 }
@@ -29,15 +29,15 @@ pub(super) fn key(protocol: Protocol, headers: &HeaderMap) -> Option<&str> {
 /// Reads a request. Its content is checked by [`check`].
 ///
 /// # Errors
-/// It is no request at all; the sentence says why.
-pub(super) fn read(protocol: Protocol, headers: &HeaderMap, body: &[u8]) -> Result<Request, String> {
+/// The body is no JSON, or lacks the fields that every request has.
+pub(super) fn read(protocol: Protocol, headers: &HeaderMap, body: &[u8]) -> Result<Request, serde_json::Error> {
     match protocol {
         Protocol::Openai => openai::read(body),
         Protocol::Anthropic => anthropic::read(headers, body),
     }
 }
 
-/// Finds what the provider would refuse.
+/// Returns the violations for which the provider would refuse a request.
 pub(super) fn check(request: &Request) -> Vec<Broken> {
     match request.protocol {
         Protocol::Openai => openai::check(request),
@@ -45,7 +45,7 @@ pub(super) fn check(request: &Request) -> Vec<Broken> {
     }
 }
 
-/// Returns the provider's sentence for a field that it does not know.
+/// Returns the provider's message about an unknown field.
 pub(super) fn unknown_field(protocol: Protocol, path: &str) -> String {
     match protocol {
         Protocol::Openai => openai::unknown_field(path),
@@ -61,7 +61,7 @@ pub(super) fn whole(request: &Request, answer: &Answer) -> Value {
     }
 }
 
-/// Writes an answer as the events of a stream, the one that marks its end last.
+/// Writes an answer as the events of a stream. The last one marks its end.
 pub(super) fn events(request: &Request, answer: &Answer) -> Vec<Event> {
     match request.protocol {
         Protocol::Openai => openai::events(request, answer),
@@ -69,7 +69,7 @@ pub(super) fn events(request: &Request, answer: &Answer) -> Vec<Event> {
     }
 }
 
-/// Returns the parts of an answer that the next request has to hold unchanged.
+/// Returns the parts of an answer that the next request must return unchanged.
 pub(super) fn thoughts(request: &Request, answer: &Answer) -> Vec<Value> {
     match request.protocol {
         Protocol::Openai => Vec::new(),
@@ -80,7 +80,7 @@ pub(super) fn thoughts(request: &Request, answer: &Answer) -> Vec<Value> {
 /// Returns the parts of a prompt that a client marks for the cache.
 pub(super) fn parts(request: &Request) -> Vec<Part> {
     match request.protocol {
-        // It takes no marks.
+        // The protocol has no marks.
         Protocol::Openai => Vec::new(),
         Protocol::Anthropic => anthropic::parts(request),
     }
@@ -94,7 +94,7 @@ pub(super) fn error(protocol: Protocol, error: &ApiError) -> Value {
     }
 }
 
-/// Writes an error that comes after a stream has begun.
+/// Writes an error within a stream.
 pub(super) fn error_event(protocol: Protocol, error: &ApiError) -> Event {
     match protocol {
         Protocol::Openai => Event::unnamed(openai::error(error)),
@@ -102,7 +102,7 @@ pub(super) fn error_event(protocol: Protocol, error: &ApiError) -> Event {
     }
 }
 
-/// Returns the header in which a provider names the request that it answers.
+/// Returns the response header for the id of the request.
 pub(super) const fn request_id(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Openai => "x-request-id",

@@ -1,13 +1,13 @@
-//! The orders of the shop: each follows from its id.
+//! The orders of the shop. All properties of an order are derived from its id.
 //!
 //! | series | delivery | refund |
 //! |---|---|---|
 //! | `A-<n>` | delivered | eligible |
-//! | `B-<n>` | delivered | not: the return window is over |
-//! | `C-<n>` | in transit | not: not delivered yet |
+//! | `B-<n>` | delivered | not eligible: the return window is over |
+//! | `C-<n>` | in transit | not eligible: not delivered yet |
 //! | `HOLD-<n>` | delivered | eligible; the answer waits until the ledger releases the order |
-//! | `TERMS-<n>` | delivered | not, for a reason of more than 16 KiB |
-//! | `NEWS-<n>` | delivered | eligible; once it was tracked, the server describes `check_eligibility` in other words |
+//! | `TERMS-<n>` | delivered | not eligible, for a reason of more than 16 KiB |
+//! | `NEWS-<n>` | delivered | eligible; after it was tracked, the description of the tool `check_eligibility` is another |
 //!
 //! `<n>` is 1 to 999 without leading zeros. The amount is 15.90 + 2 x n EUR (`A-17`: 49.90,
 //! `A-243`: 501.90) and the customer's address `customer-<n>@example.com`.
@@ -21,19 +21,19 @@ use serde::{Deserialize, Serialize};
 /// An order of the shop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Its id.
+    /// The order's id.
     pub id: String,
-    /// The address of the customer whose order it is.
+    /// The customer's e-mail address.
     pub email: String,
-    /// What was paid, in cents.
+    /// The price in cents.
     pub cents: u32,
-    /// Where it is.
+    /// The state of the delivery.
     pub delivery: Delivery,
-    /// Why it cannot be refunded, if it cannot.
+    /// The reason for which it cannot be refunded, if there is one.
     pub refused_because: Option<Cow<'static, str>>,
     /// Whether the answer to a refund waits for the ledger's release.
     pub held: bool,
-    /// Whether the server's tools are others once it was tracked.
+    /// Whether tracking it changes the server's tools.
     pub renews: bool,
 }
 
@@ -47,8 +47,29 @@ pub enum Delivery {
     Delivered,
 }
 
+/// The reason for which an amount cannot be refunded.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRefundable {
+    /// The order is not eligible.
+    #[error("Order {order} cannot be refunded: {reason}.")]
+    NotEligible {
+        /// The order's id.
+        order: String,
+        /// The reason of the shop.
+        reason: Cow<'static, str>,
+    },
+    /// The amount is not positive, or more than the customer paid.
+    #[error("Order {order}: a refund must be more than 0 and at most the {paid:.2} EUR that were paid.")]
+    Amount {
+        /// The order's id.
+        order: String,
+        /// The price of the order in euros.
+        paid: f64,
+    },
+}
+
 impl Order {
-    /// Looks an order up; none: the shop has no such order.
+    /// Returns the order with this id, or `None` if the shop has none.
     pub fn find(id: &str) -> Option<Self> {
         let (series, digits) = id.split_once('-')?;
         let number: u32 = digits.parse().ok().filter(|number| (1..=999).contains(number))?;
@@ -73,29 +94,30 @@ impl Order {
         })
     }
 
-    /// Returns what was paid, in euros.
+    /// Returns the price in euros.
     pub fn amount(&self) -> f64 {
         f64::from(self.cents) / 100.0
     }
 
-    /// Says why this amount cannot be refunded.
+    /// Checks that this amount can be refunded.
     ///
     /// # Errors
-    /// The order is not eligible, or the amount is not more than nothing and at most what was paid.
-    pub fn check_refund(&self, amount: f64) -> Result<(), String> {
+    /// The order is not eligible, or the amount is not above 0 and at most the price.
+    pub fn check_refund(&self, amount: f64) -> Result<(), NotRefundable> {
         if let Some(why) = &self.refused_because {
-            return Err(format!("Order {} cannot be refunded: {why}.", self.id));
+            return Err(NotRefundable::NotEligible { order: self.id.clone(), reason: why.clone() });
         }
         let paid = self.amount();
-        // Written so that no comparison passes what is no number.
+        // NaN fails both comparisons.
         if amount > 0.0 && amount <= paid {
             return Ok(());
         }
-        Err(format!("Order {}: a refund must be more than 0 and at most the {paid:.2} EUR that were paid.", self.id))
+        Err(NotRefundable::Amount { order: self.id.clone(), paid })
     }
 }
 
-/// Why an order of the series `TERMS` is not eligible: longer than what a model is shown at once.
+/// Returns the reason for which orders of the series `TERMS` are not eligible. It is longer than a result in a prompt
+/// may be.
 pub fn terms() -> String {
     (1..=CLAUSES).fold(String::new(), |mut terms, clause| {
         let _ = write!(terms, "clause {clause} of the terms excludes it; ");
@@ -103,7 +125,7 @@ pub fn terms() -> String {
     })
 }
 
-/// How many clauses there are.
+/// The number of clauses in [`terms`].
 const CLAUSES: u32 = 600;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Tells the ledger of effects, and waits at its holds.
+//! A client of the ledger: records effects and waits for releases.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,16 @@ use reqwest::StatusCode;
 use crate::http;
 use crate::ledger::{Effect, Hold, Recorded};
 
-/// How long the ledger may take to make an effect durable.
+/// The time limit for recording an effect.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a connection to it is tried for.
-const CONNECTING: Duration = Duration::from_secs(10);
+/// The time limit for connecting, retries included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to leave the ledger alone after it could not be asked about a hold.
-const HOLD_RETRY: Duration = Duration::from_millis(500);
+/// The interval between requests to a ledger that does not answer.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The ledger, as seen from here.
+/// A client of the ledger.
 #[derive(Clone, Debug)]
 pub(super) struct LedgerClient {
     client: reqwest::Client,
@@ -24,13 +24,13 @@ pub(super) struct LedgerClient {
     tenant: Option<String>,
 }
 
-/// Why an effect was not acknowledged.
+/// Error of an effect that the ledger did not acknowledge.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
-    /// Nothing happened.
+    /// The effect did not happen.
     #[error("nothing was refunded: {0}")]
     NotRecorded(String),
-    /// It may have happened.
+    /// The effect may have happened.
     #[error("whether the refund happened is unknown: {0}")]
     Unknown(String),
 }
@@ -41,7 +41,7 @@ impl LedgerClient {
         Ok(Self { client: http::client()?, url, tenant })
     }
 
-    /// Records one effect, sent once, and returns when it is durable.
+    /// Sends an effect once, and returns when it is durable.
     pub(super) async fn record(&self, effect: Effect) -> Result<Recorded, RecordError> {
         let Some(url) = &self.url else {
             return Err(RecordError::NotRecorded("this server has no ledger; set LEDGER_URL".to_owned()));
@@ -55,21 +55,20 @@ impl LedgerClient {
         }
     }
 
-    /// Sends an effect once. A Service that was made a moment ago may not lead anywhere yet, so a connection is tried for
-    /// some time.
+    /// Sends an effect once. Only connecting is retried: a Service that was just created may have no endpoints yet.
     async fn connected(&self, url: &str, effect: &Effect) -> Result<reqwest::Response, reqwest::Error> {
         let began = Instant::now();
         loop {
             match self.client.post(url).timeout(RECORD_TIMEOUT).json(effect).send().await {
-                Err(error) if error.is_connect() && began.elapsed() < CONNECTING => {
-                    tokio::time::sleep(HOLD_RETRY).await;
+                Err(error) if error.is_connect() && began.elapsed() < CONNECT_TIMEOUT => {
+                    tokio::time::sleep(RETRY_INTERVAL).await;
                 }
                 answered => return answered,
             }
         }
     }
 
-    /// Waits until the ledger releases the order, however often the ledger comes and goes.
+    /// Waits until the ledger releases the order, across restarts of the ledger.
     pub(super) async fn released(&self, order: &str) {
         let Some(url) = &self.url else { return };
         loop {
@@ -78,7 +77,7 @@ impl LedgerClient {
                 Ok(Hold { released: false }) => tracing::info!(order, "the ledger stops; asking again"),
                 Err(error) => tracing::warn!(order, error = chain(&error), "cannot ask for the hold; asking again"),
             }
-            tokio::time::sleep(HOLD_RETRY).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
     }
 
@@ -87,7 +86,7 @@ impl LedgerClient {
     }
 }
 
-/// Says what a request that got no answer means: only one without a connection did nothing.
+/// Classifies a request without a response. Only a request without a connection certainly had no effect.
 fn not_sent(error: &reqwest::Error) -> RecordError {
     if error.is_connect() || error.is_builder() {
         RecordError::NotRecorded(format!("the ledger cannot be reached: {}", chain(error)))
@@ -96,7 +95,7 @@ fn not_sent(error: &reqwest::Error) -> RecordError {
     }
 }
 
-/// Tells an error with its causes: reqwest's own text leaves them out.
+/// Returns the messages of an error and its causes, which reqwest's own message leaves out.
 fn chain(error: &reqwest::Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

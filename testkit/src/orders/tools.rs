@@ -17,16 +17,16 @@ use super::book::{Delivery, Order};
 use super::ledger_client::{LedgerClient, RecordError};
 use crate::ledger::Effect;
 
-/// Where a call's key stands in its `_meta`.
+/// The field of a call's `_meta` that has the call key.
 const CALL_KEY: &str = "bloomery.dev/callKey";
 
-/// The server, made anew for each session or request.
+/// The server. Each session or request has a clone.
 #[derive(Clone)]
 pub(super) struct Orders {
     ledger: LedgerClient,
     stop: CancellationToken,
     tool_router: ToolRouter<Self>,
-    /// Whether the tools are others than at first, for all sessions.
+    /// Whether the description of a tool has changed, for all sessions.
     renewed: Arc<AtomicBool>,
 }
 
@@ -146,7 +146,7 @@ impl Orders {
         let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
         if order.renews {
             self.renewed.store(true, Ordering::Relaxed);
-            // Who does not listen is not waited for.
+            // A client that does not listen misses the notification.
             let _ = context.peer.notify_tool_list_changed().await;
         }
         answer(&Tracking { order_id: order.id, status: order.delivery })
@@ -170,8 +170,8 @@ impl Orders {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
         let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
-        if let Err(why) = order.check_refund(asked.amount) {
-            return Ok(refusal(why));
+        if let Err(error) = order.check_refund(asked.amount) {
+            return Ok(refusal(error.to_string()));
         }
         let call_key = context.meta.get(CALL_KEY).and_then(serde_json::Value::as_str).map(str::to_owned);
         let effect = Effect {
@@ -184,7 +184,7 @@ impl Orders {
         let recorded = match self.ledger.record(effect).await {
             Ok(recorded) => recorded,
             Err(RecordError::NotRecorded(why)) => return Ok(refusal(RecordError::NotRecorded(why).to_string())),
-            // No result may claim what is not known: the call fails as a whole.
+            // The effect is unknown, so there is no result: the call fails as a whole.
             Err(unknown @ RecordError::Unknown(_)) => return Err(ErrorData::internal_error(unknown.to_string(), None)),
         };
         if order.held {

@@ -1,11 +1,11 @@
-//! What goes wrong before a turn is answered, or while it is.
+//! Faults: failures before or during the answer of a turn.
 
 use serde::{Deserialize, Deserializer, de};
 
-/// The status of an error inside, where the script does not say one.
-const INSIDE: u16 = 500;
+/// The default status of an error inside of a response.
+const DEFAULT_INSIDE_STATUS: u16 = 500;
 
-/// One fault, and how often it is served in a conversation.
+/// A fault, and how often it is served in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Fault {
@@ -15,47 +15,47 @@ pub struct Fault {
     pub times: Times,
 }
 
-/// What can go wrong. What is served halfway is the answer of the turn.
+/// The kind of a fault. Where it sends a part of an answer, that is the answer of the turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// An error status, with `Retry-After` if it says so.
+    /// An error status, with a `Retry-After` header if there is a time.
     Status {
         /// The status, 400 to 599.
         status: u16,
-        /// When to come again.
+        /// The time of the header.
         retry_after: Option<RetryAfter>,
     },
-    /// 400, because the prompt is longer than the model's window.
+    /// 400, because the prompt is longer than the context window.
     TooLong,
     /// 200 with a body that is no JSON.
     Garbage,
-    /// 200 with this text instead of the answer: one that the engine cannot use.
+    /// 200 with this text instead of the answer, such as one that the engine cannot use.
     Say(String),
-    /// 200 with a text of so many bytes. They are made as they are sent, and rounded up to pieces of 64 KiB.
+    /// 200 with a text of this many bytes, generated as it is sent and rounded up to multiples of 64 KiB.
     Huge(usize),
     /// 200 without choices, or without content.
     Empty,
-    /// 200 with the error of this status inside; where the answer is streamed, halfway.
+    /// 200 with the error of this status inside. In a stream, the error comes after half of the answer.
     ErrorInside(u16),
-    /// The answer, with so many milliseconds before each of its events.
+    /// The answer with a delay of this many milliseconds before each event.
     Slow(u64),
-    /// The answer, but for its end.
+    /// The answer without its end.
     Cut(Cut),
     /// Half of the answer, and then nothing until the client goes away.
     Stall,
     /// No answer until the client goes away.
     Hang,
-    /// The turn waits until the hold of this name is released, and goes on then. It is a gate,
-    /// not counted: whoever asks before the release waits, a restarted worker too.
+    /// The turn waits until the hold of this name is released. It is a gate, which is not counted: every request
+    /// before the release waits, also that of a restarted worker.
     Hold(String),
 }
 
-/// When a client is asked to come again.
+/// The time after which a client may retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// In so many seconds, said as a number.
+    /// In this many seconds, sent as a number.
     Seconds(u64),
-    /// In so many seconds, said as a date.
+    /// In this many seconds, sent as a date.
     Date(u64),
 }
 
@@ -65,9 +65,9 @@ pub enum RetryAfter {
 pub enum Cut {
     /// Halfway, with the connection closed.
     Reset,
-    /// Halfway, as if that were all.
+    /// Halfway, as if the response were complete.
     Short,
-    /// With everything but the mark of a stream's end; an answer of one piece ends as with `short`.
+    /// With everything except the mark of a stream's end. An answer of one piece ends as with `short`.
     Unmarked,
 }
 
@@ -104,14 +104,32 @@ impl<'de> Deserialize<'de> for Times {
     }
 }
 
-/// A fault as people write it: the kinds are fields, of which exactly one is set.
+/// Error of a fault in a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Error {
+    #[error("fault: a `hold` is a gate and takes no `times`")]
+    TimesOfHold,
+    #[error("fault: a status must be 400 to 599")]
+    Status,
+    #[error("fault: `retryAfter` and `retryAfterDate` exclude each other")]
+    TwoRetryTimes,
+    #[error("fault: `retryAfter` goes with a `status`")]
+    RetryAfterWithoutStatus,
+    #[error(
+        "fault: exactly one of `status`, `tooLong`, `garbage`, `say`, `huge`, `empty`, `errorInside`, `slow`, `cut`, \
+         `stall`, `hang`, `hold`"
+    )]
+    Kind,
+}
+
+/// A fault as a script has it: the kinds are fields, of which exactly one is set.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "the form that people write; `FaultKind` is the enum")]
 struct Written {
     status: Option<u16>,
     retry_after: Option<u64>,
-    /// Seconds from now, said as a date.
+    /// Seconds from now, sent as a date.
     retry_after_date: Option<u64>,
     #[serde(default)]
     too_long: bool,
@@ -141,36 +159,36 @@ enum Inside {
 }
 
 impl TryFrom<Written> for Fault {
-    type Error = String;
+    type Error = Error;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: Written) -> Result<Self, Error> {
         let times = written.times;
         let kind = written.kind()?;
         if matches!(kind, FaultKind::Hold(_)) && times.is_some() {
-            return Err("fault: a `hold` is a gate and takes no `times`".to_owned());
+            return Err(Error::TimesOfHold);
         }
         Ok(Self { kind, times: times.unwrap_or(Times::Count(1)) })
     }
 }
 
 impl Written {
-    fn kind(self) -> Result<FaultKind, String> {
+    fn kind(self) -> Result<FaultKind, Error> {
         let Self { status, retry_after, retry_after_date, too_long, garbage, say, huge, .. } = self;
         let Self { empty, error_inside, slow, cut, stall, hang, hold, .. } = self;
         let inside = match error_inside {
             Some(Inside::Status(status)) => Some(status),
-            Some(Inside::Plain(true)) => Some(INSIDE),
+            Some(Inside::Plain(true)) => Some(DEFAULT_INSIDE_STATUS),
             Some(Inside::Plain(false)) | None => None,
         };
         if [status, inside].into_iter().flatten().any(|status| !(400..=599).contains(&status)) {
-            return Err("fault: a status must be 400 to 599".to_owned());
+            return Err(Error::Status);
         }
         let retry_after = match (retry_after, retry_after_date) {
-            (Some(_), Some(_)) => return Err("fault: `retryAfter` and `retryAfterDate` exclude each other".to_owned()),
+            (Some(_), Some(_)) => return Err(Error::TwoRetryTimes),
             (seconds, date) => seconds.map(RetryAfter::Seconds).or(date.map(RetryAfter::Date)),
         };
         if retry_after.is_some() && status.is_none() {
-            return Err("fault: `retryAfter` goes with a `status`".to_owned());
+            return Err(Error::RetryAfterWithoutStatus);
         }
         let mut kinds = [
             status.map(|status| FaultKind::Status { status, retry_after }),
@@ -190,9 +208,7 @@ impl Written {
         .flatten();
         match (kinds.next(), kinds.next()) {
             (Some(kind), None) => Ok(kind),
-            _ => Err("fault: exactly one of `status`, `tooLong`, `garbage`, `say`, `huge`, `empty`, `errorInside`, \
-                      `slow`, `cut`, `stall`, `hang`, `hold`"
-                .to_owned()),
+            _ => Err(Error::Kind),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where the script comes from, and its latest version.
+//! The source of the script, and its latest version.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Script;
 
-/// A script that may change under us, as a mounted `ConfigMap` does.
+/// A script that may change while the server runs, as a mounted `ConfigMap` does.
 #[derive(Debug)]
 pub(in crate::model_server) struct Source {
     path: Option<PathBuf>,
@@ -30,14 +30,13 @@ impl Source {
         Ok(Self { path: Some(path.to_owned()), latest: Mutex::new(version) })
     }
 
-    /// Returns the script as it is now.
+    /// Returns the latest version of the script.
     ///
-    /// The file is read each time: it is small, and a time stamp may stay the same where the
-    /// content does not.
+    /// The file is read each time. It is small, and its modification time may stay the same when its content changes.
     ///
     /// # Errors
-    /// The file is away or holds no script. An older version does not stand in for it: a test
-    /// would be answered by what its author just replaced.
+    /// The file cannot be read or has no script. The server does not fall back to an older version, which the author of
+    /// the test has just replaced.
     pub(in crate::model_server) fn latest(&self) -> io::Result<Arc<Script>> {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.path {
@@ -58,7 +57,7 @@ impl Version {
 
     fn parse(path: &Path, text: String) -> io::Result<Self> {
         let script = Script::from_yaml(&text)
-            .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display())))?;
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display())))?;
         Ok(Self { text, script: Arc::new(script) })
     }
 }

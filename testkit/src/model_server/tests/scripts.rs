@@ -233,7 +233,7 @@ async fn a_changed_file_is_read_again() {
 )]
 #[case::gate("conversations: [{name: c, turns: [{say: a, faults: [{hold: x, times: 2}]}]}]", "takes no `times`")]
 fn refuses_a_script_that_means_nothing(#[case] script: &str, #[case] why: &str) {
-    let error = Script::from_yaml(script).unwrap_err();
+    let error = Script::from_yaml(script).unwrap_err().to_string();
     assert!(error.contains(why), "{error}");
 }
 

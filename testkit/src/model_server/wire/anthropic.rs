@@ -22,7 +22,7 @@ use crate::model_server::error::{ApiError, OVERLOADED, Reason};
 use crate::model_server::request::{Protocol, Request};
 use crate::model_server::violation::{Broken, Rule};
 
-/// What is read of a request; the rest is only checked.
+/// The fields that the server uses. The others are only checked.
 #[derive(Deserialize)]
 struct Body {
     model: String,
@@ -43,16 +43,15 @@ struct Metadata {
     user_id: Option<String>,
 }
 
-/// Returns the key of the header that goes first where a client sends two.
+/// Returns the key in the header that takes precedence.
 pub(super) fn key(headers: &HeaderMap) -> Option<&str> {
     headers.get("x-api-key")?.to_str().ok()
 }
 
-pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, String> {
-    let mut body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-    take_back(&mut body);
-    let Body { model, messages, system, tools, metadata, stream } =
-        Body::deserialize(&body).map_err(|error| error.to_string())?;
+pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, serde_json::Error> {
+    let mut body: Value = serde_json::from_slice(body)?;
+    remove_unknown_fields(&mut body);
+    let Body { model, messages, system, tools, metadata, stream } = Body::deserialize(&body)?;
     Ok(Request {
         protocol: Protocol::Anthropic,
         structured: body.pointer("/output_config/format/schema").is_some(),
@@ -67,8 +66,8 @@ pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, String> 
     })
 }
 
-/// Leaves out what an unusual answer of this server had in its blocks: a provider takes back what it sent.
-fn take_back(body: &mut Value) {
+/// Removes the unknown fields of an unusual answer: a provider accepts the fields that it sent.
+fn remove_unknown_fields(body: &mut Value) {
     let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
     let said = messages.filter(|message| message.get("role").is_some_and(|role| role == "assistant"));
     let contents = said.filter_map(|message| message.get_mut("content")?.as_array_mut());

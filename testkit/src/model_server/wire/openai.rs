@@ -17,7 +17,7 @@ use crate::model_server::error::{ApiError, Reason};
 use crate::model_server::request::{Item, Kind, Protocol, Request, text};
 use crate::model_server::violation::Broken;
 
-/// What is read of a request; the rest is only checked.
+/// The fields that the server uses. The others are only checked.
 #[derive(Deserialize)]
 struct Body {
     model: String,
@@ -30,9 +30,9 @@ struct Body {
     stream: Option<bool>,
 }
 
-pub(super) fn read(body: &[u8]) -> Result<Request, String> {
-    let body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-    let Body { model, messages, tools, user, stream } = Body::deserialize(&body).map_err(|error| error.to_string())?;
+pub(super) fn read(body: &[u8]) -> Result<Request, serde_json::Error> {
+    let body: Value = serde_json::from_slice(body)?;
+    let Body { model, messages, tools, user, stream } = Body::deserialize(&body)?;
     let format = body.pointer("/response_format/type").and_then(Value::as_str);
     Ok(Request {
         protocol: Protocol::Openai,

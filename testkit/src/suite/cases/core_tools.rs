@@ -1,4 +1,4 @@
-//! The tools that the worker brings.
+//! The tools that the worker provides.
 
 use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::SkillSpec;
@@ -10,7 +10,7 @@ use crate::script::{Turn, call, conversation, say};
 use crate::skills::refunds;
 use crate::suite::{Case, FOLDER, LEDGER};
 
-/// Two Jobs on one folder: what the first has written, the second is told of, finds, and changes.
+/// Two Jobs on one folder: the first writes a file; the second finds it in its prompt, searches and changes it.
 pub fn files_are_written_read_and_changed_in_what_is_bound_only() -> Case {
     let write = [
         call(
@@ -31,8 +31,8 @@ pub fn files_are_written_read_and_changed_in_what_is_bound_only() -> Case {
         call("read_file", json!({"path": "notes/today.md", "line": 2, "lines": 1})).after_result("today.md"),
         say("It is changed.").after_result("second"),
     ];
-    let mut case = Case::of(coding(), "Write it down", conversation("Write it down", write));
-    case.conversations.push(conversation("Change it", change).told("notes/"));
+    let mut case = Case::new(coding(), "Write it down", conversation("Write it down", write));
+    case.conversations.push(conversation("Change it", change).expect_system("notes/"));
     case.goals.push("Change it");
     case.has_orders = false;
     case
@@ -46,7 +46,7 @@ fn coding() -> SkillSpec {
     }))
 }
 
-/// What the Skill's rules let through is called; what they do not is denied, and the model goes on.
+/// A request that the Skill's rules allow is made. Another one is denied, and the model continues.
 pub fn an_endpoint_is_called_by_its_rules() -> Case {
     let skill: SkillSpec = typed(json!({
         "problem": {"statement": "Keep the ledger"},
@@ -62,12 +62,12 @@ pub fn an_endpoint_is_called_by_its_rules() -> Case {
         call("http_get", json!({"path": "/effects/%2e%2e/healthz"})).after_result("allow no POST of /holds"),
         say("It is in the ledger.").after_result("not"),
     ];
-    let mut case = Case::of(skill, "Note A-17", conversation("A-17", turns));
+    let mut case = Case::new(skill, "Note A-17", conversation("A-17", turns));
     case.has_orders = false;
     case
 }
 
-/// The memory bank outlives a Job: the next one of the Skill begins with what is in it.
+/// The memory bank outlives a Job: the prompt of the Skill's next Job contains it.
 pub fn what_one_job_notes_the_next_begins_with() -> Case {
     let skill: SkillSpec = typed(json!({"problem": {"statement": "Remember"}, "memory": {"bank": "write"}}));
     let note = |content: &str, expect: &str| {
@@ -82,14 +82,14 @@ pub fn what_one_job_notes_the_next_begins_with() -> Case {
         call("memory_read", json!({"file": "activeContext.md"})),
         say("She likes mornings.").after_result("Ada likes mornings."),
     ];
-    let mut case = Case::of(skill, "Note it", conversation("Note it", first));
-    case.conversations.push(conversation("What does Ada like?", second).told("Ada likes mornings."));
+    let mut case = Case::new(skill, "Note it", conversation("Note it", first));
+    case.conversations.push(conversation("What does Ada like?", second).expect_system("Ada likes mornings."));
     case.goals.push("What does Ada like?");
     case.has_orders = false;
     case
 }
 
-/// What is too long for the prompt is shown by its beginning, and read on by a handle.
+/// The model sees the beginning of a result that is too long for the prompt, and reads the rest by a handle.
 pub fn a_large_result_is_put_aside_and_read_on() -> Case {
     let eligibility =
         json!({"order_id": "TERMS-17", "eligible": false, "reason": terms(), "amount": 49.9, "currency": "EUR"});
@@ -102,5 +102,5 @@ pub fn a_large_result_is_put_aside_and_read_on() -> Case {
         read(1_000_000).after_result("clause 600 of the terms"),
         Turn::answer("TERMS-17").after_result("nothing begins at offset 1000000"),
     ];
-    Case::of(refunds(), "Refund order TERMS-17", conversation("TERMS-17", turns))
+    Case::new(refunds(), "Refund order TERMS-17", conversation("TERMS-17", turns))
 }

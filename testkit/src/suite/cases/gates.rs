@@ -1,4 +1,4 @@
-//! What gates do not let through.
+//! Calls and answers that a gate stops.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::script::{Turn, call, conversation, fails, refund_of, say};
 use crate::skills::{refunds, tier_one};
 use crate::suite::Case;
 
-/// A tool that is blocked is not offered; arguments that do not fit their schema are told.
+/// A blocked tool is not offered. The model learns why a call is denied.
 pub fn what_is_denied_is_told_and_the_model_goes_on() -> Case {
     let turns = [
         call("track_order", json!({"order_id": "A-17"})).not_offered(&["track_order"]),
@@ -16,22 +16,22 @@ pub fn what_is_denied_is_told_and_the_model_goes_on() -> Case {
         call("check_eligibility", json!({"order_id": "A-17"})).after_result("Denied"),
         Turn::answer("A-17").after_result("eligible"),
     ];
-    Case::of(refunds(), GOAL, conversation("A-17", turns))
-        .with(|spec| spec.policy = Some(typed(json!({"tools": {"blocked": ["track_order"]}}))))
+    Case::new(refunds(), GOAL, conversation("A-17", turns))
+        .with_skill(|spec| spec.policy = Some(typed(json!({"tools": {"blocked": ["track_order"]}}))))
 }
 
-/// Two rules hold it, each with an approver of its own; nobody is there to be asked.
+/// Two rules hold a call, each with an approver of its own, and no one decides.
 pub fn a_call_that_is_held_waits() -> Case {
-    Case::of(tier_one(), "Refund order A-243", refund_of("A-243"))
+    Case::new(tier_one(), "Refund order A-243", refund_of("A-243"))
 }
 
-/// Sent back twice for its form, once by the gate, and then to a person.
+/// An answer without a required field is returned to the model, and in the end escalated to a person.
 pub fn an_answer_without_its_fields_is_handed_over() -> Case {
     let unfit = || say("Order A-17 is refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```");
-    Case::of(refunds(), GOAL, conversation("A-17", [unfit(), unfit(), unfit(), unfit()]))
+    Case::new(refunds(), GOAL, conversation("A-17", [unfit(), unfit(), unfit(), unfit()]))
 }
 
-/// The gate's objection reaches the model, which looks something up and answers anew.
+/// The model receives the gate's objection, calls a tool and answers a second time.
 pub fn an_answer_that_failed_comes_back_with_evidence() -> Case {
     let turns = [
         Turn::answer("A-17"),
@@ -39,10 +39,10 @@ pub fn an_answer_that_failed_comes_back_with_evidence() -> Case {
         Turn::answer("A-17, which is eligible,"),
     ];
     let failed = fails("GOAL_NOT_MET", "nothing was looked up", "TOOL_CALL");
-    Case::of(refunds(), GOAL, conversation("A-17", turns).ruling(failed))
+    Case::new(refunds(), GOAL, conversation("A-17", turns).ruling(failed))
 }
 
-/// A step that comes too early is denied.
+/// A step of a workflow is denied before the steps that it requires.
 pub fn a_workflow_binds_the_order_of_its_steps() -> Case {
     let refund = || call("process_refund", json!({"order_id": "A-17", "amount": 49.9}));
     let turns = [
@@ -53,5 +53,5 @@ pub fn a_workflow_binds_the_order_of_its_steps() -> Case {
         refund(),
         Turn::answer("A-17").after_result("refunded"),
     ];
-    Case::of(tier_one(), GOAL, conversation("A-17", turns))
+    Case::new(tier_one(), GOAL, conversation("A-17", turns))
 }

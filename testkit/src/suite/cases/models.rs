@@ -1,4 +1,4 @@
-//! Models that are in trouble, and those that are asked for less.
+//! Models that fail, and requests with fewer tools or without schemas.
 
 use bloomery_crds::v1alpha1::{ModelProvider, ModelSpec};
 use serde_json::json;
@@ -9,27 +9,27 @@ use crate::script::{Turn, call, conversation, raw_call, refund_of, say};
 use crate::skills::{refunds, tier_one};
 use crate::suite::{Case, model};
 
-/// One provider refuses every turn; the other is told the conversation in its own form, and goes on.
+/// A provider refuses every turn. The fallback of another provider continues the conversation.
 pub fn a_model_that_fails_is_replaced_by_its_fallback() -> Case {
-    let refuses = conversation("A-17", [say("").fault(json!({"status": 400, "times": "always"}))]).of_model("broken");
+    let refuses = conversation("A-17", [say("").fault(json!({"status": 400, "times": "always"}))]).for_model("broken");
     let broken =
         ModelSpec { model: "broken".to_owned(), fallback: vec!["other".to_owned()], ..model(ModelProvider::Openai) };
-    let mut case = Case::of(refunds(), GOAL, refuses);
-    case.conversations.push(refund_of("A-17").of_model("scripted"));
+    let mut case = Case::new(refunds(), GOAL, refuses);
+    case.conversations.push(refund_of("A-17").for_model("scripted"));
     case.models = vec![("default", broken), ("other", model(ModelProvider::Anthropic))];
     case
 }
 
-/// Too many requests, a stream that is cut, an error inside of one: asked again, and nothing is done twice.
+/// A rate limit, a stream that is cut and an error within a stream are retried, and no call is repeated.
 pub fn a_model_that_is_busy_is_asked_again() -> Case {
     let conversation = refund_of("A-17")
         .fault(0, json!({"status": 429, "retryAfter": 1}))
         .fault(2, json!({"cut": "reset"}))
         .fault(3, json!({"errorInside": 529}));
-    Case::of(refunds(), GOAL, conversation)
+    Case::new(refunds(), GOAL, conversation)
 }
 
-/// More tools than the Skill wants in a prompt: the model is offered those that it chose.
+/// If there are more tools than the Skill allows in a prompt, the model is offered those that it selected.
 pub fn tools_are_selected_where_there_are_many() -> Case {
     let turns = [
         call("check_eligibility", json!({"order_id": "A-17"})).offered(&["check_eligibility"]).not_offered(&[
@@ -40,25 +40,26 @@ pub fn tools_are_selected_where_there_are_many() -> Case {
         Turn::answer("A-17, which is eligible,").after_result("eligible"),
     ];
     let chosen = json!({"json": {"tools": ["check_eligibility"]}});
-    Case::of(refunds(), GOAL, conversation("A-17", turns).stage("selection", chosen))
-        .with(|spec| spec.engine = Some(typed(json!({"toolSelection": {"max": 3}}))))
+    Case::new(refunds(), GOAL, conversation("A-17", turns).stage("selection", chosen))
+        .with_skill(|spec| spec.engine = Some(typed(json!({"toolSelection": {"max": 3}}))))
 }
 
-/// A server that knows no schemas of answers is asked for JSON in words.
+/// A server that does not know schemas of answers is asked for JSON in the prompt.
 pub fn a_model_that_knows_no_schemas_is_asked_in_words() -> Case {
     let conversation = refund_of("A-17")
         .intent("intent_refund", json!({"order_id": "A-17"}))
         .ruling(json!({"passed": true, "score": 0.9, "reasons": []}))
-        .not_knowing(&["response_format"]);
-    Case::of(tier_one(), GOAL, conversation)
+        .with_unknown_fields(&["response_format"]);
+    Case::new(tier_one(), GOAL, conversation)
 }
 
-/// Fields and events of a later version of its protocol, keep-alives, other line ends: what it says is what counts.
+/// The client ignores unknown fields and events, keep-alives and unusual line ends.
 pub fn a_model_that_writes_as_few_do_is_understood() -> Case {
-    Case::of(refunds(), GOAL, refund_of("A-17").unusual()).speaking(ModelProvider::Anthropic)
+    Case::new(refunds(), GOAL, refund_of("A-17").unusual()).with_provider(ModelProvider::Anthropic)
 }
 
-/// One key twice, no JSON, no object, fields that the tool does not have: nothing is called, and the model is told why.
+/// Arguments with a duplicate key, without valid JSON, without an object or with unknown fields are not sent. The model
+/// learns why.
 pub fn arguments_that_cannot_be_used_are_told() -> Case {
     let turns = [
         raw_call("process_refund", r#"{"order_id": "A-17", "amount": 1, "amount": 49.9}"#),
@@ -70,5 +71,5 @@ pub fn arguments_that_cannot_be_used_are_told() -> Case {
         call("process_refund", json!({"order_id": "A-17", "amount": 49.9})).after_result("force"),
         Turn::answer("A-17").after_result("refunded"),
     ];
-    Case::of(refunds(), GOAL, conversation("A-17", turns))
+    Case::new(refunds(), GOAL, conversation("A-17", turns))
 }

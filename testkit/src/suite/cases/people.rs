@@ -1,4 +1,4 @@
-//! What only a person can say: the Job rests until it is said.
+//! Questions and approvals, for which a Job waits.
 
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 use serde_json::json;
@@ -8,50 +8,53 @@ use crate::script::{Conversation, Turn, call, conversation, fails, price, say};
 use crate::skills::{refunds, supervised, tier_one};
 use crate::suite::Case;
 
-/// The model asks, and reads what is answered.
+/// The model asks a question and receives the answer.
 pub fn a_question_waits_for_its_answer() -> Case {
     let turns = [
         call("ask_user", json!({"text": "Is it broken?", "choices": ["yes", "no"]})).offered(&["ask_user"]),
         call("check_eligibility", json!({"order_id": "A-17"})).after_result("yes"),
         Turn::answer("A-17").after_result("eligible"),
     ];
-    Case::of(refunds(), GOAL, conversation("A-17", turns)).answered(&["yes"])
+    Case::new(refunds(), GOAL, conversation("A-17", turns)).with_replies(&["yes"])
 }
 
-/// An order whose refund is the supervisor's to decide on.
-const DEAR: &str = "A-443";
+/// An order whose price requires an approval.
+const EXPENSIVE_ORDER: &str = "A-443";
 
-/// Checks an order that is dear, refunds it, and answers when it has heard of what was decided.
-fn dear(told: &str) -> Conversation {
+/// Checks and refunds the expensive order, and answers once the result of the refund contains `part`.
+fn refund_with_approval(part: &str) -> Conversation {
     let turns = [
-        call("check_eligibility", json!({"order_id": DEAR})),
-        call("process_refund", json!({"order_id": DEAR, "amount": price(DEAR)})).after_result("true"),
-        Turn::answer(DEAR).after_result(told),
+        call("check_eligibility", json!({"order_id": EXPENSIVE_ORDER})),
+        call("process_refund", json!({"order_id": EXPENSIVE_ORDER, "amount": price(EXPENSIVE_ORDER)}))
+            .after_result("true"),
+        Turn::answer(EXPENSIVE_ORDER).after_result(part),
     ];
-    conversation(DEAR, turns)
+    conversation(EXPENSIVE_ORDER, turns)
 }
 
-/// The call is made once, in the attempt after the decision.
+/// The call is made once, in the attempt after the approval.
 pub fn a_call_that_is_approved_is_made() -> Case {
-    Case::of(supervised(), "Refund order A-443", dear("refunded")).decided(ApprovalVerdict::Approve, "it is in order")
+    Case::new(supervised(), "Refund order A-443", refund_with_approval("refunded"))
+        .with_decision(ApprovalVerdict::Approve, "it is in order")
 }
 
-/// The call is not made; why not is told to the model.
+/// The call is not made, and the model learns why.
 pub fn a_call_that_a_person_denies_is_told_and_the_model_goes_on() -> Case {
-    let told = "denied it for supervisor: it arrived whole";
-    Case::of(supervised(), "Refund order A-443", dear(told)).decided(ApprovalVerdict::Deny, "it arrived whole")
+    let reason = "denied it for supervisor: it arrived whole";
+    Case::new(supervised(), "Refund order A-443", refund_with_approval(reason))
+        .with_decision(ApprovalVerdict::Deny, "it arrived whole")
 }
 
-/// What is asked in one answer is put at once; it goes on when all of it is answered.
+/// The questions of one answer are asked together. The Job continues when all are answered.
 pub fn questions_are_put_together_and_so_are_answers() -> Case {
     let turns = [
         call("ask_user", json!({"text": "Is it broken?"})).and_call("ask_user", json!({"text": "Since when?"})),
         Turn::answer("A-17").after_result("yesterday"),
     ];
-    Case::of(refunds(), GOAL, conversation("A-17", turns)).answered(&["yes", "yesterday"])
+    Case::new(refunds(), GOAL, conversation("A-17", turns)).with_replies(&["yes", "yesterday"])
 }
 
-/// The goal does not say what its intent requires.
+/// The goal lacks an entity that its intent requires.
 pub fn a_goal_that_leaves_out_what_is_required_is_completed() -> Case {
     let turns = [
         call("verify_identity", json!({"order_id": "A-17", "email": "customer-17@example.com"}))
@@ -61,10 +64,10 @@ pub fn a_goal_that_leaves_out_what_is_required_is_completed() -> Case {
         Turn::answer("A-17").after_result("refunded"),
     ];
     let conversation = conversation("money back", turns).intent("intent_refund", json!({}));
-    Case::of(tier_one(), "I want my money back", conversation).answered(&["A-17"])
+    Case::new(tier_one(), "I want my money back", conversation).with_replies(&["A-17"])
 }
 
-/// The gate finds that the answer depends on what only a person knows: it is given anew with that.
+/// The gate finds that only a person can complete the answer. The model answers a second time with their reply.
 pub fn an_answer_that_a_person_has_to_complete_is_given_anew() -> Case {
     let fields = json!({"order_id": "A-17", "status": "refunded", "next_steps": ["Keep the first one."]});
     let turns = [
@@ -75,5 +78,6 @@ pub fn an_answer_that_a_person_has_to_complete_is_given_anew() -> Case {
     ];
     let ruling = fails("GOAL_NOT_MET", "which of two parcels arrived broken", "CLARIFY_USER");
     let passes = json!({"passed": true, "score": 1.0, "reasons": []});
-    Case::of(refunds(), GOAL, conversation("A-17", turns).ruling(ruling).ruling(passes)).answered(&["the second one"])
+    Case::new(refunds(), GOAL, conversation("A-17", turns).ruling(ruling).ruling(passes))
+        .with_replies(&["the second one"])
 }

@@ -8,39 +8,39 @@ use crate::script::{Conversation, conversation, refund_of};
 use crate::skills::{refunds, tier_one};
 use crate::suite::Case;
 
-/// Verify, check, refund, answer.
+/// The model verifies, checks, refunds and answers.
 pub fn a_refund_passes_every_gate() -> Case {
-    Case::of(refunds(), GOAL, refund_of("A-17"))
+    Case::new(refunds(), GOAL, refund_of("A-17"))
 }
 
-/// Detect the intent, bind the workflow, rule each call, judge the answer, polish it (002).
+/// Intent, workflow, gate of each call, judgement of the answer, polish (seed 002).
 pub fn all_six_stages_of_cs_tier_1() -> Case {
-    Case::of(tier_one(), GOAL, of_tier_one(refund_of("A-17")))
+    Case::new(tier_one(), GOAL, with_tier_one_stages(refund_of("A-17")))
 }
 
-/// The same, in the words of another provider, with thoughts that it wants back to the letter.
+/// The same with Anthropic's protocol, which requires thoughts back unchanged.
 pub fn all_six_stages_with_anthropic() -> Case {
-    let conversation = of_tier_one(refund_of("A-17").thinking("Who is it, first of all?"));
-    Case::of(tier_one(), GOAL, conversation).speaking(ModelProvider::Anthropic)
+    let conversation = with_tier_one_stages(refund_of("A-17").thinking("Who is it, first of all?"));
+    Case::new(tier_one(), GOAL, conversation).with_provider(ModelProvider::Anthropic)
 }
 
-fn of_tier_one(conversation: Conversation) -> Conversation {
+fn with_tier_one_stages(conversation: Conversation) -> Conversation {
     conversation
         .intent("intent_refund", json!({"order_id": "A-17"}))
-        .told("Never be dismissive to frustrated customers")
+        .expect_system("Never be dismissive to frustrated customers")
         .ruling(json!({"passed": true, "score": 0.9, "reasons": []}))
         .polished("Good news: order A-17 is refunded!")
-        .structured()
+        .expect_schemas()
 }
 
-/// What is none of the Skill's intents costs one request, and no tool.
+/// A goal outside the Skill's intents costs one request and no tool call.
 pub fn a_goal_out_of_domain_is_redirected() -> Case {
-    Case::of(tier_one(), "What will the weather be?", conversation("weather", []).out_of_domain())
+    Case::new(tier_one(), "What will the weather be?", conversation("weather", []).out_of_domain())
 }
 
-/// A limit that is too low for the goal.
+/// The limit of steps is too low for the goal.
 pub fn a_job_ends_at_its_steps() -> Case {
-    let mut case = Case::of(refunds(), GOAL, refund_of("A-17"));
+    let mut case = Case::new(refunds(), GOAL, refund_of("A-17"));
     case.limits = Some(Limits { steps: Some(2), ..Limits::default() });
     case
 }

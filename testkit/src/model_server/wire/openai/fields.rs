@@ -1,4 +1,4 @@
-//! The fields of a request: those that there are, and the schema of its answer.
+//! Checks the fields of a request and the schema of its answer.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::tools::is_name;
 use crate::model_server::request::Request;
 use crate::model_server::violation::{Broken, Rule};
 
-/// What `POST /v1/chat/completions` takes, as OpenAI documents it.
+/// The fields of `POST /v1/chat/completions`, as OpenAI documents them.
 const KNOWN: [&str; 37] = [
     "audio",
     "frequency_penalty",
@@ -82,42 +82,48 @@ fn check_format(request: &Request, format: &Value, broken: &mut Vec<Broken>) {
             if !is_name(name) {
                 report(format!("Invalid 'response_format.json_schema.name': `{name}`"));
             }
-            // Leave it out, and every answer is of it.
+            // Without a schema, every answer fits.
             let schema = format.pointer("/json_schema/schema").unwrap_or(&Value::Null);
             let strict = format.pointer("/json_schema/strict") == Some(&Value::Bool(true));
             if !schema.is_null() && !schema.is_object() {
                 report("Invalid type for 'response_format.json_schema.schema': expected an object".to_owned());
-            } else if strict && let Err(why) = check_strict(schema, &mut Vec::new()) {
-                report(format!("Invalid schema for response_format '{name}': {why}"));
+            } else if strict && let Err(NotStrict(message)) = check_strict(schema, &mut Vec::new()) {
+                report(format!("Invalid schema for response_format '{name}': {message}"));
             }
         }
         _ => report("Invalid value for 'response_format.type': expected text, json_object or json_schema".to_owned()),
     }
 }
 
-/// What `strict` asks of every object in a schema: no other properties, and none that may be left out.
-fn check_strict(schema: &Value, path: &mut Vec<String>) -> Result<(), String> {
+/// A schema that `strict` does not allow, with OpenAI's message.
+struct NotStrict(String);
+
+/// Checks the rules of `strict` for every object in a schema: no additional properties, and all properties required.
+fn check_strict(schema: &Value, path: &mut Vec<String>) -> Result<(), NotStrict> {
     let Some(object) = schema.as_object() else { return Ok(()) };
     let context = || format!("In context=({})", path.join(", "));
     if let Some(properties) = object.get("properties").and_then(Value::as_object) {
         if object.get("additionalProperties") != Some(&Value::Bool(false)) {
-            return Err(format!("{}, 'additionalProperties' is required to be supplied and to be false.", context()));
+            let context = context();
+            return Err(NotStrict(format!(
+                "{context}, 'additionalProperties' is required to be supplied and to be false."
+            )));
         }
         let required = object.get("required").and_then(Value::as_array);
         let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
         if let Some(name) = properties.keys().find(|name| !is_required(name)) {
-            return Err(format!(
+            return Err(NotStrict(format!(
                 "{}, 'required' is required to be supplied and to be an array including every key in properties. \
                  Missing '{name}'.",
                 context()
-            ));
+            )));
         }
     }
     for (key, value) in object {
         path.push(format!("'{key}'"));
         match value {
             Value::Array(values) => values.iter().try_for_each(|value| check_strict(value, path))?,
-            // What is given as an example or a constant is no schema.
+            // Examples and constants are no schemas.
             _ if matches!(key.as_str(), "const" | "default" | "enum" | "examples") => {}
             value => check_strict(value, path)?,
         }

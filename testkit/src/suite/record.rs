@@ -1,4 +1,4 @@
-//! How a case ended, told the same way wherever it was held.
+//! The record of how a case ended, which is the same on a cluster and in local mode.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use serde_json::Value;
 
 use crate::ledger::{OrderSummary, Summary};
 
-/// Says that what is told is to be written and not compared.
-const WRITE: &str = "SUITE_WRITE";
+/// The environment variable that makes tests write the expected records instead of comparing them.
+const WRITE_VARIABLE: &str = "SUITE_WRITE";
 
-/// What a person sees of the Jobs of a case, and what really happened. What differs from place to place is left out:
-/// pods, times, the addresses of servers, and tokens, since a path is longer here than there.
+/// The visible status of the Jobs of a case, and the effects of their calls. It leaves out what differs between a cluster
+/// and local mode: pods, times, the addresses of servers, and tokens, which depend on the lengths of paths.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Told {
-    jobs: Vec<JobTold>,
-    /// What the ledger has of each order.
+pub struct CaseRecord {
+    jobs: Vec<JobRecord>,
+    /// The ledger's effects, by order.
     ledger: BTreeMap<String, Effects>,
 }
 
-/// How often an order was refunded, and by how many calls.
+/// The effects on an order, and the calls that caused them.
 #[derive(Debug, Serialize)]
 struct Effects {
     effects: u64,
@@ -32,7 +32,7 @@ struct Effects {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct JobTold {
+struct JobRecord {
     phase: Option<Phase>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<Outcome>,
@@ -51,8 +51,8 @@ struct JobTold {
     events: Vec<String>,
 }
 
-impl Told {
-    /// Adds a Job by its status and by what its worker printed.
+impl CaseRecord {
+    /// Adds a Job by its status and the events that its worker printed.
     pub fn add(&mut self, status: JobStatus, printed: &str) {
         let JobStatus { phase, mut outcome, result, gates, workflows, waiting_for, tool_names, usage, .. } = status;
         let (llm_calls, tool_calls) = usage.map(|usage| (usage.llm_calls, usage.tool_calls)).unzip();
@@ -60,9 +60,9 @@ impl Told {
             outcome.message = without_hosts(&outcome.message);
         }
         let events = printed.lines().filter_map(kind).collect();
-        // The names of its Approvals are of that Job, and so is the time; a terminal has none.
+        // The names of Approvals and the time differ from run to run; local mode has neither.
         let waiting_for = waiting_for.map(|waiting| WaitingFor { approvals: Vec::new(), since: None, ..waiting });
-        self.jobs.push(JobTold {
+        self.jobs.push(JobRecord {
             phase,
             outcome,
             result,
@@ -76,32 +76,39 @@ impl Told {
         });
     }
 
-    /// Fails unless it is what is told of the case.
-    pub fn is_as_told(mut self, case: &str, ledger: &Summary) {
-        assert_eq!(ledger.without_call_key, 0, "each effect has the key of its call: {ledger:#?}");
+    /// Compares the record with the expected one of the case.
+    ///
+    /// # Panics
+    /// They differ.
+    pub fn assert_expected(mut self, case: &str, ledger: &Summary) {
+        assert_eq!(ledger.without_call_key, 0, "an effect has no call key: {ledger:#?}");
         let effects = |summary: &OrderSummary| Effects { effects: summary.effects, calls: summary.call_keys.len() };
         self.ledger = ledger.orders.iter().map(|(order, summary)| (order.clone(), effects(summary))).collect();
         let seen = serde_yaml::to_string(&self).expect("it can be written");
         let file = file(case);
-        if std::env::var_os(WRITE).is_some() {
+        if std::env::var_os(WRITE_VARIABLE).is_some() {
             std::fs::write(&file, seen).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             return;
         }
-        let told = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}\n{seen}", file.display()));
-        let read = |text: &str| serde_yaml::from_str::<Value>(text).expect("what is told is YAML");
-        assert_eq!(read(&seen), read(&told), "{} says something else than what was seen:\n{seen}", file.display());
+        let expected =
+            std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}\n{seen}", file.display()));
+        let read = |text: &str| serde_yaml::from_str::<Value>(text).expect("a record is YAML");
+        assert_eq!(read(&seen), read(&expected), "{} differs from this record:\n{seen}", file.display());
     }
 }
 
-/// Fails unless these cases, and no others, are told of.
-pub fn are_all_told(cases: &[&str]) {
+/// Checks that the expected records are those of these cases.
+///
+/// # Panics
+/// A case has no record, or a record has no case.
+pub fn assert_all_recorded(cases: &[&str]) {
     let files = std::fs::read_dir(directory()).expect("the directory can be read");
     let names = files.map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned());
-    let told: BTreeSet<String> = names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect();
-    assert_eq!(told, cases.iter().map(|case| (*case).to_owned()).collect());
+    let recorded: BTreeSet<String> = names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect();
+    assert_eq!(recorded, cases.iter().map(|case| (*case).to_owned()).collect());
 }
 
-/// A sentence without the hosts in its URLs.
+/// Replaces the hosts of the URLs in a sentence.
 fn without_hosts(sentence: &str) -> String {
     let mut parts = sentence.split("http://");
     let first = parts.next().unwrap_or_default();
@@ -109,7 +116,7 @@ fn without_hosts(sentence: &str) -> String {
     rest.fold(first.to_owned(), |said, part| said + "http://…" + part)
 }
 
-/// The kind of the event that a line tells of: a time, its number, its kind.
+/// Reads the kind of the event from a printed line: a time, a number, the kind.
 fn kind(line: &str) -> Option<String> {
     let mut words = line.split_whitespace().skip(1);
     words.next()?.parse::<u64>().ok()?;
@@ -121,5 +128,5 @@ fn file(case: &str) -> PathBuf {
 }
 
 fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/suite/told")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/suite/expected")
 }
