@@ -1,183 +1,80 @@
-//! The loop: asks the engine for one step, does it, records what came of it.
+//! The driver: asks the engine for the next step, performs it, and records the result.
 //!
-//! The engine decides; this performs. What must be durable before an act is made so here, and nowhere else.
+//! The engine decides, and the driver performs. Whatever must be durable before an act is made durable here, and nowhere else.
 
 mod act;
-mod called;
-mod chores;
 mod clients;
-mod decided;
-mod heard;
-mod journal;
+mod decision_inbox;
+mod deferred;
+mod environment;
+mod finished_call;
 mod people;
+mod progress_buffer;
+mod recorder;
 mod resources;
 mod results;
 mod selection;
 mod wait;
 
-pub use called::Called;
-pub use decided::Decided;
-pub use journal::Journal;
-pub use people::{Nobody, People};
+pub use decision_inbox::DecisionInbox;
+pub use environment::{Environment, Model, Nobody, Observer, Patience, People, Tools, Unlisted};
+pub use finished_call::FinishedCall;
+pub use recorder::Recorder;
 
-use crate::recent::Recent;
-use crate::stop::{Stop, Why};
-use crate::tools::CoreTools;
-use crate::waits::Waits;
-use bloomery_crds::report::{ExternalWait, HeldCallDetails, ParkReason, Projection};
-use bloomery_engine::event::{Directive, ToolProgress};
+use crate::stop::StopReason;
+use bloomery_crds::report::{HeldCallDetails, ParkReason, Projection};
+use bloomery_engine::event::Directive;
 use bloomery_engine::line::Entry;
 use bloomery_engine::projection::{first_hold, project};
-use bloomery_engine::step::{ModelRequest, Step, ToolCall};
-use bloomery_engine::tool::ListedTool;
+use bloomery_engine::step::Step;
 use bloomery_engine::{Conversation, Event};
 use bloomery_journal::files::Files;
-use people::Answered;
+use people::PeopleResult;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The models of a Job, as the driver needs them. `model::Clients` is the real one.
-pub trait Model {
-    /// Says what is missing before the Model of this name can be asked at all: a key that is not in its Secret yet.
-    /// Looked up anew each time, so that it heals without a restart.
-    fn missing(&self, model: &str) -> Option<ExternalWait>;
+/// The time limit for listing the tools when an attempt continues a conversation.
+const TOOL_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// Asks the Model that the request names until there is an answer, the client's patience is over, or `within` was
-    /// spent in requests; gives [`Event::ModelAnswered`] or [`Event::ModelFailed`]. Pauses between tries are made
-    /// through `waits`, and are no work. Dropping the future drops the request.
-    fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> impl Future<Output = Event>;
-}
-
-/// Why the tools could not be listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unlisted {
-    /// A sentence for people.
-    pub message: String,
-    /// Nothing is to be expected of another try.
-    pub is_final: bool,
-}
-
-/// The Skill's tools, as the driver needs them. `Option<mcp::Client>` is the real one.
-pub trait Tools {
-    /// Lists the tools once; none where the Skill has no server.
-    fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, Unlisted>>;
-
-    /// Lists the tools once, from the server itself: whether they are as they were fixed.
-    fn list_anew(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, Unlisted>> {
-        self.list(within)
-    }
-
-    /// Sends a call once; its outcome is [`Event::ToolCompleted`], [`Event::ToolFailed`] where the server answered so or
-    /// no byte left us, and [`Event::ToolIndeterminate`] otherwise. A tool that is not what it was is not called. What its
-    /// server tells of the call while it is under way, `listener` hears at once.
-    fn call(
-        &self,
-        call: &ToolCall<'_>,
-        within: Duration,
-        listener: &dyn Fn(ToolProgress),
-    ) -> impl Future<Output = Called>;
-}
-
-/// Who is told how a run goes, beside its log: the operator by a [`crate::report::Reporter`], or a person at a terminal.
-pub trait Audience: std::fmt::Debug + Sync {
-    /// Hears how the conversation stands; every event in it is durable.
-    fn tell(&self, projection: Projection);
-
-    /// Hears what the run waits for, or that it waits no longer.
-    fn waiting(&self, waiting: Option<ExternalWait>);
-}
-
-/// How long a look at the tools may take where an attempt goes on.
-const LOOK: Duration = Duration::from_secs(10);
-
-/// How long the driver waits for what.
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// For an MCP server that does not answer, or a key that is not there.
-    pub outside: Duration,
-    /// For one answer of an MCP server, whatever the Skill says of the tool.
-    pub tool: Duration,
-    /// For a call with effect that is under way when the pod is asked to end.
-    pub grace: Duration,
-    /// The same, when the Job is cancelled or its Skill deleted: a person waits for that.
-    pub cancel_grace: Duration,
-}
-
-impl Patience {
-    /// Waits so long for what a person can mend.
-    pub fn of(outside: Duration) -> Self {
-        Self {
-            outside,
-            tool: crate::mcp::MAX_CALL_TIMEOUT,
-            // The pod has 60 s: the rest is for the log and the report.
-            grace: Duration::from_secs(50),
-            cancel_grace: Duration::from_secs(5),
-        }
-    }
-
-    /// How long a call with effect may go on once the run is to stop.
-    fn grace_of(&self, why: Why) -> Duration {
-        match why {
-            Why::Drain | Why::Suspended | Why::Superseded => self.grace,
-            Why::Cancelled | Why::SkillDeleted => self.cancel_grace,
-        }
-    }
-}
-
-/// Everything outside that the driver deals with.
-#[derive(Debug)]
-pub struct World<'a, M, T> {
-    /// The model.
-    pub model: &'a M,
-    /// The tools.
-    pub tools: &'a T,
-    /// Who decides and answers.
-    pub people: &'a dyn People,
-    /// Who is told how it goes.
-    pub audience: &'a dyn Audience,
-    /// The request to stop.
-    pub stop: &'a Stop,
-    /// The worker's own tools, and where large results are kept.
-    pub core: &'a CoreTools,
-    /// What the Skill's Jobs have lately found out.
-    pub recent: &'a Recent,
-    /// How long to wait.
-    pub patience: Patience,
-}
-
-/// How a run ended; its log is durable.
+/// How a run ended. Its log is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// With an outcome.
+    /// The conversation has an outcome.
     Finished,
-    /// With the conversation to be continued in another pod.
+    /// Another pod is to continue the conversation.
     Parked(ParkReason),
     /// Another attempt has taken over.
     Superseded,
 }
 
-/// A conversation and its log, driven step by step.
+/// Drives one conversation, step by step, and keeps its log.
 #[derive(Debug)]
 pub struct Driver<'a, M, T, F> {
     conversation: Conversation,
-    journal: Journal<F>,
-    world: World<'a, M, T>,
+    recorder: Recorder<F>,
+    environment: &'a Environment<'a, M, T>,
+    observer: &'a dyn Observer,
 }
 
 impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
-    /// Takes over a conversation whose epoch has begun.
-    pub fn new(conversation: Conversation, journal: Journal<F>, world: World<'a, M, T>) -> Self {
-        Self { conversation, journal, world }
+    /// Creates the driver of a conversation whose epoch has begun.
+    pub fn new(
+        conversation: Conversation,
+        recorder: Recorder<F>,
+        environment: &'a Environment<'a, M, T>,
+        observer: &'a dyn Observer,
+    ) -> Self {
+        Self { conversation, recorder, environment, observer }
     }
 
-    /// Drives the conversation to its end, or until it has to stop.
+    /// Drives the conversation until it ends or has to stop.
     ///
     /// # Errors
-    /// If the log cannot be written. The epoch is over then: what was not durable has not happened.
+    /// If the log cannot be written. The epoch is over then, and whatever is not durable has not happened.
     pub async fn run(&mut self) -> Result<Exit, bloomery_journal::Error> {
         let done = self.drive().await;
-        // Whatever went wrong, what is durable is told.
-        self.journal.close();
+        // Also after an error: it prints what is durable.
+        self.recorder.close();
         match done {
             Err(superseded @ bloomery_journal::Error::Superseded { .. }) => {
                 tracing::warn!("{superseded}");
@@ -187,63 +84,65 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         }
     }
 
-    /// The conversation as it stands.
+    /// Returns the conversation in its current state.
     pub fn conversation(&self) -> &Conversation {
         &self.conversation
     }
 
-    /// What others see of it; every event in it is durable once the run has ended.
+    /// Returns the public state of the conversation. Once the run has ended, every event in it is durable.
     pub fn projection(&self) -> Projection {
-        project(&self.conversation, self.journal.position())
+        project(&self.conversation, self.recorder.position())
     }
 
-    /// What people need to know of the call that waits for them.
+    /// Returns what people need to know of the call that waits for their approval.
     pub fn hold(&self) -> Option<HeldCallDetails> {
-        first_hold(&self.conversation, self.journal.lately())
+        first_hold(&self.conversation, self.recorder.last_events())
     }
 
-    /// The file layer below the log, for what is kept beside it.
+    /// Returns the file layer below the log, for files that are kept beside it.
     pub fn files(&self) -> &F {
-        self.journal.files()
+        self.recorder.files()
     }
 
     async fn drive(&mut self) -> Result<Exit, bloomery_journal::Error> {
         self.await_resources().await?;
-        self.look_at_tools().await?;
+        self.check_tools().await?;
         let mut is_deciding = false;
         loop {
-            // What the engine decides takes no time in which anything could happen.
+            // The engine's own decisions take no time, so nothing can arrive between two of them.
             if !std::mem::take(&mut is_deciding) {
-                // A signal that came while the log was written is heard before anything is begun.
+                // Lets a signal that came while the log was written arrive before the next act begins.
                 tokio::task::yield_now().await;
-                self.obey()?;
-                self.hear()?;
+                self.record_directive()?;
+                self.record_statements()?;
             }
-            let Self { conversation, journal, world } = self;
+            let Self { conversation, recorder, environment, observer } = self;
             let done = match bloomery_engine::next(conversation) {
                 Step::Record(events) => {
                     is_deciding = true;
-                    selection::remember(&events, conversation, world.recent, journal.files());
-                    Ok(journal.append_all(events)?)
+                    selection::remember(&events, conversation, environment.recent, recorder.files());
+                    Ok(recorder.append_all(events)?)
                 }
                 Step::Done(_) => {
-                    journal.sync()?;
+                    recorder.sync()?;
                     return Ok(Exit::Finished);
                 }
-                Step::AskPeople(asks) => match people::ask(&asks, conversation, journal, world).await? {
-                    Answered::Said(entries) => Ok(entries),
-                    Answered::Nobody(reason) => return self.park(reason),
-                    Answered::Stopped(why) => Err(why),
-                },
-                begun => match world.stop.asked() {
-                    Some(asked) => Err(asked.why),
-                    None => Ok(act::perform(begun, conversation, journal, world).await?),
+                Step::AskPeople(requests) => {
+                    match people::ask(&requests, conversation, recorder, environment, *observer).await? {
+                        PeopleResult::Answered(entries) => Ok(entries),
+                        PeopleResult::Unavailable(reason) => return self.park(reason),
+                        PeopleResult::Stopped(reason) => Err(reason),
+                    }
+                }
+                step => match environment.stop.requested() {
+                    Some(request) => Err(request.reason),
+                    None => Ok(act::perform(step, conversation, recorder, environment, *observer).await?),
                 },
             };
             match done {
                 Ok(entries) => self.apply(&entries),
-                Err(why) => {
-                    if let Some(exit) = self.leave(why)? {
+                Err(reason) => {
+                    if let Some(exit) = self.stop(reason)? {
                         return Ok(exit);
                     }
                 }
@@ -251,86 +150,88 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         }
     }
 
-    /// Takes what people have said by themselves, until it is over.
-    fn hear(&mut self) -> Result<(), bloomery_journal::Error> {
-        let mut said = self.world.people.heard();
-        // An attempt before this one may have heard it.
-        said.retain(|said| self.conversation.is_relevant(said));
-        if said.is_empty() || self.conversation.outcome().is_some() {
+    /// Records the statements that people made without being asked here. Does nothing once the conversation has an outcome.
+    fn record_statements(&mut self) -> Result<(), bloomery_journal::Error> {
+        let mut statements = self.environment.people.take_statements();
+        // An earlier attempt may have recorded some of them.
+        statements.retain(|statement| self.conversation.is_relevant(statement));
+        if statements.is_empty() || self.conversation.outcome().is_some() {
             return Ok(());
         }
-        let entries = people::record(said, &mut self.journal)?;
+        let entries = people::record(statements, &mut self.recorder)?;
         self.apply(&entries);
         Ok(())
     }
 
-    /// Writes down that the Job is to end, where it is: from then on the engine only ends it.
-    fn obey(&mut self) -> Result<(), bloomery_journal::Error> {
-        let said = self.world.stop.asked().and_then(|asked| asked.why.ends());
-        if let Some(directive) = said.filter(|_| !self.is_over()) {
-            let entries = self.journal.append_all(vec![Event::DirectiveReceived { directive }])?;
-            self.journal.sync()?;
+    /// Records that the Job is to end. From then on the engine only ends it.
+    fn record_directive(&mut self) -> Result<(), bloomery_journal::Error> {
+        let directive = self.environment.stop.requested().and_then(|request| request.reason.directive());
+        if let Some(directive) = directive.filter(|_| !self.is_ending()) {
+            let entries = self.recorder.append_all(vec![Event::DirectiveReceived { directive }])?;
+            self.recorder.sync()?;
             self.apply(&entries);
         }
         Ok(())
     }
 
-    /// Leaves the conversation to another attempt. None where there is to be no other: it is ended here.
-    fn leave(&mut self, why: Why) -> Result<Option<Exit>, bloomery_journal::Error> {
-        match why {
-            // What is not durable yet belongs to nobody: the log is another's.
-            Why::Superseded => Ok(Some(Exit::Superseded)),
-            Why::Drain => self.park(ParkReason::Drain).map(Some),
-            Why::Suspended => {
-                let told = self.journal.append_all(vec![Event::DirectiveReceived { directive: Directive::Park }])?;
-                self.apply(&told);
+    /// Stops, and returns how; `None` if the conversation is to be ended here, because no other attempt will.
+    fn stop(&mut self, reason: StopReason) -> Result<Option<Exit>, bloomery_journal::Error> {
+        match reason {
+            // The log belongs to another attempt, so nothing more is written.
+            StopReason::Superseded => Ok(Some(Exit::Superseded)),
+            StopReason::Drain => self.park(ParkReason::Drain).map(Some),
+            StopReason::Suspended => {
+                let entries =
+                    self.recorder.append_all(vec![Event::DirectiveReceived { directive: Directive::Park }])?;
+                self.apply(&entries);
                 self.park(ParkReason::Suspension).map(Some)
             }
-            Why::Cancelled | Why::SkillDeleted => Ok(None),
+            StopReason::Cancelled | StopReason::SkillDeleted => Ok(None),
         }
     }
 
-    /// Whether nothing more is to be done but to tell the end.
-    fn is_over(&self) -> bool {
+    /// Returns whether the conversation has an outcome, or is only to be ended.
+    fn is_ending(&self) -> bool {
         self.conversation.outcome().is_some() || self.conversation.demanded_end().is_some()
     }
 
-    /// Ends the pod with its log written.
+    /// Records that this pod ends and another one is to continue.
     fn park(&mut self, reason: ParkReason) -> Result<Exit, bloomery_journal::Error> {
-        let entries = self.journal.append_all(vec![Event::Parked { reason }])?;
-        self.journal.sync()?;
+        let entries = self.recorder.append_all(vec![Event::Parked { reason }])?;
+        self.recorder.sync()?;
         self.apply(&entries);
         Ok(Exit::Parked(reason))
     }
 
-    /// Waits until what the Job binds is there. Not where it is over, which needs nothing any more.
+    /// Waits until everything that the Job binds is available. A conversation that is ending needs nothing.
     async fn await_resources(&mut self) -> Result<(), bloomery_journal::Error> {
-        if self.is_over() {
+        if self.is_ending() {
             return Ok(());
         }
-        let (event, time) = resources::there(&self.conversation.run().resources, &self.world).await;
-        self.journal.waited(time);
+        let bound = &self.conversation.run().resources;
+        let (event, time) = resources::wait_until_available(bound, self.environment, self.observer).await;
+        self.recorder.waited(time);
         if let Some(event) = event {
-            let entries = self.journal.append_all(vec![event])?;
+            let entries = self.recorder.append_all(vec![event])?;
             self.apply(&entries);
         }
         Ok(())
     }
 
-    /// Looks whether the tools that an earlier attempt has fixed are still what they were. Whoever does not answer now is
-    /// looked at again before the first call.
-    async fn look_at_tools(&mut self) -> Result<(), bloomery_journal::Error> {
-        if self.is_over() || !self.conversation.has_catalogue() {
+    /// Compares the server's tools with the catalogue that an earlier attempt has fixed. If the server does not answer, the
+    /// comparison is repeated before the first call.
+    async fn check_tools(&mut self) -> Result<(), bloomery_journal::Error> {
+        if self.is_ending() || !self.conversation.has_catalogue() {
             return Ok(());
         }
         let began = Instant::now();
         let listed = tokio::select! {
-            _ = self.world.stop.wait() => return Ok(()),
-            listed = self.world.tools.list_anew(LOOK.min(self.world.patience.tool)) => listed,
+            _ = self.environment.stop.wait() => return Ok(()),
+            listed = self.environment.tools.list_anew(TOOL_CHECK_TIMEOUT.min(self.environment.patience.tool)) => listed,
         };
-        self.journal.waited(began.elapsed());
+        self.recorder.waited(began.elapsed());
         if let Some(event) = listed.ok().and_then(|listed| self.conversation.compare_tools(&listed)) {
-            let entry = self.journal.append(event)?;
+            let entry = self.recorder.append(event)?;
             self.apply(&[entry]);
         }
         Ok(())

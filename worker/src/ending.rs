@@ -1,4 +1,4 @@
-//! The end of a pod: what is kept in memory, told to the operator, and left for the kubelet.
+//! The end of a pod: the report to the operator, and the termination message for the kubelet.
 
 use crate::driver::Exit;
 use crate::inputs::Inputs;
@@ -12,44 +12,50 @@ use bloomery_redact::Redactor;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long an end waits to be acknowledged. The pod's deadline leaves more.
-const ACK: Duration = Duration::from_mins(2);
+/// How long the end waits for the operator's acknowledgement. The pod's deadline leaves more.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The same, from when the pod was asked to end: its grace is 60 s.
-const ACK_IN_GRACE: Duration = Duration::from_secs(57);
+/// The same, counted from the request to end the pod, whose grace period is 60 s.
+const ACKNOWLEDGE_TIMEOUT_IN_GRACE: Duration = Duration::from_secs(57);
 
-/// Says how the pod ends: first to the kubelet, so that it stands whatever comes; then to the operator; then to
-/// the kubelet again, whether the operator knows.
-pub async fn tell(
-    exit: Exit,
-    projection: Projection,
-    inputs: &Inputs,
-    file: &Path,
-    (epoch, reporter, stop): (u64, Reporter, &Stop),
-) {
+/// How an attempt ended.
+#[derive(Debug)]
+pub struct AttemptEnd {
+    /// How its run ended.
+    pub exit: Exit,
+    /// The final state of the conversation.
+    pub projection: Projection,
+    /// The epoch that the attempt has claimed.
+    pub epoch: u64,
+}
+
+/// Writes the termination message to `file`, then reports the end to the operator. Once the operator has acknowledged it, the
+/// termination message is written again and says so.
+pub async fn report(end: AttemptEnd, inputs: &Inputs, file: &Path, reporter: Reporter, stop: &Stop) {
+    let AttemptEnd { exit, projection, epoch } = end;
     let mut message = message(exit, &projection, &inputs.part, epoch);
     message.questions = redacted(&message.questions, &inputs.redactor);
-    leave(&message, file);
+    write_message(&message, file);
     if exit == Exit::Superseded {
         return;
     }
     let grace_over = async {
         let drained = stop.drained().await;
-        tokio::time::sleep_until(drained + ACK_IN_GRACE).await;
+        tokio::time::sleep_until(drained + ACKNOWLEDGE_TIMEOUT_IN_GRACE).await;
     };
     message.acked = tokio::select! {
-        acked = reporter.end(projection, message.end.clone(), ACK) => acked,
+        acked = reporter.end(projection, message.end.clone(), ACKNOWLEDGE_TIMEOUT) => acked,
         () = grace_over => false,
     };
     if message.acked {
-        leave(&message, file);
+        write_message(&message, file);
     } else {
         tracing::warn!("the operator has not acknowledged the end; it is in the termination message");
     }
 }
 
-/// Leaves the reason why there was no epoch, or no more of it, where `kubectl describe pod` shows it.
-pub fn leave_failure(failure: &str, file: &Path) {
+/// Writes why the attempt failed to the termination message, where `kubectl describe pod` shows it.
+pub fn write_failure(failure: &str, file: &Path) {
     write(&bounded(failure, MAX_TERMINATION_MESSAGE), file);
 }
 
@@ -67,7 +73,7 @@ fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> T
         acked: false,
     };
     message.end = match exit {
-        // It says nothing about the Job: the log is another's.
+        // The log belongs to another attempt, so this one knows nothing of the Job's state.
         Exit::Superseded => return message,
         Exit::Finished => PodEnd::Finished,
         Exit::Parked(reason) => PodEnd::Parked(reason),
@@ -83,14 +89,14 @@ fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> T
     message
 }
 
-/// The questions without secrets; none where they cannot be read any more afterwards.
+/// Returns the questions without secrets, or none if redaction leaves no valid questions.
 fn redacted(questions: &[AskedQuestion], redactor: &Redactor) -> Vec<AskedQuestion> {
     let Ok(mut text) = serde_json::to_value(questions) else { return Vec::new() };
     redactor.json(&mut text);
     serde_json::from_value(text).unwrap_or_default()
 }
 
-fn leave(message: &TerminationMessage, file: &Path) {
+fn write_message(message: &TerminationMessage, file: &Path) {
     match message.to_text() {
         Ok(text) => write(&text, file),
         Err(error) => tracing::error!("the termination message cannot be written as JSON: {error}"),

@@ -1,4 +1,4 @@
-//! The run document, read from its files and checked against its seals.
+//! The run document: read from its files, and checked against its digests.
 
 use crate::settings::RunArgs;
 use bloomery_crds::run::{self, JobPart, ModelEndpoint, Revision};
@@ -10,55 +10,52 @@ use std::path::{Path, PathBuf};
 /// Why the run document cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file of it cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A part of it is not what the operator wrote.
+    /// A part differs from its digest, or is not valid.
     #[error(transparent)]
     Part(#[from] run::Error),
-    /// A stage of the Skill has no model, or a model not the fallback that it names.
+    /// A Model that the Skill or a fallback names is missing.
     #[error("the Job's part has no Model `{0}`, which the Skill or another Model names")]
     Model(String),
-    /// The secrets of the Job cannot be kept out of texts.
+    /// The secrets of the Job cannot be redacted.
     #[error("the secrets of the Job are too large together to be kept out of texts: make them smaller")]
     Secrets,
-    /// The two parts do not belong together.
+    /// The Job's part is for another revision.
     #[error("the Job's part is for the revision {expected}, and the revision is {found}")]
     Revision {
-        /// What the Job's part names.
+        /// The revision that the Job's part names.
         expected: bloomery_crds::Digest,
-        /// What was handed over.
+        /// The revision that was given.
         found: bloomery_crds::Digest,
     },
 }
 
-/// Everything that a worker is told.
+/// The run document, checked, and what the engine needs of it.
 #[derive(Debug)]
 pub struct Inputs {
     /// The compiled Skill.
     pub revision: Revision,
     /// The Job's part.
     pub part: JobPart,
-    /// Keeps the secrets of the Job out of whatever is made of it.
+    /// Redacts the secrets of the Job.
     pub redactor: Redactor,
-    /// How many tokens the model of the main loop takes.
-    context_window: u64,
-    /// Whether there are people who answer questions while it runs: nobody, unless somebody says so.
-    pub people: bool,
-    /// How many tokens an answer of any model may have.
-    max_output: u64,
+    /// The part of the run document that the engine sees. Nobody answers questions unless the caller sets `people`, and
+    /// `has_notes` is set by the claim of an epoch.
+    pub run: Run,
 }
 
 impl Inputs {
-    /// Reads both parts, as [`Inputs::new`] puts them together.
+    /// Reads both parts from their files, and combines them as [`Inputs::new`] does.
     ///
     /// # Errors
-    /// If a file cannot be read, differs from its digest in as much as a byte, or is of another version.
+    /// If a file cannot be read, differs from its digest, or has another version.
     pub fn read(args: &RunArgs, redactor: Redactor) -> Result<Self, Error> {
         let revision = run::open_revision(&text(&args.revision)?, &args.revision_digest)?;
         let part = run::open_job_part(&text(&args.job)?, &args.job_digest)?;
@@ -68,10 +65,10 @@ impl Inputs {
         Self::new(revision, part, redactor)
     }
 
-    /// Puts both parts together, however they came here; from here on, `redactor` watches the secrets that they name.
+    /// Combines both parts. `redactor` watches the secrets that they name from now on.
     ///
     /// # Errors
-    /// If a stage of the Skill has no model, or the secrets cannot be kept out of texts.
+    /// If a Model is missing, or the secrets cannot be redacted.
     pub fn new(revision: Revision, part: JobPart, redactor: Redactor) -> Result<Self, Error> {
         let model = |name: &str| {
             part.models.iter().find(|model| model.name == name).ok_or_else(|| Error::Model(name.to_owned()))
@@ -87,31 +84,26 @@ impl Inputs {
             return Err(Error::Secrets);
         }
         let max_output = part.models.iter().map(ModelEndpoint::max_output).max().unwrap_or_default();
-        Ok(Self { revision, part, redactor, context_window, people: false, max_output })
-    }
-
-    /// What the engine is told: the run document without its transport.
-    pub fn run(&self) -> Run {
-        Run {
-            // On a cluster they are one. Where a person names the key, another Job may have had it: servers that keep calls apart by
-            // their keys would take this one's calls for those.
-            run_key: self.part.job.uid.clone(),
-            skill_name: self.revision.skill.clone(),
-            skill: self.revision.spec.clone(),
-            revision: self.part.revision.clone(),
-            goal: self.redactor.text(&self.part.goal).into_owned(),
-            limits: self.part.limits,
-            resources: self.part.resources.clone(),
-            context_window: self.context_window,
-            continues: self.part.continues.as_ref().map(|continued| continued.name.clone()),
-            people: self.people,
-            // Who claims an epoch looks for them.
+        let run = Run {
+            // Unlike the run key, which a person may choose in local mode and use again, the UID is unique. MCP servers that
+            // deduplicate calls by their keys would take a second Job's calls for those of the first.
+            run_key: part.job.uid.clone(),
+            skill_name: revision.skill.clone(),
+            skill: revision.spec.clone(),
+            revision: part.revision.clone(),
+            goal: redactor.text(&part.goal).into_owned(),
+            limits: part.limits,
+            resources: part.resources.clone(),
+            context_window,
+            continues: part.continues.as_ref().map(|continued| continued.name.clone()),
+            people: false,
             has_notes: false,
-            max_output: self.max_output,
-        }
+            max_output,
+        };
+        Ok(Self { revision, part, redactor, run })
     }
 
-    /// Names the conversation in its log.
+    /// Returns the source of the log's events, which identifies the conversation.
     pub fn source(&self) -> String {
         let job = &self.part.job;
         format!("/namespaces/{}/skilljobs/{}/{}", job.namespace, job.name, self.part.run_key)
@@ -140,7 +132,7 @@ mod tests {
     async fn a_stage_without_its_model_is_refused_before_anything_begins() {
         let mut stand = Stand::new(Vec::new(), Refund::Answers).await;
         let inputs = Inputs::read(&stand.args(1), Redactor::default()).unwrap();
-        assert_eq!(inputs.run().context_window, 128_000);
+        assert_eq!(inputs.run.context_window, 128_000);
         let gate = FinalizationGate { model: Some("fast".into()), ..FinalizationGate::default() };
         stand.skill.engine.get_or_insert_default().finalization_gate = Some(gate);
         let error = Inputs::read(&stand.args(2), Redactor::default()).unwrap_err().to_string();

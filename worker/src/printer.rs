@@ -1,9 +1,9 @@
 //! The conversation on stdout, for `kubectl logs`: one line an event, once it is durable.
 
-mod behind;
+mod background_writer;
 mod text;
 
-pub use behind::Behind;
+pub use background_writer::BackgroundWriter;
 
 use bloomery_engine::Event;
 use bloomery_engine::event::CallId;

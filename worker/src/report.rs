@@ -1,73 +1,75 @@
-//! Telling the operator how the run goes (`docs/explanation/engine.md`, section 6).
+//! Reports the state of the run to the operator (`docs/explanation/engine.md`, section 6).
 //!
-//! A task beside the loop carries the latest projection of the log to the operator. It never holds the run up: if
-//! the operator is away the run goes on, and only the end waits, for a while, for an acknowledgement.
+//! A task beside the driver sends the latest projection of the log. It never blocks the run: if the operator is unreachable,
+//! the run continues, and only the end waits, for a limited time, for an acknowledgement.
 
 mod client;
-mod courier;
-mod news;
+mod report_sender;
+mod schedule;
 
-pub use client::Client;
-pub use courier::Sender;
+pub use client::{Client, Error};
+pub use report_sender::Identity;
 
-use crate::driver::{Audience, Decided};
+use crate::driver::{DecisionInbox, Observer};
 use crate::stop::Stop;
 use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
-use courier::Courier;
-use news::News;
+use report_sender::ReportSender;
+use schedule::ReportState;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Where a run leaves its news.
+/// Holds the state to report, and the task that reports it.
 #[derive(Debug)]
 pub struct Reporter {
-    news: watch::Sender<News>,
-    end_heard: watch::Receiver<bool>,
+    state: watch::Sender<ReportState>,
+    end_acknowledged: watch::Receiver<bool>,
 }
 
 impl Reporter {
-    /// Starts to report, first of all that the epoch was claimed. `stop` is asked for where the operator says that
-    /// another attempt has taken over, that the Job is cancelled, or that its namespace is suspended; what people have said
-    /// goes into the inbox.
-    pub fn start(client: Client, sender: Sender, first: Projection, stop: Stop, inbox: Arc<Decided>) -> Self {
-        let (news, latest) = watch::channel(News { projection: first, waiting: None, hold: None, end: None });
-        let (hears, end_heard) = watch::channel(false);
-        tokio::spawn(Courier { client, sender, news: latest, end_heard: hears, stop, inbox }.run());
-        Self { news, end_heard }
+    /// Starts the task that reports, with `first` as the state at the claim of the epoch.
+    ///
+    /// The operator's replies become requests to `stop`: another attempt has taken over, the Job is cancelled, its Skill is
+    /// deleted, or its namespace is suspended. Replies of people go into `inbox`.
+    pub fn start(client: Client, identity: Identity, first: Projection, stop: Stop, inbox: Arc<DecisionInbox>) -> Self {
+        let (state, latest) = watch::channel(ReportState { projection: first, waiting: None, hold: None, end: None });
+        let (acknowledges, end_acknowledged) = watch::channel(false);
+        let sender = ReportSender { client, identity, state: latest, end_acknowledged: acknowledges, stop, inbox };
+        tokio::spawn(sender.run());
+        Self { state, end_acknowledged }
     }
 
-    /// Leaves what people need to know of the call that the pod ends because of: it is told with the end.
-    pub fn held(&self, hold: HeldCallDetails) {
-        self.change(|news| set(&mut news.hold, Some(hold)));
+    /// Sets the call that the pod ends because of. It is reported with the end.
+    pub fn set_held_call(&self, hold: HeldCallDetails) {
+        self.change(|state| set(&mut state.hold, Some(hold)));
     }
 
-    /// Tells how the pod ends, and waits until the operator has acknowledged all of the log; gives whether it has.
+    /// Reports how the pod ends, and waits until the operator has acknowledged the complete log. Returns whether it has.
     pub async fn end(mut self, projection: Projection, end: PodEnd, within: Duration) -> bool {
-        self.change(|news| {
-            let hold = news.hold.take();
-            set(news, News { projection, waiting: None, end: Some(end), hold })
+        self.change(|state| {
+            let hold = state.hold.take();
+            set(state, ReportState { projection, waiting: None, end: Some(end), hold })
         });
-        let told = tokio::time::timeout(within, self.end_heard.wait_for(|heard| *heard)).await;
-        matches!(told, Ok(Ok(_)))
+        let acknowledged = self.end_acknowledged.wait_for(|acknowledged| *acknowledged);
+        matches!(tokio::time::timeout(within, acknowledged).await, Ok(Ok(_)))
     }
 
-    fn change(&self, change: impl FnOnce(&mut News) -> bool) {
-        self.news.send_if_modified(change);
+    fn change(&self, change: impl FnOnce(&mut ReportState) -> bool) {
+        self.state.send_if_modified(change);
     }
 }
 
-impl Audience for Reporter {
-    fn tell(&self, projection: Projection) {
-        self.change(|news| set(&mut news.projection, projection));
+impl Observer for Reporter {
+    fn state_changed(&self, projection: Projection) {
+        self.change(|state| set(&mut state.projection, projection));
     }
 
     fn waiting(&self, waiting: Option<ExternalWait>) {
-        self.change(|news| set(&mut news.waiting, waiting));
+        self.change(|state| set(&mut state.waiting, waiting));
     }
 }
 
-/// Whether it is another value than before.
+/// Sets a value, and returns whether it has changed.
 fn set<T: PartialEq>(place: &mut T, value: T) -> bool {
     *place != value && {
         *place = value;

@@ -1,4 +1,4 @@
-//! Asking a run to stop, from outside of it.
+//! Requests to stop a run.
 
 use bloomery_engine::event::Directive;
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Why a run is to stop. Of several reasons the last one here counts, as long as the run has not stopped.
+/// The reason to stop a run. Of several reasons, the one that is last in this list counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
-    /// The pod was asked to end: a drain, a preemption, a deletion.
+pub enum StopReason {
+    /// The pod received a signal to end, for example because its node is drained.
     Drain,
-    /// The operator says that the namespace is suspended.
+    /// The namespace is suspended.
     Suspended,
-    /// The operator says that the Skill was deleted: the Job is not to be continued.
+    /// The Skill was deleted. The Job is not continued.
     SkillDeleted,
-    /// The operator says that a person has cancelled the Job: it is not to be continued.
+    /// A person has cancelled the Job. It is not continued.
     Cancelled,
-    /// The operator says that another attempt runs.
+    /// Another attempt has taken over.
     Superseded,
 }
 
-impl Why {
-    /// What the operator said, where that ends the Job.
-    pub fn ends(self) -> Option<Directive> {
+impl StopReason {
+    /// Returns the directive to record, if this reason ends the Job.
+    pub fn directive(self) -> Option<Directive> {
         match self {
             Self::Cancelled => Some(Directive::Cancel),
             Self::SkillDeleted => Some(Directive::SkillDeleted),
@@ -32,23 +32,23 @@ impl Why {
     }
 }
 
-/// A request to stop, and when it came.
+/// A request to stop.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
-    /// Why.
-    pub why: Why,
-    /// Since when.
+pub struct StopRequest {
+    /// The reason.
+    pub reason: StopReason,
+    /// When the first request with this reason came.
     pub since: Instant,
 }
 
-/// Everything that was asked.
+/// The requests so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Requests {
-    weightiest: Option<Asked>,
+    strongest: Option<StopRequest>,
     drained: Option<Instant>,
 }
 
-/// Carries the requests to stop; all clones are one. The weightiest counts, and the first of its kind.
+/// Collects requests to stop. Clones share them. The strongest reason counts, with the time of its first request.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<watch::Sender<Requests>>);
 
@@ -59,53 +59,53 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Asks the run to stop.
-    pub fn ask(&self, why: Why) {
+    /// Requests that the run stops.
+    pub fn request(&self, reason: StopReason) {
         let since = Instant::now();
         self.0.send_if_modified(|requests| {
-            let is_drain = why == Why::Drain && requests.drained.is_none();
+            let is_drain = reason == StopReason::Drain && requests.drained.is_none();
             if is_drain {
                 requests.drained = Some(since);
             }
-            let weighs_more = requests.weightiest.is_none_or(|asked| asked.why < why);
-            if weighs_more {
-                requests.weightiest = Some(Asked { why, since });
+            let is_stronger = requests.strongest.is_none_or(|request| request.reason < reason);
+            if is_stronger {
+                requests.strongest = Some(StopRequest { reason, since });
             }
-            is_drain || weighs_more
+            is_drain || is_stronger
         });
     }
 
-    /// Says whether the run is to stop.
-    pub fn asked(&self) -> Option<Asked> {
-        self.0.borrow().weightiest
+    /// Returns the strongest request so far.
+    pub fn requested(&self) -> Option<StopRequest> {
+        self.0.borrow().strongest
     }
 
-    /// Waits until the run is to stop.
-    pub async fn wait(&self) -> Asked {
-        self.until(|requests| requests.weightiest).await
+    /// Waits for a request.
+    pub async fn wait(&self) -> StopRequest {
+        self.until(|requests| requests.strongest).await
     }
 
-    /// Waits until the pod was asked to end, whatever else was asked; gives when that was.
+    /// Waits until the pod received a signal to end, and returns the time of it.
     pub async fn drained(&self) -> Instant {
         self.until(|requests| requests.drained).await
     }
 
-    /// Waits until the run is to stop, and then as long as `grace` gives for that. Where a weightier reason comes
-    /// meanwhile, its own grace counts.
-    pub async fn grace_over(&self, grace: impl Fn(Why) -> Duration) -> Why {
+    /// Waits for a request, and then for the time that `grace` gives its reason. If a stronger request comes meanwhile, its own
+    /// grace counts.
+    pub async fn grace_over(&self, grace: impl Fn(StopReason) -> Duration) -> StopReason {
         let mut requests = self.0.subscribe();
         loop {
-            let Requests { weightiest, drained } = *requests.borrow_and_update();
-            let Some(asked) = weightiest else {
+            let Requests { strongest, drained } = *requests.borrow_and_update();
+            let Some(request) = strongest else {
                 // The sender is `self`, so the channel stays open.
                 let _ = requests.changed().await;
                 continue;
             };
-            // A pod that was asked to end is killed, whatever came later.
-            let over = asked.since + grace(asked.why);
-            let over = drained.map_or(over, |drained| over.min(drained + grace(Why::Drain)));
+            // A pod that received the signal is killed after its grace period, whatever was requested later.
+            let over = request.since + grace(request.reason);
+            let over = drained.map_or(over, |drained| over.min(drained + grace(StopReason::Drain)));
             tokio::select! {
-                () = tokio::time::sleep_until(over) => return asked.why,
+                () = tokio::time::sleep_until(over) => return request.reason,
                 _ = requests.changed() => {}
             }
         }
@@ -122,8 +122,8 @@ impl Stop {
         }
     }
 
-    /// Turns SIGTERM and SIGINT into a request to stop. Without it a worker, which is the first process of its
-    /// container, would not notice them.
+    /// Turns SIGTERM and SIGINT into requests to stop. A worker is the first process of its container, and would ignore them
+    /// otherwise.
     ///
     /// # Errors
     /// If the handlers cannot be installed.
@@ -136,7 +136,7 @@ impl Stop {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            stop.ask(Why::Drain);
+            stop.request(StopReason::Drain);
         });
         Ok(())
     }
@@ -152,63 +152,64 @@ mod tests {
         stop.listen().unwrap();
         let kill = format!("kill -TERM {}", std::process::id());
         assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-        assert_eq!(stop.wait().await.why, Why::Drain);
+        assert_eq!(stop.wait().await.reason, StopReason::Drain);
     }
 
     #[tokio::test]
-    async fn the_weightiest_request_counts_and_all_clones_hear_it() {
+    async fn the_strongest_request_counts_and_clones_share_it() {
         let stop = Stop::default();
         let other = stop.clone();
-        assert!(stop.asked().is_none());
-        for (asked, counts) in [
-            (Why::Drain, Why::Drain),
-            (Why::Suspended, Why::Suspended),
-            (Why::Drain, Why::Suspended),
-            (Why::SkillDeleted, Why::SkillDeleted),
-            (Why::Suspended, Why::SkillDeleted),
-            (Why::Cancelled, Why::Cancelled),
-            (Why::SkillDeleted, Why::Cancelled),
-            (Why::Suspended, Why::Cancelled),
-            (Why::Superseded, Why::Superseded),
-            (Why::Cancelled, Why::Superseded),
+        assert!(stop.requested().is_none());
+        for (requested, counts) in [
+            (StopReason::Drain, StopReason::Drain),
+            (StopReason::Suspended, StopReason::Suspended),
+            (StopReason::Drain, StopReason::Suspended),
+            (StopReason::SkillDeleted, StopReason::SkillDeleted),
+            (StopReason::Suspended, StopReason::SkillDeleted),
+            (StopReason::Cancelled, StopReason::Cancelled),
+            (StopReason::SkillDeleted, StopReason::Cancelled),
+            (StopReason::Suspended, StopReason::Cancelled),
+            (StopReason::Superseded, StopReason::Superseded),
+            (StopReason::Cancelled, StopReason::Superseded),
         ] {
-            other.ask(asked);
-            assert_eq!(stop.wait().await.why, counts);
-            assert_eq!(stop.asked().map(|asked| asked.why), Some(counts));
+            other.request(requested);
+            assert_eq!(stop.wait().await.reason, counts);
+            assert_eq!(stop.requested().map(|request| request.reason), Some(counts));
         }
     }
 
     #[tokio::test]
     async fn the_first_request_of_a_kind_says_since_when() {
         let stop = Stop::default();
-        stop.ask(Why::Cancelled);
+        stop.request(StopReason::Cancelled);
         let since = stop.wait().await.since;
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Drain);
         let drained = stop.drained().await;
-        stop.ask(Why::Cancelled);
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Cancelled);
+        stop.request(StopReason::Drain);
         assert_eq!((stop.wait().await.since, stop.drained().await), (since, drained));
     }
 
     #[tokio::test]
     async fn a_weightier_reason_has_its_own_grace() {
         let stop = Stop::default();
-        let grace = |why| if why == Why::Cancelled { Duration::from_millis(5) } else { Duration::from_hours(1) };
+        let grace =
+            |reason| if reason == StopReason::Cancelled { Duration::from_millis(5) } else { Duration::from_hours(1) };
         let cancelled = async {
-            stop.ask(Why::Drain);
+            stop.request(StopReason::Drain);
             tokio::task::yield_now().await;
-            stop.ask(Why::Cancelled);
+            stop.request(StopReason::Cancelled);
         };
-        let (why, ()) = tokio::join!(stop.grace_over(grace), cancelled);
-        assert_eq!(why, Why::Cancelled);
+        let (reason, ()) = tokio::join!(stop.grace_over(grace), cancelled);
+        assert_eq!(reason, StopReason::Cancelled);
         assert!(stop.wait().await.since.elapsed() >= Duration::from_millis(5));
     }
     #[tokio::test]
     async fn what_comes_after_a_drain_gives_no_more_time_than_the_drain_does() {
         let now = Instant::now();
-        let weightiest = Some(Asked { why: Why::Suspended, since: now });
-        let stop = Stop(Arc::new(watch::Sender::new(Requests { weightiest, drained: Some(now) })));
-        let grace = |why| if why == Why::Drain { Duration::ZERO } else { Duration::from_hours(1) };
-        assert_eq!(stop.grace_over(grace).await, Why::Suspended);
+        let strongest = Some(StopRequest { reason: StopReason::Suspended, since: now });
+        let stop = Stop(Arc::new(watch::Sender::new(Requests { strongest, drained: Some(now) })));
+        let grace = |reason| if reason == StopReason::Drain { Duration::ZERO } else { Duration::from_hours(1) };
+        assert_eq!(stop.grace_over(grace).await, StopReason::Suspended);
     }
 }

@@ -10,6 +10,7 @@ pub use memory::Notes;
 
 use crate::continued;
 use crate::focus::FocusCache;
+use crate::inputs::Inputs;
 use crate::reach::Reach;
 use bloomery_crds::run::{BoundResource, ContinuedJob};
 use bloomery_crds::v1alpha1::{Context, ResourceDeclaration};
@@ -66,6 +67,17 @@ impl From<String> for Fault {
 }
 
 impl CoreTools {
+    /// Creates the core tools of a Job. The Skill's memory is in `memory`, `writer` is unique to this worker, the focus cache
+    /// may take `focus_cache_bytes`, and the endpoints that the Job binds may be within `reach`.
+    pub fn for_job(inputs: &Inputs, memory: &Path, writer: &str, focus_cache_bytes: u64, reach: Reach) -> Self {
+        let resources = &inputs.part.resources;
+        let spec = &inputs.revision.spec;
+        Self::new(resources, FocusCache::new(memory, writer, focus_cache_bytes))
+            .with_notes(Notes::new(memory, writer, &inputs.part, spec.bank()))
+            .following(memory, inputs.part.continues.as_ref())
+            .calling(&spec.resources, resources, reach, inputs.redactor.clone())
+    }
+
     /// The core tools of a Job that binds `resources`, with the slag's focus cache.
     pub fn new(resources: &[BoundResource], focus: FocusCache) -> Self {
         Self {
@@ -103,7 +115,12 @@ impl CoreTools {
         Self { continues: continued.map(|continued| (memory.to_owned(), continued.clone())), ..self }
     }
 
-    /// Where large results are kept.
+    /// Returns whether the memory bank has notes that this Job may read.
+    pub fn has_notes(&self) -> bool {
+        self.notes.as_ref().is_some_and(Notes::are_there)
+    }
+
+    /// Returns the cache of large results.
     pub fn focus(&self) -> &FocusCache {
         &self.focus
     }

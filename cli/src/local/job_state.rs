@@ -26,7 +26,7 @@ impl JobState {
     /// If it cannot be read, or is broken.
     pub fn read(directory: &SkillDirectory, inputs: &Inputs) -> Result<Self, Trouble> {
         let key = &inputs.part.run_key;
-        let mut conversation = Conversation::new(inputs.run());
+        let mut conversation = Conversation::new(inputs.run.clone());
         let mut chain = Chain::new(inputs.source());
         let segments = Segments::new(Disk, directory.log(key));
         segments.read(&mut chain, |entry| conversation.apply(entry)).map_err(|error| log_error(&error))?;

@@ -17,17 +17,19 @@ use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
 use bloomery_journal::files::Disk;
 use bloomery_redact::Redactor;
-use bloomery_worker::driver::{Nobody, Patience, People};
-use bloomery_worker::epoch::{Company, Ended, Epoch, Ground};
+use bloomery_worker::driver::{Environment, Nobody, Patience, People};
+use bloomery_worker::epoch::{Epoch, EpochEnd};
 use bloomery_worker::inputs::Inputs;
-use bloomery_worker::printer::{Behind, Format, Printer};
+use bloomery_worker::printer::{BackgroundWriter, Format, Printer};
 use bloomery_worker::reach::Reach;
 use bloomery_worker::recent::Recent;
 use bloomery_worker::record::Record;
 use bloomery_worker::stop::Stop;
+use bloomery_worker::tools::CoreTools;
 use bloomery_worker::trace::{self, Trace};
 use bloomery_worker::{driver, focus, mcp, model};
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +59,7 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
         screen.say(&format!("There will be no trace in the memory's {}: {error}", trace::DIR));
     }
     let terminal = Terminal::open(screen);
-    inputs.people = terminal.is_some();
+    inputs.run.people = terminal.is_some();
     let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
     let failed = |error: io::Error| Trouble::failed(format!("nothing can be run: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -125,16 +127,25 @@ async fn epoch(
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(patience), redactor);
     let models = models.map_err(unusable)?.seen_by(&screen.onlooker());
     let tools = tools(job, screen, redactor).map_err(unusable)?.map(|tools| tools.seen_by(&screen.onlooker()));
-    let reach = Reach::local();
     let hidden = memory::all_directories(&job.args.memory);
-    let ground = Ground {
-        memory: &job.directory.dir,
-        writer: &job.writer,
-        focus_cache_bytes: focus::BUDGET,
-        reach: &reach,
-        hidden: &hidden,
+    let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
+    let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
+    let core = CoreTools::for_job(inputs, dir, writer, focus::BUDGET, Reach::local())
+        .hiding(&hidden)
+        .map_err(|error| failed(bloomery_journal::Error::of("hide", dir, error)))?;
+    let recent = Recent::new(dir, writer);
+    let environment = Environment {
+        memory: dir,
+        writer,
+        model: &models,
+        tools: &tools,
+        core: &core,
+        recent: &recent,
+        people,
+        stop,
+        patience: Patience::new(patience),
     };
-    let claimed = match Epoch::claim(Disk, inputs, ground, patience).await {
+    let claimed = match Epoch::claim(Disk, inputs, environment).await {
         Err(bloomery_journal::Error::Superseded { .. }) => {
             return tell(
                 job,
@@ -154,23 +165,30 @@ async fn epoch(
     ));
     let stdout = CheckedWriter::new(io::stdout());
     let failure = stdout.failure();
-    let printer = if job.args.json {
-        let stdout =
-            Behind::new(stdout).map_err(|error| Trouble::failed(format!("nothing can be printed: {error}")))?;
-        Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout))))
-    } else {
-        Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone()))))
-    };
-    let patience = Patience::of(patience);
-    let company = Company { model: &models, tools: &tools, people, audience: screen, stop, printer, patience };
-    let ended = claimed.drive(company).await;
+    let printer = printer(job, redactor, (screen, trace), stdout)?;
+    let ended = claimed.drive(screen, printer).await;
     if let Some(tools) = &tools {
         // A program gets the time to end by itself.
         let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
     }
-    let Ended { exit, projection, result, hold: _ } = ended.map_err(failed)?;
+    let EpochEnd { exit, projection, result, hold: _ } = ended.map_err(failed)?;
     let exit = tell(job, screen, exit, &projection, result.as_ref())?;
     failure.none().map(|()| exit)
+}
+
+/// Creates the printer of events: to stdout as JSON, or to the screen as text.
+fn printer(
+    job: &PreparedJob<'_>,
+    redactor: &Redactor,
+    (screen, trace): (&Screen, &Trace),
+    stdout: CheckedWriter<io::Stdout>,
+) -> Result<Printer, Trouble> {
+    if !job.args.json {
+        return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone())))));
+    }
+    let stdout =
+        BackgroundWriter::new(stdout).map_err(|error| Trouble::failed(format!("nothing can be printed: {error}")))?;
+    Ok(Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout)))))
 }
 
 /// The Skill's tools.

@@ -71,7 +71,7 @@ impl People for Terminal {
         true
     }
 
-    fn heard(&self) -> Vec<Statement> {
+    fn take_statements(&self) -> Vec<Statement> {
         let Ok(mut lines) = self.lines.try_lock() else { return Vec::new() };
         let mut said = Vec::new();
         while let Ok(line) = lines.try_recv() {

@@ -6,7 +6,7 @@ use crate::text;
 use activity::Activity;
 use anstyle::{AnsiColor, Style};
 use bloomery_crds::report::{ExternalWait, Projection};
-use bloomery_worker::driver::Audience;
+use bloomery_worker::driver::Observer;
 use bloomery_worker::progress::Onlooker;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -187,8 +187,8 @@ fn write(bytes: &[u8]) {
     let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
-impl Audience for Screen {
-    fn tell(&self, projection: Projection) {
+impl Observer for Screen {
+    fn state_changed(&self, projection: Projection) {
         self.state().doing.tell(&projection, Instant::now());
     }
 

@@ -4,7 +4,7 @@
 
 use super::screen::Screen;
 use crate::exit::Exit;
-use bloomery_worker::stop::{Stop, Why};
+use bloomery_worker::stop::{Stop, StopReason};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ impl Signals {
         let listen = move || {
             runtime.block_on(async {
                 next(&mut each).await;
-                stop.ask(Why::Drain);
+                stop.request(StopReason::Drain);
                 let screen = last.screen.clone();
                 let _ = beside(move || screen.say("Parking: what is under way may end. ^C again ends at once."));
                 next(&mut each).await;

@@ -10,7 +10,7 @@ use bloomery_engine::line::Chain;
 use bloomery_journal::files::Disk;
 use bloomery_journal::{Store, claim};
 use bloomery_redact::Redactor;
-use bloomery_worker::driver::Journal;
+use bloomery_worker::driver::Recorder;
 use bloomery_worker::printer::{Format, Printer};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
     let mut conversation = Conversation::new(skill::run(skill::skill()));
     let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1, Duration::ZERO).await.unwrap();
     let journal =
-        Journal::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[], Redactor::default());
+        Recorder::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[], Redactor::default());
     let (mut journals, mut floors) = (Vec::new(), Vec::new());
     // The first row is the claim.
     for (at, row) in rows.iter().enumerate().skip(1) {

@@ -1,16 +1,16 @@
-//! The acts: what is durable before each, and what is recorded after it.
+//! Performs steps: makes durable what must be durable before each act, and records its result.
 //!
-//! The entries that an act gives are in the log and not applied yet: a step borrows from the conversation as
-//! long as it is performed.
+//! The returned entries are in the log and not applied yet, because a step borrows from the conversation.
 
-use super::called::{self, Called};
-use super::chores::beside;
-use super::heard::Heard;
-use super::wait::{self, Waited};
-use super::{Journal, Model, Tools, Unlisted, World};
+use super::deferred::with_deferred;
+use super::environment::{Environment, Model, Observer, Tools, Unlisted};
+use super::finished_call::{FinishedCall, events_of_calls};
+use super::progress_buffer::ProgressBuffer;
+use super::recorder::Recorder;
+use super::wait::{self, WaitResult};
 use super::{results, selection};
 use crate::mcp::CALL_TIMEOUT;
-use crate::stop::Why;
+use crate::stop::StopReason;
 use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ExternalWait;
@@ -28,19 +28,21 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many reads run at once.
-const READS_AT_ONCE: usize = 8;
+/// The most reads that run at once.
+const MAX_CONCURRENT_READS: usize = 8;
 
-/// Performs a step that needs the world; gives what was recorded of it. Nothing, where the run is to stop first.
+/// Performs a step that needs something outside of the engine. Returns what was recorded of it: nothing if the run is to stop
+/// first.
 pub(super) async fn perform<M: Model, T: Tools, F: Files>(
     step: Step<'_>,
     conversation: &Conversation,
-    journal: &mut Journal<F>,
-    world: &World<'_, M, T>,
+    recorder: &mut Recorder<F>,
+    environment: &Environment<'_, M, T>,
+    observer: &dyn Observer,
 ) -> Result<Vec<Entry>, Error> {
-    let act = Act { conversation, journal, world };
+    let act = Act { conversation, recorder, environment, observer };
     match step {
-        // The loop has done these.
+        // The driver's loop handles these.
         Step::Record(_) | Step::AskPeople(_) | Step::Done(_) => Ok(Vec::new()),
         Step::Offload(results) => act.offload(&results),
         Step::ListTools => act.list_tools().await,
@@ -51,50 +53,51 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
     }
 }
 
-/// Makes a call, and gives what came of it: by the server whose tool it is, or by the worker itself.
-async fn outcome<M, T: Tools>(
+/// Sends a call to the server that has the tool, or answers it if the tool is the worker's own.
+async fn send_call<M, T: Tools>(
     call: &ToolCall<'_>,
     within: Duration,
-    world: &World<'_, M, T>,
-    (files, heard): (&impl Files, &Heard),
-) -> Called {
+    environment: &Environment<'_, M, T>,
+    (files, progress): (&impl Files, &ProgressBuffer),
+) -> FinishedCall {
     match call.source {
-        ToolSource::Server => world.tools.call(call, within, &|told| heard.hear(call.id, told)).await,
-        ToolSource::Core => world.core.call(call, within.min(CALL_TIMEOUT), files).await.into(),
+        ToolSource::Server => environment.tools.call(call, within, &|report| progress.add(call.id, report)).await,
+        ToolSource::Core => environment.core.call(call, within.min(CALL_TIMEOUT), files).await.into(),
     }
 }
 
-/// Makes everything durable, and tells it.
-pub(super) fn durable<M, T, F: Files>(
+/// Makes every event durable, and passes the state to the observer.
+pub(super) fn make_durable<F: Files>(
     conversation: &Conversation,
-    journal: &mut Journal<F>,
-    world: &World<'_, M, T>,
+    recorder: &mut Recorder<F>,
+    observer: &dyn Observer,
 ) -> Result<(), Error> {
-    journal.sync()?;
-    world.audience.tell(project(conversation, journal.position()));
+    recorder.sync()?;
+    observer.state_changed(project(conversation, recorder.position()));
     Ok(())
 }
 
-/// What is known of a call that was given up because the run is to stop.
-fn given_up(why: Why, grace: Duration) -> String {
-    let asked = match why {
-        Why::Drain | Why::Suspended | Why::Superseded => "the worker was asked to end",
-        Why::Cancelled => "the Job was cancelled",
-        Why::SkillDeleted => "the Skill was deleted",
+/// Returns the text of a call that was abandoned because the run is to stop.
+fn abandoned(reason: StopReason, grace: Duration) -> String {
+    let request = match reason {
+        StopReason::Drain | StopReason::Suspended | StopReason::Superseded => "the worker was asked to end",
+        StopReason::Cancelled => "the Job was cancelled",
+        StopReason::SkillDeleted => "the Skill was deleted",
     };
-    format!("{asked}, and no answer came within {} s", grace.as_secs())
+    format!("{request}, and no answer came within {} s", grace.as_secs())
 }
 
 struct Act<'a, M, T, F> {
     conversation: &'a Conversation,
-    journal: &'a mut Journal<F>,
-    world: &'a World<'a, M, T>,
+    recorder: &'a mut Recorder<F>,
+    environment: &'a Environment<'a, M, T>,
+    observer: &'a dyn Observer,
 }
 
 impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     async fn list_tools(self) -> Result<Vec<Entry>, Error> {
-        let tools = self.world.tools;
-        let within = self.world.patience.tool;
+        let tools = self.environment.tools;
+        let within = self.environment.patience.tool;
         let list = || async move {
             match tools.list(within).await {
                 Ok(listed) => Ok(Ok(listed)),
@@ -102,185 +105,193 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
                 Err(Unlisted { message, is_final: false }) => Err(ExternalWait::McpUnavailable { message }),
             }
         };
-        let (waited, time) = wait::until(list, self.world).await;
-        self.journal.waited(time);
-        let event = match waited {
-            Waited::Stopped => return Ok(Vec::new()),
-            Waited::Over(Ok(listed)) => fix_catalogue(self.conversation.run(), listed),
-            Waited::Over(Err(message)) => wait::dead(&message),
-            Waited::GivenUp(event) => event,
+        let (result, time) = wait::retry(list, self.environment, self.observer).await;
+        self.recorder.waited(time);
+        let event = match result {
+            WaitResult::Stopped => return Ok(Vec::new()),
+            WaitResult::Done(Ok(listed)) => fix_catalogue(self.conversation.run(), listed),
+            WaitResult::Done(Err(message)) => wait::tools_unavailable(&message),
+            WaitResult::TimedOut(event) => event,
         };
-        self.journal.append(event).map(|entry| vec![entry])
+        self.recorder.append(event).map(|entry| vec![entry])
     }
 
     async fn gather_context(self) -> Result<Vec<Entry>, Error> {
         let wanted = self.conversation.run().skill.context.clone().unwrap_or_default();
-        let gathered = self.world.core.gather(&wanted, self.world.patience.tool);
+        let gathered = self.environment.core.gather(&wanted, self.environment.patience.tool);
         let event = tokio::select! {
-            // Another attempt gathers anew.
-            _ = self.world.stop.wait() => return Ok(Vec::new()),
+            // Another attempt gathers it again.
+            _ = self.environment.stop.wait() => return Ok(Vec::new()),
             parts = gathered => Event::ContextGathered { parts },
         };
-        self.journal.append(event).map(|entry| vec![entry])
+        self.recorder.append(event).map(|entry| vec![entry])
     }
 
     async fn call_model(mut self, request: ModelRequest<'_>) -> Result<Vec<Entry>, Error> {
-        let World { model, audience, stop, recent, .. } = self.world;
+        let Environment { model, stop, recent, .. } = self.environment;
         if request.stage == Stage::Selection
-            && let Some(selected) = selection::recalled(self.conversation, recent, self.journal.files())
+            && let Some(selected) = selection::recalled(self.conversation, recent, self.recorder.files())
         {
-            return self.journal.append(selected).map(|entry| vec![entry]);
+            return self.recorder.append(selected).map(|entry| vec![entry]);
         }
-        // Before the reserve is spent: without a key nothing is asked.
+        // Without a key no request is sent, so the reserve must not be spent yet.
         let name = request.model;
         let ready = || async move { model.missing(name).map_or(Ok(()), Err) };
-        let (waited, time) = wait::until(ready, self.world).await;
-        self.journal.waited(time);
-        match waited {
-            Waited::Stopped => return Ok(Vec::new()),
-            Waited::GivenUp(event) => return self.journal.append(event).map(|entry| vec![entry]),
-            Waited::Over(()) => {}
+        let (result, time) = wait::retry(ready, self.environment, self.observer).await;
+        self.recorder.waited(time);
+        match result {
+            WaitResult::Stopped => return Ok(Vec::new()),
+            WaitResult::TimedOut(event) => return self.recorder.append(event).map(|entry| vec![entry]),
+            WaitResult::Done(()) => {}
         }
         let reserve = request.reserve;
         let (requested, before) = self.durably_begin(Event::ModelRequested { reserve, stage: request.stage })?;
-        let (asked, remaining) = (Instant::now(), self.remaining());
-        let tell = |what| audience.waiting(Some(what));
-        let waits = Waits::new(&tell);
+        let (began, remaining) = (Instant::now(), self.remaining());
+        let observer = self.observer;
+        let waiting = |wait| observer.waiting(Some(wait));
+        let waits = Waits::new(&waiting);
         let answer = async {
             tokio::select! {
-                // Its reserve counts as spent, and another attempt asks again.
+                // The reserve counts as spent, and another attempt asks again.
                 _ = stop.wait() => None,
                 event = model.complete(&request, remaining, &waits) => Some(event),
             }
         };
-        let event = beside(answer, || self.told(before)).await;
-        audience.waiting(None);
-        let worked = asked.elapsed().saturating_sub(waits.idle());
-        self.journal.waited(waits.idle());
+        let event = with_deferred(answer, || self.publish(before)).await;
+        observer.waiting(None);
+        let worked = began.elapsed().saturating_sub(waits.idle());
+        self.recorder.waited(waits.idle());
         let event = match event {
             Some(Event::ModelFailed { .. }) if worked >= remaining => Some(self.out_of_time()),
             other => other,
         };
         let mut entries = vec![requested];
         if let Some(event) = event {
-            entries.push(self.journal.append(event)?);
+            entries.push(self.recorder.append(event)?);
         }
         Ok(entries)
     }
 
     async fn run_reads(self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
-        let before = self.journal.position();
-        self.journal.commit()?;
-        let heard = Heard::new();
-        let read = self.recording(&heard, self.read(calls, &heard));
-        let (outcomes, mut entries) = beside(read, || self.told(before)).await?;
-        entries.extend(self.record(outcomes, &heard)?);
+        let before = self.recorder.position();
+        self.recorder.commit()?;
+        let progress = ProgressBuffer::new();
+        let read = self.record_progress(&progress, self.read(calls, &progress));
+        let (finished, mut entries) = with_deferred(read, || self.publish(before)).await?;
+        entries.extend(self.record(finished, &progress)?);
         Ok(entries)
     }
 
-    /// Performs calls, and records what is told of them meanwhile.
-    async fn recording<R>(&self, heard: &Heard, calls: impl Future<Output = R>) -> Result<(R, Vec<Entry>), Error> {
+    /// Performs calls, and records their progress meanwhile.
+    async fn record_progress<R>(
+        &self,
+        progress: &ProgressBuffer,
+        calls: impl Future<Output = R>,
+    ) -> Result<(R, Vec<Entry>), Error> {
         let mut calls = pin!(calls);
         let mut entries = Vec::new();
         loop {
-            let told = tokio::select! {
+            let due = tokio::select! {
                 biased;
                 done = &mut calls => return Ok((done, entries)),
-                told = heard.due() => told,
+                due = progress.due() => due,
             };
-            for (call, told) in told {
-                entries.push(self.journal.append(Event::ToolProgressed { call, progress: told })?);
+            for (call, progress) in due {
+                entries.push(self.recorder.append(Event::ToolProgressed { call, progress })?);
             }
-            self.journal.commit()?;
-            self.journal.tidy();
+            self.recorder.commit()?;
+            self.recorder.tidy();
         }
     }
 
-    /// Records what came of calls.
-    fn record(&self, calls: Vec<Called>, heard: &Heard) -> Result<Vec<Entry>, Error> {
-        let (focus, files) = (self.world.core.focus(), self.journal.files());
-        let calls = calls.into_iter().map(|called| self.redacted(called.with_rest(heard)));
+    /// Records finished calls.
+    fn record(&self, calls: Vec<FinishedCall>, progress: &ProgressBuffer) -> Result<Vec<Entry>, Error> {
+        let (focus, files) = (self.environment.core.focus(), self.recorder.files());
+        let calls = calls.into_iter().map(|call| self.redacted(call.with_unrecorded(progress)));
         let calls = calls.collect::<Result<_, _>>()?;
-        self.journal.append_all(called::recorded(calls, self.conversation, focus, files))
+        self.recorder.append_all(events_of_calls(calls, self.conversation, focus, files))
     }
 
-    /// Makes calls that only read, and gives what came of those that were answered before the run is to stop: the others
-    /// are made again by another attempt.
-    async fn read(&self, calls: &[ToolCall<'_>], heard: &Heard) -> Vec<Called> {
-        let World { stop, patience, .. } = *self.world;
+    /// Makes calls that only read. Returns those that are answered before the run is to stop; another attempt repeats the
+    /// others.
+    async fn read(&self, calls: &[ToolCall<'_>], progress: &ProgressBuffer) -> Vec<FinishedCall> {
+        let Environment { stop, patience, .. } = self.environment;
         let within = patience.tool.min(self.remaining());
-        let (world, files) = (self.world, self.journal.files());
+        let (environment, files) = (self.environment, self.recorder.files());
         let mut running = futures::stream::iter(calls.iter().enumerate())
-            .map(|(at, call)| async move { (at, outcome(call, within, world, (files, heard)).await) })
-            .buffer_unordered(READS_AT_ONCE);
-        let mut outcomes = Vec::with_capacity(calls.len());
+            .map(|(at, call)| async move { (at, send_call(call, within, environment, (files, progress)).await) })
+            .buffer_unordered(MAX_CONCURRENT_READS);
+        let mut finished = Vec::with_capacity(calls.len());
         loop {
             tokio::select! {
                 _ = stop.wait() => break,
-                outcome = running.next() => match outcome {
-                    Some(outcome) => outcomes.push(outcome),
+                call = running.next() => match call {
+                    Some(call) => finished.push(call),
                     None => break,
                 },
             }
         }
-        outcomes.sort_by_key(|(at, _)| *at);
-        outcomes.into_iter().map(|(_, called)| called).collect()
+        finished.sort_by_key(|(at, _)| *at);
+        finished.into_iter().map(|(_, call)| call).collect()
     }
 
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
         let (started, before) = self.durably_begin(Event::ToolStarted { call: call.id.clone() })?;
-        let World { stop, patience, .. } = self.world;
-        let heard = Heard::new();
-        let called = async {
-            // It has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
+        let Environment { stop, patience, .. } = self.environment;
+        let progress = ProgressBuffer::new();
+        let sent = async {
+            // The call has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
             tokio::select! {
-                outcome = outcome(call, patience.tool, self.world, (self.journal.files(), &heard)) => outcome,
-                why = stop.grace_over(|why| patience.grace_of(why)) => Called::from(Event::ToolIndeterminate {
-                    call: call.id.clone(),
-                    text: given_up(why, patience.grace_of(why)),
-                }),
+                finished = send_call(call, patience.tool, self.environment, (self.recorder.files(), &progress)) => finished,
+                reason = stop.grace_over(|reason| patience.grace_for(reason)) => {
+                    FinishedCall::from(Event::ToolIndeterminate {
+                        call: call.id.clone(),
+                        text: abandoned(reason, patience.grace_for(reason)),
+                    })
+                }
             }
         };
-        let (outcome, told) = beside(self.recording(&heard, called), || self.told(before)).await?;
+        let sent = self.record_progress(&progress, sent);
+        let (finished, reports) = with_deferred(sent, || self.publish(before)).await?;
         let mut entries = vec![started];
-        entries.extend(told);
-        // Why it was given up comes before that it was.
-        if let Some(directive) = stop.asked().and_then(|asked| asked.why.ends()) {
-            entries.push(self.journal.append(Event::DirectiveReceived { directive })?);
+        entries.extend(reports);
+        // The reason for abandoning a call comes before its outcome.
+        if let Some(directive) = stop.requested().and_then(|request| request.reason.directive()) {
+            entries.push(self.recorder.append(Event::DirectiveReceived { directive })?);
         }
-        entries.extend(self.record(vec![outcome], &heard)?);
-        self.journal.commit()?;
+        entries.extend(self.record(vec![finished], &progress)?);
+        self.recorder.commit()?;
         Ok(entries)
     }
 
-    /// What came of a call, without secrets: before any of it is kept.
-    fn redacted(&self, called: Called) -> Result<Called, Error> {
-        let outcome = self.journal.redacted(called.outcome)?;
-        Ok(Called { outcome, ..called })
+    /// Redacts the outcome of a call, before any of it is stored.
+    fn redacted(&self, call: FinishedCall) -> Result<FinishedCall, Error> {
+        let outcome = self.recorder.redacted(call.outcome)?;
+        Ok(FinishedCall { outcome, ..call })
     }
 
-    /// Puts results aside: each is kept whole before anything says so.
+    /// Offloads results: each is stored completely before the event that says so.
     fn offload(self, results: &[Offload<'_>]) -> Result<Vec<Entry>, Error> {
-        let offloaded = results::offloaded(results, self.world.core.focus(), self.journal.files())?;
-        self.journal.append_all(offloaded)
+        let offloaded = results::offloaded(results, self.environment.core.focus(), self.recorder.files())?;
+        self.recorder.append_all(offloaded)
     }
 
-    /// Makes everything durable, the beginning of an act as its last; gives that, and where the log stood before it.
+    /// Records the beginning of an act, and makes every event durable. Returns its entry, and the log's position before it.
     fn durably_begin(&mut self, beginning: Event) -> Result<(Entry, LogPosition), Error> {
-        let before = self.journal.position();
-        let entry = self.journal.append(beginning)?;
-        self.journal.commit()?;
+        let before = self.recorder.position();
+        let entry = self.recorder.append(beginning)?;
+        self.recorder.commit()?;
         Ok((entry, before))
     }
 
-    /// Tells what is durable. Of an act that is under way it is what was `before`, because the conversation does not know
-    /// of its beginning yet.
-    fn told(&self, before: LogPosition) {
-        self.journal.tidy();
-        self.world.audience.tell(project(self.conversation, before));
+    /// Prints what is durable, and passes the state to the observer. `before` is the log's position before the current act,
+    /// whose beginning is not applied to the conversation yet.
+    fn publish(&self, before: LogPosition) {
+        self.recorder.tidy();
+        self.observer.state_changed(project(self.conversation, before));
     }
 
-    /// What is left of the Job's duration.
+    /// Returns the rest of the Job's duration.
     fn remaining(&self) -> Duration {
         let limit = Duration::from_secs(self.conversation.run().limits.duration_seconds);
         limit.saturating_sub(Duration::from_millis(self.conversation.budget().worked_ms()))

@@ -1,6 +1,7 @@
 //! The real model and the real tools, as the driver sees them.
 
-use super::{Called, Model, Tools, Unlisted};
+use super::environment::{Model, Tools, Unlisted};
+use super::finished_call::FinishedCall;
 use crate::mcp::{self, CallOutcome, ListError};
 use crate::model;
 use crate::waits::Waits;
@@ -44,23 +45,23 @@ impl Tools for Option<mcp::Client> {
         }
     }
 
-    async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> Called {
+    async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> FinishedCall {
         let id = call.id.clone();
         let Some(client) = self else {
             let text = "The Skill has no MCP server any more; nothing was sent.".to_owned();
-            return Called::from(Event::ToolFailed { call: id, text });
+            return FinishedCall::from(Event::ToolFailed { call: id, text });
         };
         let mcp::Called { outcome, listed } = client.call(call, within, listener).await;
         let called = match outcome {
             CallOutcome::Completed { text, structured, media } => {
-                Called { structured, media, ..Called::from(Event::ToolCompleted { call: id, text }) }
+                FinishedCall { structured, media, ..FinishedCall::from(Event::ToolCompleted { call: id, text }) }
             }
             CallOutcome::Failed { text, media } => {
-                Called { media, ..Called::from(Event::ToolFailed { call: id, text }) }
+                FinishedCall { media, ..FinishedCall::from(Event::ToolFailed { call: id, text }) }
             }
-            CallOutcome::Indeterminate { text } => Called::from(Event::ToolIndeterminate { call: id, text }),
+            CallOutcome::Indeterminate { text } => FinishedCall::from(Event::ToolIndeterminate { call: id, text }),
         };
-        Called { listed, ..called }
+        FinishedCall { listed, ..called }
     }
 }
 

@@ -1,9 +1,9 @@
-//! What the Job binds, looked for before anything else: a secret that is not there yet is waited for.
+//! Checks that everything that the Job binds is available, before anything else. A missing secret is waited for.
 //!
-//! Only whether a value is there is looked at. It goes nowhere from here: not into a prompt, an event or a log line.
+//! The check only looks whether a secret has a value. The value goes nowhere: into no prompt, no event and no log line.
 
-use super::World;
-use super::wait::{self, Waited};
+use super::environment::{Environment, Observer};
+use super::wait::{self, WaitResult};
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
@@ -15,9 +15,13 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// Waits until everything that is bound is there. Gives the end of the conversation where that is not to be, and
-/// how long was waited.
-pub(super) async fn there<M, T>(bound: &[BoundResource], world: &World<'_, M, T>) -> (Option<Event>, Duration) {
+/// Waits until everything that is bound is available. Returns the time that this took, and the event that ends the
+/// conversation if a resource stays missing or cannot be used.
+pub(super) async fn wait_until_available<M, T>(
+    bound: &[BoundResource],
+    environment: &Environment<'_, M, T>,
+    observer: &dyn Observer,
+) -> (Option<Event>, Duration) {
     if let Some(event) = unusable(bound) {
         return (Some(event), Duration::ZERO);
     }
@@ -26,24 +30,24 @@ pub(super) async fn there<M, T>(bound: &[BoundResource], world: &World<'_, M, T>
         absent = bound.iter().filter_map(|resource| Some((resource.name.as_str(), missing(resource)?))).collect();
         future::ready(absent.first().map_or(Ok(()), |(_, waiting)| Err(waiting.clone())))
     };
-    let (waited, time) = wait::until(look, world).await;
-    let event = match waited {
-        Waited::Over(()) => unusable(bound),
-        // Where the run is to stop, the loop finds out.
-        Waited::Stopped => None,
-        // The sentence of the wait names the first only.
-        Waited::GivenUp(_) => Some(given_up(&absent, time)),
+    let (result, time) = wait::retry(look, environment, observer).await;
+    let event = match result {
+        WaitResult::Done(()) => unusable(bound),
+        // The driver's loop handles the stop.
+        WaitResult::Stopped => None,
+        // The event of the wait names only the first missing secret.
+        WaitResult::TimedOut(_) => Some(timed_out(&absent, time)),
     };
     (event, time)
 }
 
-/// The end of a conversation that binds what cannot be used.
+/// Returns the event that ends the conversation if a bound resource can never be used.
 fn unusable(bound: &[BoundResource]) -> Option<Event> {
     let message = bound.iter().find_map(|resource| unreadable(resource).or_else(|| oversized(resource)))?;
     Some(step::unavailable(OutcomeCode::UserNeeded, message))
 }
 
-fn given_up(absent: &[(&str, ExternalWait)], after: Duration) -> Event {
+fn timed_out(absent: &[(&str, ExternalWait)], after: Duration) -> Event {
     let names: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
     let message = format!(
         "What the Job binds as {} is not in its Secret; it was waited for {} s. Put it there, and make the Job anew.",
@@ -53,15 +57,15 @@ fn given_up(absent: &[(&str, ExternalWait)], after: Duration) -> Event {
     step::unavailable(OutcomeCode::UserNeeded, message)
 }
 
-/// The key of a bound secret that is not there.
+/// Returns the wait for a bound secret, if its key is missing or empty.
 fn missing(resource: &BoundResource) -> Option<ExternalWait> {
     let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
-    // Secrets are small files in memory. White space alone is nothing.
+    // Secrets are small files in memory. White space alone counts as empty.
     let is_there = fs::read(path).is_ok_and(|value| value.iter().any(|byte| !byte.is_ascii_whitespace()));
     (!is_there).then(|| ExternalWait::SecretMissing { name: secret.clone(), key: key.clone() })
 }
 
-/// Why a bound secret cannot be used: what a worker cannot keep out of texts, it does not begin with.
+/// Returns why a bound secret cannot be used, if it is too large to be redacted.
 fn oversized(resource: &BoundResource) -> Option<String> {
     let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
     let bytes = fs::read(path).ok()?.trim_ascii().len();
@@ -75,8 +79,8 @@ fn oversized(resource: &BoundResource) -> Option<String> {
     })
 }
 
-/// Why a bound directory or file cannot be read, for people. It is mounted before the worker starts, so waiting
-/// does not mend it.
+/// Returns why a bound directory or file cannot be read, for people. It is mounted before the worker starts, so waiting does
+/// not help.
 fn unreadable(resource: &BoundResource) -> Option<String> {
     let ResourceSource::Mount { path, .. } = &resource.source else { return None };
     let error = look(Path::new(path)).err()?;
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn all_that_was_missing_at_the_last_look_is_named() {
         let of = |key: &str| ExternalWait::SecretMissing { name: "ci".into(), key: key.into() };
-        let event = given_up(&[("token", of("token")), ("login", of("login"))], Duration::from_mins(10));
+        let event = timed_out(&[("token", of("token")), ("login", of("login"))], Duration::from_mins(10));
         let Event::Finished { outcome, .. } = event else { panic!("{event:?}") };
         assert_eq!(outcome.code, OutcomeCode::UserNeeded);
         assert!(outcome.message.starts_with("What the Job binds as token, login is not in"), "{}", outcome.message);

@@ -6,16 +6,19 @@ use crate::fixture::operator::Taken;
 use crate::fixture::shop::Refund;
 use crate::fixture::stand::{Stand, refund};
 use crate::printer::Format;
+use crate::stop::{Stop, StopReason};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
-use bloomery_crds::report::PodEnd;
+use bloomery_crds::report::{ExternalWait, PodEnd};
 use bloomery_crds::run::KeyFile;
+use bloomery_engine::step::ToolCall;
+use bloomery_engine::tool::ListedTool;
 use bloomery_journal::files::Disk;
 use std::fs;
 
 mod cancelled;
 mod crashed;
-mod decided;
+mod decision_inbox;
 mod drifted;
 mod endpoints;
 mod files;
@@ -247,6 +250,6 @@ async fn a_broken_log_is_not_continued_and_the_pod_says_where() {
     fs::remove_file(stand.memory().join("jobs/k-1").join(bloomery_journal::segment::name(2))).unwrap();
     let args = stand.args(2);
     let failed = stand.run_with(2, Disk, Stop::default()).await.unwrap_err();
-    crate::ending::leave_failure(&failed.to_string(), &args.termination_log);
+    crate::ending::write_failure(&failed.to_string(), &args.termination_log);
     assert!(stand.failure(2).contains(&bloomery_journal::segment::name(2)), "{}", stand.failure(2));
 }

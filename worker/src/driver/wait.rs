@@ -1,6 +1,6 @@
-//! Waiting, for a bounded time, for what a person can mend.
+//! Retries until something outside is available, for a bounded time.
 
-use super::World;
+use super::environment::{Environment, Observer};
 use crate::backoff::Backoff;
 use crate::sentence::sentence;
 use bloomery_crds::outcome::OutcomeCode;
@@ -9,72 +9,76 @@ use bloomery_engine::{Event, step};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How a wait ended.
-pub(super) enum Waited<T> {
-    /// With what was waited for.
-    Over(T),
+/// The result of a wait.
+pub(super) enum WaitResult<T> {
+    /// An attempt succeeded.
+    Done(T),
     /// The run is to stop.
     Stopped,
-    /// Patience is over, which ends the conversation.
-    GivenUp(Event),
+    /// The time limit is over. The event ends the conversation.
+    TimedOut(Event),
 }
 
-/// Tries until it succeeds, patience is over or the run is to stop, and tells what is waited for. Gives how long
-/// it was in vain, which is no work.
-pub(super) async fn until<M, T, R, W>(mut attempt: impl FnMut() -> W, world: &World<'_, M, T>) -> (Waited<R>, Duration)
+/// Retries `attempt` until it succeeds, the time limit is over or the run is to stop. The observer learns what the run waits
+/// for. Returns the time before the last attempt, too, which does not count as work.
+pub(super) async fn retry<M, T, R, W>(
+    mut attempt: impl FnMut() -> W,
+    environment: &Environment<'_, M, T>,
+    observer: &dyn Observer,
+) -> (WaitResult<R>, Duration)
 where
     W: Future<Output = Result<R, ExternalWait>>,
 {
     let began = Instant::now();
-    let mut said: Option<String> = None;
+    let mut logged: Option<String> = None;
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
-    let waited = loop {
-        // What was before the try that succeeds was in vain, pauses included.
+    let result = loop {
+        // The time before the attempt that succeeds was waiting, delays included.
         let before = began.elapsed();
         let waiting = tokio::select! {
-            _ = world.stop.wait() => break (Waited::Stopped, began.elapsed()),
-            tried = attempt() => match tried {
-                Ok(done) => break (Waited::Over(done), before),
+            _ = environment.stop.wait() => break (WaitResult::Stopped, began.elapsed()),
+            result = attempt() => match result {
+                Ok(done) => break (WaitResult::Done(done), before),
                 Err(waiting) => waiting,
             },
         };
-        let in_vain = began.elapsed();
-        if in_vain >= world.patience.outside {
-            break (Waited::GivenUp(given_up(&waiting, in_vain)), in_vain);
+        let waited = began.elapsed();
+        if waited >= environment.patience.outside {
+            break (WaitResult::TimedOut(timed_out(&waiting, waited)), waited);
         }
-        let why = told(&waiting);
-        if said.as_ref() != Some(&why) {
-            tracing::warn!("{why} It is waited for.");
-            said = Some(why);
+        let reason = describe(&waiting);
+        if logged.as_ref() != Some(&reason) {
+            tracing::warn!("{reason} It is waited for.");
+            logged = Some(reason);
         }
-        world.audience.waiting(Some(waiting));
+        observer.waiting(Some(waiting));
         tokio::select! {
-            _ = world.stop.wait() => break (Waited::Stopped, began.elapsed()),
+            _ = environment.stop.wait() => break (WaitResult::Stopped, began.elapsed()),
             () = tokio::time::sleep(backoff.pause()) => {}
         }
     };
-    world.audience.waiting(None);
-    waited
+    observer.waiting(None);
+    result
 }
 
-/// The end of a conversation whose tools will never be listed.
-pub(super) fn dead(message: &str) -> Event {
+/// Returns the event that ends a conversation whose tools can never be listed.
+pub(super) fn tools_unavailable(message: &str) -> Event {
     let what = sentence(message);
     step::unavailable(OutcomeCode::McpUnavailable, format!("{what} Mend it, or what names it, and make the Job anew."))
 }
 
-fn given_up(waiting: &ExternalWait, after: Duration) -> Event {
+fn timed_out(waiting: &ExternalWait, after: Duration) -> Event {
     let (code, remedy) = match waiting {
         ExternalWait::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, "Mend the MCP server, or what names it"),
         ExternalWait::SecretMissing { .. } => (OutcomeCode::ModelUnavailable, "Put it there"),
         ExternalWait::ModelUnavailable { .. } => (OutcomeCode::ModelUnavailable, "Mend the Model"),
     };
-    let (what, seconds) = (told(waiting), after.as_secs());
+    let (what, seconds) = (describe(waiting), after.as_secs());
     step::unavailable(code, format!("{what} It was waited for {seconds} s. {remedy}, and make the Job anew."))
 }
 
-/// What is waited for. A client's message says itself who does not answer.
-fn told(waiting: &ExternalWait) -> String {
+/// Returns a sentence that says what the run waits for.
+fn describe(waiting: &ExternalWait) -> String {
     match waiting {
         ExternalWait::SecretMissing { name, key } => {
             format!("The key `{key}` of the Secret `{name}` is needed, and it is missing or empty.")

@@ -1,4 +1,4 @@
-//! One report over HTTPS.
+//! The client that sends one report over HTTPS.
 
 use crate::http::{cause, read_bounded};
 use bloomery_crds::report::{Directives, Report};
@@ -10,24 +10,38 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// All replies of a Job, each of 1 KiB of characters that JSON writes as six.
-const MAX_REPLY: usize = 256 * 1024;
+/// The largest reply, in bytes: all replies of people to a Job, each of 1 KiB of characters that JSON may escape to six.
+const MAX_REPLY_BYTES: usize = 256 * 1024;
 
-/// Why a report was not taken.
+/// Why the client cannot be set up.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum Error {
+    /// The certificates of the run document are not PEM.
+    #[error("report.ca of the Job's part is not a PEM certificate: {0}")]
+    InvalidCertificate(String),
+    /// The run document has no certificate.
+    #[error("report.ca of the Job's part holds no certificate")]
+    NoCertificate,
+    /// The HTTP client cannot be built.
+    #[error("the client for reports cannot be built: {0}")]
+    Client(String),
+}
+
+/// Why a report was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
     /// Another attempt has taken the Job over.
     #[error("the operator says that another attempt has taken the Job over: {0}")]
     Superseded(String),
-    /// The operator is not ready for it: the report is ahead of what it knows, or someone else wrote first.
+    /// The operator asks for a retry, because its cache is behind the report, or another client wrote first.
     #[error("the operator wants the report again ({status}): {message}")]
     Again {
         /// The status of the reply.
         status: StatusCode,
-        /// What it said.
+        /// Its message.
         message: String,
     },
-    /// The operator has taken the report, and not written all of it yet.
+    /// The operator has accepted the report, and not written all of it yet.
     #[error("the operator has not acknowledged all of the log yet")]
     Unacknowledged,
     /// The operator refused the report.
@@ -35,7 +49,7 @@ pub enum Failure {
     Refused {
         /// The status of the reply.
         status: StatusCode,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// The token that the kubelet projects cannot be read.
@@ -43,39 +57,39 @@ pub enum Failure {
     Token {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The report cannot be written as JSON.
+    /// The report cannot be serialized.
     #[error("the report cannot be written: {0}")]
-    Unwritable(String),
-    /// The operator cannot be reached, or what it answers cannot be read.
+    Unserializable(String),
+    /// The operator cannot be reached, or its reply cannot be read.
     #[error("the operator cannot be reached: {0}")]
     Unreachable(String),
 }
 
-impl Failure {
-    /// Whether the same report is most likely taken in a moment.
-    pub fn is_soon_over(&self) -> bool {
+impl SendError {
+    /// Returns whether the operator asks for the same report again soon.
+    pub fn asks_for_retry(&self) -> bool {
         matches!(self, Self::Again { .. } | Self::Unacknowledged)
     }
 
-    /// Whether sending it again is of no use: the Job or the worker's identity is gone, or the operator does not
-    /// take such reports.
-    pub fn is_hopeless(&self) -> bool {
-        let hopeless = [
-            // The worker's ServiceAccount goes with the Skill, and its tokens with it.
+    /// Returns whether a retry is pointless: the Job or the worker's identity is gone, or the operator does not accept such
+    /// reports.
+    pub fn is_permanent(&self) -> bool {
+        let permanent = [
+            // The worker's ServiceAccount is deleted with the Skill, which invalidates its tokens.
             StatusCode::UNAUTHORIZED,
             StatusCode::FORBIDDEN,
             StatusCode::NOT_FOUND,
             StatusCode::PAYLOAD_TOO_LARGE,
             StatusCode::UNPROCESSABLE_ENTITY,
         ];
-        matches!(self, Self::Refused { status, .. } if hopeless.contains(status))
+        matches!(self, Self::Refused { status, .. } if permanent.contains(status))
     }
 }
 
-/// Sends reports to the operator, and to nobody else: only the certificates of the run document are trusted.
+/// Sends reports to the operator. It trusts only the certificates of the run document.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -85,16 +99,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// Makes a client for `endpoint`; `token` is the file of the projected token, read anew for each report,
-    /// because the kubelet rotates it. No report holds a secret that `redactor` knows.
-    ///
-    /// # Errors
-    /// If the certificates are not PEM, as a sentence.
-    pub fn new(endpoint: &ReportEndpoint, token: PathBuf, redactor: Redactor) -> Result<Self, String> {
+    /// Creates a client for `endpoint`. `token` is the file of the projected token, which is read for each report because the
+    /// kubelet rotates it. Reports are sent without the secrets that `redactor` knows.
+    pub fn new(endpoint: &ReportEndpoint, token: PathBuf, redactor: Redactor) -> Result<Self, Error> {
         let roots = reqwest::Certificate::from_pem_bundle(endpoint.ca.as_bytes())
-            .map_err(|error| format!("report.ca of the Job's part is not a PEM certificate: {}", cause(&error)))?;
+            .map_err(|error| Error::InvalidCertificate(cause(&error)))?;
         if roots.is_empty() {
-            return Err("report.ca of the Job's part holds no certificate".to_owned());
+            return Err(Error::NoCertificate);
         }
         let http = reqwest::Client::builder()
             .tls_certs_only(roots)
@@ -106,15 +117,15 @@ impl Client {
             .timeout(TIMEOUT)
             .pool_max_idle_per_host(1)
             .build()
-            .map_err(|error| format!("the client for reports cannot be made: {}", cause(&error)))?;
+            .map_err(|error| Error::Client(cause(&error)))?;
         Ok(Self { http, url: endpoint.url.clone(), token, redactor })
     }
 
     /// Sends one report.
-    pub async fn send(&self, report: &Report) -> Result<Directives, Failure> {
+    pub async fn send(&self, report: &Report) -> Result<Directives, SendError> {
         let token = std::fs::read_to_string(&self.token)
-            .map_err(|source| Failure::Token { path: self.token.clone(), source })?;
-        let mut body = serde_json::to_value(report).map_err(|error| Failure::Unwritable(error.to_string()))?;
+            .map_err(|source| SendError::Token { path: self.token.clone(), source })?;
+        let mut body = serde_json::to_value(report).map_err(|error| SendError::Unserializable(error.to_string()))?;
         self.redactor.json(&mut body);
         let response = self
             .http
@@ -123,16 +134,17 @@ impl Client {
             .json(&body)
             .send()
             .await
-            .map_err(|error| Failure::Unreachable(cause(&error)))?;
+            .map_err(|error| SendError::Unreachable(cause(&error)))?;
         let status = response.status();
-        let body = read_bounded(response, MAX_REPLY).await.map_err(|error| Failure::Unreachable(error.to_string()))?;
+        let body =
+            read_bounded(response, MAX_REPLY_BYTES).await.map_err(|error| SendError::Unreachable(error.to_string()))?;
         let message = || self.redactor.quote(&String::from_utf8_lossy(&body), 256);
         match status {
             StatusCode::OK => serde_json::from_slice(&body)
-                .map_err(|error| Failure::Unreachable(format!("its reply cannot be read: {error}"))),
-            StatusCode::GONE => Err(Failure::Superseded(message())),
-            StatusCode::CONFLICT | StatusCode::TOO_EARLY => Err(Failure::Again { status, message: message() }),
-            _ => Err(Failure::Refused { status, message: message() }),
+                .map_err(|error| SendError::Unreachable(format!("its reply cannot be read: {error}"))),
+            StatusCode::GONE => Err(SendError::Superseded(message())),
+            StatusCode::CONFLICT | StatusCode::TOO_EARLY => Err(SendError::Again { status, message: message() }),
+            _ => Err(SendError::Refused { status, message: message() }),
         }
     }
 }

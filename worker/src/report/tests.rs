@@ -1,7 +1,7 @@
-use super::client::Failure;
+use super::client::SendError;
 use super::*;
 use crate::fixture::operator::{Operator, Reply};
-use crate::stop::Why;
+use crate::stop::StopReason;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ParkReason, Report};
@@ -32,16 +32,16 @@ fn projection(events: u64) -> Projection {
     }
 }
 
-fn sender() -> Sender {
+fn identity() -> Identity {
     let job = JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: "uid-j".into() };
-    Sender { job, attempt: 2, epoch: 3 }
+    Identity { job, attempt: 2, epoch: 3 }
 }
 
 struct Stand {
     operator: Operator,
     dir: tempfile::TempDir,
     stop: Stop,
-    inbox: Arc<Decided>,
+    inbox: Arc<DecisionInbox>,
 }
 
 impl Stand {
@@ -65,11 +65,11 @@ impl Stand {
     }
 
     fn reporter(&self) -> Reporter {
-        Reporter::start(self.client(), sender(), projection(1), self.stop.clone(), Arc::clone(&self.inbox))
+        Reporter::start(self.client(), identity(), projection(1), self.stop.clone(), Arc::clone(&self.inbox))
     }
 
-    async fn send(&self) -> Result<bloomery_crds::report::Directives, Failure> {
-        let Sender { job, attempt, epoch } = sender();
+    async fn send(&self) -> Result<bloomery_crds::report::Directives, SendError> {
+        let Identity { job, attempt, epoch } = identity();
         let report = Report { job, attempt, epoch, projection: projection(1), waiting: None, hold: None, end: None };
         self.client().send(&report).await
     }
@@ -81,7 +81,7 @@ async fn the_first_report_says_who_and_comes_with_the_token_as_it_is_now() {
     let reporter = stand.reporter();
     let first = stand.operator.until(|taken| !taken.is_empty()).await.remove(0);
     assert_eq!(first.token, "Bearer token-1");
-    assert_eq!((first.report.job, first.report.attempt, first.report.epoch), (sender().job, 2, 3));
+    assert_eq!((first.report.job, first.report.attempt, first.report.epoch), (identity().job, 2, 3));
     fs::write(stand.token(), "token-2").unwrap();
     reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
     let second = stand.operator.until(|taken| taken.len() > 1).await.remove(1);
@@ -103,7 +103,7 @@ async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Repl
     assert!(taken.len() > refused, "{taken:?}");
     let last = &taken.last().unwrap().report;
     assert_eq!((last.end.clone(), last.projection.log.events), (Some(PodEnd::Finished), 9));
-    assert!(stand.stop.asked().is_none());
+    assert!(stand.stop.requested().is_none());
 }
 
 #[rstest]
@@ -150,7 +150,7 @@ async fn news_that_are_overtaken_are_not_told() {
     let reporter = stand.reporter();
     stand.operator.until(|taken| taken.len() == 1).await;
     for events in 2..20 {
-        reporter.tell(projection(events));
+        reporter.state_changed(projection(events));
     }
     assert!(reporter.end(projection(20), PodEnd::Finished, LONG).await);
     let events: Vec<u64> = stand.operator.taken().iter().map(|taken| taken.report.projection.log.events).collect();
@@ -161,38 +161,38 @@ async fn news_that_are_overtaken_are_not_told() {
 async fn an_attempt_that_is_superseded_is_stopped() {
     let stand = Stand::with([Reply::Status(410)]).await;
     let reporter = stand.reporter();
-    assert_eq!(stand.stop.wait().await.why, Why::Superseded);
+    assert_eq!(stand.stop.wait().await.reason, StopReason::Superseded);
     assert!(!reporter.end(projection(2), PodEnd::Finished, LONG).await);
     assert_eq!(stand.operator.taken().len(), 1);
 }
 
 #[rstest]
-#[case(Reply::Cancel, Why::Cancelled)]
-#[case(Reply::Park, Why::Suspended)]
-#[case(Reply::SkillDeleted, Why::SkillDeleted)]
+#[case(Reply::Cancel, StopReason::Cancelled)]
+#[case(Reply::Park, StopReason::Suspended)]
+#[case(Reply::SkillDeleted, StopReason::SkillDeleted)]
 #[tokio::test]
 async fn what_the_operator_says_is_heard_with_any_reply_and_the_first_time_counts(
     #[case] reply: Reply,
-    #[case] why: Why,
+    #[case] reason: StopReason,
 ) {
     let stand = Stand::with([Reply::Ack, reply, reply]).await;
     let reporter = stand.reporter();
     stand.operator.until(|taken| taken.len() == 1).await;
-    assert!(stand.stop.asked().is_none());
+    assert!(stand.stop.requested().is_none());
     reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
     let asked = stand.stop.wait().await;
-    assert_eq!(asked.why, why);
+    assert_eq!(asked.reason, reason);
     reporter.waiting(None);
     stand.operator.until(|taken| taken.len() == 3).await;
     assert!(reporter.end(projection(2), PodEnd::Finished, LONG).await);
-    assert_eq!(stand.stop.asked().unwrap().since, asked.since);
+    assert_eq!(stand.stop.requested().unwrap().since, asked.since);
 }
 
 #[tokio::test]
 async fn a_worker_with_no_news_asks_what_there_is_to_hear() {
     let stand = Stand::with([Reply::Ack, Reply::Cancel]).await;
     let _reporter = stand.reporter();
-    assert_eq!(stand.stop.wait().await.why, Why::Cancelled);
+    assert_eq!(stand.stop.wait().await.reason, StopReason::Cancelled);
     let taken = stand.operator.taken();
     assert_eq!((taken.len(), taken[0].report.projection.log.events), (2, taken[1].report.projection.log.events));
 }
@@ -203,7 +203,7 @@ async fn an_operator_that_is_away_holds_nothing_up() {
     // The discard port: nothing listens.
     stand.operator.endpoint.url = "https://localhost:9/v1/reports".into();
     let reporter = stand.reporter();
-    reporter.tell(projection(2));
+    reporter.state_changed(projection(2));
     assert!(!reporter.end(projection(3), PodEnd::Finished, Duration::from_millis(50)).await);
 }
 
@@ -212,17 +212,17 @@ async fn nobody_else_is_trusted_with_a_report() {
     let mut stand = Stand::with([]).await;
     stand.operator.endpoint.ca = Operator::start([]).await.endpoint.ca;
     let failure = stand.send().await.unwrap_err();
-    assert!(matches!(&failure, Failure::Unreachable(message) if message.contains("certificate")), "{failure}");
+    assert!(matches!(&failure, SendError::Unreachable(message) if message.contains("certificate")), "{failure}");
     stand.operator.endpoint.url = stand.operator.endpoint.url.replace("https", "http");
-    assert!(matches!(stand.send().await, Err(Failure::Unreachable(_))));
+    assert!(matches!(stand.send().await, Err(SendError::Unreachable(_))));
     assert!(stand.operator.taken().is_empty());
 }
 
 #[tokio::test]
 async fn what_an_operator_says_is_bounded_and_followed_nowhere() {
     let stand = Stand::with([Reply::Redirect, Reply::Flood, Reply::Status(503)]).await;
-    assert!(matches!(stand.send().await, Err(Failure::Refused { status, .. }) if status == 307));
-    assert!(matches!(stand.send().await, Err(Failure::Unreachable(message)) if message.contains("larger")));
+    assert!(matches!(stand.send().await, Err(SendError::Refused { status, .. }) if status == 307));
+    assert!(matches!(stand.send().await, Err(SendError::Unreachable(message)) if message.contains("larger")));
     let refused = stand.send().await.unwrap_err().to_string();
     assert!(refused.contains("503") && refused.contains("so it is"), "{refused}");
     assert_eq!(stand.operator.taken().len(), 3);
@@ -238,5 +238,5 @@ async fn certificates_that_are_none_are_refused_at_once(#[case] ca: &str, #[case
     let mut stand = Stand::with([]).await;
     stand.operator.endpoint.ca = ca.into();
     let refused = Client::new(&stand.operator.endpoint, stand.token(), Redactor::default()).unwrap_err();
-    assert!(refused.contains(says), "{refused}");
+    assert!(refused.to_string().contains(says), "{refused}");
 }

@@ -21,7 +21,7 @@ async fn cancelled(stand: &Stand, moment: impl Future<Output = ()>) -> Outcome {
     let stop = Stop::default();
     let cancel = async {
         moment.await;
-        stop.ask(Why::Cancelled);
+        stop.request(StopReason::Cancelled);
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), cancel);
     assert_eq!(exit.unwrap(), Exit::Finished);
@@ -54,7 +54,7 @@ async fn a_call_with_effect_that_is_answered_in_time_is_known() {
     let stop = Stop::default();
     let cancel = async {
         stand.shop.until_effects(1).await;
-        stop.ask(Why::Cancelled);
+        stop.request(StopReason::Cancelled);
         stand.shop.let_go();
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), cancel);
@@ -91,9 +91,9 @@ async fn a_drain_that_was_asked_before_gives_way() {
     let stop = Stop::default();
     let both = async {
         stand.shop.until_effects(1).await;
-        stop.ask(Why::Drain);
-        stop.ask(Why::Suspended);
-        stop.ask(Why::Cancelled);
+        stop.request(StopReason::Drain);
+        stop.request(StopReason::Suspended);
+        stop.request(StopReason::Cancelled);
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), both);
     assert_eq!((exit.unwrap(), outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Cancelled));
@@ -135,7 +135,7 @@ async fn a_question_that_people_are_asked_is_taken_back() {
 async fn a_job_that_parked_is_cancelled_by_the_next_worker_before_it_does_anything() {
     let stand = super::stopped::parked_after_the_reads().await;
     let (times, stop) = (stand.model.times(), Stop::default());
-    stop.ask(Why::Cancelled);
+    stop.request(StopReason::Cancelled);
     assert_eq!(stand.run_with(2, Disk, stop).await.unwrap(), Exit::Finished);
     assert_eq!((outcome(&stand, 2), stand.model.times()), (OutcomeCode::Cancelled, times));
 }

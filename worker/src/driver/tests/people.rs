@@ -113,7 +113,7 @@ async fn a_drain_while_somebody_thinks_parks_at_once(#[case] at: usize) {
     let stop = Stop::default();
     let drain = async {
         desk.until_asked(at).await;
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Drain);
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
     assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));

@@ -26,7 +26,7 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
     for name in ["result.offloaded", "gate.ruled", "reply.polished", "tool.started"] {
         assert!(log.iter().any(|entry| entry.event.name() == name), "{name}");
     }
-    let run = Inputs::read(&stand.args(1), Redactor::default()).unwrap().run();
+    let run = Inputs::read(&stand.args(1), Redactor::default()).unwrap().run;
     let mut live = Conversation::new(run.clone());
     let mut decided = Vec::new().into_iter();
     for (at, entry) in log.iter().enumerate() {
@@ -58,7 +58,7 @@ async fn a_claim_reads_the_whole_log_and_calls_nobody() {
     stand.run(1).await;
     let (asked, effects, reports) = (stand.model.times(), stand.shop.effects(), stand.reports().len());
     let inputs = Inputs::read(&stand.args(2), Redactor::default()).unwrap();
-    let mut conversation = Conversation::new(inputs.run());
+    let mut conversation = Conversation::new(inputs.run.clone());
     let store = Store::open(Disk, &stand.memory(), "k-1", "uid-2").unwrap();
     let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2, Duration::ZERO).await.unwrap();
     assert_eq!(conversation.epoch(), 2);

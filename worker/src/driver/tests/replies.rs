@@ -79,7 +79,7 @@ async fn a_reply_that_was_heard_does_not_count_again_in_any_later_attempt() {
     let stop = Stop::default();
     let drain = async {
         stand.shop.until_effects(1).await;
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Drain);
         stand.shop.let_go();
     };
     let (exit, ()) = tokio::join!(stand.run_with(2, Disk, stop.clone()), drain);

@@ -49,7 +49,7 @@ impl Tools for Leaky {
         Ok(["lookup", "verify", "refund", "notify"].map(tool).into())
     }
 
-    async fn call(&self, call: &ToolCall<'_>, _within: Duration, listener: &dyn Fn(ToolProgress)) -> Called {
+    async fn call(&self, call: &ToolCall<'_>, _within: Duration, listener: &dyn Fn(ToolProgress)) -> FinishedCall {
         self.given.lock().unwrap().push(format!("{} {}", call.tool, call.arguments));
         let id = call.id.clone();
         let outcome = match call.tool {

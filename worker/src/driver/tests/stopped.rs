@@ -16,7 +16,7 @@ pub(super) async fn parked_after_the_reads() -> Stand {
     let stop = Stop::default();
     let drain = async {
         stand.model.until_asked(2).await;
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Drain);
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
     assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
@@ -45,7 +45,7 @@ async fn a_drain_lets_a_call_with_effect_finish() {
     let stop = Stop::default();
     let drain = async {
         stand.shop.until_effects(1).await;
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Drain);
         stand.shop.let_go();
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
@@ -82,7 +82,7 @@ async fn a_call_that_outlasts_the_grace_is_for_a_person() {
     let stop = Stop::default();
     let drain = async {
         stand.shop.until_effects(1).await;
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Drain);
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
     assert_eq!(exit.unwrap(), Exit::Finished);
@@ -93,7 +93,7 @@ async fn a_call_that_outlasts_the_grace_is_for_a_person() {
 async fn a_drain_before_anything_was_begun_parks_at_once() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     let stop = Stop::default();
-    stop.ask(Why::Drain);
+    stop.request(StopReason::Drain);
     assert_eq!(stand.run_with(1, Disk, stop).await.unwrap(), Exit::Parked(ParkReason::Drain));
     assert_eq!(stand.events(), ["epoch.started", "parked"]);
     assert!(stand.model.asked().is_empty());
@@ -109,7 +109,7 @@ async fn an_attempt_whose_log_was_taken_over_does_nothing_more() {
         assert_eq!(stand.run(2).await, Exit::Finished);
         let log = stand.log();
         // The frozen attempt is let go on: it parks, and finds its name taken.
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Drain);
         log
     };
     let (exit, log) = tokio::join!(frozen, other);
@@ -152,7 +152,7 @@ async fn a_job_whose_pods_are_drained_before_they_get_anywhere_ends_too() {
     *stand.shop.unlisted.lock().unwrap() = u32::MAX;
     for attempt in 1..=20 {
         let stop = Stop::default();
-        stop.ask(Why::Drain);
+        stop.request(StopReason::Drain);
         assert_eq!(stand.run_with(attempt, Disk, stop).await.unwrap(), Exit::Parked(ParkReason::Drain));
     }
     assert_eq!(stand.run(21).await, Exit::Finished);

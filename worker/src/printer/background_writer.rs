@@ -1,16 +1,16 @@
-//! Output that is written on a thread of its own: whoever reads it may pause, and the Job goes on meanwhile.
+//! A writer that writes on a thread of its own, so that the Job continues when the reader of its output pauses.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// How much may wait to be written, in bytes. Whoever writes more waits.
-const MOST: usize = 1 << 20;
+/// The size of the buffer, in bytes. A write that does not fit blocks.
+const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
-/// Writes later what is written to it, in the same order. A flush waits until all of it is written; where this is dropped
-/// without one, what still waits may be lost with the process.
+/// Buffers what is written to it, and writes it in the same order on a thread of its own. A flush waits until everything is
+/// written. Without one, buffered data may be lost when the process ends.
 #[derive(Debug)]
-pub struct Behind {
+pub struct BackgroundWriter {
     queue: Arc<Queue>,
 }
 
@@ -22,22 +22,22 @@ struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: Vec<u8>,
+    buffered: Vec<u8>,
     is_writing: bool,
     is_over: bool,
 }
 
-impl Behind {
-    /// Begins to write to `out`.
+impl BackgroundWriter {
+    /// Starts the thread that writes to `out`.
     ///
     /// # Errors
-    /// If there can be no thread more.
+    /// If the thread cannot be started.
     pub fn new(mut out: impl Write + Send + 'static) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
         let of_thread = Arc::clone(&queue);
         let write = move || {
             while let Some(bytes) = of_thread.take() {
-                // Nobody may be listening, which is no reason to stop.
+                // The reader may have closed its end, which must not stop the Job.
                 let _ = out.write_all(&bytes).and_then(|()| out.flush());
                 of_thread.written();
             }
@@ -56,11 +56,11 @@ impl Queue {
         self.changed.wait_while(self.state(), |state| is_so(state)).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be written next; none at the end.
+    /// Waits for data to write; `None` once the writer is dropped and everything is written.
     fn take(&self) -> Option<Vec<u8>> {
-        let mut state = self.wait_while(|state| state.waiting.is_empty() && !state.is_over);
-        state.is_writing = !state.waiting.is_empty();
-        state.is_writing.then(|| std::mem::take(&mut state.waiting))
+        let mut state = self.wait_while(|state| state.buffered.is_empty() && !state.is_over);
+        state.is_writing = !state.buffered.is_empty();
+        state.is_writing.then(|| std::mem::take(&mut state.buffered))
     }
 
     fn written(&self) {
@@ -69,21 +69,22 @@ impl Queue {
     }
 }
 
-impl Write for Behind {
+impl Write for BackgroundWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let is_full = |state: &State| !state.waiting.is_empty() && state.waiting.len() + bytes.len() > MOST;
-        self.queue.wait_while(is_full).waiting.extend_from_slice(bytes);
+        let is_full =
+            |state: &State| !state.buffered.is_empty() && state.buffered.len() + bytes.len() > MAX_BUFFERED_BYTES;
+        self.queue.wait_while(is_full).buffered.extend_from_slice(bytes);
         self.queue.changed.notify_all();
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        drop(self.queue.wait_while(|state| state.is_writing || !state.waiting.is_empty()));
+        drop(self.queue.wait_while(|state| state.is_writing || !state.buffered.is_empty()));
         Ok(())
     }
 }
 
-impl Drop for Behind {
+impl Drop for BackgroundWriter {
     fn drop(&mut self) {
         self.queue.state().is_over = true;
         self.queue.changed.notify_all();
@@ -113,14 +114,14 @@ mod tests {
     #[test]
     fn what_is_written_waits_for_nobody_keeps_its_order_and_is_all_there_at_the_end() {
         let ((lets, let_go), (writes, written)) = (channel(), channel());
-        let mut behind = Behind::new(Slow(let_go, writes)).unwrap();
+        let mut output = BackgroundWriter::new(Slow(let_go, writes)).unwrap();
         for n in 0..10_000 {
-            writeln!(behind, "{n}").unwrap();
+            writeln!(output, "{n}").unwrap();
         }
         drop(lets);
-        behind.flush().unwrap();
-        behind.write_all(b"last\n").unwrap();
-        drop(behind);
+        output.flush().unwrap();
+        output.write_all(b"last\n").unwrap();
+        drop(output);
         let all: Vec<u8> = written.iter().flatten().collect();
         let expected: String = (0..10_000).map(|n| format!("{n}\n")).chain(["last\n".to_owned()]).collect();
         assert_eq!(String::from_utf8(all).unwrap(), expected);
@@ -129,12 +130,12 @@ mod tests {
     #[test]
     fn whoever_writes_too_much_waits() {
         let ((lets, let_go), (writes, written)) = (channel(), channel());
-        let mut behind = Behind::new(Slow(let_go, writes)).unwrap();
-        let line = vec![b'x'; MOST];
+        let mut output = BackgroundWriter::new(Slow(let_go, writes)).unwrap();
+        let line = vec![b'x'; MAX_BUFFERED_BYTES];
         let others = std::thread::spawn(move || {
             for _ in 0..4 {
-                behind.write_all(&line).unwrap();
-                assert!(behind.queue.state().waiting.len() <= MOST);
+                output.write_all(&line).unwrap();
+                assert!(output.queue.state().buffered.len() <= MAX_BUFFERED_BYTES);
             }
         });
         // One may be under way and one wait: each of the others has to.
@@ -142,7 +143,7 @@ mod tests {
             assert!(written.try_recv().is_err());
             assert!(n > 1 || !others.is_finished());
             lets.send(()).unwrap();
-            assert_eq!(written.recv().unwrap().len(), MOST);
+            assert_eq!(written.recv().unwrap().len(), MAX_BUFFERED_BYTES);
         }
         others.join().unwrap();
     }
@@ -158,9 +159,9 @@ mod tests {
                 Ok(())
             }
         }
-        let mut behind = Behind::new(Fails).unwrap();
-        behind.write_all(&vec![b'x'; 2 * MOST]).unwrap();
-        behind.write_all(b"x").unwrap();
-        behind.flush().unwrap();
+        let mut output = BackgroundWriter::new(Fails).unwrap();
+        output.write_all(&vec![b'x'; 2 * MAX_BUFFERED_BYTES]).unwrap();
+        output.write_all(b"x").unwrap();
+        output.flush().unwrap();
     }
 }

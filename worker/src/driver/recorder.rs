@@ -1,7 +1,6 @@
-//! The log, stamped by the epoch's clock and printed once it is durable.
+//! Records events: redacts them, stamps them with the epoch's clock, logs them, and prints them once they are durable.
 //!
-//! What need not be done before an act is left until the act is under way, when there is nothing else to do:
-//! [`Journal::commit`] makes durable, and [`Journal::tidy`] does the rest.
+//! Before an act, [`Recorder::commit`] only makes events durable. [`Recorder::tidy`] does the rest while the act waits.
 
 use crate::printer::{Format, Printer};
 use bloomery_crds::text::bounded;
@@ -17,24 +16,24 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What the driver records with.
+/// Records the events of one epoch.
 #[derive(Debug)]
-pub struct Journal<F> {
+pub struct Recorder<F> {
     log: Log<F>,
     clock: RefCell<Clock>,
     printer: RefCell<Printer>,
     redactor: Redactor,
-    /// What is not durable yet.
-    unprinted: RefCell<String>,
-    /// What is, and may be printed.
+    /// The lines of events that are not durable yet.
+    uncommitted: RefCell<String>,
+    /// The lines of durable events, which may be printed.
     printable: RefCell<String>,
-    /// How long printing has waited for whoever reads, since the last event.
+    /// How long printing has blocked since the last event.
     blocked: Cell<Duration>,
 }
 
-impl<F: Files> Journal<F> {
-    /// Begins with the line that claimed the epoch, which is durable and printed at once. `open` are the calls that
-    /// an earlier epoch has left. No event that is added holds a secret that `redactor` knows.
+impl<F: Files> Recorder<F> {
+    /// Creates the recorder of a claimed epoch, and prints the event of the claim. `open` are the calls that an earlier epoch
+    /// has left open. Events are recorded without the secrets that `redactor` knows.
     pub fn new(claimed: Claimed<F>, mut printer: Printer, open: &[Call], redactor: Redactor) -> Self {
         for call in open {
             printer.learn(&call.id, &call.tool);
@@ -45,11 +44,11 @@ impl<F: Files> Journal<F> {
         printer.put(&mut first, &gist, &line);
         printer.print(&first);
         let (clock, printer, printable) = (RefCell::new(clock), RefCell::new(printer), RefCell::default());
-        let (unprinted, blocked) = (RefCell::default(), Cell::default());
-        Self { log, clock, printer, redactor, unprinted, printable, blocked }
+        let (uncommitted, blocked) = (RefCell::default(), Cell::default());
+        Self { log, clock, printer, redactor, uncommitted, printable, blocked }
     }
 
-    /// Adds an event that has just happened. It is not durable before [`Journal::sync`].
+    /// Adds an event that has just happened. It is durable after [`Recorder::commit`] or [`Recorder::sync`].
     pub fn append(&self, event: Event) -> Result<Entry, Error> {
         let event = self.redacted(event)?;
         self.waited(self.blocked.take());
@@ -57,13 +56,13 @@ impl<F: Files> Journal<F> {
         let (line, entry) = self.log.append(event, stamp)?;
         let mut printer = self.printer.borrow_mut();
         let gist = printer.gist(&entry);
-        printer.put(&mut self.unprinted.borrow_mut(), &gist, &line);
+        printer.put(&mut self.uncommitted.borrow_mut(), &gist, &line);
         Ok(entry)
     }
 
-    /// The last events of the log, a line each, for people; not that it parked and went on, which led to nothing. They are
-    /// read from the log: the attempt that asks may have done nothing else.
-    pub fn lately(&self) -> Vec<String> {
+    /// Returns the last events of the log for people, one line each, without those of parking and continuing. It reads them
+    /// from the log, because an earlier attempt may have recorded them.
+    pub fn last_events(&self) -> Vec<String> {
         let mut printer = Printer::new(Format::Text, Box::new(io::sink()));
         let mut last: VecDeque<String> = VecDeque::new();
         let read = self.log.reread(|entry| {
@@ -77,7 +76,7 @@ impl<F: Files> Journal<F> {
             last.push_back(bounded(gist.trim_end(), ApprovalSpec::MAX_EVENT));
         });
         if let Err(error) = read {
-            tracing::warn!("what led to the call that is held cannot be read again: {error}");
+            tracing::warn!("the last events before the held call cannot be read: {error}");
         }
         last.into()
     }
@@ -87,7 +86,7 @@ impl<F: Files> Journal<F> {
         events.into_iter().map(|event| self.append(event)).collect()
     }
 
-    /// An event as it is added, for what is kept of it beside the log.
+    /// Returns an event as [`Recorder::append`] would record it, for content that is stored beside the log.
     pub fn redacted(&self, event: Event) -> Result<Event, Error> {
         let name = event.name();
         self.redactor.event(event).map_err(|source| Error::Secret { event: name, source })
@@ -100,20 +99,20 @@ impl<F: Files> Journal<F> {
         Ok(())
     }
 
-    /// Makes all events durable. They are printed by [`Journal::tidy`].
+    /// Makes all events durable. [`Recorder::tidy`] prints them.
     pub fn commit(&self) -> Result<(), Error> {
         self.log.sync()?;
-        self.printable.borrow_mut().push_str(&self.unprinted.take());
+        self.printable.borrow_mut().push_str(&self.uncommitted.take());
         Ok(())
     }
 
-    /// Prints what is durable, and does what the log has left to do.
+    /// Prints durable events, and prepares the log's next segment.
     pub fn tidy(&self) {
         self.print();
         self.log.tidy();
     }
 
-    /// Prints what is durable, and leaves nothing but the log behind.
+    /// Prints durable events, and removes the log's temporary files. Nothing can be added after it.
     pub fn close(&mut self) {
         self.print();
         self.printer.get_mut().close();
@@ -129,17 +128,17 @@ impl<F: Files> Journal<F> {
         }
     }
 
-    /// Where the log stands, with what is not durable yet.
+    /// Returns the position of the log, including events that are not durable yet.
     pub fn position(&self) -> LogPosition {
         self.log.position()
     }
 
-    /// Takes waiting out of the work of the next event.
+    /// Excludes time spent waiting from the work of the next event.
     pub fn waited(&self, time: Duration) {
         self.clock.borrow_mut().waited(time);
     }
 
-    /// The file layer below the log.
+    /// Returns the file layer below the log.
     pub fn files(&self) -> &F {
         self.log.files()
     }

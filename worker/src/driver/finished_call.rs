@@ -1,6 +1,6 @@
-//! What is recorded of calls that are over: what was told of each meanwhile, its outcome, and tools that have changed.
+//! The events of finished calls: progress that is not recorded yet, the outcome, and tools that have changed.
 
-use super::heard::Heard;
+use super::progress_buffer::ProgressBuffer;
 use super::results;
 use crate::focus::FocusCache;
 use bloomery_engine::event::{CallId, ToolProgress};
@@ -10,61 +10,61 @@ use bloomery_journal::files::Files;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// A call that is over.
+/// A finished call.
 #[derive(Debug)]
-pub struct Called {
+pub struct FinishedCall {
     /// [`Event::ToolCompleted`], [`Event::ToolFailed`] or [`Event::ToolIndeterminate`].
     pub outcome: Event,
-    /// The structured output, where there is one. The outcome's text holds it too.
+    /// The structured output. The outcome's text has it, too.
     pub structured: Option<Value>,
-    /// What of the answer is no text. The outcome's text names the digest of each.
+    /// The parts of the answer that are not text. The outcome's text has the digest of each.
     pub media: Vec<Vec<u8>>,
-    /// What its server told of it while it was under way, as far as that is not recorded.
-    pub told: Vec<ToolProgress>,
-    /// The tools, where they were listed for it.
+    /// The progress that is not recorded yet.
+    pub progress: Vec<ToolProgress>,
+    /// The tools, if the call listed them.
     pub listed: Option<Vec<ListedTool>>,
 }
 
-impl From<Event> for Called {
+impl From<Event> for FinishedCall {
     fn from(outcome: Event) -> Self {
-        Self { outcome, structured: None, media: Vec::new(), told: Vec::new(), listed: None }
+        Self { outcome, structured: None, media: Vec::new(), progress: Vec::new(), listed: None }
     }
 }
 
-impl Called {
-    /// With what was told of it and is not recorded.
-    pub(super) fn with_rest(mut self, heard: &Heard) -> Self {
+impl FinishedCall {
+    /// Adds the progress that is still in the buffer.
+    pub(super) fn with_unrecorded(mut self, buffer: &ProgressBuffer) -> Self {
         if let Some(call) = call_of(&self.outcome) {
-            self.told.extend(heard.rest(call));
+            self.progress.extend(buffer.take_call(call));
         }
         self
     }
 }
 
-/// The events of calls that came together, as they are recorded, in the order of the calls.
-pub(super) fn recorded(
-    mut calls: Vec<Called>,
+/// Returns the events that record calls, in the order of the calls. Large answers are stored in the focus cache first.
+pub(super) fn events_of_calls(
+    mut calls: Vec<FinishedCall>,
     conversation: &Conversation,
     focus: &FocusCache,
     files: &impl Files,
 ) -> Vec<Event> {
     keep_media(&mut calls, focus, files);
     // The last list is the latest.
-    let drift = calls.iter().rev().find_map(|called| conversation.compare_tools(called.listed.as_ref()?));
-    let events = calls.into_iter().flat_map(|called| of_call(called, conversation)).collect();
+    let drift = calls.iter().rev().find_map(|call| conversation.compare_tools(call.listed.as_ref()?));
+    let events = calls.into_iter().flat_map(|call| events_of_call(call, conversation)).collect();
     let mut events = results::kept(events, focus, files);
     events.extend(drift);
     events
 }
 
-fn of_call(called: Called, conversation: &Conversation) -> Vec<Event> {
-    let Called { outcome, structured, told, .. } = called;
+fn events_of_call(finished: FinishedCall, conversation: &Conversation) -> Vec<Event> {
+    let FinishedCall { outcome, structured, progress, .. } = finished;
     let Some(call) = call_of(&outcome).cloned() else { return vec![outcome] };
     let mut events: Vec<Event> =
-        told.into_iter().map(|told| Event::ToolProgressed { call: call.clone(), progress: told }).collect();
+        progress.into_iter().map(|progress| Event::ToolProgressed { call: call.clone(), progress }).collect();
     events.push(match outcome {
         Event::ToolCompleted { call, text } => match conversation.output_error(&call, structured.as_ref()) {
-            Some(fault) => Event::ToolCompleted { text: unfit(&fault, &text), call },
+            Some(error) => Event::ToolCompleted { text: with_schema_error(&error, &text), call },
             None => Event::ToolCompleted { text, call },
         },
         other => other,
@@ -72,22 +72,22 @@ fn of_call(called: Called, conversation: &Conversation) -> Vec<Event> {
     events
 }
 
-/// The answer of a call whose output is not what its server promises. The call has happened, and its server has answered
-/// it: were it told as failed, the model would ask for a second one.
-fn unfit(fault: &str, text: &str) -> String {
+/// Returns the answer of a call whose output does not fit the server's schema. The call has happened: reported as failed, the
+/// model would repeat it.
+fn with_schema_error(error: &str, text: &str) -> String {
     format!(
         "[The call has happened. What it returned does not fit the schema that the server lists, so do not rely on it: \
-         {fault}]\n{text}"
+         {error}]\n{text}"
     )
 }
 
-/// Keeps what is no text; what cannot be kept is told where its digest stands.
-fn keep_media(calls: &mut [Called], focus: &FocusCache, files: &impl Files) {
-    let media: Vec<&Vec<u8>> = calls.iter().flat_map(|called| &called.media).collect();
+/// Stores media in the focus cache. The outcome's text says how many parts could not be stored.
+fn keep_media(calls: &mut [FinishedCall], focus: &FocusCache, files: &impl Files) {
+    let media: Vec<&Vec<u8>> = calls.iter().flat_map(|call| &call.media).collect();
     let mut kept = focus.keep(files, &media).into_iter();
-    for called in calls {
-        let lost = kept.by_ref().take(called.media.len()).filter(Result::is_err).count();
-        if let (Event::ToolCompleted { text, .. } | Event::ToolFailed { text, .. }, 1..) = (&mut called.outcome, lost) {
+    for call in calls {
+        let lost = kept.by_ref().take(call.media.len()).filter(Result::is_err).count();
+        if let (Event::ToolCompleted { text, .. } | Event::ToolFailed { text, .. }, 1..) = (&mut call.outcome, lost) {
             tracing::error!("{lost} parts of a result cannot be kept in the focus cache");
             // Writing to a text cannot fail.
             let _ = write!(text, "\n[{lost} of the parts above could not be kept, and cannot be read]");
@@ -148,15 +148,15 @@ mod tests {
         Event::ToolCompleted { call: call.clone(), text: text.into() }
     }
 
-    fn record(called: Called, conversation: &Conversation) -> Vec<Event> {
+    fn record(called: FinishedCall, conversation: &Conversation) -> Vec<Event> {
         let memory = tempfile::tempdir().unwrap();
-        recorded(vec![called], conversation, &FocusCache::new(memory.path(), "uid-1", BUDGET), &Disk)
+        events_of_calls(vec![called], conversation, &FocusCache::new(memory.path(), "uid-1", BUDGET), &Disk)
     }
 
     #[test]
     fn output_that_fits_stands_and_other_output_has_happened_all_the_same() {
         let (conversation, call) = asked();
-        let with = |structured| Called { structured, ..Called::from(completed(&call, "3")) };
+        let with = |structured| FinishedCall { structured, ..FinishedCall::from(completed(&call, "3")) };
         assert_eq!(record(with(Some(json!({"total": 3}))), &conversation), [completed(&call, "3")]);
         for (output, why) in [(Some(json!({"total": "3"})), "/total: "), (None, "there is none")] {
             let events = record(with(output), &conversation);
@@ -165,7 +165,7 @@ mod tests {
             assert!(text.contains(why) && text.ends_with("]\n3"), "{text}");
         }
         let failed = Event::ToolFailed { call, text: "no such order".into() };
-        assert_eq!(record(Called::from(failed.clone()), &conversation), [failed]);
+        assert_eq!(record(FinishedCall::from(failed.clone()), &conversation), [failed]);
     }
 
     #[test]
@@ -175,27 +175,28 @@ mod tests {
         let mut changed = listed();
         changed[0].description = "Another".into();
         let outcome = Event::ToolFailed { call: call.clone(), text: "not sent".into() };
-        let called = Called { told: vec![told.clone()], listed: Some(changed), ..Called::from(outcome.clone()) };
+        let called =
+            FinishedCall { progress: vec![told.clone()], listed: Some(changed), ..FinishedCall::from(outcome.clone()) };
         let drifted =
             Event::CatalogueDrifted { changed: vec!["lookup".into()], missing: Vec::new(), added: Vec::new() };
         assert_eq!(record(called, &conversation), [Event::ToolProgressed { call, progress: told }, outcome, drifted]);
     }
 
     #[test]
-    fn media_are_kept_before_their_digests_are_recorded() {
+    fn media_are_kept_before_their_digests_are_events_of_calls() {
         let (conversation, call) = asked();
-        let called = || Called {
+        let called = || FinishedCall {
             structured: Some(json!({"total": 1})),
             media: vec![b"\xff\xd8".to_vec()],
-            ..Called::from(completed(&call, "[image]"))
+            ..FinishedCall::from(completed(&call, "[image]"))
         };
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
-        assert_eq!(recorded(vec![called()], &conversation, &focus, &Disk), [completed(&call, "[image]")]);
+        assert_eq!(events_of_calls(vec![called()], &conversation, &focus, &Disk), [completed(&call, "[image]")]);
         assert_eq!(focus.get(&Disk, &Digest::of_bytes(b"\xff\xd8")).as_deref(), Some(&b"\xff\xd8"[..]));
 
         let absent = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
         let note = "[image]\n[1 of the parts above could not be kept, and cannot be read]";
-        assert_eq!(recorded(vec![called()], &conversation, &absent, &Disk), [completed(&call, note)]);
+        assert_eq!(events_of_calls(vec![called()], &conversation, &absent, &Disk), [completed(&call, note)]);
     }
 }

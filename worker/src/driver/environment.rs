@@ -1,0 +1,160 @@
+//! Everything that a run needs from outside of its log.
+
+use super::finished_call::FinishedCall;
+use crate::recent::Recent;
+use crate::stop::{Stop, StopReason};
+use crate::tools::CoreTools;
+use crate::waits::Waits;
+use bloomery_crds::report::{ExternalWait, Projection};
+use bloomery_engine::Event;
+use bloomery_engine::event::ToolProgress;
+use bloomery_engine::people::{HumanRequest, Statement};
+use bloomery_engine::step::{ModelRequest, ToolCall};
+use bloomery_engine::tool::ListedTool;
+use futures::FutureExt;
+use futures::future::LocalBoxFuture;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+/// Everything that a run needs from outside of its log. A worker pod, local mode and the tests build one each.
+#[derive(Debug)]
+pub struct Environment<'a, M, T> {
+    /// The directory of the Skill's memory.
+    pub memory: &'a Path,
+    /// Unique to this worker. It is part of the names of temporary files, so two workers never write the same one.
+    pub writer: &'a str,
+    /// The models.
+    pub model: &'a M,
+    /// The Skill's tools.
+    pub tools: &'a T,
+    /// The worker's own tools, and the cache of large results.
+    pub core: &'a CoreTools,
+    /// The Skill's short-lived cache.
+    pub recent: &'a Recent,
+    /// The people who decide and answer.
+    pub people: &'a dyn People,
+    /// The requests to stop.
+    pub stop: &'a Stop,
+    /// The time limits of waiting.
+    pub patience: Patience,
+}
+
+/// The models of a Job. The implementation for real ones is `model::Clients`.
+pub trait Model {
+    /// Returns what is missing before this Model can be asked at all, such as a key that is not in its Secret yet. Each call
+    /// looks again, so a missing key is found without a restart.
+    fn missing(&self, model: &str) -> Option<ExternalWait>;
+
+    /// Asks the Model that the request names. Returns [`Event::ModelAnswered`], or [`Event::ModelFailed`] once the client's
+    /// retries are used up or requests have taken `within`. Delays between retries go through `waits` and do not count as
+    /// work. Dropping the future drops the request.
+    fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> impl Future<Output = Event>;
+}
+
+/// The reason why the tools could not be listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unlisted {
+    /// A sentence for people.
+    pub message: String,
+    /// Whether a retry is pointless.
+    pub is_final: bool,
+}
+
+/// The Skill's tools. The implementation for real ones is `Option<mcp::Client>`.
+pub trait Tools {
+    /// Lists the tools; none if the Skill has no server. The list may come from a cache.
+    fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, Unlisted>>;
+
+    /// Lists the tools from the server itself, to compare them with the fixed catalogue.
+    fn list_anew(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, Unlisted>> {
+        self.list(within)
+    }
+
+    /// Sends a call once. A tool that has changed since the catalogue was fixed is not called. `listener` receives what the
+    /// server reports while the call runs.
+    ///
+    /// The outcome is [`Event::ToolCompleted`]; [`Event::ToolFailed`] if the server answered so or nothing was sent;
+    /// otherwise [`Event::ToolIndeterminate`].
+    fn call(
+        &self,
+        call: &ToolCall<'_>,
+        within: Duration,
+        listener: &dyn Fn(ToolProgress),
+    ) -> impl Future<Output = FinishedCall>;
+}
+
+/// The people who decide and answer while a conversation runs.
+pub trait People: fmt::Debug + Sync {
+    /// Returns whether people can be asked here. Otherwise a conversation that needs them parks, and a later attempt
+    /// receives their answers.
+    fn are_here(&self) -> bool;
+
+    /// Takes the statements that came since the last call. Never waits.
+    fn take_statements(&self) -> Vec<Statement>;
+
+    /// Asks all requests at once, and returns the first statement; the caller asks the remaining requests again. Returns
+    /// `None` if the people have left, so no answer will come. Dropping the future withdraws the requests.
+    fn ask<'a>(&'a self, requests: &'a [HumanRequest<'a>]) -> LocalBoxFuture<'a, Option<Statement>>;
+}
+
+/// No people: a held call parks the conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct Nobody;
+
+impl People for Nobody {
+    fn are_here(&self) -> bool {
+        false
+    }
+
+    fn take_statements(&self) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    fn ask<'a>(&'a self, _: &'a [HumanRequest<'a>]) -> LocalBoxFuture<'a, Option<Statement>> {
+        futures::future::ready(None).boxed_local()
+    }
+}
+
+/// Receives the state of a run beside its log: a [`crate::report::Reporter`], or a person's terminal.
+pub trait Observer: fmt::Debug + Sync {
+    /// The conversation has a new state. Every event in it is durable.
+    fn state_changed(&self, projection: Projection);
+
+    /// The run waits for something outside, or for nothing any more.
+    fn waiting(&self, waiting: Option<ExternalWait>);
+}
+
+/// The time limits of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For an MCP server that does not answer, or a missing key.
+    pub outside: Duration,
+    /// For one answer of an MCP server, whatever the Skill allows the tool.
+    pub tool: Duration,
+    /// For a running call with effect after a request to end the pod.
+    pub grace: Duration,
+    /// For a running call with effect after the Job is cancelled or its Skill deleted. It is shorter, because a person waits.
+    pub cancel_grace: Duration,
+}
+
+impl Patience {
+    /// Returns the limits of a worker pod, with this one for what a person can repair.
+    pub fn new(outside: Duration) -> Self {
+        Self {
+            outside,
+            tool: crate::mcp::MAX_CALL_TIMEOUT,
+            // The pod has 60 s; the rest is for the log and the report.
+            grace: Duration::from_secs(50),
+            cancel_grace: Duration::from_secs(5),
+        }
+    }
+
+    /// Returns how long a call with effect may continue after a request to stop.
+    pub(super) fn grace_for(&self, reason: StopReason) -> Duration {
+        match reason {
+            StopReason::Drain | StopReason::Suspended | StopReason::Superseded => self.grace,
+            StopReason::Cancelled | StopReason::SkillDeleted => self.cancel_grace,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The task that sends the latest state to the operator.
+
+use super::client::{Client, SendError};
+use super::schedule::{ReportState, SentReport, next_report_at};
+use crate::backoff::Backoff;
+use crate::driver::DecisionInbox;
+use crate::stop::{Stop, StopReason};
+use bloomery_crds::report::{Directives, PodEnd, Report};
+use bloomery_crds::run::JobIdentity;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The delay before a retry that the operator asks for.
+const REQUESTED_RETRY_DELAY: Duration = Duration::from_millis(500);
+
+/// How many times in a row the retry is that soon.
+const MAX_REQUESTED_RETRIES: u32 = 8;
+
+/// How many permanent refusals in a row end the attempts to report an end.
+const MAX_PERMANENT_REFUSALS: u32 = 4;
+
+/// Identifies the worker that reports.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// The Job.
+    pub job: JobIdentity,
+    /// The attempt.
+    pub attempt: u32,
+    /// The epoch that the attempt has claimed.
+    pub epoch: u64,
+}
+
+/// Sends the worker's state to the operator.
+#[derive(Debug)]
+pub(super) struct ReportSender {
+    pub client: Client,
+    pub identity: Identity,
+    pub state: watch::Receiver<ReportState>,
+    /// Set once the operator has accepted the report of the end, and acknowledged all events.
+    pub end_acknowledged: watch::Sender<bool>,
+    pub stop: Stop,
+    /// Receives the replies of people.
+    pub inbox: Arc<DecisionInbox>,
+}
+
+impl ReportSender {
+    /// Sends the latest state, and a heartbeat when nothing changed, until the report of the end is acknowledged, this attempt is
+    /// superseded, or the [`Reporter`](super::Reporter) is dropped. A state that is replaced before it is due is never sent.
+    pub async fn run(mut self) {
+        let started = Instant::now();
+        let mut sent: Option<SentReport> = None;
+        let mut failures = Failures::default();
+        loop {
+            let due = next_report_at(&self.state.borrow_and_update(), sent.as_ref(), started).max(failures.not_before);
+            let changed = tokio::select! {
+                () = tokio::time::sleep_until(due) => None,
+                changed = self.state.changed() => Some(changed),
+            };
+            match changed {
+                Some(Ok(())) => continue,
+                Some(Err(_)) => return,
+                None => {}
+            }
+            let state = self.state.borrow_and_update().clone();
+            match self.send(&state).await {
+                Ok(_) if state.end.is_none() => {
+                    failures.clear();
+                    sent = Some(SentReport { state, at: Instant::now() });
+                }
+                Ok(true) => return,
+                Ok(false) => failures.add(&SendError::Unacknowledged),
+                Err(error @ SendError::Superseded(_)) => {
+                    tracing::warn!("{error}");
+                    return self.stop.request(StopReason::Superseded);
+                }
+                Err(error) => {
+                    failures.add(&error);
+                    if state.end.is_some() && failures.are_permanent() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends one report. Returns whether the operator has acknowledged all events in it, or needs no more of them.
+    async fn send(&self, state: &ReportState) -> Result<bool, SendError> {
+        let Identity { job, attempt, epoch } = self.identity.clone();
+        let ReportState { projection, waiting, hold, end } = state.clone();
+        let (events, is_end) = (projection.log.events, end.is_some());
+        let parks = matches!(end, Some(PodEnd::Parked(_)));
+        let report = Report { job, attempt, epoch, projection, waiting, hold, end };
+        let directives = self.client.send(&report).await?;
+        // A Job that ends does not need to know that its pod parked.
+        let acknowledged = directives.ack >= events || (parks && (directives.cancel || directives.skill_deleted));
+        self.follow(directives);
+        if is_end && acknowledged {
+            self.end_acknowledged.send_replace(true);
+        }
+        Ok(acknowledged)
+    }
+
+    /// Passes the operator's directives on. The operator repeats them in every reply; only the first one counts.
+    fn follow(&self, directives: Directives) {
+        if directives.cancel {
+            self.stop.request(StopReason::Cancelled);
+        }
+        if directives.skill_deleted {
+            self.stop.request(StopReason::SkillDeleted);
+        }
+        if directives.park {
+            self.stop.request(StopReason::Suspended);
+        }
+        self.inbox.add_replies(directives.replies);
+    }
+}
+
+/// The failures since the last accepted report.
+#[derive(Debug)]
+struct Failures {
+    not_before: Instant,
+    backoff: Backoff,
+    /// How many times in a row the operator asked for a retry.
+    requested_retries: u32,
+    latest: Option<String>,
+    /// How many permanent refusals there were in a row.
+    permanent: u32,
+}
+
+impl Default for Failures {
+    fn default() -> Self {
+        let backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
+        Self { not_before: Instant::now(), backoff, requested_retries: 0, latest: None, permanent: 0 }
+    }
+}
+
+impl Failures {
+    fn add(&mut self, error: &SendError) {
+        self.requested_retries = if error.asks_for_retry() { self.requested_retries + 1 } else { 0 };
+        let is_soon = (1..=MAX_REQUESTED_RETRIES).contains(&self.requested_retries);
+        let delay = if is_soon { REQUESTED_RETRY_DELAY } else { self.backoff.pause() };
+        self.permanent = if error.is_permanent() { self.permanent + 1 } else { 0 };
+        self.not_before = Instant::now() + delay;
+        let text = error.to_string();
+        if self.latest.as_ref() != Some(&text) {
+            tracing::warn!("a report was not accepted, and is retried: {text}");
+            self.latest = Some(text);
+        }
+    }
+
+    /// Returns whether the operator will keep refusing. One refusal proves nothing, because the operator's cache may be stale.
+    fn are_permanent(&self) -> bool {
+        self.permanent >= MAX_PERMANENT_REFUSALS
+    }
+
+    fn clear(&mut self) {
+        self.backoff.reset();
+        (self.requested_retries, self.permanent) = (0, 0);
+        if self.latest.take().is_some() {
+            tracing::info!("reports are accepted again");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The state to report, and when the next report is due.
+
+use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The interval of reports and heartbeats. The operator's reply is the only way in which it can reach a worker.
+///
+/// Less than 5 s (`docs/explanation/engine.md`, section 6), so that a worker that is cancelled during a call with effect has
+/// ended after 10 s.
+pub const INTERVAL: Duration = Duration::from_secs(4);
+
+/// The delay of the first report. Its handshake would otherwise delay the first request to the model.
+const FIRST_REPORT_DELAY: Duration = Duration::from_millis(20);
+
+/// The latest state to report. Every event in it is durable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportState {
+    /// The state of the conversation.
+    pub projection: Projection,
+    /// What the run waits for.
+    pub waiting: Option<ExternalWait>,
+    /// The held call that the pod ends because of.
+    pub hold: Option<HeldCallDetails>,
+    /// How the pod ends, once it ends.
+    pub end: Option<PodEnd>,
+}
+
+impl ReportState {
+    /// Returns whether a person wants to see the change since `sent` at once. Other changes are reported within [`INTERVAL`].
+    fn is_urgent(&self, sent: &Self) -> bool {
+        self.projection.phase != sent.projection.phase
+            || self.projection.outcome != sent.projection.outcome
+            || self.waiting != sent.waiting
+            || self.end != sent.end
+    }
+}
+
+/// The latest report that the operator has accepted.
+#[derive(Debug, Clone)]
+pub struct SentReport {
+    /// The state in it.
+    pub state: ReportState,
+    /// The time at which it was accepted.
+    pub at: Instant,
+}
+
+/// Returns when the next report is due. `started` is when the sender started. An unchanged state is repeated as a heartbeat.
+pub fn next_report_at(state: &ReportState, sent: Option<&SentReport>, started: Instant) -> Instant {
+    match sent {
+        None if state.waiting.is_some() || state.end.is_some() => started,
+        None => started + FIRST_REPORT_DELAY,
+        Some(sent) if state.is_urgent(&sent.state) => sent.at,
+        Some(sent) => sent.at + INTERVAL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bloomery_crds::Digest;
+    use bloomery_crds::outcome::Phase;
+    use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
+
+    fn state(phase: Phase, events: u64) -> ReportState {
+        let log = LogPosition { path: "jobs/k".into(), events, head: Digest::of_bytes(b"") };
+        let projection = Projection {
+            phase,
+            outcome: None,
+            result: None,
+            gates: Gates::default(),
+            workflows: Vec::new(),
+            waiting_for: None,
+            tool_names: Vec::new(),
+            replies_heard: 0,
+            stray_replies: Vec::new(),
+            remarks: Vec::new(),
+            usage: Usage::default(),
+            log,
+        };
+        ReportState { projection, waiting: None, hold: None, end: None }
+    }
+
+    #[tokio::test]
+    async fn urgent_changes_are_due_at_once_and_everything_else_within_five_seconds() {
+        assert!(INTERVAL < Duration::from_secs(5));
+        let at = Instant::now();
+        let sent = SentReport { state: state(Phase::Running, 3), at };
+        let same = sent.state.clone();
+        assert_eq!(next_report_at(&same, Some(&sent), at), at + INTERVAL);
+        assert_eq!(next_report_at(&state(Phase::Running, 4), Some(&sent), at), at + INTERVAL);
+        assert_eq!(next_report_at(&state(Phase::Finalizing, 4), Some(&sent), at), at);
+        let waiting = Some(ExternalWait::McpUnavailable { message: "refused".into() });
+        assert_eq!(next_report_at(&ReportState { waiting, ..same.clone() }, Some(&sent), at), at);
+        assert_eq!(next_report_at(&ReportState { end: Some(PodEnd::Finished), ..same.clone() }, Some(&sent), at), at);
+    }
+
+    #[tokio::test]
+    async fn the_first_report_waits_for_the_first_request_unless_the_run_waits_or_ends() {
+        let at = Instant::now();
+        let first = state(Phase::Running, 1);
+        assert_eq!(next_report_at(&first, None, at), at + FIRST_REPORT_DELAY);
+        let waiting = Some(ExternalWait::McpUnavailable { message: "refused".into() });
+        assert_eq!(next_report_at(&ReportState { waiting, ..first.clone() }, None, at), at);
+        assert_eq!(next_report_at(&ReportState { end: Some(PodEnd::Finished), ..first }, None, at), at);
+    }
+}
