@@ -185,7 +185,7 @@ impl Applier {
         let (Some(namespace), Some(name), Some(uid)) = (&metadata.namespace, &metadata.name, &metadata.uid) else {
             return Ok(());
         };
-        if metadata.deletion_timestamp.is_some() || !self.history.is_first_deletion(uid) {
+        if metadata.deletion_timestamp.is_some() || !self.history.record_deletion(uid) {
             return Ok(());
         }
         let parameters = DeleteParams {

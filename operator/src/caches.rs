@@ -9,7 +9,7 @@ mod raw;
 mod trim;
 
 pub use cache::{Cache, CacheOptions, Change, Feed, Guarded};
-pub use raw::{AdmissionBinding, AdmissionPolicy, Raw};
+pub use raw::{AdmissionBinding, AdmissionPolicy, RawObject};
 
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};

@@ -28,7 +28,7 @@ pub struct Controller<K: Resource<DynamicType = ()> + Clone + 'static> {
     pub name: &'static str,
     /// The objects.
     pub store: Store<Guarded<K>>,
-    /// The objects to reconcile ([`wakes`]).
+    /// The objects to reconcile ([`wake_on`]).
     pub wakes: Vec<BoxStream<'static, Wake<K>>>,
     /// The maximum number of concurrent reconciles.
     pub concurrency: u16,
@@ -77,7 +77,7 @@ where
 }
 
 /// Maps each change to the objects of `store` to reconcile. After [`Change::Anything`] these are all objects.
-pub fn wakes<C, K>(
+pub fn wake_on<C, K>(
     changes: BoxStream<'static, Change<C>>,
     store: &Store<Guarded<K>>,
     find: impl Fn(&C) -> Vec<Wake<K>> + Send + 'static,
@@ -98,7 +98,7 @@ where
 }
 
 /// The object that a label names, in the namespace of the labelled one.
-pub fn labelled<C, K>(object: &C, label: &str) -> Vec<Wake<K>>
+pub fn named_by_label<C, K>(object: &C, label: &str) -> Vec<Wake<K>>
 where
     C: Resource,
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + 'static,

@@ -10,7 +10,7 @@ const MAX_COUNTED_FAILURES: u32 = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server refused a request, or could not be reached.
-    #[error("cannot {what}: {}", brief(source))]
+    #[error("cannot {what}: {}", short_message(source))]
     Api {
         /// The request, such as `apply Deployment acme/orders-mcp`.
         what: String,
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 /// The message of the API server; the display of the client error repeats the whole answer.
-fn brief(error: &kube::Error) -> String {
+fn short_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),

@@ -54,7 +54,7 @@ impl Events {
     /// A failure is logged and otherwise ignored: nothing depends on Events.
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, message: EventMessage) {
         let reference = object.object_ref(&());
-        if self.is_news(&reference, &message) {
+        if self.record_if_new(&reference, &message) {
             self.send(&reference, message).await;
         }
     }
@@ -62,7 +62,7 @@ impl Events {
     /// Publishes an Event about an object even if it equals the last one.
     pub async fn publish_again<K: Resource<DynamicType = ()>>(&self, object: &K, message: EventMessage) {
         let reference = object.object_ref(&());
-        self.is_news(&reference, &message);
+        self.record_if_new(&reference, &message);
         self.send(&reference, message).await;
     }
 
@@ -86,9 +86,9 @@ impl Events {
 
     /// Records the Event and returns whether it differs from the last one of the object. False for an object that was
     /// never stored.
-    fn is_news(&self, reference: &ObjectReference, EventMessage { reason, note, .. }: &EventMessage) -> bool {
+    fn record_if_new(&self, reference: &ObjectReference, EventMessage { reason, note, .. }: &EventMessage) -> bool {
         let Some(uid) = reference.uid.clone() else { return false };
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).is_news(uid, *reason, note)
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).record_if_new(uid, *reason, note)
     }
 }
 
@@ -100,7 +100,7 @@ struct LastEvents {
 }
 
 impl LastEvents {
-    fn is_news(&mut self, uid: String, reason: Reason, note: &str) -> bool {
+    fn record_if_new(&mut self, uid: String, reason: Reason, note: &str) -> bool {
         if self.by_uid.get(&uid).is_some_and(|(last_reason, last_note)| *last_reason == reason && last_note == note) {
             return false;
         }
@@ -123,18 +123,18 @@ mod tests {
     #[test]
     fn the_same_is_told_once_and_a_change_is_news() {
         let mut told = LastEvents::default();
-        let mut is_news = |reason, note| told.is_news("u-1".to_owned(), reason, note);
-        assert!(is_news(Reason::ServiceNotFound, "orders"));
-        assert!(!is_news(Reason::ServiceNotFound, "orders"));
-        assert!(is_news(Reason::Ready, "orders"));
-        assert!(is_news(Reason::ServiceNotFound, "orders"));
+        let mut record_if_new = |reason, note| told.record_if_new("u-1".to_owned(), reason, note);
+        assert!(record_if_new(Reason::ServiceNotFound, "orders"));
+        assert!(!record_if_new(Reason::ServiceNotFound, "orders"));
+        assert!(record_if_new(Reason::Ready, "orders"));
+        assert!(record_if_new(Reason::ServiceNotFound, "orders"));
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut told = LastEvents::default();
         for object in 0..2 * MAX_OBJECTS {
-            told.is_news(object.to_string(), Reason::Ready, "");
+            told.record_if_new(object.to_string(), Reason::Ready, "");
         }
         assert_eq!(told.by_uid.len(), MAX_OBJECTS);
     }

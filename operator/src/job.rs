@@ -30,7 +30,7 @@ pub(crate) use events::{publish_end, publish_waiting};
 use crate::context::Context;
 use crate::controller::Controller;
 use crate::error::Error;
-use crate::status::Stamp;
+use crate::status::StatusStamp;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 use ending::{Ending, EndingSince};
 use fetch::FetchedJob;
@@ -93,7 +93,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     // Apply (IO).
     let (applied, requeue_after) = Box::pin(apply::apply(&context, &fetched, plan)).await?;
     // Status (pure).
-    let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &Stamp::new(&fetched.job, now));
+    let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &StatusStamp::new(&fetched.job, now));
     // Write the status and publish Events (IO).
     let requeue_after = write(&context, &state.pace, &fetched, &status, requeue_after).await?;
     phase_metrics::observe_wait(&context.metrics, &fetched.status, &status, now);
@@ -108,7 +108,7 @@ fn ending(known: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(
     if fetched.status.is_terminal() {
         known.forget(&fetched.uid);
     }
-    fetched.ending().map(|ending| (ending, known.first_known(&fetched.uid, now)))
+    fetched.ending().map(|ending| (ending, known.first_seen(&fetched.uid, now)))
 }
 
 /// Writes the status if it changed. If only the message of a wait changed, the write is delayed to the next interval.

@@ -6,7 +6,7 @@
 
 use crate::caches::Guarded;
 use crate::context::Context;
-use crate::controller::{Controller, Wake, wakes};
+use crate::controller::{Controller, Wake, wake_on};
 use crate::error::Error;
 use bloomery_crds::conditions::{Health, Reason, merge};
 use bloomery_crds::fallback;
@@ -27,13 +27,13 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let cache = &context.caches.models;
     let store = cache.store().clone();
     let known = store.clone();
-    let wakes = vec![wakes(cache.changes(), &store, move |model| touched(&known, model))];
+    let wakes = vec![wake_on(cache.changes(), &store, move |model| affected_models(&known, model))];
     let controller = Controller { name: "model", store, wakes, concurrency: CONCURRENCY };
     controller.run(context, reconcile, shutdown).await;
 }
 
 /// A changed Model, and the Models whose fallbacks may lead to it.
-fn touched(store: &Store<Guarded<Model>>, changed: &Guarded<Model>) -> Vec<Wake<Model>> {
+fn affected_models(store: &Store<Guarded<Model>>, changed: &Guarded<Model>) -> Vec<Wake<Model>> {
     let namespace = &changed.meta().namespace;
     let leans = |other: &Guarded<Model>| {
         &other.meta().namespace == namespace && other.0.as_ref().is_ok_and(|other| !other.spec.fallback.is_empty())
@@ -196,7 +196,7 @@ mod tests {
         for model in [named("large", "acme", &["x"]), named("kind", "acme", &[]), named("large", "other", &["fast"])] {
             writer.apply_watcher_event(&Event::Apply(model));
         }
-        let mut woken: Vec<String> = touched(&store, &changed)
+        let mut woken: Vec<String> = affected_models(&store, &changed)
             .iter()
             .map(|wake| format!("{}/{}", wake.namespace.as_deref().unwrap_or_default(), wake.name))
             .collect();

@@ -10,7 +10,7 @@ mod validate;
 
 use crate::caches::{Caches, Guarded};
 use crate::context::Context;
-use crate::controller::{Controller, Wake, labelled, wakes};
+use crate::controller::{Controller, Wake, named_by_label, wake_on};
 use crate::error::Error;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, Skill};
@@ -75,27 +75,27 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let naming = skills.clone();
     let jobs = caches.jobs.store().clone();
     vec![
-        wakes(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
-        wakes(caches.revisions.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
-        wakes(caches.service_accounts.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
-        wakes(caches.deployments.changes(), skills, |object| labelled(object, names::LABEL_SKILL)),
-        wakes(caches.pods.changes(), skills, |pod| {
+        wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
+        wake_on(caches.revisions.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
+        wake_on(caches.service_accounts.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
+        wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
+        wake_on(caches.pods.changes(), skills, |pod| {
             // The pods of workers do not change the state of the Skill.
             let serves = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
-            if serves { labelled(pod, names::LABEL_SKILL) } else { Vec::new() }
+            if serves { named_by_label(pod, names::LABEL_SKILL) } else { Vec::new() }
         }),
-        wakes(caches.claims.changes(), skills, move |claim| {
+        wake_on(caches.claims.changes(), skills, move |claim| {
             let is_memory = claim.name_any() == names::MEMORY_CLAIM;
             let namespace = claim.metadata.namespace.as_deref();
             if is_memory { fetch::select_skills(&same_namespace, namespace, |_| true) } else { Vec::new() }
         }),
-        wakes(caches.services.changes(), skills, move |service| {
+        wake_on(caches.services.changes(), skills, move |service| {
             let name = service.name_any();
             let namespace = service.metadata.namespace.as_deref();
             fetch::select_skills(&naming, namespace, |skill| fetch::uses_service(skill, &name))
         }),
         // A Job that ended or was deleted no longer needs its revision.
-        wakes(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
+        wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
 }
 

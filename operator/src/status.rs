@@ -21,14 +21,14 @@ const MAX_OBJECTS: usize = 8192;
 
 /// The time at which a status is computed, and the generation of the spec that it is computed for.
 #[derive(Debug, Clone)]
-pub struct Stamp {
+pub struct StatusStamp {
     /// The current time.
     pub now: Time,
     /// The generation of the object.
     pub generation: Option<i64>,
 }
 
-impl Stamp {
+impl StatusStamp {
     /// The stamp of a status that is computed now for this object.
     pub fn new<K: Resource>(object: &K, now: Timestamp) -> Self {
         Self { now: Time(now), generation: object.meta().generation }

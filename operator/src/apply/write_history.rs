@@ -59,7 +59,7 @@ impl WriteHistory {
     }
 
     /// Records the deletion of an object. Returns whether it was not recorded before.
-    pub(super) fn is_first_deletion(&self, uid: &str) -> bool {
+    pub(super) fn record_deletion(&self, uid: &str) -> bool {
         !matches!(self.insert(uid.to_owned(), Entry::Deleted), Some(Entry::Deleted))
     }
 
@@ -125,9 +125,9 @@ mod tests {
     #[test]
     fn an_object_is_asked_to_go_once() {
         let memory = WriteHistory::default();
-        assert!(memory.is_first_deletion("u-1"));
-        assert!(!memory.is_first_deletion("u-1"));
+        assert!(memory.record_deletion("u-1"));
+        assert!(!memory.record_deletion("u-1"));
         memory.forget("u-1");
-        assert!(memory.is_first_deletion("u-1"));
+        assert!(memory.record_deletion("u-1"));
     }
 }

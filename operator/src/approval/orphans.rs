@@ -4,7 +4,7 @@ use super::evaluate::is_uncounted;
 use super::store;
 use crate::caches::Guarded;
 use crate::context::Context;
-use crate::controller::{Controller, Wake, wakes};
+use crate::controller::{Controller, Wake, wake_on};
 use crate::error::Error;
 use crate::owned;
 use bloomery_crds::v1alpha1::{Approval, Job};
@@ -23,15 +23,15 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.approvals.store().clone();
     let known = context.clone();
     let wakes = vec![
-        wakes(context.caches.approvals.changes(), &store, |approval| vec![ObjectRef::from_obj(approval)]),
-        wakes(context.caches.jobs.changes(), &store, move |job| left_by(&known, job)),
+        wake_on(context.caches.approvals.changes(), &store, |approval| vec![ObjectRef::from_obj(approval)]),
+        wake_on(context.caches.jobs.changes(), &store, move |job| approvals_of_deleted(&known, job)),
     ];
     let controller = Controller { name: "approval", store, wakes, concurrency: CONCURRENCY };
     controller.run(context, reconcile, shutdown).await;
 }
 
 /// Returns the Approvals of a Job that was deleted; none for a Job that exists.
-fn left_by(context: &Context, job: &Guarded<Job>) -> Vec<Wake<Approval>> {
+fn approvals_of_deleted(context: &Context, job: &Guarded<Job>) -> Vec<Wake<Approval>> {
     let (Some(namespace), Some(uid)) = (&job.meta().namespace, &job.meta().uid) else { return Vec::new() };
     if is_known(context, namespace, &job.name_any(), uid) {
         return Vec::new();
@@ -140,8 +140,8 @@ mod tests {
         let api = FakeApi::default();
         put(&api, &orphan(open("supervisor")));
         let gone = DeserializeGuard(Ok(job()));
-        assert_eq!(left_by(&*api.operator().await, &gone).len(), 1);
+        assert_eq!(approvals_of_deleted(&*api.operator().await, &gone).len(), 1);
         api.put(JOB, serde_json::to_value(job()).unwrap());
-        assert_eq!(left_by(&*api.operator().await, &gone), []);
+        assert_eq!(approvals_of_deleted(&*api.operator().await, &gone), []);
     }
 }

@@ -1,7 +1,7 @@
 //! Checks that the admission policy and its binding are stored exactly as this installation shipped them. They decide
 //! who may approve, so any difference disables approvals.
 
-use crate::caches::{AdmissionBinding, AdmissionPolicy, Caches, Raw};
+use crate::caches::{AdmissionBinding, AdmissionPolicy, Caches, RawObject};
 use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -53,7 +53,7 @@ pub fn check(shipped: Option<&ShippedPolicy>, caches: &Caches) -> PolicyState {
     compare(shipped, policy.as_deref(), binding.as_deref())
 }
 
-fn find<K>(objects: &[std::sync::Arc<Raw<K>>], name: &str) -> Option<std::sync::Arc<Raw<K>>> {
+fn find<K>(objects: &[std::sync::Arc<RawObject<K>>], name: &str) -> Option<std::sync::Arc<RawObject<K>>> {
     objects
         .iter()
         .find(|object| object.metadata.name.as_deref() == Some(name) && object.metadata.deletion_timestamp.is_none())
@@ -82,8 +82,8 @@ fn find_as_shipped<'a, K>(
     kind: &'static str,
     shipped: &ShippedPolicy,
     wanted: &Value,
-    stored: Option<&'a Raw<K>>,
-) -> Result<&'a Raw<K>, Error> {
+    stored: Option<&'a RawObject<K>>,
+) -> Result<&'a RawObject<K>, Error> {
     match stored {
         None => Err(Error::Missing { kind, name: shipped.name.clone() }),
         Some(stored) if stored.spec != *wanted => Err(Error::Changed { kind, name: shipped.name.clone() }),
@@ -112,9 +112,9 @@ mod tests {
         .unwrap()
     }
 
-    fn stored<K>(spec: Value, uid: &str, generation: i64) -> Raw<K> {
+    fn stored<K>(spec: Value, uid: &str, generation: i64) -> RawObject<K> {
         let metadata = ObjectMeta { uid: Some(uid.into()), generation: Some(generation), ..ObjectMeta::default() };
-        Raw::new(metadata, spec)
+        RawObject::new(metadata, spec)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 
 /// An object whose `spec` is kept as stored, with fields that our types do not know.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Raw<K> {
+pub struct RawObject<K> {
     /// The metadata.
     pub metadata: ObjectMeta,
     /// The spec.
@@ -22,14 +22,14 @@ pub struct Raw<K> {
 }
 
 #[cfg(test)]
-impl<K> Raw<K> {
+impl<K> RawObject<K> {
     /// Creates an object with this metadata and spec.
     pub(crate) fn new(metadata: ObjectMeta, spec: Value) -> Self {
         Self { metadata, spec, kind: PhantomData }
     }
 }
 
-impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Resource for Raw<K> {
+impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Resource for RawObject<K> {
     type DynamicType = ();
     type Scope = ClusterResourceScope;
 
@@ -59,7 +59,7 @@ impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Resource for R
 }
 
 /// The admission policy, as stored.
-pub type AdmissionPolicy = Raw<ValidatingAdmissionPolicy>;
+pub type AdmissionPolicy = RawObject<ValidatingAdmissionPolicy>;
 
 /// The binding of an admission policy, as stored.
-pub type AdmissionBinding = Raw<ValidatingAdmissionPolicyBinding>;
+pub type AdmissionBinding = RawObject<ValidatingAdmissionPolicyBinding>;

@@ -83,7 +83,7 @@ async fn a_change_wakes_who_it_concerns_and_a_gap_wakes_all() {
     let changes = stream::iter([touched, Change::Anything]).boxed();
     let find = |name: &&str| vec![ObjectRef::new(name).within("acme")];
     let mut woken: Vec<String> =
-        wakes(changes, context.caches.models.store(), find).map(|wake: Wake<Model>| wake.name).collect().await;
+        wake_on(changes, context.caches.models.store(), find).map(|wake: Wake<Model>| wake.name).collect().await;
     assert_eq!(woken.remove(0), "b");
     woken.sort();
     assert_eq!(woken, ["a", "b"]);

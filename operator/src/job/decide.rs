@@ -17,9 +17,9 @@ use k8s_openapi::jiff::SignedDuration;
 /// Decides what to do for a Job.
 pub fn decide(facts: &Facts) -> Plan {
     let (delete, next_deletion) = cleanup::plan(facts);
-    let (act, next_look) = act(facts);
+    let (act, next_check) = act(facts);
     let act = if facts.suspended { suspended(act, facts) } else { act };
-    Plan { act, delete, requeue_after: earlier(next_deletion, next_look) }
+    Plan { act, delete, requeue_after: earlier(next_deletion, next_check) }
 }
 
 fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
@@ -66,9 +66,9 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
 fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
     // A Job that is kept for another one that continues it is woken by that Job.
     match time_to_live(facts) {
-        Some(left) if left <= SignedDuration::ZERO && !facts.continued => (Act::Delete, None),
-        left if facts.left_open.is_empty() => (Act::Idle, left),
-        left => (Act::UpdateApprovals(facts.left_open.to_vec()), left),
+        Some(left) if left <= SignedDuration::ZERO && !facts.has_pending_follow_up => (Act::Delete, None),
+        left if facts.open_approval_updates.is_empty() => (Act::Idle, left),
+        left => (Act::UpdateApprovals(facts.open_approval_updates.to_vec()), left),
     }
 }
 

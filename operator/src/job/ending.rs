@@ -56,7 +56,7 @@ pub struct EndingSince(Mutex<HashMap<String, Timestamp>>);
 
 impl EndingSince {
     /// Returns when this Job was first seen ending: now, if it was not known, or if the clock was set back.
-    pub fn first_known(&self, uid: &str, now: Timestamp) -> Timestamp {
+    pub fn first_seen(&self, uid: &str, now: Timestamp) -> Timestamp {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_JOBS {
             known.retain(|_, since| now.duration_since(*since) < MAX_AGE);
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn what_is_known_first_counts_until_the_job_has_ended() {
         let known = EndingSince::default();
-        let first = |uid, seconds| known.first_known(uid, at(seconds));
+        let first = |uid, seconds| known.first_seen(uid, at(seconds));
         assert_eq!((first("a", 1), first("a", 9), first("b", 9)), (at(1), at(1), at(9)));
         assert_eq!(first("a", -3600), at(-3600), "a clock that was set back gives nobody more time");
         assert_eq!(first("a", 10), at(-3600));
@@ -107,9 +107,9 @@ mod tests {
     fn what_is_old_makes_room() {
         let known = EndingSince::default();
         for job in 0..MAX_JOBS {
-            known.first_known(&job.to_string(), at(0));
+            known.first_seen(&job.to_string(), at(0));
         }
-        known.first_known("late", at(3600));
+        known.first_seen("late", at(3600));
         assert_eq!(known.0.lock().unwrap().len(), 1);
     }
 }

@@ -43,9 +43,9 @@ pub struct FetchedJob {
     /// The held call that people decide on, and its Approvals, if the Job waits for one.
     pub call_approvals: Option<CallApprovals>,
     /// The updates for Approvals, if the Job has ended.
-    pub left_open: Vec<ApprovalUpdate>,
+    pub open_approval_updates: Vec<ApprovalUpdate>,
     /// Whether another Job continues this one and has not started.
-    pub continued: bool,
+    pub has_pending_follow_up: bool,
     /// Whether the namespace is suspended.
     pub suspended: bool,
     /// How long the Job may wait for a reply.
@@ -60,13 +60,13 @@ impl FetchedJob {
             status: &self.status,
             pods: &self.pods,
             call_approvals: self.call_approvals.as_ref(),
-            left_open: &self.left_open,
+            open_approval_updates: &self.open_approval_updates,
             ending,
             suspended: self.suspended,
             ttl: self.job.spec.ttl_seconds_after_finished,
             answers: replies::answers(&self.job.spec, &self.status),
             reply_expiry: self.reply_expiry,
-            continued: self.continued,
+            has_pending_follow_up: self.has_pending_follow_up,
             retention,
             now,
         }
@@ -93,7 +93,7 @@ impl FetchedJob {
     }
 
     /// The replies that the conversation has not heard, according to the status.
-    pub fn unheard(&self) -> impl Iterator<Item = GivenReply> {
+    pub fn pending_replies(&self) -> impl Iterator<Item = GivenReply> {
         self.job.spec.pending_replies(&self.status)
     }
 }
@@ -112,8 +112,8 @@ pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option
         skill: None,
         pods: Vec::new(),
         call_approvals: None,
-        left_open: Vec::new(),
-        continued: false,
+        open_approval_updates: Vec::new(),
+        has_pending_follow_up: false,
         reply_expiry: None,
     };
     if !fetched.status.is_terminal() {
@@ -122,8 +122,8 @@ pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option
     }
     fetched.pods = pods(context, &fetched, now).await?;
     fetched.call_approvals = call_approvals(context, &fetched).await?;
-    fetched.left_open = left_open(context, &fetched);
-    fetched.continued = is_continued(context, &fetched);
+    fetched.open_approval_updates = open_approval_updates(context, &fetched);
+    fetched.has_pending_follow_up = has_pending_follow_up(context, &fetched);
     Ok(Some(fetched))
 }
 
@@ -170,7 +170,7 @@ async fn call_approvals(context: &Context, fetched: &FetchedJob) -> Result<Optio
 
 /// Returns the updates for Approvals of an ended Job that are still open, or that approve a call which no worker
 /// started. The cache is sufficient: each Approval is read again before it is written.
-fn left_open(context: &Context, fetched: &FetchedJob) -> Vec<ApprovalUpdate> {
+fn open_approval_updates(context: &Context, fetched: &FetchedJob) -> Vec<ApprovalUpdate> {
     let Some(outcome) = fetched.status.outcome.as_ref().filter(|_| fetched.status.is_terminal()) else {
         return Vec::new();
     };
@@ -190,7 +190,7 @@ fn left_open(context: &Context, fetched: &FetchedJob) -> Vec<ApprovalUpdate> {
 
 /// Returns whether a Job that continues this one has not started. Once it has, its status holds everything that it
 /// needs.
-fn is_continued(context: &Context, fetched: &FetchedJob) -> bool {
+fn has_pending_follow_up(context: &Context, fetched: &FetchedJob) -> bool {
     if !fetched.status.is_terminal() || fetched.job.spec.ttl_seconds_after_finished.is_none() {
         return false;
     }

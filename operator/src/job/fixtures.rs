@@ -8,7 +8,7 @@ use super::validate::{BoundResources, Filesystem, ValidAttempt};
 use crate::approval;
 use crate::approval::policy::PolicyState;
 use crate::settings::{PullPolicy, WorkerSettings};
-use crate::status::Stamp;
+use crate::status::StatusStamp;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
@@ -37,8 +37,8 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 }
 
 /// A stamp of that moment, for generation 3.
-pub(crate) fn stamp(seconds: i64) -> Stamp {
-    Stamp { now: Time(at(seconds)), generation: Some(3) }
+pub(crate) fn stamp(seconds: i64) -> StatusStamp {
+    StatusStamp { now: Time(at(seconds)), generation: Some(3) }
 }
 
 /// The revision that the Job runs on.

@@ -82,7 +82,7 @@ impl WorkerPod {
     }
 
     /// The end time by the clock of its node, for a pod that ended. A pod that never started ended when it was created.
-    pub fn ended(&self) -> Option<Timestamp> {
+    pub fn end_time(&self) -> Option<Timestamp> {
         match &self.state {
             PodState::Alive(_) => None,
             PodState::Ended { at, .. } => at.or(self.created),

@@ -2,7 +2,7 @@
 
 use super::status::quoted;
 use crate::listing::join_sentences;
-use crate::status::Stamp;
+use crate::status::StatusStamp;
 use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
 use bloomery_crds::run::GivenReply;
 use bloomery_crds::text::bounded;
@@ -20,7 +20,7 @@ pub enum AnswerState {
 }
 
 /// Separates the worker's text from the operator's, in the message of the condition.
-const UNHEARD_PREFIX: &str = "Not heard: ";
+const UNDELIVERED_PREFIX: &str = "Not heard: ";
 
 /// The maximum size of either text in the message, in bytes.
 const MAX_SHARE_BYTES: usize = 480;
@@ -37,7 +37,7 @@ pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
 }
 
 /// Records the replies that no worker will hear, or that none will hear before the Job continues for another reason.
-pub fn with_unheard(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStatus {
+pub fn with_undelivered_replies(status: JobStatus, spec: &JobSpec, stamp: &StatusStamp) -> JobStatus {
     let (reason, strays) = if status.is_terminal() {
         (Reason::JobEnded, spec.pending_replies(&status).map(|reply| missed_reply(&reply)).collect::<Vec<_>>())
     } else if status.awaits_people() {
@@ -53,12 +53,12 @@ pub fn with_unheard(status: JobStatus, spec: &JobSpec, stamp: &Stamp) -> JobStat
     }
     let current = conditions::find(&status.conditions, ConditionType::RepliesTaken);
     let of_worker =
-        current.and_then(|current| current.message.split(UNHEARD_PREFIX).next()).unwrap_or_default().trim_end();
+        current.and_then(|current| current.message.split(UNDELIVERED_PREFIX).next()).unwrap_or_default().trim_end();
     let mut message = bounded(of_worker, MAX_SHARE_BYTES);
     if !message.is_empty() {
         message.push(' ');
     }
-    message += UNHEARD_PREFIX;
+    message += UNDELIVERED_PREFIX;
     message += &join_sentences(&strays, MAX_SHARE_BYTES);
     let seen = Observation::fails(ConditionType::RepliesTaken, reason, message);
     let conditions = conditions::put(&status.conditions, &seen, stamp.generation, &stamp.now);

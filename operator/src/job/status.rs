@@ -13,7 +13,7 @@ use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
 use super::pods::PodProblem;
 use super::replies;
 use crate::approval::evaluate::PendingDecision;
-use crate::status::{Stamp, reason_of};
+use crate::status::{StatusStamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Observation, Reason};
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
@@ -21,14 +21,14 @@ use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobSpec, JobStatus, WaitingFor}
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 /// Computes the status. Equals the current status where nothing but time would change.
-pub fn compute(current: &JobStatus, spec: &JobSpec, applied: &AppliedPlan, stamp: &Stamp) -> JobStatus {
+pub fn compute(current: &JobStatus, spec: &JobSpec, applied: &AppliedPlan, stamp: &StatusStamp) -> JobStatus {
     match applied {
         AppliedPlan::Deleted => current.clone(),
-        applied => replies::with_unheard(next_status(current, applied, stamp), spec, stamp),
+        applied => replies::with_undelivered_replies(next_status(current, applied, stamp), spec, stamp),
     }
 }
 
-fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &Stamp) -> JobStatus {
+fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) -> JobStatus {
     match applied {
         AppliedPlan::Nothing | AppliedPlan::Deleted => unchanged(current, stamp),
         AppliedPlan::AwaitsPodEnd(ending, problem) => awaits_pod_end(current, *ending, problem.as_ref(), stamp),
@@ -50,7 +50,7 @@ pub fn only_message_changed(current: &JobStatus, next: &JobStatus) -> bool {
 }
 
 /// The status once the pod of an attempt was created.
-fn starting(current: &JobStatus, started: StartedPod, after: Option<&LostAttempt>, stamp: &Stamp) -> JobStatus {
+fn starting(current: &JobStatus, started: StartedPod, after: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
     let StartedPod { pod, uid, attempt, revision, continued, created } = started;
     let before = current.attempt.as_ref();
     let mut status = current.clone();
@@ -73,7 +73,7 @@ fn starting(current: &JobStatus, started: StartedPod, after: Option<&LostAttempt
 }
 
 /// The status while something that a new pod needs is missing.
-fn waiting(current: &JobStatus, wait: &Wait, after: Option<&LostAttempt>, stamp: &Stamp) -> JobStatus {
+fn waiting(current: &JobStatus, wait: &Wait, after: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
     status.phase = Some(if current.attempt.is_some() { Phase::Queued } else { Phase::Pending });
     record_loss(&mut status, after);
@@ -89,7 +89,7 @@ fn clear_wait_start(status: &mut JobStatus) {
 }
 
 /// The status once an attempt was lost, until the next one starts after a pause.
-fn paused(current: &JobStatus, lost: &LostAttempt, stamp: &Stamp) -> JobStatus {
+fn paused(current: &JobStatus, lost: &LostAttempt, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
     status.phase = Some(Phase::Queued);
     record_loss(&mut status, Some(lost));
@@ -109,7 +109,7 @@ fn record_loss(status: &mut JobStatus, lost: Option<&LostAttempt>) {
 /// The status while the pod is alive, with the problem that keeps it from running, if any.
 ///
 /// The state that a worker reported stays, unless its node no longer answers.
-fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &Stamp) -> JobStatus {
+fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &StatusStamp) -> JobStatus {
     let current_reason = reason_of(&current.conditions, ConditionType::Reconciling);
     let problem =
         problem.filter(|problem| current.phase == Some(Phase::Starting) || problem.reason == Reason::NodeLost);
@@ -132,7 +132,7 @@ fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &Stamp) ->
 }
 
 /// The status of a Job that is ending while its pod is alive.
-fn awaits_pod_end(current: &JobStatus, ending: Ending, problem: Option<&PodProblem>, stamp: &Stamp) -> JobStatus {
+fn awaits_pod_end(current: &JobStatus, ending: Ending, problem: Option<&PodProblem>, stamp: &StatusStamp) -> JobStatus {
     let pod = current.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
     let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
     let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
@@ -153,7 +153,7 @@ fn is_pod_problem(reason: Reason) -> bool {
 
 /// The status while the Job waits for people. It changes only if the admission policy is missing, was missing, or some
 /// people have decided.
-fn waits_for_people(current: &JobStatus, wait: &PeopleWait, stamp: &Stamp) -> JobStatus {
+fn waits_for_people(current: &JobStatus, wait: &PeopleWait, stamp: &StatusStamp) -> JobStatus {
     let was_unasked = reason_of(&current.conditions, ConditionType::Reconciling) == Some(Reason::ApprovalPolicyMissing);
     match wait {
         PeopleWait::PolicyMissing(why) => policy_missing(current, why.clone(), stamp),
@@ -178,18 +178,18 @@ fn names_approvals(status: &JobStatus, pending: &[PendingDecision]) -> bool {
 }
 
 /// The status while nobody is asked, because the admission policy is not in force.
-pub fn policy_missing(current: &JobStatus, why: String, stamp: &Stamp) -> JobStatus {
+pub fn policy_missing(current: &JobStatus, why: String, stamp: &StatusStamp) -> JobStatus {
     with_health(current.clone(), Health::Reconciling(Reason::ApprovalPolicyMissing, why), stamp)
 }
 
 /// The status while the Approvals of a call cannot be created. The worker reports the call again.
-pub fn approvals_not_created(current: &JobStatus, why: &str, stamp: &Stamp) -> JobStatus {
+pub fn approvals_not_created(current: &JobStatus, why: &str, stamp: &StatusStamp) -> JobStatus {
     let message = format!("a call is held, and its approvers cannot be asked; the worker retries: {why}");
     with_health(current.clone(), Health::Reconciling(Reason::NobodyAsked, message), stamp)
 }
 
 /// The status once a worker parked for a person, which only its termination message shows.
-fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> JobStatus {
+fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
     let (phase, what, questions) = match message.end {
         PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question", message.questions.clone()),
@@ -218,7 +218,7 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &Stamp) -> J
 }
 
 /// The status of a Job that ended, if no report carried the end.
-fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stamp: &Stamp) -> JobStatus {
+fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
     let not_started = not_started.map(|call| CallNotStarted::from(call).observation());
     let mut more: Vec<Observation> = current_remarks(&status).chain(not_started).collect();
@@ -234,7 +234,7 @@ fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stam
 }
 
 /// Puts the outcome into a status, with the phase, the time and the conditions that belong to it.
-pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, stamp: &Stamp) -> JobStatus {
+pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, stamp: &StatusStamp) -> JobStatus {
     let mut seen = outcome_health(&outcome).observations();
     seen.extend(more);
     status.phase = Some(outcome.phase());
@@ -269,7 +269,7 @@ fn report_lost(status: &JobStatus, what: &str) -> Observation {
 }
 
 /// The current status, with the observed generation updated.
-fn unchanged(current: &JobStatus, stamp: &Stamp) -> JobStatus {
+fn unchanged(current: &JobStatus, stamp: &StatusStamp) -> JobStatus {
     if current.observed_generation == stamp.generation || current.phase.is_none() {
         return current.clone();
     }
@@ -283,7 +283,7 @@ fn unchanged(current: &JobStatus, stamp: &Stamp) -> JobStatus {
 }
 
 /// Puts the health of a Job that has not ended into its status. The worker's remarks stay.
-fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
+fn with_health(status: JobStatus, health: Health, stamp: &StatusStamp) -> JobStatus {
     let mut seen = health.observations();
     seen.extend(current_remarks(&status));
     with_conditions(status, seen, stamp)
@@ -291,7 +291,7 @@ fn with_health(status: JobStatus, health: Health, stamp: &Stamp) -> JobStatus {
 
 /// Puts conditions into a status, and adds the one that follows from its phase. Bloomery's own conditions that are not
 /// listed are removed.
-pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &Stamp) -> JobStatus {
+pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &StatusStamp) -> JobStatus {
     if !seen.iter().any(|seen| seen.kind == ConditionType::AwaitingPeople) {
         let is_asked = seen.iter().all(|seen| seen.reason != Reason::ApprovalPolicyMissing);
         seen.extend(messages::awaiting_people_condition(&status, is_asked));

@@ -97,7 +97,7 @@ fn rests(api: &FakeApi, mut rests: JobStatus) {
     rests.observed_generation = Some(1);
     rests.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
     let told = status::phase_health(&rests).observations();
-    let rests = status::with_conditions(rests, told, &Stamp { now: Time(fixtures::at(0)), generation: Some(1) });
+    let rests = status::with_conditions(rests, told, &StatusStamp { now: Time(fixtures::at(0)), generation: Some(1) });
     api.change(JOB, |job| job["status"] = serde_json::to_value(rests).unwrap());
 }
 

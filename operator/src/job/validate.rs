@@ -53,7 +53,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         log: status.log.clone(),
         approvals: decisions,
         continues: continues(job, status, continued.as_deref())?,
-        replies: fetched.unheard().collect(),
+        replies: fetched.pending_replies().collect(),
         report,
         single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
     })

@@ -6,7 +6,7 @@
 
 use crate::caches::{Caches, Guarded};
 use crate::context::Context;
-use crate::controller::{Wake, labelled, wakes};
+use crate::controller::{Wake, named_by_label, wake_on};
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Model, Skill};
@@ -22,18 +22,26 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
     let jobs = caches.jobs.store();
     let known = context.clone();
     vec![
-        wakes(caches.jobs.changes(), jobs, changed_job(jobs)),
-        wakes(caches.jobs.changes(), jobs, move |job| follow_ups(&known.caches, job)),
-        wakes(caches.jobs.changes(), jobs, continued_by),
-        wakes(caches.pods.changes(), jobs, |pod| labelled(pod, names::LABEL_JOB)),
-        wakes(caches.approvals.changes(), jobs, job_of_approval),
-        wakes(caches.policies.changes(), jobs, dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval))),
-        wakes(caches.bindings.changes(), jobs, dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval))),
-        wakes(caches.namespaces.changes(), jobs, dependents(jobs, is_in_namespace)),
-        wakes(caches.skills.changes(), jobs, dependents(jobs, uses_skill)),
-        wakes(caches.revisions.changes(), jobs, dependents(jobs, uses_revision)),
-        wakes(caches.models.changes(), jobs, dependents(jobs, may_call)),
-        wakes(caches.claims.changes(), jobs, dependents(jobs, binds)),
+        wake_on(caches.jobs.changes(), jobs, changed_job(jobs)),
+        wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&known.caches, job)),
+        wake_on(caches.jobs.changes(), jobs, continued_by),
+        wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
+        wake_on(caches.approvals.changes(), jobs, job_of_approval),
+        wake_on(
+            caches.policies.changes(),
+            jobs,
+            dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval)),
+        ),
+        wake_on(
+            caches.bindings.changes(),
+            jobs,
+            dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval)),
+        ),
+        wake_on(caches.namespaces.changes(), jobs, dependents(jobs, is_in_namespace)),
+        wake_on(caches.skills.changes(), jobs, dependents(jobs, uses_skill)),
+        wake_on(caches.revisions.changes(), jobs, dependents(jobs, uses_revision)),
+        wake_on(caches.models.changes(), jobs, dependents(jobs, may_call)),
+        wake_on(caches.claims.changes(), jobs, dependents(jobs, binds)),
     ]
 }
 

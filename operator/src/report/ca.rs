@@ -17,13 +17,13 @@ use std::time::Duration;
 const DAY: u64 = 24 * 3600;
 
 /// The lifetime of an authority, in seconds.
-pub const AUTHORITY_SECONDS: u64 = 360 * DAY;
+pub const AUTHORITY_LIFETIME_SECONDS: u64 = 360 * DAY;
 
 /// The lifetime of a replica's certificate, in seconds.
-pub const LEAF_SECONDS: u64 = 14 * DAY;
+pub const LEAF_LIFETIME_SECONDS: u64 = 14 * DAY;
 
 /// How many seconds certificates are valid in the past, for clocks that are behind.
-const SKEW_SECONDS: u64 = 3600;
+const CLOCK_SKEW_SECONDS: u64 = 3600;
 
 /// Why the CA cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -92,15 +92,15 @@ impl Authorities {
     /// all pods trust it.
     pub fn issue(&self, names: &[String], now: u64) -> Result<Leaf, Error> {
         let alive = || self.0.iter().filter(|pair| pair.validity.not_after > now);
-        let outlives = |pair: &&AuthorityPair| pair.validity.not_after > now.saturating_add(LEAF_SECONDS);
+        let outlives = |pair: &&AuthorityPair| pair.validity.not_after > now.saturating_add(LEAF_LIFETIME_SECONDS);
         let signer = alive().find(outlives).or_else(|| alive().next_back()).ok_or(Error::Expired)?;
-        let not_after = now.saturating_add(LEAF_SECONDS).min(signer.validity.not_after);
+        let not_after = now.saturating_add(LEAF_LIFETIME_SECONDS).min(signer.validity.not_after);
         let mut params = CertificateParams::new(names.to_vec())?;
         params.distinguished_name = common_name("bloomery report endpoint");
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        set_validity(&mut params, Validity { not_before: now.saturating_sub(SKEW_SECONDS), not_after });
+        set_validity(&mut params, Validity { not_before: now.saturating_sub(CLOCK_SKEW_SECONDS), not_after });
         let key = KeyPair::generate()?;
         let issuer = Issuer::from_ca_cert_pem(&signer.certificate, KeyPair::from_pem(&signer.key)?)?;
         let certificate = params.signed_by(&key, &issuer)?;
@@ -114,8 +114,10 @@ fn new_authority(now: u64) -> Result<AuthorityPair, Error> {
     params.distinguished_name = common_name(&format!("bloomery report CA {now}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let validity =
-        Validity { not_before: now.saturating_sub(SKEW_SECONDS), not_after: now.saturating_add(AUTHORITY_SECONDS) };
+    let validity = Validity {
+        not_before: now.saturating_sub(CLOCK_SKEW_SECONDS),
+        not_after: now.saturating_add(AUTHORITY_LIFETIME_SECONDS),
+    };
     set_validity(&mut params, validity);
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?;

@@ -4,7 +4,7 @@ use crate::approval::approval_names;
 use crate::job::call_not_started::{CallNotStarted, as_reported};
 use crate::job::ending::Ending;
 use crate::job::status::{finish, phase_health, remarks_condition, stray_replies_condition, with_conditions};
-use crate::status::{Stamp, reason_of};
+use crate::status::{StatusStamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report};
@@ -28,7 +28,7 @@ pub enum Merged {
 /// # Guarantees
 /// Reports are ordered by (epoch, events). A report that is older than the status changes nothing, so repetitions and
 /// reordering do no harm. A terminal status is final; phase, epoch and log never go back.
-pub fn merge(current: &JobStatus, report: &Report, stamp: &Stamp) -> Merged {
+pub fn merge(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> Merged {
     if !is_news(current, report) {
         return Merged::Unchanged;
     }
@@ -62,7 +62,7 @@ fn is_news(current: &JobStatus, report: &Report) -> bool {
         && position >= (attempt.epoch.unwrap_or(0), events)
 }
 
-fn merged(current: &JobStatus, report: &Report, stamp: &Stamp) -> JobStatus {
+fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatus {
     // Without `..`, so that an added field of the projection cannot be forgotten here.
     let Projection {
         phase,
@@ -138,7 +138,7 @@ pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
 }
 
 /// The time since which the Job waits for people. Repeated reports do not change it.
-fn waiting_since(current: &JobStatus, waiting_phase: Option<Phase>, stamp: &Stamp) -> Option<Time> {
+fn waiting_since(current: &JobStatus, waiting_phase: Option<Phase>, stamp: &StatusStamp) -> Option<Time> {
     if !current.awaits_people() {
         return waiting_phase.map(|_| stamp.now.clone());
     }

@@ -12,7 +12,7 @@ use crate::job::fetch::stored_pod;
 use crate::job::status::{approvals_not_created, only_message_changed, policy_missing};
 use crate::job::write_pace::WritePace;
 use crate::owned;
-use crate::status::Stamp;
+use crate::status::StatusStamp;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::jiff::Timestamp;
@@ -192,8 +192,8 @@ impl Service {
     }
 }
 
-fn stamp(job: &Job) -> Stamp {
-    Stamp::new(job, Timestamp::now())
+fn stamp(job: &Job) -> StatusStamp {
+    StatusStamp::new(job, Timestamp::now())
 }
 
 fn refused(error: &Error) -> Refusal {

@@ -83,7 +83,7 @@ fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
         CaObject::Secret(name) => Some(name.as_str()),
         CaObject::ConfigMap(_) => None,
     });
-    numbered("secret", of_models.chain(of_resources).map(|key| key.secret.as_str()).chain(of_certificates))
+    volume_names("secret", of_models.chain(of_resources).map(|key| key.secret.as_str()).chain(of_certificates))
 }
 
 /// The required `ConfigMap`s, with the names of their volumes.
@@ -92,16 +92,16 @@ fn config_maps(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
         CaObject::ConfigMap(name) => Some(name.as_str()),
         CaObject::Secret(_) => None,
     });
-    numbered("configmap", of_certificates)
+    volume_names("configmap", of_certificates)
 }
 
 /// The bound claims, with the names of their volumes. A pod with two volumes of one claim never starts
 /// (kubernetes/kubernetes#132921).
 fn claims(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
-    numbered("claim", attempt.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
+    volume_names("claim", attempt.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
 }
 
-fn numbered<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
+fn volume_names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
     let names: BTreeSet<&str> = names.collect();
     names.into_iter().enumerate().map(|(at, name)| (name, format!("{kind}-{at}"))).collect()
 }

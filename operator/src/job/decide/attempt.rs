@@ -42,7 +42,7 @@ pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
         return (Act::Start { attempt: next, after: Some(lost) }, None);
     }
     // The pod records the end itself, unless its node's clock is ahead of the operator's.
-    let is_timed_by_pod = pod.and_then(WorkerPod::ended).is_some_and(|ended| ended <= facts.now);
+    let is_timed_by_pod = pod.and_then(WorkerPod::end_time).is_some_and(|ended| ended <= facts.now);
     let is_timed = recorded.ended.is_some() || (pause <= BRIEF_PAUSE && is_timed_by_pod);
     let act = if is_timed { Act::KeepPausing } else { Act::Pause(lost) };
     (act, Some(left))
@@ -62,7 +62,7 @@ pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&Worke
     let (ended, silent) = match &recorded.ended {
         Some(ended) => (ended.0, counted),
         None => (
-            pod.and_then(WorkerPod::ended).map_or(facts.now, |ended| ended.min(facts.now)),
+            pod.and_then(WorkerPod::end_time).map_or(facts.now, |ended| ended.min(facts.now)),
             if message.is_some() || has_reported(facts) { 0 } else { counted.saturating_add(1) },
         ),
     };

@@ -125,7 +125,7 @@ fn report_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (
     }
     let since = facts.status.waiting_for.as_ref().and_then(|waiting| waiting.since.as_ref());
     // The clock of a node may be ahead of the operator's. If the operator's clock was set back, there is no pause.
-    let passed = pod.and_then(WorkerPod::ended).map(|ended| {
+    let passed = pod.and_then(WorkerPod::end_time).map(|ended| {
         let ended = since.map_or(ended, |since| ended.min(since.0));
         facts.now.duration_since(ended)
     });

@@ -32,7 +32,7 @@ fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let since = |then| facts.now.duration_since(then);
     match &pod.state {
         PodState::Ended { .. } if is_needed(facts, pod) => None,
-        PodState::Ended { .. } => pod.ended().map(|ended| facts.retention - since(ended)),
+        PodState::Ended { .. } => pod.end_time().map(|ended| facts.retention - since(ended)),
         PodState::Alive(_) if facts.status.is_terminal() => {
             match facts.status.outcome.as_ref().map(|outcome| outcome.code) {
                 // Created while the Job was ending, and never recorded: it has nothing to report.

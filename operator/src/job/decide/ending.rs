@@ -4,7 +4,7 @@
 use super::attempt::lost_attempt;
 use super::awaiting::quoted_questions;
 use super::facts::Facts;
-use super::observe::{next_look, outcome};
+use super::observe::{next_check, outcome};
 use crate::job::ending::Ending;
 use crate::job::plan::{Act, JobEnd, LostAttempt};
 use crate::job::pods::{PodState, WorkerPod};
@@ -32,7 +32,7 @@ pub(super) fn act(
     // A pod that was created and is not recorded yet counts as well.
     for pod in facts.pods {
         if let PodState::Alive(problem) = &pod.state {
-            return (Act::AwaitPodEnd(why, problem.clone()), next_look(pod, facts.now));
+            return (Act::AwaitPodEnd(why, problem.clone()), next_check(pod, facts.now));
         }
     }
     let left_behind = facts.pods.iter().rev().find_map(outcome);
@@ -72,12 +72,12 @@ fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&Work
         Ending::Cancelled => "The Job was cancelled",
         Ending::SkillDeleted => "The Job ended because the Skill was deleted",
     };
-    let rest = cut_short(facts, recorded, pod)
+    let rest = describe_lost_attempt(facts, recorded, pod)
         // The question may be about whether a call happened.
         .or_else(|| (!open.is_empty()).then(|| format!(", with an open question: {}", quoted_questions(open))))
         .or_else(|| {
             parked
-                .filter(|message| asks(message))
+                .filter(|message| parked_for_reply(message))
                 .map(|_| format!(", with an open question, which {} shows", log_location(facts.status)))
         });
     let remedy = match why {
@@ -93,7 +93,7 @@ fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&Work
 }
 
 /// Describes how the attempt ended without an outcome; none if it parked, or if there was no attempt.
-fn cut_short(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> Option<String> {
+fn describe_lost_attempt(facts: &Facts, recorded: Option<&Attempt>, pod: Option<&WorkerPod>) -> Option<String> {
     let status = facts.status;
     // The worker of a Job that waits for people has parked.
     let recorded = recorded.filter(|_| !status.awaits_people())?;
@@ -118,6 +118,6 @@ fn unreported_parking<'a>(facts: &Facts, pod: Option<&'a WorkerPod>) -> Option<&
 }
 
 /// Returns whether a worker parked because a question is open.
-fn asks(message: &TerminationMessage) -> bool {
+fn parked_for_reply(message: &TerminationMessage) -> bool {
     matches!(message.end, PodEnd::Parked(ParkReason::Reply))
 }

@@ -19,7 +19,7 @@ pub struct Facts<'a> {
     /// The held call that people decide on, and its Approvals, if the call is known.
     pub call_approvals: Option<&'a CallApprovals>,
     /// The updates for Approvals that an ended Job has left open.
-    pub left_open: &'a [ApprovalUpdate],
+    pub open_approval_updates: &'a [ApprovalUpdate],
     /// Why the Job is ending, and the time at which this process first saw it.
     pub ending: Option<(Ending, Timestamp)>,
     /// Whether the namespace is suspended.
@@ -31,7 +31,7 @@ pub struct Facts<'a> {
     /// How long the Job may wait for a reply; absent if its Skill cannot be read.
     pub reply_expiry: Option<SignedDuration>,
     /// Whether another Job continues this one, has not started, and still needs it.
-    pub continued: bool,
+    pub has_pending_follow_up: bool,
     /// How long finished pods are kept.
     pub retention: SignedDuration,
     /// The current time.

@@ -19,13 +19,13 @@ const PROBLEM_AGES: [SignedDuration; 2] = [SignedDuration::from_secs(5), SignedD
 pub(super) fn observe_alive(facts: &Facts, pod: Option<&WorkerPod>) -> Option<(Act, Option<SignedDuration>)> {
     let pod = pod?;
     match &pod.state {
-        PodState::Alive(problem) => Some((Act::Observe(problem.clone()), next_look(pod, facts.now))),
+        PodState::Alive(problem) => Some((Act::Observe(problem.clone()), next_check(pod, facts.now))),
         PodState::Ended { .. } => None,
     }
 }
 
 /// Returns when to check a live pod again.
-pub(super) fn next_look(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuration> {
+pub(super) fn next_check(pod: &WorkerPod, now: Timestamp) -> Option<SignedDuration> {
     if pod.deleting {
         return Some(DELETING_POD_INTERVAL);
     }

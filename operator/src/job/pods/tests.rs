@@ -96,7 +96,7 @@ fn an_ended_pod_says_when_and_how() {
     evicted.status.as_mut().unwrap().reason = Some("Evicted".into());
     let evicted = read(&evicted, 40);
     assert_eq!(evicted.state, PodState::Ended { at: None, how: "Evicted".into() });
-    assert_eq!(evicted.ended(), Some(at(0)));
+    assert_eq!(evicted.end_time(), Some(at(0)));
 }
 
 #[test]

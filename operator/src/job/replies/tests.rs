@@ -72,9 +72,9 @@ fn message(status: &JobStatus) -> Option<(String, String)> {
 )]
 fn what_is_said_of_a_job_that_is(#[case] phase: Phase, #[case] expected: Option<&str>) {
     let given = spec(vec![to(None, "heard"), to(None, "A"), to(Some("q-9"), "B"), to(Some("q-1"), "C")]);
-    let after = with_unheard(waits(phase, Some(asked(0))), &given, &stamp(9));
+    let after = with_undelivered_replies(waits(phase, Some(asked(0))), &given, &stamp(9));
     assert_eq!(message(&after).map(|(_, message)| message).as_deref(), expected);
-    assert_eq!(with_unheard(after.clone(), &given, &stamp(90)), after, "it is said once");
+    assert_eq!(with_undelivered_replies(after.clone(), &given, &stamp(90)), after, "it is said once");
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn what_a_worker_said_stands_beside_it_and_every_reply_is_named_once() {
         crate::job::status::stray_replies_condition(&["reply 1 is to q-7, which nobody has asked: \"x\"".to_owned()]);
     standing.conditions = conditions::merge(&[], &[of_worker.unwrap()], Some(3), &stamp(1).now);
     let mut given = spec(vec![to(Some("q-7"), "x"), to(Some("q-9"), "y")]);
-    let rests = with_unheard(standing, &given, &stamp(9));
+    let rests = with_undelivered_replies(standing, &given, &stamp(9));
     given.replies.push(to(Some("q-8"), "z"));
-    let ended = JobStatus { phase: Some(Phase::Failed), ..with_unheard(rests, &given, &stamp(10)) };
-    let (reason, message) = message(&with_unheard(ended, &given, &stamp(11))).unwrap();
+    let ended = JobStatus { phase: Some(Phase::Failed), ..with_undelivered_replies(rests, &given, &stamp(10)) };
+    let (reason, message) = message(&with_undelivered_replies(ended, &given, &stamp(11))).unwrap();
     assert_eq!(reason, "JobEnded");
     assert!(
         message.starts_with("reply 1 is to q-7, which nobody has asked: \"x\". Not heard: reply 2 to q-9"),
@@ -101,8 +101,8 @@ fn what_a_worker_said_stands_beside_it_and_every_reply_is_named_once() {
 #[test]
 fn a_job_that_has_heard_everything_is_left_as_it_is() {
     let ended = JobStatus { phase: Some(Phase::Succeeded), ..waits(Phase::Succeeded, None) };
-    assert_eq!(with_unheard(ended.clone(), &spec(vec![to(None, "heard")]), &stamp(9)), ended);
-    assert_eq!(with_unheard(ended.clone(), &spec(Vec::new()), &stamp(9)), ended);
+    assert_eq!(with_undelivered_replies(ended.clone(), &spec(vec![to(None, "heard")]), &stamp(9)), ended);
+    assert_eq!(with_undelivered_replies(ended.clone(), &spec(Vec::new()), &stamp(9)), ended);
 }
 
 proptest! {
@@ -117,7 +117,7 @@ proptest! {
         let seen = Observation::fails(ConditionType::RepliesTaken, Reason::UnknownQuestion, before);
         standing.conditions = conditions::merge(&[], &[seen], Some(3), &stamp(1).now);
         let given = spec(texts.iter().map(|text| to(Some("q-9"), text)).collect());
-        let once = with_unheard(standing, &given, &stamp(9));
-        prop_assert_eq!(with_unheard(once.clone(), &given, &stamp(90)), once);
+        let once = with_undelivered_replies(standing, &given, &stamp(9));
+        prop_assert_eq!(with_undelivered_replies(once.clone(), &given, &stamp(90)), once);
     }
 }

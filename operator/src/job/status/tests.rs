@@ -5,7 +5,7 @@ use bloomery_crds::v1alpha1::{OutOfDomainAction, Usage, WaitingFor};
 use rstest::rstest;
 
 /// The status of a Job without replies.
-fn next(current: &JobStatus, applied: &AppliedPlan, stamp: &Stamp) -> JobStatus {
+fn next(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) -> JobStatus {
     compute(current, &JobSpec::default(), applied, stamp)
 }
 
@@ -275,7 +275,7 @@ fn an_edit_is_seen_without_a_word_lost() {
     let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
     let end = JobEnd { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
     let ended = next(&status(1, Phase::Running), &AppliedPlan::Ended(end, None), &stamp(50));
-    let edited = Stamp { generation: Some(4), ..stamp(70) };
+    let edited = StatusStamp { generation: Some(4), ..stamp(70) };
     let seen = next(&ended, &AppliedPlan::Nothing, &edited);
     assert_eq!((seen.observed_generation, seen.conditions.len()), (Some(4), ended.conditions.len()));
     assert!(seen.conditions.iter().all(|condition| condition.observed_generation == Some(4)));

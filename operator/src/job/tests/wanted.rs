@@ -135,7 +135,7 @@ async fn a_worker_that_does_not_end_is_deleted_and_what_it_did_is_not_known() {
     cancel(&api);
     let context = api.operator().await;
     let memory = Arc::new(ControllerState::default());
-    memory.ending.first_known(UID, Timestamp::now() - SignedDuration::from_secs(31));
+    memory.ending.first_seen(UID, Timestamp::now() - SignedDuration::from_secs(31));
     reconcile(serde_json::from_value(api.get(JOB)).unwrap(), context, memory).await.unwrap();
     assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("status {JOB}")]);
     look(&api).await.unwrap();

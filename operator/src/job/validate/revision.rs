@@ -16,7 +16,7 @@ const REVISION_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 /// The conditions of a Skill that must hold before the first pod of its Job starts, in order. Waiting costs nothing,
 /// whereas a pod that waits for an MCP server uses up the Job's time.
-const BEFORE_THE_FIRST_POD: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
+const REQUIRED_SKILL_CONDITIONS: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
 
 /// Resolves the revision that a Job runs on: the recorded one, or else the current one of its Skill.
 pub(super) fn revision(fetched: &FetchedJob, stored: Option<&ConfigMap>) -> Result<(RevisionRef, Revision), Blocked> {
@@ -70,7 +70,7 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     let Some(status) = status else {
         return Err(not_ready(format!("the Skill {name} was changed, and the operator has not checked it yet")));
     };
-    for needed in BEFORE_THE_FIRST_POD {
+    for needed in REQUIRED_SKILL_CONDITIONS {
         if let Some(unmet) = unmet_message(&status.conditions, needed) {
             return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
         }

@@ -67,31 +67,31 @@ fn what_the_operator_did_not_write_is_refused_and_not_replaced() {
 #[test]
 fn an_authority_is_due_when_a_third_of_its_life_is_left() {
     let ca = first();
-    let third = AUTHORITY_SECONDS / 3;
-    assert!(!ca.needs_renewal(NOW + 2 * third - SKEW_SECONDS));
-    assert!(ca.needs_renewal(NOW + 2 * third + SKEW_SECONDS));
+    let third = AUTHORITY_LIFETIME_SECONDS / 3;
+    assert!(!ca.needs_renewal(NOW + 2 * third - CLOCK_SKEW_SECONDS));
+    assert!(ca.needs_renewal(NOW + 2 * third + CLOCK_SKEW_SECONDS));
 }
 
 #[test]
 fn pods_of_every_age_trust_the_endpoint_through_a_rotation() {
     let name = "bloomery-operator.bloomery.svc";
     let old = first();
-    let rotation = NOW + AUTHORITY_SECONDS * 2 / 3 + DAY;
+    let rotation = NOW + AUTHORITY_LIFETIME_SECONDS * 2 / 3 + DAY;
     let both = old.renewed(rotation).unwrap();
-    let end_of_old = NOW + AUTHORITY_SECONDS;
+    let end_of_old = NOW + AUTHORITY_LIFETIME_SECONDS;
     let (old_pod, new_pod) = (old.bundle(NOW), both.bundle(rotation));
     // Until shortly before the old authority ends, it signs, and pods of either age agree.
-    for now in [rotation, rotation + 60 * DAY, end_of_old - LEAF_SECONDS - DAY] {
+    for now in [rotation, rotation + 60 * DAY, end_of_old - LEAF_LIFETIME_SECONDS - DAY] {
         let leaf = both.issue(&names(), now).unwrap();
         assert!(is_trusted(&old_pod, &leaf, name, now) && is_trusted(&new_pod, &leaf, name, now));
     }
-    let late = end_of_old - LEAF_SECONDS + DAY;
+    let late = end_of_old - LEAF_LIFETIME_SECONDS + DAY;
     let leaf = both.issue(&names(), late).unwrap();
     assert!(is_trusted(&new_pod, &leaf, name, late) && !is_trusted(&old_pod, &leaf, name, late));
     // The next rotation drops what has expired.
     let next = both.renewed(end_of_old + DAY).unwrap();
     assert_eq!(next.0.len(), 2);
-    assert!(matches!(both.issue(&names(), rotation + 2 * AUTHORITY_SECONDS), Err(Error::Expired)));
+    assert!(matches!(both.issue(&names(), rotation + 2 * AUTHORITY_LIFETIME_SECONDS), Err(Error::Expired)));
 }
 
 #[test]

@@ -15,21 +15,21 @@ const MAX_WORKFLOWS: usize = 8;
 const MAX_STEPS: usize = 16;
 
 /// The maximum length of names in characters: of workflows, steps, intents, calls and approvers; and of tools.
-const MAX_NAME: usize = 64;
-const MAX_TOOL: usize = 128;
+const MAX_NAME_CHARS: usize = 64;
+const MAX_TOOL_CHARS: usize = 128;
 
 /// The maximum number of approvers of a call, and the maximum length of the reason that holds it, in characters.
 const MAX_APPROVERS: usize = 8;
-const MAX_REASON: usize = 1024;
+const MAX_REASON_CHARS: usize = 1024;
 
 /// Describes the first part of a held call that is too large for an Approval; none if all parts fit.
 pub(super) fn hold_fault(hold: &HeldCallDetails) -> Option<String> {
     let HeldCallDetails { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
-    text("hold.call", call, MAX_NAME)
+    text("hold.call", call, MAX_NAME_CHARS)
         .or_else(|| excess("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS, "bytes"))
         .or_else(|| items("hold.rules", rules.len(), ApprovalSpec::MAX_RULES))
         .or_else(|| rules.iter().find_map(|rule| text("a rule of hold", &rule.text, ApprovalSpec::MAX_RULE)))
-        .or_else(|| rules.iter().find_map(|rule| text("an approver of hold", rule.approver.as_ref()?, MAX_NAME)))
+        .or_else(|| rules.iter().find_map(|rule| text("an approver of hold", rule.approver.as_ref()?, MAX_NAME_CHARS)))
         .or_else(|| text("hold.goal", goal, ApprovalSpec::MAX_GOAL))
         .or_else(|| items("hold.events", events.len(), ApprovalSpec::MAX_EVENTS))
         .or_else(|| events.iter().find_map(|event| text("an event of hold", event, ApprovalSpec::MAX_EVENT)))
@@ -52,7 +52,7 @@ pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
         .or_else(|| items("strayReplies", stray_replies.len(), MAX_REMARKS))
         .or_else(|| stray_replies.iter().find_map(|stray| excess("a stray reply", stray.len(), MAX_REMARK, "bytes")))
         .or_else(|| items("repliesHeard", usize::try_from(*replies_heard).unwrap_or(usize::MAX), Reply::MAX_REPLIES))
-        .or_else(|| text("gates.intent.id", intent?.id.as_ref()?, MAX_NAME))
+        .or_else(|| text("gates.intent.id", intent?.id.as_ref()?, MAX_NAME_CHARS))
         .or_else(|| object("gates.intent.entities", &intent?.entities, MAX_ENTITIES))
         .or_else(|| object("result.fields", &result.as_ref()?.fields, MAX_FIELDS))
 }
@@ -60,24 +60,24 @@ pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
 fn workflow_fault(workflow: &WorkflowProgress) -> Option<String> {
     let WorkflowProgress { name, required: _, done, not_applicable, open } = workflow;
     let steps = || [done, not_applicable, open].into_iter().flatten();
-    text("a workflow's name", name, MAX_NAME)
+    text("a workflow's name", name, MAX_NAME_CHARS)
         .or_else(|| items("a workflow's steps", steps().count(), MAX_STEPS))
-        .or_else(|| steps().find_map(|step| text("a workflow's step", step, MAX_NAME)))
+        .or_else(|| steps().find_map(|step| text("a workflow's step", step, MAX_NAME_CHARS)))
 }
 
 fn tool_name_fault(name: &ToolName) -> Option<String> {
     let ToolName { tool, alias } = name;
-    text("the name of a tool", tool, MAX_TOOL).or_else(|| text("the alias of a tool", alias, MAX_NAME))
+    text("the name of a tool", tool, MAX_TOOL_CHARS).or_else(|| text("the alias of a tool", alias, MAX_NAME_CHARS))
 }
 
 fn call_fault(call: &HeldCall) -> Option<String> {
     let HeldCall { id, tool, digest, approvers, reason } = call;
-    text("waitingFor.call.id", id, MAX_NAME)
-        .or_else(|| text("waitingFor.call.tool", tool, MAX_TOOL))
+    text("waitingFor.call.id", id, MAX_NAME_CHARS)
+        .or_else(|| text("waitingFor.call.tool", tool, MAX_TOOL_CHARS))
         .or_else(|| digest.as_str().parse::<bloomery_crds::Digest>().err().map(|error| error.to_string()))
         .or_else(|| items("waitingFor.call.approvers", approvers.len(), MAX_APPROVERS))
-        .or_else(|| approvers.iter().find_map(|approver| text("an approver", approver, MAX_NAME)))
-        .or_else(|| text("waitingFor.call.reason", reason, MAX_REASON))
+        .or_else(|| approvers.iter().find_map(|approver| text("an approver", approver, MAX_NAME_CHARS)))
+        .or_else(|| text("waitingFor.call.reason", reason, MAX_REASON_CHARS))
 }
 
 /// Describes the first part of questions that does not fit; none if all parts fit.
@@ -125,8 +125,8 @@ mod tests {
         let mut projection = report(1, 1, 3, Phase::AwaitingApproval).projection;
         projection.remarks = vec!["r".repeat(MAX_REMARK); MAX_REMARKS];
         let mut held = serde_json::to_value(held_call()).unwrap();
-        held["reason"] = json!("ä".repeat(MAX_REASON));
-        held["approvers"] = json!(vec!["a".repeat(MAX_NAME); MAX_APPROVERS]);
+        held["reason"] = json!("ä".repeat(MAX_REASON_CHARS));
+        held["approvers"] = json!(vec!["a".repeat(MAX_NAME_CHARS); MAX_APPROVERS]);
         let mut whole = serde_json::to_value(projection).unwrap();
         let question = json!({
             "id": "q".repeat(AskedQuestion::MAX_ID),
@@ -137,9 +137,9 @@ mod tests {
         whole["waitingFor"] = json!({ "call": held, "questions": vec![question; WaitingFor::MAX_QUESTIONS] });
         whole["strayReplies"] = json!(vec!["r".repeat(MAX_REMARK); MAX_REMARKS]);
         whole["repliesHeard"] = json!(Reply::MAX_REPLIES);
-        let steps = vec!["s".repeat(MAX_NAME); MAX_STEPS];
+        let steps = vec!["s".repeat(MAX_NAME_CHARS); MAX_STEPS];
         whole["workflows"] = json!(vec![json!({ "name": "w", "required": true, "open": steps }); MAX_WORKFLOWS]);
-        let name = json!({ "tool": "ä".repeat(MAX_TOOL), "alias": "a".repeat(MAX_NAME) });
+        let name = json!({ "tool": "ä".repeat(MAX_TOOL_CHARS), "alias": "a".repeat(MAX_NAME_CHARS) });
         whole["toolNames"] = json!(vec![name; MAX_TOOL_NAMES]);
         whole["gates"]["intent"] = json!({ "id": "refund", "entities": of_size(MAX_ENTITIES), "outOfDomain": false });
         whole["result"] = json!({ "fields": of_size(MAX_FIELDS), "verified": false });

@@ -210,10 +210,11 @@ fn a_job_that_ended_at_second_10(
 #[test]
 fn a_job_stays_as_long_as_one_that_continues_it_has_not_begun() {
     let over = terminal(OutcomeCode::Succeeded);
-    let of = |continued| decide(&Facts { ttl: Some(0), continued, ..facts(20, &over, &[]) }).act;
+    let of = |continued| decide(&Facts { ttl: Some(0), has_pending_follow_up: continued, ..facts(20, &over, &[]) }).act;
     assert_eq!((of(true), of(false)), (Act::Idle, Act::Delete));
     let open = [crate::approval::evaluate::withdrawal(&approval("supervisor"), "over").unwrap()];
-    let settles = Facts { ttl: Some(0), continued: true, left_open: &open, ..facts(20, &over, &[]) };
+    let settles =
+        Facts { ttl: Some(0), has_pending_follow_up: true, open_approval_updates: &open, ..facts(20, &over, &[]) };
     assert_eq!(decide(&settles).act, Act::UpdateApprovals(open.to_vec()));
 }
 
@@ -228,7 +229,7 @@ fn a_job_that_has_not_ended_is_not_deleted() {
 fn approvals_that_are_left_open_are_settled_before_the_job_rests_and_not_where_it_goes() {
     let open = [crate::approval::evaluate::withdrawal(&approval("supervisor"), "over").unwrap()];
     let over = terminal(OutcomeCode::Cancelled);
-    let of = |ttl| decide(&Facts { ttl, left_open: &open, ..facts(20, &over, &[]) });
+    let of = |ttl| decide(&Facts { ttl, open_approval_updates: &open, ..facts(20, &over, &[]) });
     assert_eq!(of(None).act, Act::UpdateApprovals(open.to_vec()));
     assert_eq!(
         (of(Some(60)).act, of(Some(60)).requeue_after),
