@@ -41,7 +41,7 @@ fn parts(figures: &mut Figures) {
     report("reading alone (canonical)", repeated(TIMES, || canonical::parse(&text)));
     report("writing alone (canonical)", repeated(TIMES, || canonical::to_string(&arguments)));
     report("digest alone (sha2)", repeated(TIMES, || Digest::of_bytes(text.as_bytes())));
-    report("schema alone (jsonschema)", repeated(TIMES, || schema.fault(&arguments)));
+    report("schema alone (jsonschema)", repeated(TIMES, || schema.first_error(&arguments)));
 }
 
 /// `rules` are those of the Skill and those of the tool.

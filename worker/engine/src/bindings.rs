@@ -1,11 +1,11 @@
-//! What a Job binds, as its tools are told of it (`docs/explanation/engine.md`, section 4; seed 000: tools reach resources through the
-//! Job).
+//! The bindings of a Job for its tools (`docs/explanation/engine.md`, section 4). Tools reach resources through the Job
+//! (seed 000).
 
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use serde_json::{Value, json};
 
-/// The bindings that any tool of the Job may know, in the order of the Skill: a path where a file system is mounted in
-/// the worker's pod, the URL of an endpoint. What is secret is left out, its name too.
+/// Returns the bindings that every tool of the Job may see, in the order of the Skill: the mount path of a file system in the
+/// worker's pod, the URL of an endpoint. Secrets are left out, with their names.
 pub fn for_tools(resources: &[BoundResource]) -> Vec<Value> {
     let rendered = |resource: &BoundResource| {
         let (name, kind) = (&resource.name, resource.kind);

@@ -75,7 +75,7 @@ impl Catalogue {
     pub fn output_error(&self, alias: &str, output: Option<&Value>) -> Option<String> {
         let schema = self.schemas.output(self.tool(alias)?)?;
         match output {
-            Some(output) => schema.fault(output),
+            Some(output) => schema.first_error(output),
             None => Some("there is none".to_owned()),
         }
     }

@@ -1,15 +1,18 @@
-//! The APIs that a Job binds: what a call of one becomes, and whether the Skill's rules allow it (`docs/explanation/design.md`, section 3).
+//! The APIs that a Job binds: the request of a call, and whether the Skill's rules allow it
+//! (`docs/explanation/design.md`, section 3).
 //!
-//! The gate that rules on a call and the worker that makes it ask the same [`plan`], so what was ruled on is what is sent.
+//! The gate and the worker both use [`plan`]: the worker sends exactly the request that the gate ruled on.
 
 mod address;
 mod allowed;
-mod asked;
+mod arguments;
+mod error;
 
 pub use allowed::summary;
+pub use error::Error;
 
 use address::Base;
-use asked::Asked;
+use arguments::CallArguments;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::v1alpha1::{
     EndpointAuth, EndpointRule, Method, ResourceDeclaration, ResourceType, is_reserved_header,
@@ -17,49 +20,49 @@ use bloomery_crds::v1alpha1::{
 use serde_json::Value;
 use strum::IntoEnumIterator;
 
-/// The longest URL that is called, in bytes.
-const MAX_URL: usize = 8 * 1024;
+/// The longest URL of a request, in bytes.
+const MAX_URL_BYTES: usize = 8 * 1024;
 
 /// An API that a Job binds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Endpoint {
-    /// The name that the Skill gives it.
+    /// The name in the Skill.
     pub name: String,
-    /// Where it is, or why no path can be put at the end of its URL.
-    base: Result<Base, String>,
+    /// The URL, or the reason why no path can be appended to it.
+    base: Result<Base, Error>,
     auth: Option<Auth>,
     rules: Option<Vec<EndpointRule>>,
 }
 
-/// What proves who calls. The value itself is read when it is sent.
+/// The header that authenticates calls. The worker reads its value when it sends a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Auth {
-    /// The header that carries it.
+    /// The name of the header.
     pub header: String,
-    /// What stands before the value, its space included; or nothing.
+    /// The text before the value, such as `Bearer ` with its space. It may be empty.
     pub prefix: String,
     /// The name of the credential.
     pub credential: String,
-    /// Where the value is; none where the Job does not bind it.
+    /// The file with the value; none if the Job does not bind the credential.
     pub file: Option<KeyFile>,
 }
 
-/// A call as it is sent.
+/// The request of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRequest {
     /// The method.
     pub method: Method,
-    /// The whole URL.
+    /// The complete URL.
     pub url: String,
-    /// The headers that the call asks for, their names in lower case.
+    /// The headers of the call, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<String>,
-    /// What proves who calls, and where its value is.
+    /// The header that authenticates the call, and the file with its value.
     pub auth: Option<(Auth, KeyFile)>,
 }
 
-/// The endpoints among what a Job binds, in the order in which it does; one that the Skill does not declare is none.
+/// Returns the bound endpoints that the Skill declares, in the order of the Job.
 pub fn endpoints(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<Endpoint> {
     let endpoint = |resource: &BoundResource| {
         let (ResourceType::ApiEndpoint, ResourceSource::Value(url)) = (resource.kind, &resource.source) else {
@@ -96,99 +99,102 @@ impl Auth {
 }
 
 impl Endpoint {
-    /// The methods that any call of it may have, in the order in which they are declared.
+    /// Returns the methods that the rules allow on any path.
     pub fn methods(&self) -> Vec<Method> {
         Method::iter().filter(|method| allowed::any(self.rules.as_deref(), *method)).collect()
     }
 
-    /// Whether calls of it that only read, or calls that may change something, are allowed at all.
+    /// Returns whether any call that reads, or any call that may change something, is allowed.
     fn serves(&self, reads_only: bool) -> bool {
         self.methods().iter().any(|method| method.is_read() == reads_only)
     }
 
-    /// Why no call of it can be made at all.
-    pub fn fault(&self) -> Option<String> {
+    /// Returns the reason why no call is possible, if there is one.
+    pub fn error(&self) -> Option<Error> {
         self.base().err()
     }
 
-    fn base(&self) -> Result<&Base, String> {
-        let told = |why: &String| format!("the URL of `{}` cannot be called with a path: {why}", self.name);
-        self.base.as_ref().map_err(told)
+    fn base(&self) -> Result<&Base, Error> {
+        let named = |error: &Error| format!("the URL of `{}` cannot be called with a path: {error}", self.name).into();
+        self.base.as_ref().map_err(named)
     }
 
-    /// The rules, for whoever calls it.
+    /// The rules of the endpoint; none if the Skill has none.
     pub fn rules(&self) -> Option<&[EndpointRule]> {
         self.rules.as_deref()
     }
 
-    /// What proves who calls, with where its value is; nothing where calls need no proof.
-    fn proof(&self) -> Result<Option<(Auth, KeyFile)>, String> {
+    /// Returns the header that authenticates calls and the file with its value, or nothing if calls need none.
+    fn authentication(&self) -> Result<Option<(Auth, KeyFile)>, Error> {
         let Some(auth) = &self.auth else { return Ok(None) };
         let (endpoint, credential) = (&self.name, &auth.credential);
         if is_reserved_header(&auth.header) {
             return Err(format!(
                 "the Skill's auth of `{endpoint}` names the header {}, which a request needs",
                 auth.header
-            ));
+            )
+            .into());
         }
         match &auth.file {
             Some(file) => Ok(Some((auth.clone(), file.clone()))),
             None => {
-                Err(format!("`{endpoint}` is called with the credential `{credential}`, which this Job does not bind"))
+                Err(format!("`{endpoint}` is called with the credential `{credential}`, which this Job does not bind")
+                    .into())
             }
         }
     }
 }
 
-/// What is bound as an endpoint and cannot be called by these tools, a sentence each.
+/// Returns a sentence for each bound endpoint that cannot be called.
 pub fn remarks(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<String> {
     let endpoints = endpoints(declared, bound);
-    endpoints.iter().filter_map(Endpoint::fault).map(|fault| format!("{fault}.")).collect()
+    endpoints.iter().filter_map(Endpoint::error).map(|error| format!("{error}.")).collect()
 }
 
-/// The endpoints that a tool is for: one that only reads, or one that may change something.
-pub fn serving(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint> {
+/// Returns the endpoints of a tool: of the tool that reads, or of the tool that may change something.
+pub fn endpoints_for(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint> {
     endpoints.iter().filter(|endpoint| endpoint.serves(reads_only)).collect()
 }
 
-/// What a call becomes. `reads_only` refuses every method that may change something.
+/// Returns the request of a call. With `reads_only`, every method that may change something is an error.
 ///
 /// # Errors
-/// Why it is not made, for the model: it would leave its endpoint, the Skill's rules do not allow it, or it cannot be read.
-pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<PlannedRequest, String> {
-    let asked = Asked::read(arguments)?;
-    let endpoint = chosen(&serving(endpoints, reads_only), asked.resource.as_deref())?;
+/// If the call would leave its endpoint, the Skill's rules do not allow it, or the arguments are invalid.
+pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<PlannedRequest, Error> {
+    let call = CallArguments::read(arguments)?;
+    let endpoint = choose(&endpoints_for(endpoints, reads_only), call.resource.as_deref())?;
     let base = endpoint.base()?;
-    let method = asked.method(reads_only)?;
-    let path = asked.path()?;
+    let method = call.method(reads_only)?;
+    let path = call.path()?;
     if !allowed::allows(endpoint.rules(), method, path.segments()) {
         return Err(format!(
             "the Skill's rules for `{}` allow no {method} of {path}; they allow {}",
             endpoint.name,
             summary(endpoint.rules())
-        ));
+        )
+        .into());
     }
-    let url = format!("{}{}", base.join(&path), asked.query()?);
-    if url.len() > MAX_URL {
-        return Err(format!("the URL has {} bytes, and at most {MAX_URL} are sent", url.len()));
+    let url = format!("{}{}", base.join(&path), call.query()?);
+    if url.len() > MAX_URL_BYTES {
+        return Err(format!("the URL has {} bytes, and at most {MAX_URL_BYTES} are allowed", url.len()).into());
     }
-    let auth = endpoint.proof()?;
-    let headers = asked.headers(auth.as_ref().map(|(auth, _)| auth.header.as_str()))?;
-    let (headers, body) = asked.body(method, headers)?;
+    let auth = endpoint.authentication()?;
+    let headers = call.headers(auth.as_ref().map(|(auth, _)| auth.header.as_str()))?;
+    let (headers, body) = call.body(method, headers)?;
     Ok(PlannedRequest { method, url, headers, body, auth })
 }
 
-fn chosen<'e>(endpoints: &[&'e Endpoint], name: Option<&str>) -> Result<&'e Endpoint, String> {
+fn choose<'e>(endpoints: &[&'e Endpoint], name: Option<&str>) -> Result<&'e Endpoint, Error> {
     let names = || endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect::<Vec<_>>().join(", ");
     match (endpoints, name) {
-        ([], _) => Err("the Job binds no endpoint that this tool may call".to_owned()),
+        ([], _) => Err("the Job binds no endpoint that this tool may call".into()),
         ([only], None) => Ok(only),
-        (_, None) => Err(format!("resource says which endpoint is meant: {}", names())),
+        (_, None) => Err(format!("resource must name one of the endpoints {}", names()).into()),
         (_, Some(name)) => endpoints
             .iter()
             .copied()
             .find(|endpoint| endpoint.name == name)
-            .ok_or_else(|| format!("there is no such endpoint for this tool; there are {}", names())),
+            .ok_or_else(|| format!("this tool has no such endpoint; it has {}", names()).into()),
     }
 }
 

@@ -1,8 +1,8 @@
-//! One line of the log: an event in a CloudEvents 1.0 envelope, chained to the line before it.
+//! The lines of the log: events in CloudEvents 1.0 envelopes, each chained to the line before it.
 //!
-//! `seq` is gap-free from 1, and `prevhash` is the SHA-256 of the bytes of the line before (of nothing, for
-//! the first): a line that is missing, moved or edited is found. Extension attributes are lower case, as the
-//! CloudEvents specification has it.
+//! `seq` counts from 1 without gaps. `prevhash` is the SHA-256 of the bytes of the line before, or of nothing for the first
+//! line. A missing, moved or edited line is an error. Extension attributes are lower case, as the CloudEvents specification
+//! requires.
 
 #[cfg(test)]
 mod hostile;
@@ -17,65 +17,65 @@ use serde::{Deserialize, Serialize};
 /// The version of the envelope and of every event in it.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// When something happened; it comes in as data.
+/// The time of an event. The driver passes it in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventTime {
-    /// The wall clock, RFC 3339 in UTC. For people: nothing is decided by it.
+    /// The wall clock, RFC 3339 in UTC. It is for people: no decision depends on it.
     pub time: String,
-    /// Milliseconds of work since the event before, by a monotonic clock; 0 for the first of an epoch.
+    /// The milliseconds of work since the previous event, by a monotonic clock; 0 for the first event of an epoch.
     pub elapsed_ms: u64,
 }
 
-/// An event in its place.
+/// An event with its position in the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its place, from 1.
+    /// The position, from 1.
     pub seq: u64,
-    /// When it happened.
+    /// The time of the event.
     pub stamp: EventTime,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// Why a line does not belong where it stands.
+/// The reason why a line is not the next line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The line is not an event of a version that this engine reads.
     #[error("line {seq} of the log cannot be read: {message}")]
     Unreadable {
-        /// Where it stands.
+        /// The position of the line.
         seq: u64,
-        /// What the reader said.
+        /// The reader's error.
         message: String,
     },
     /// A line is missing or appears twice.
     #[error("line {expected} of the log is missing: found line {found} in its place")]
     Gap {
-        /// The place.
+        /// The expected position.
         expected: u64,
-        /// What it holds.
+        /// The position that was found.
         found: u64,
     },
-    /// The line before was changed after this one was written.
+    /// A line before this one was changed after this one was written.
     #[error("the log was edited before line {seq}: its hash does not match")]
     Broken {
-        /// The first line that notices.
+        /// The first line whose hash does not match.
         seq: u64,
     },
-    /// The line is not the one that was acknowledged in its place.
-    #[error("line {seq} of the log is another than the one that the operator has acknowledged")]
+    /// The operator has acknowledged another line at this position.
+    #[error("line {seq} of the log differs from the line that the operator has acknowledged")]
     Exchanged {
-        /// Where it stands.
+        /// The position of the line.
         seq: u64,
     },
     /// The line belongs to another conversation.
     #[error("line {seq} of the log belongs to {found}, not to {expected}")]
     Foreign {
-        /// Where it stands.
+        /// The position of the line.
         seq: u64,
-        /// The conversation it names.
+        /// The conversation of the line.
         found: String,
-        /// The conversation that is read.
+        /// The conversation of the log.
         expected: String,
     },
 }
@@ -94,7 +94,7 @@ struct Envelope<E> {
     event: E,
 }
 
-/// The conversation that a line says it belongs to; none where it is no line of a log.
+/// Returns the conversation that a line belongs to, or nothing if the text is not a line of a log.
 pub fn read_source(line: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
@@ -103,49 +103,49 @@ pub fn read_source(line: &str) -> Option<String> {
     serde_json::from_str::<Named>(line).ok().map(|line| line.source)
 }
 
-/// The end of a log: it numbers and chains the lines that are added, and checks those that are read.
+/// The end of a log. It numbers and chains the lines that are added, and checks the lines that are read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
     source: String,
     events: u64,
     head: Digest,
-    known: Option<(u64, Digest)>,
+    acknowledged: Option<(u64, Digest)>,
 }
 
 impl Chain {
-    /// The empty log of a conversation; `source` names the Job, as `/namespaces/acme/skilljobs/refund/<runKey>`.
+    /// Returns the empty log of a conversation. `source` names the Job, as `/namespaces/acme/skilljobs/refund/<runKey>`.
     pub fn new(source: impl Into<String>) -> Self {
-        Self { source: source.into(), events: 0, head: Digest::of_bytes(b""), known: None }
+        Self { source: source.into(), events: 0, head: Digest::of_bytes(b""), acknowledged: None }
     }
 
-    /// The same log from its beginning.
+    /// Returns the same log from its beginning, without acknowledged lines.
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self::new(self.source.clone())
     }
 
-    /// Takes for granted that the log has come so far: another line in that place is refused.
+    /// Sets the acknowledged position of the log. Another line at that position is an error.
     #[must_use]
     pub fn with_acknowledged(self, position: Option<&LogPosition>) -> Self {
-        Self { known: position.map(|position| (position.events, position.head.clone())), ..self }
+        Self { acknowledged: position.map(|position| (position.events, position.head.clone())), ..self }
     }
 
-    /// How many lines the log is known to have, where it has fewer.
+    /// Returns the acknowledged number of lines, if the log has fewer.
     pub fn missing_lines(&self) -> Option<u64> {
-        self.known.as_ref().map(|(events, _)| *events).filter(|events| *events > self.events)
+        self.acknowledged.as_ref().map(|(events, _)| *events).filter(|events| *events > self.events)
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Where the log stands, for reports.
+    /// Returns the position of the log, for reports.
     pub fn position(&self, path: &str) -> LogPosition {
         LogPosition { path: path.to_owned(), events: self.events, head: self.head.clone() }
     }
 
-    /// Adds an event: the line that is to be written, and the event in its place.
+    /// Adds an event. Returns the line to write, and the event with its position.
     pub fn append(&mut self, event: Event, stamp: EventTime) -> Result<(String, Entry), serde_json::Error> {
         let seq = self.events + 1;
         let line = serde_json::to_string(&Envelope {
@@ -164,7 +164,7 @@ impl Chain {
         Ok((line, Entry { seq, stamp, event }))
     }
 
-    /// Reads the next line (without its line feed), checking that it belongs here.
+    /// Reads the next line, without its line feed, and checks that it continues the log.
     pub fn read(&mut self, line: &str) -> Result<Entry, Error> {
         let expected = self.events + 1;
         let unreadable = |message: String| Error::Unreadable { seq: expected, message };
@@ -185,7 +185,8 @@ impl Chain {
             return Err(Error::Broken { seq: expected });
         }
         let head = Digest::of_bytes(line.as_bytes());
-        if self.known.as_ref().is_some_and(|(events, known)| *events == expected && *known != head) {
+        if self.acknowledged.as_ref().is_some_and(|(events, acknowledged)| *events == expected && *acknowledged != head)
+        {
             return Err(Error::Exchanged { seq: expected });
         }
         (self.events, self.head) = (expected, head);
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_log_has_to_be_in_it() {
+    fn what_is_acknowledged_of_a_log_has_to_be_in_it() {
         let (lines, chain) = log(3);
         let knowing = |position: &LogPosition| Chain::new(chain.source.clone()).with_acknowledged(Some(position));
         let mut again = knowing(&chain.position("x"));

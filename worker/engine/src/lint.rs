@@ -1,7 +1,7 @@
-//! What an author should know of a Skill before anybody runs it: all at once, without a cluster or a model.
+//! The lint of a Skill: finds all errors at once, without a cluster or a model.
 //!
-//! An error is what no Job could run on, or what would not do what it says. A warning is what may be meant
-//! otherwise: a name that only the MCP server could know, a rule that reads as if it were enforced.
+//! An error is a part on which no Job can run, or that does not do what it says. A warning is a part that the author may mean
+//! differently: a name that only the MCP server can know, a rule that reads as if it were enforced.
 
 mod conditions;
 mod endpoints;
@@ -18,7 +18,7 @@ use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
 use serde_json::Value;
 
-/// Looks at all of a Skill: errors first, else in the order of its fields.
+/// Returns the findings about a Skill: errors first, then in the order of its fields.
 pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     let mut findings = persona(spec);
     findings.extend(names::findings(spec));
@@ -37,25 +37,26 @@ fn persona(spec: &SkillSpec) -> Vec<Finding> {
     const PATH: &str = "spec.role.persona";
     let template = spec.role.as_ref().and_then(|role| role.persona.as_deref());
     let faults = template.and_then(|template| persona::check(template, &spec.resources).err()).unwrap_or_default();
-    // Each sentence begins with the path and the place in the template: the path stands in the finding already.
-    let told = |fault: &str| fault.strip_prefix(PATH).unwrap_or(fault).trim_start_matches([':', ' ']).to_owned();
-    faults.iter().map(|fault| Finding::error(PATH, told(&fault.to_string()).trim_end_matches('.'))).collect()
+    // Each sentence begins with the path, which the finding has too.
+    let without_path =
+        |fault: &str| fault.strip_prefix(PATH).unwrap_or(fault).trim_start_matches([':', ' ']).to_owned();
+    faults.iter().map(|fault| Finding::error(PATH, without_path(&fault.to_string()).trim_end_matches('.'))).collect()
 }
 
 fn schema(spec: &SkillSpec) -> Option<Finding> {
     let schema = spec.output_contract.as_ref()?.schema.clone()?;
     let schema = Schema::compile(&Value::Object(schema));
-    Some(Finding::error("spec.outputContract.schema", schema.unusable()?))
+    Some(Finding::error("spec.outputContract.schema", schema.compile_error()?.to_string()))
 }
 
-/// A wish for a summary of what no Job of the Skill can bind.
+/// Warns about a summary of file systems that no Job of the Skill can bind.
 fn context(spec: &SkillSpec) -> Option<Finding> {
     let context = spec.context.as_ref()?;
     let is_wanted = context.project_structure == Some(true) || context.recent_changes == Some(true);
     let has_files = spec.resources.iter().any(|declared| declared.kind == ResourceType::Filesystem);
     (is_wanted && !has_files).then(|| {
-        Finding::warning("spec.context", "sums up bound file systems, and spec.resources declares none")
-            .hint("declare a resource of the type filesystem, or leave context out")
+        Finding::warning("spec.context", "summarizes file systems, but spec.resources declares none")
+            .hint("declare a resource of type filesystem, or remove context")
     })
 }
 

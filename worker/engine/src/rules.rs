@@ -20,7 +20,7 @@ use guardrails::Guardrails;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tool_rules::ToolRules;
-use workflows::Progress;
+use workflows::WorkflowTracker;
 
 /// The approver if neither a rule nor the Skill names one.
 const DEFAULT_APPROVER: &str = "default";
@@ -29,7 +29,7 @@ const DEFAULT_APPROVER: &str = "default";
 #[derive(Debug, Default)]
 pub struct Rules {
     /// The workflows and their progress.
-    pub workflows: Progress,
+    pub workflows: WorkflowTracker,
     /// The guardrails in the system prompt.
     pub in_prompt: Vec<String>,
     /// The schema of the answer's fields, if the output contract has one.
@@ -55,7 +55,7 @@ impl Rules {
         let contract = contract.map(|schema| Schema::compile(&Value::Object(schema.clone())));
         Self {
             remarks: remarks::remarks(skill, tools, &text.left_over, &tool_rules),
-            workflows: Progress::new(&policy.workflows, tools.iter().map(|tool| tool.name.as_str())),
+            workflows: WorkflowTracker::new(&policy.workflows, tools.iter().map(|tool| tool.name.as_str())),
             in_prompt: text.in_prompt,
             contract,
             guardrails,
@@ -91,14 +91,12 @@ impl Rules {
     }
 
     /// Returns an objection for each required workflow that needs an earlier step before a call.
-    pub fn order(&self, tool: &CatalogueTool) -> Vec<Objection> {
+    pub fn workflow_order(&self, tool: &CatalogueTool) -> Vec<Objection> {
         let missing = self.workflows.missing_before(&tool.name).into_iter();
         missing
             .map(|missing| {
-                let detail = format!(
-                    "the step {:?} of the workflow {:?} comes first, and is not done",
-                    missing.step, missing.workflow
-                );
+                let detail =
+                    format!("the step {:?} of the workflow {:?} must come first", missing.step, missing.workflow);
                 Objection::deny(GateReason::Workflow, detail)
             })
             .collect()
@@ -106,11 +104,11 @@ impl Rules {
 
     /// Returns the objections of the compiled guardrails to a call.
     pub fn guardrails(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<Objection> {
-        let findings = self.guardrails.violations(&tool.name, arguments).into_iter();
-        findings
-            .map(|finding| {
-                let detail = format!("{} (guardrail {:?})", finding.detail, finding.rule);
-                match finding.verdict {
+        let violations = self.guardrails.violations(&tool.name, arguments).into_iter();
+        violations
+            .map(|violation| {
+                let detail = format!("{} (guardrail {:?})", violation.detail, violation.rule);
+                match violation.verdict {
                     Verdict::Hold => Objection::hold(GateReason::Guardrail, detail, &self.approver),
                     Verdict::Allow | Verdict::Deny => Objection::deny(GateReason::Guardrail, detail),
                 }

@@ -1,4 +1,4 @@
-//! What a conversation is told before it starts: the run document without its transport.
+//! The inputs of a conversation: the run document without its transport.
 
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
@@ -8,28 +8,28 @@ use bloomery_crds::v1alpha1::SkillSpec;
 /// The inputs of a conversation, fixed for an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Names the log and keys tool calls.
+    /// The key of the run: it names the log, and is part of the key of each tool call.
     pub run_key: String,
     /// The Skill's name.
     pub skill_name: String,
     /// The Skill.
     pub skill: SkillSpec,
-    /// Digest of the Skill's revision.
+    /// The digest of the Skill's revision.
     pub revision: Digest,
-    /// What is to be reached.
+    /// The goal.
     pub goal: String,
-    /// The budgets.
+    /// The limits.
     pub limits: EffectiveLimits,
-    /// What the Skill's resources are, in the order of the Skill.
+    /// The bound resources, in the order of the Skill.
     pub resources: Vec<BoundResource>,
-    /// How many tokens the model of the main loop takes in all.
+    /// The context window of the main loop's model, in tokens.
     pub context_window: u64,
     /// The name of the Job that this one follows up.
     pub continues: Option<String>,
-    /// Whether there are people who answer questions. Where there are none, what only they know ends the conversation.
+    /// Whether people answer questions. If not, a question that only they can answer ends the conversation.
     pub people: bool,
-    /// Whether the slag's memory bank holds notes, as the worker has found it.
+    /// Whether the memory bank of the skill directory holds notes when the worker starts.
     pub has_notes: bool,
-    /// How many tokens an answer of any of its models may have.
+    /// The most tokens of an answer of any of its models.
     pub max_output: u64,
 }

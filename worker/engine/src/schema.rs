@@ -1,49 +1,53 @@
-//! Schemas of arguments and of the answer's fields: bounded, and checked in linear time.
+//! JSON Schemas of arguments and results: bounded in size, and checked in linear time.
 
 mod bounds;
+mod error;
 #[cfg(test)]
 mod hostile;
+
+pub use error::Error;
 
 use bloomery_crds::text::bounded;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-/// The longest sentence about a schema or about arguments, in bytes.
-const MAX_SENTENCE: usize = 1024;
+/// The longest error about a schema or a value, in bytes.
+const MAX_ERROR_BYTES: usize = 1024;
 
-/// A compiled schema, or why there is none: then nothing passes it.
+/// A compiled schema. A schema that cannot be compiled accepts no value.
 #[derive(Debug)]
-pub struct Schema(Result<Validator, String>);
+pub struct Schema(Result<Validator, Error>);
 
 impl Schema {
-    /// Compiles a schema. Patterns run in linear time, and nothing is fetched.
+    /// Compiles a schema. Patterns run in linear time. References to other documents are errors.
     pub fn compile(schema: &Value) -> Self {
         Self(bounds::check(schema).and_then(|bounds| {
             let patterns =
                 PatternOptions::regex().size_limit(bounds.pattern_bytes).dfa_size_limit(bounds.pattern_bytes);
             let validator = jsonschema::options().with_pattern_options(patterns).build(schema);
-            validator.map_err(|error| bounded(&format!("the schema cannot be used: {error}"), MAX_SENTENCE))
+            validator
+                .map_err(|error| Error::new(bounded(&format!("the schema cannot be used: {error}"), MAX_ERROR_BYTES)))
         }))
     }
 
-    /// Why the schema cannot be used, or nothing where it can.
-    pub fn unusable(&self) -> Option<&str> {
-        self.0.as_ref().err().map(String::as_str)
+    /// Returns the error of compiling the schema, if there was one.
+    pub fn compile_error(&self) -> Option<&Error> {
+        self.0.as_ref().err()
     }
 
-    /// The first thing that is wrong with arguments, or nothing.
-    pub fn fault(&self, arguments: &Value) -> Option<String> {
+    /// Returns the first error of a value, or nothing if it is valid.
+    pub fn first_error(&self, value: &Value) -> Option<String> {
         let validator = match &self.0 {
             Ok(validator) => validator,
-            Err(why) => return Some(why.clone()),
+            Err(error) => return Some(error.to_string()),
         };
-        // Only the first: collecting all of them costs memory for each item of a long list.
-        let fault = validator.validate(arguments).err()?;
-        let fault = match fault.instance_path().as_str() {
-            "" => fault.to_string(),
-            path => format!("{path}: {fault}"),
+        // Only the first: all of them would cost memory for each item of a long list.
+        let error = validator.validate(value).err()?;
+        let error = match error.instance_path().as_str() {
+            "" => error.to_string(),
+            path => format!("{path}: {error}"),
         };
-        Some(bounded(&fault, MAX_SENTENCE))
+        Some(bounded(&error, MAX_ERROR_BYTES))
     }
 }
 
@@ -58,10 +62,10 @@ mod tests {
             "type": "object", "required": ["order_id"], "additionalProperties": false,
             "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}},
         }));
-        assert_eq!(schema.fault(&json!({"order_id": "A-17"})), None);
-        let fault = schema.fault(&json!({"order_id": "A-17", "amount": "x"})).unwrap();
-        assert!(fault.contains("/amount"), "{fault}");
-        assert!(schema.fault(&json!({})).unwrap().contains("order_id"));
+        assert_eq!(schema.first_error(&json!({"order_id": "A-17"})), None);
+        let error = schema.first_error(&json!({"order_id": "A-17", "amount": "x"})).unwrap();
+        assert!(error.contains("/amount"), "{error}");
+        assert!(schema.first_error(&json!({})).unwrap().contains("order_id"));
     }
 
     #[test]
@@ -69,8 +73,8 @@ mod tests {
         let schema = Schema::compile(&json!({
             "$defs": {"id": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/id"}, "b": {"$ref": "#/$defs/id"}},
         }));
-        assert_eq!(schema.fault(&json!({"a": "x", "b": "y"})), None);
-        assert!(schema.fault(&json!({"a": 1})).is_some());
+        assert_eq!(schema.first_error(&json!({"a": "x", "b": "y"})), None);
+        assert!(schema.first_error(&json!({"a": 1})).is_some());
     }
 
     #[test]
@@ -88,7 +92,7 @@ mod tests {
             deep,
             json!({"$ref": "#"}),
         ] {
-            assert!(Schema::compile(&unusable).fault(&json!({})).is_some(), "{unusable}");
+            assert!(Schema::compile(&unusable).first_error(&json!({})).is_some(), "{unusable}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tools as the engine knows them.
+//! Tools: as a server lists them, and as the catalogue of a Job has them.
 
 use bloomery_crds::Digest;
 use serde::{Deserialize, Serialize};
@@ -8,33 +8,33 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTool {
-    /// Its name.
+    /// The tool's name.
     pub name: String,
-    /// Its name for people.
+    /// The tool's name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// The description for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub input_schema: Value,
-    /// The JSON Schema of its structured output.
+    /// The JSON Schema of the structured output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The server's hints, all of them.
+    /// All hints of the server.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub annotations: Map<String, Value>,
 }
 
 impl ListedTool {
-    /// What a log may have as the digest of the tool as it is here: that of this version, and of those before it.
+    /// Returns the digests that a log may have for this definition: of this version, and of earlier versions.
     pub fn definitions(&self) -> [Digest; 2] {
         [self.digest(), self.older_digest()]
     }
 
-    /// What tells one version of a tool from another: all that its server says of it (`docs/explanation/design.md`, section 6).
+    /// Returns the digest of the definition: of everything that the server lists (`docs/explanation/design.md`, section 6).
     pub fn digest(&self) -> Digest {
-        // Destructured: what a server says of a tool and is not pinned, it could change unseen.
+        // Destructured: a field that is not in the digest could change unnoticed.
         let Self { name, title, description, input_schema, output_schema, annotations } = self;
         Digest::of_value(&json!({
             "name": name, "title": title, "description": description, "inputSchema": input_schema,
@@ -42,18 +42,18 @@ impl ListedTool {
         }))
     }
 
-    /// What the digest of a tool was made of before output schemas and hints were pinned: logs have it.
+    /// The digest of earlier versions, without title, output schema and hints. Logs have it.
     fn older_digest(&self) -> Digest {
         let Self { name, description, input_schema, .. } = self;
         Digest::of_value(&json!({"name": name, "description": description, "inputSchema": input_schema}))
     }
 
-    /// The server's hint that calls change nothing: false takes the Skill's claim away, true gives nothing.
+    /// Returns the server's hint whether calls change nothing. False overrules the Skill; true has no effect.
     pub fn read_only_hint(&self) -> Option<bool> {
         self.annotations.get("readOnlyHint")?.as_bool()
     }
 
-    /// How many bytes it takes, about.
+    /// Returns the approximate size of the definition, in bytes.
     pub fn bytes(&self) -> usize {
         let Self { name, title, description, input_schema, output_schema, annotations } = self;
         let texts = name.len() + description.len() + title.as_ref().map_or(0, String::len);
@@ -62,32 +62,30 @@ impl ListedTool {
     }
 }
 
-/// A tool of the Job: what was listed, and what the Skill says of it.
+/// A tool of the Job: the listed definition, with the properties that the Skill declares.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogueTool {
-    /// Its name, as the Skill and the server have it.
+    /// The name in the Skill and on the server.
     pub name: String,
-    /// Its name for the provider, which takes `[A-Za-z0-9_-]{1,64}` only.
+    /// The name for the model's provider, which accepts `[A-Za-z0-9_-]{1,64}` only.
     pub alias: String,
-    /// What it does, for the model.
+    /// The description for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub input_schema: Value,
-    /// The JSON Schema of its structured output, where its server lists one.
+    /// The JSON Schema of the structured output, if the server lists one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// Digest of all that its server said of it when the tools were fixed.
+    /// The digest of the definition when the tools were fixed.
     pub digest: Digest,
-    /// Who answers calls of it.
+    /// The part that answers calls.
     #[serde(default, skip_serializing_if = "ToolSource::is_server")]
     pub source: ToolSource,
-    /// Calls change nothing: as a core tool says itself, and of a server's where the Skill declares it and the server
-    /// does not deny it.
+    /// Whether calls change nothing. For a server's tool, the Skill declares it and the server's hint does not contradict.
     pub read_only: bool,
-    /// A call whose answer was lost may be made again: as a core tool says itself, and of a server's where the Skill
-    /// declares it.
+    /// Whether a call may be sent again after its answer was lost. For a server's tool, the Skill declares it.
     pub idempotent: bool,
     /// Whether the model sees it.
     pub visible: bool,
@@ -99,7 +97,7 @@ impl CatalogueTool {
         listed.definitions().contains(&self.digest)
     }
 
-    /// The arguments that its schema declares and does not require.
+    /// Returns the arguments that the schema declares and does not require.
     pub(crate) fn optional(&self) -> Vec<String> {
         let required = required(&self.input_schema);
         let properties = self.input_schema.get("properties").and_then(Value::as_object).into_iter().flatten();
@@ -107,25 +105,25 @@ impl CatalogueTool {
     }
 }
 
-/// The fields that a schema requires.
+/// Returns the fields that a schema requires.
 pub(crate) fn required(schema: &Value) -> Vec<&str> {
     let required = schema.get("required").and_then(Value::as_array);
     required.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Who answers calls of a tool.
+/// The part that answers calls of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolSource {
     /// The Skill's MCP server.
     #[default]
     Server,
-    /// The worker itself.
+    /// The worker.
     Core,
 }
 
 impl ToolSource {
-    // By reference, as serde asks it.
+    // serde passes the value by reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     fn is_server(&self) -> bool {
         *self == Self::Server

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The effect of a call of a core tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum ToolEffect {
     /// A call changes nothing.
     None,
     /// A call changes something; repeating it changes nothing more.
@@ -15,7 +15,7 @@ pub enum Effect {
 }
 
 /// Returns the definition of a core tool.
-pub(super) fn core_tool(name: &str, description: &str, input_schema: Value, effect: Effect) -> CatalogueTool {
+pub(super) fn core_tool(name: &str, description: &str, input_schema: Value, effect: ToolEffect) -> CatalogueTool {
     let tool = ListedTool {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -30,8 +30,8 @@ pub(super) fn core_tool(name: &str, description: &str, input_schema: Value, effe
         input_schema: tool.input_schema,
         output_schema: None,
         source: ToolSource::Core,
-        read_only: effect == Effect::None,
-        idempotent: effect != Effect::Each,
+        read_only: effect == ToolEffect::None,
+        idempotent: effect != ToolEffect::Each,
         visible: true,
     }
 }

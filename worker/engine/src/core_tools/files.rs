@@ -1,6 +1,6 @@
-//! Files of the file systems that a Job binds: to read where one is bound, to change where one may be changed.
+//! Core tools for files. The read tools need a bound file system, the write tools a writable one.
 
-use super::definition::{Effect, core_tool};
+use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
 use bloomery_crds::run::ResourceSource;
@@ -10,16 +10,16 @@ use serde_json::{Map, Value, json};
 /// Reads a part of a file.
 pub const READ_FILE: &str = "read_file";
 
-/// Lists what is in a directory.
+/// Lists the entries of a directory.
 pub const LIST_FILES: &str = "list_files";
 
 /// Finds lines in files.
 pub const SEARCH_FILES: &str = "search_files";
 
-/// Writes a file whole.
+/// Writes a whole file.
 pub const WRITE_FILE: &str = "write_file";
 
-/// Replaces one place in a file.
+/// Replaces a text in a file.
 pub const EDIT_FILE: &str = "edit_file";
 
 /// Applies a unified diff.
@@ -28,10 +28,10 @@ pub const APPLY_PATCH: &str = "apply_patch";
 /// The tools of this family.
 pub(crate) const NAMES: [&str; 6] = [READ_FILE, LIST_FILES, SEARCH_FILES, WRITE_FILE, EDIT_FILE, APPLY_PATCH];
 
-/// How deep a listing goes where the call does not say.
+/// The depth of a listing if the call has none.
 pub const DEFAULT_DEPTH: u64 = 2;
 
-/// The tools that read, where a file system is bound; those that write, where one may be written.
+/// Returns the tools that the bound file systems allow.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     let names = |writable_only: bool| -> Vec<&str> {
         let bound = run.resources.iter().filter(|resource| match &resource.source {
@@ -53,7 +53,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     tools
 }
 
-/// The schema of a tool of this family: which of the resources comes first, and has to be said where there are several.
+/// Returns the schema of a tool: the resource, which is required if there are several, and the other arguments.
 fn schema(resources: &[&str], required: &[&str], properties: Value) -> Value {
     let resource = json!({"type": "string", "enum": resources, "description": "The bound file system."});
     let mut all = Map::from_iter([("resource".to_owned(), resource)]);
@@ -80,7 +80,7 @@ fn read_file(resources: &[&str]) -> CatalogueTool {
                 "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes. Use it instead of line."},
             }),
         ),
-        Effect::None,
+        ToolEffect::None,
     )
 }
 
@@ -100,7 +100,7 @@ fn list_files(resources: &[&str]) -> CatalogueTool {
                 "after": {"type": "string", "description": "Continues after this path: the last one of the previous call."},
             }),
         ),
-        Effect::None,
+        ToolEffect::None,
     )
 }
 
@@ -122,7 +122,7 @@ fn search_files(resources: &[&str]) -> CatalogueTool {
                 "after": {"type": "string", "description": "Continues after this file: the last one of the previous call."},
             }),
         ),
-        Effect::None,
+        ToolEffect::None,
     )
 }
 
@@ -139,7 +139,7 @@ fn write_file(resources: &[&str]) -> CatalogueTool {
                 "createDirectories": {"type": "boolean", "description": "True to create missing directories."},
             }),
         ),
-        Effect::Once,
+        ToolEffect::Once,
     )
 }
 
@@ -156,7 +156,7 @@ fn edit_file(resources: &[&str]) -> CatalogueTool {
                 "newText": {"type": "string", "description": "The new text."},
             }),
         ),
-        Effect::Each,
+        ToolEffect::Each,
     )
 }
 
@@ -172,7 +172,7 @@ fn apply_patch(resources: &[&str]) -> CatalogueTool {
                 "patch": {"type": "string", "minLength": 1, "description": "The diff, its paths relative to the resource, with or without a/ and b/."},
             }),
         ),
-        Effect::Each,
+        ToolEffect::Each,
     )
 }
 

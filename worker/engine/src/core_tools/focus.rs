@@ -1,17 +1,17 @@
-//! Reading on in a result that was put aside.
+//! The core tool that reads offloaded results.
 
-use super::definition::{Effect, core_tool};
+use super::definition::{ToolEffect, core_tool};
 use super::workflow::SUBGOAL_DONE;
 use crate::tool::{CatalogueTool, ListedTool};
 use serde_json::json;
 
-/// Reads more of a result that was put aside.
+/// Reads more of an offloaded result.
 pub const FOCUS_READ: &str = "focus_read";
 
-/// The most that one call of [`FOCUS_READ`] gives, in bytes.
+/// The most bytes that one call of [`FOCUS_READ`] returns.
 pub const FOCUS_BYTES: u64 = 8 * 1024;
 
-/// `focus_read`, where anything may answer at length: a server, which in local mode no Skill names, or another core tool.
+/// Returns `focus_read` if any other tool may have long results: a server's tool, or another core tool.
 pub(super) fn offered(listed: &[ListedTool], others: &[CatalogueTool]) -> Vec<CatalogueTool> {
     let is_of_use = !listed.is_empty() || others.iter().any(|tool| tool.name != SUBGOAL_DONE);
     is_of_use.then(focus_read).into_iter().collect()
@@ -29,6 +29,6 @@ fn focus_read() -> CatalogueTool {
                 "bytes": {"type": "integer", "minimum": 1, "maximum": FOCUS_BYTES, "description": "How many bytes to read. Default: as many as one call returns."},
             },
         }),
-        Effect::None,
+        ToolEffect::None,
     )
 }

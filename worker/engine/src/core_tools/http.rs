@@ -1,6 +1,7 @@
-//! Calls of the APIs that a Job binds: to read, where one may be read, and to change, where the Skill's rules allow that.
+//! Core tools that call the APIs of a Job. `http_get` needs an endpoint that may be read, `http_request` one whose rules allow
+//! changes.
 
-use super::definition::{Effect, core_tool};
+use super::definition::{ToolEffect, core_tool};
 use crate::endpoint::{self, Endpoint, summary};
 use crate::rules::Objection;
 use crate::run::Run;
@@ -11,18 +12,19 @@ use serde_json::{Map, Value, json};
 /// Reads from an API.
 pub const HTTP_GET: &str = "http_get";
 
-/// Calls an API by a method that may change something, of those that the rules allow.
+/// Calls an API with a method that may change something.
 pub const HTTP_REQUEST: &str = "http_request";
 
 /// The tools of this family.
 pub(crate) const NAMES: [&str; 2] = [HTTP_GET, HTTP_REQUEST];
 
-/// `http_get` where an endpoint may be read, `http_request` where one may be changed.
+/// Returns the tools that the bound endpoints allow.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);
-    let (readable, changeable) = (endpoint::serving(&endpoints, true), endpoint::serving(&endpoints, false));
+    let (readable, changeable) =
+        (endpoint::endpoints_for(&endpoints, true), endpoint::endpoints_for(&endpoints, false));
     let mut tools = Vec::new();
-    let any_works = |endpoints: &[&Endpoint]| endpoints.iter().any(|endpoint| endpoint.fault().is_none());
+    let any_works = |endpoints: &[&Endpoint]| endpoints.iter().any(|endpoint| endpoint.error().is_none());
     if any_works(&readable) {
         tools.push(http_get(&readable));
     }
@@ -32,31 +34,31 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     tools
 }
 
-/// What the rules of its endpoint have against a call of one of these tools.
+/// Returns the objection of an endpoint's rules to a call of one of these tools.
 pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> Option<Objection> {
     if tool.source != ToolSource::Core || !NAMES.contains(&tool.name.as_str()) {
         return None;
     }
     let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);
-    let fault = endpoint::plan(&endpoints, arguments, tool.name == HTTP_GET).err()?;
-    Some(Objection::deny(GateReason::Endpoint, fault))
+    let error = endpoint::plan(&endpoints, arguments, tool.name == HTTP_GET).err()?;
+    Some(Objection::deny(GateReason::Endpoint, error.to_string()))
 }
 
 fn http_get(endpoints: &[&Endpoint]) -> CatalogueTool {
     let description = "Reads from an API with GET, or with HEAD for the headers only. Redirects are not followed.";
-    core_tool(HTTP_GET, &described(description, endpoints), schema(endpoints, true), Effect::None)
+    core_tool(HTTP_GET, &described(description, endpoints), schema(endpoints, true), ToolEffect::None)
 }
 
 fn http_request(endpoints: &[&Endpoint]) -> CatalogueTool {
     let description = "Calls an API with a method that may change something. Redirects are not followed. The call \
         gets an Idempotency-Key if you pass none.";
-    core_tool(HTTP_REQUEST, &described(description, endpoints), schema(endpoints, false), Effect::Each)
+    core_tool(HTTP_REQUEST, &described(description, endpoints), schema(endpoints, false), ToolEffect::Each)
 }
 
-/// The description, with what may be called.
+/// Returns the description with the allowed calls.
 fn described(description: &str, endpoints: &[&Endpoint]) -> String {
     let line = |endpoint: &&Endpoint| {
-        let allowed = endpoint.fault().map_or_else(|| summary(endpoint.rules()), |fault| format!("nothing: {fault}"));
+        let allowed = endpoint.error().map_or_else(|| summary(endpoint.rules()), |error| format!("nothing: {error}"));
         format!("\n{}: {allowed}", endpoint.name)
     };
     format!("{description} Allowed are:{}", endpoints.iter().map(line).collect::<String>())
@@ -101,7 +103,7 @@ fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
     json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
 }
 
-/// What is said of the method: a tool that only reads need not be told, where it may GET at all.
+/// Returns the description of the method, which a read may omit if GET is allowed.
 fn described_method(methods: &[Method], reads_only: bool) -> &'static str {
     if reads_only && methods.contains(&Method::Get) { "Default: GET." } else { "The method." }
 }

@@ -1,6 +1,6 @@
-//! The memory bank of the slag: notes that the Skill's Jobs leave for one another (seed 003).
+//! The memory bank of the skill directory: notes that the Jobs of a Skill share (seed 003).
 
-use super::definition::{Effect, core_tool};
+use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::BankUse;
@@ -15,7 +15,7 @@ pub const MEMORY_WRITE: &str = "memory_write";
 /// The tools of this family.
 pub(super) const NAMES: [&str; 2] = [MEMORY_READ, MEMORY_WRITE];
 
-/// To read, where the Skill lets its Jobs do so and there may be notes; to write, where it lets them.
+/// Returns the tools that the Skill's use of the bank allows. Reading needs a note, or the right to write one.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     match run.skill.bank() {
         BankUse::Read if run.has_notes => vec![memory_read()],
@@ -32,7 +32,7 @@ fn memory_read() -> CatalogueTool {
             "type": "object", "required": ["file"], "additionalProperties": false,
             "properties": {"file": file()},
         }),
-        Effect::None,
+        ToolEffect::None,
     )
 }
 
@@ -51,7 +51,7 @@ fn memory_write() -> CatalogueTool {
                 "expect": {"type": "string", "minLength": 1, "maxLength": 64, "description": "The hash of the note as you read it, or none if the note does not exist."},
             },
         }),
-        Effect::Once,
+        ToolEffect::Once,
     )
 }
 

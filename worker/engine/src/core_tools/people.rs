@@ -1,19 +1,23 @@
-//! `ask_user`: what only the person knows.
+//! `ask_user`: asks people for what only they know.
 
-use super::definition::{Effect, core_tool};
+use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
 use serde_json::json;
 
-/// Asks the person; its answer is the result.
+/// Asks people. The answer is the result of the call.
 pub const ASK_USER: &str = "ask_user";
 
-/// The longest question of a model, in characters, and the most that it offers to choose from.
+/// The longest question, in characters.
 const MAX_TEXT: usize = 1000;
+
+/// The most choices of a question.
 const MAX_CHOICES: usize = 8;
+
+/// The longest choice, in characters.
 const MAX_CHOICE: usize = 128;
 
-/// It is offered where there is somebody to ask.
+/// Returns `ask_user` if people answer questions.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     run.people.then(ask_user).into_iter().collect()
 }
@@ -36,6 +40,6 @@ fn ask_user() -> CatalogueTool {
                 },
             },
         }),
-        Effect::None,
+        ToolEffect::None,
     )
 }

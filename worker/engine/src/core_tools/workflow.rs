@@ -1,14 +1,14 @@
-//! Closing a step of a workflow. The engine answers it itself.
+//! `subgoal_done`: closes a workflow step. The engine answers it.
 
-use super::definition::{Effect, core_tool};
+use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
 use serde_json::json;
 
-/// Closes a step of a workflow that is no tool.
+/// Closes a workflow step that is not a tool.
 pub const SUBGOAL_DONE: &str = "subgoal_done";
 
-/// `subgoal_done`, where the Skill has workflows.
+/// Returns `subgoal_done` if the Skill has workflows.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     let has_workflows = run.skill.policy.as_ref().is_some_and(|policy| !policy.workflows.is_empty());
     has_workflows.then(subgoal_done).into_iter().collect()
@@ -26,6 +26,6 @@ fn subgoal_done() -> CatalogueTool {
                 "notApplicable": {"type": "boolean", "description": "True if the result shows that the step does not apply."},
             },
         }),
-        Effect::None,
+        ToolEffect::None,
     )
 }

@@ -1,60 +1,61 @@
-//! Where a call goes: the URL that the Job binds, and a path below it.
+//! The address of a call: the URL that the Job binds, and a path below it.
 //!
-//! Servers and proxies on the way read `..`, `%2e`, `%2f`, `\` and `//` each in their own way, some after decoding twice. So a
-//! path that means a step up, or a segment more than it shows, in any of these readings is refused and not mended.
+//! Servers and proxies read `..`, `%2e`, `%2f`, `\` and `//` in different ways, some after decoding twice. A path that goes up,
+//! or has more segments than it shows, in any of these readings is an error. It is not corrected.
 
+use super::error::Error;
 use std::fmt::Write;
 
 /// The longest path of a call, in bytes.
-const MAX_PATH: usize = 2048;
+const MAX_PATH_BYTES: usize = 2048;
 
-/// The URL that a Job binds: every call goes below it.
+/// The URL that a Job binds. Every call goes to a path below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Base {
-    /// Scheme and authority, as they are written.
+    /// The scheme and the authority, as written.
     origin: String,
     path: Path,
-    /// Whether it ends in a `/`: where a call has no path, that is what is called.
+    /// Whether the URL ends in `/`. A call without a path keeps it.
     has_slash: bool,
 }
 
-/// A path below a base: as it is sent, and what its segments mean.
+/// A path below a base: as it is sent, and its decoded segments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Path {
-    /// It begins with `/`, or is empty.
+    /// The path as it is sent: it begins with `/`, or is empty.
     sent: String,
     segments: Vec<String>,
 }
 
 impl Base {
-    /// Reads a URL that was bound.
-    pub(super) fn parse(url: &str) -> Result<Self, String> {
-        let (scheme, rest) = url.split_once("://").ok_or("it is no URL")?;
+    /// Parses a bound URL.
+    pub(super) fn parse(url: &str) -> Result<Self, Error> {
+        let (scheme, rest) = url.split_once("://").ok_or("it is not a URL")?;
         if !matches!(scheme, "http" | "https") {
-            return Err("it is no http or https URL".to_owned());
+            return Err("it is not an http or https URL".into());
         }
         let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && c != '@' && c != '%';
         if authority.is_empty() || !authority.chars().all(is_plain) {
-            return Err("its host cannot be read".to_owned());
+            return Err("its host is invalid".into());
         }
         if path.contains(['?', '#']) {
-            return Err("it has a query or a fragment".to_owned());
+            return Err("it has a query or a fragment".into());
         }
         if path.contains("//") {
-            return Err("its path has an empty segment (//)".to_owned());
+            return Err("its path has an empty segment (//)".into());
         }
         let (path, has_slash) = path.strip_suffix('/').map_or((path, false), |path| (path, true));
         let mut base = Path::parse(path)?;
         if path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)) {
-            // Nobody compares it, so its escapes are those of whoever bound it.
+            // Rules do not compare the base, so its escapes stay as they are.
             path.clone_into(&mut base.sent);
         }
         Ok(Self { origin: format!("{scheme}://{authority}"), path: base, has_slash })
     }
 
-    /// The URL of a path below it.
+    /// Returns the URL of a path below the base.
     pub(super) fn join(&self, path: &Path) -> String {
         let Self { origin, path: base, has_slash } = self;
         let below = if path.sent.is_empty() && (*has_slash || base.sent.is_empty()) { "/" } else { &path.sent };
@@ -62,7 +63,7 @@ impl Base {
     }
 }
 
-/// As it is sent.
+/// Writes the path as it is sent.
 impl std::fmt::Display for Path {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.sent.is_empty() { "/" } else { &self.sent })
@@ -70,19 +71,19 @@ impl std::fmt::Display for Path {
 }
 
 impl Path {
-    /// Reads the path of a call. A `/` at its beginning means nothing; one at its end is an empty segment.
+    /// Parses the path of a call. A `/` at the beginning is optional; a `/` at the end is an empty segment.
     ///
     /// # Errors
-    /// Why it is not taken, for the model.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > MAX_PATH {
-            return Err(format!("the path has {} bytes, and at most {MAX_PATH} are sent", text.len()));
+    /// If the path is invalid or ambiguous.
+    pub(super) fn parse(text: &str) -> Result<Self, Error> {
+        if text.len() > MAX_PATH_BYTES {
+            return Err(format!("the path has {} bytes, and at most {MAX_PATH_BYTES} are allowed", text.len()).into());
         }
         if text.contains("://") || text.starts_with("//") {
-            return Err("path is a path below the URL of the resource, and no URL of its own".to_owned());
+            return Err("path must be a path below the URL of the resource, not a URL".into());
         }
         if text.contains(['?', '#']) {
-            return Err("path has no ? and no #: what is to be asked goes into query".to_owned());
+            return Err("path must not have ? or #: pass a query as query".into());
         }
         let mut path = Self::default();
         let below = text.strip_prefix('/').unwrap_or(text);
@@ -92,7 +93,7 @@ impl Path {
         let last = below.split('/').count() - 1;
         for (at, segment) in below.split('/').enumerate() {
             if segment.is_empty() && at < last {
-                return Err("the path has an empty segment (//)".to_owned());
+                return Err("the path has an empty segment (//)".into());
             }
             let (sent, meant) = read(segment)?;
             path.sent.push('/');
@@ -102,53 +103,53 @@ impl Path {
         Ok(path)
     }
 
-    /// What its segments mean, decoded.
+    /// The decoded segments.
     pub(super) fn segments(&self) -> &[String] {
         &self.segments
     }
 }
 
-/// A segment as it is sent, and as it is meant.
-fn read(segment: &str) -> Result<(String, String), String> {
+/// Returns a segment as it is sent, and decoded.
+fn read(segment: &str) -> Result<(String, String), Error> {
     let mut sent = String::with_capacity(segment.len());
     let mut meant = Vec::with_capacity(segment.len());
     for (byte, is_escaped) in units(segment.as_bytes()) {
         if byte == b'%' && !is_escaped {
-            return Err("a % in the path is followed by two hexadecimal digits; one that is meant is %25".to_owned());
+            return Err("a % in the path needs two hexadecimal digits; write %25 for the character".into());
         }
-        // By what it means, however it was written: else there were two spellings, and conditions compare one.
+        // Escaped by its meaning, however it was written: conditions compare one spelling only.
         push(&mut sent, byte, is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte));
         meant.push(byte);
     }
-    if let Some(fault) = fault(&meant) {
-        return Err(fault.to_owned());
+    if let Some(ambiguity) = ambiguity(&meant) {
+        return Err(ambiguity.into());
     }
-    let meant = String::from_utf8(meant).map_err(|_| "the path is no text in UTF-8")?;
+    let meant = String::from_utf8(meant).map_err(|_| "the path is not UTF-8")?;
     if meant.contains(char::is_control) {
-        return Err("the path holds a control character".to_owned());
+        return Err("the path has a control character".into());
     }
     Ok((sent, meant))
 }
 
-/// Why a segment is refused, however often somebody on the way decodes it.
-fn fault(meant: &[u8]) -> Option<&'static str> {
+/// Returns why a segment is ambiguous, however often it is decoded on its way.
+fn ambiguity(meant: &[u8]) -> Option<&'static str> {
     let mut layer = meant.to_vec();
     loop {
         if layer.iter().any(|byte| matches!(byte, b'/' | b'\\')) {
-            return Some("the path holds an encoded slash or a backslash");
+            return Some("the path has an encoded slash or a backslash");
         }
         if std::str::from_utf8(&layer).is_err() {
-            return Some("the path is no text in UTF-8");
+            return Some("the path is not UTF-8");
         }
         if layer.iter().any(u8::is_ascii_control) {
-            return Some("the path holds a control character");
+            return Some("the path has a control character");
         }
-        // Some servers take what follows a `;` away first, some white space.
+        // Some servers first remove the text after a `;`, or white space.
         let name = layer.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         if matches!(name, b"." | b"..") {
-            return Some("the path holds a segment . or ..");
+            return Some("the path has a segment . or ..");
         }
-        // Each escape makes it shorter.
+        // Each decoded escape makes the text shorter.
         let decoded: Vec<u8> = units(&layer).map(|(byte, _)| byte).collect();
         if decoded.len() == layer.len() {
             return None;
@@ -157,7 +158,7 @@ fn fault(meant: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The bytes that a text means, and whether each was escaped. What only looks like an escape stands for itself.
+/// Returns the decoded bytes of a text, and whether each was escaped. An incomplete escape stands for itself.
 fn units(mut text: &[u8]) -> impl Iterator<Item = (u8, bool)> {
     std::iter::from_fn(move || {
         let (&byte, after) = text.split_first()?;
@@ -167,7 +168,7 @@ fn units(mut text: &[u8]) -> impl Iterator<Item = (u8, bool)> {
     })
 }
 
-/// The byte that an escape at the beginning of a text stands for.
+/// Returns the byte of the escape at the beginning of a text.
 fn escape(text: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = text else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -178,16 +179,16 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-fn push(sent: &mut String, byte: u8, as_it_is: bool) {
-    if as_it_is {
+fn push(sent: &mut String, byte: u8, is_literal: bool) {
+    if is_literal {
         sent.push(char::from(byte));
     } else {
-        // Writing to a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(sent, "%{byte:02X}");
     }
 }
 
-/// A text as a part of a query: nothing in it means anything there.
+/// Returns a text escaped for a query.
 pub(super) fn component(text: &str) -> String {
     let mut sent = String::with_capacity(text.len());
     for byte in text.bytes() {

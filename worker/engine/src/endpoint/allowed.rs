@@ -1,12 +1,12 @@
-//! Which calls the rules of an endpoint allow.
+//! The rules of an endpoint.
 
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{EndpointRule, Method};
 
-/// How much of the rules is told, in bytes.
-const MAX_TOLD: usize = 1024;
+/// The longest summary of rules, in bytes.
+const MAX_SUMMARY_BYTES: usize = 1024;
 
-/// Whether a method on any path is allowed. Without rules those that read are.
+/// Returns whether a method is allowed on any path. Without rules, the methods that read are allowed.
 pub(super) fn any(rules: Option<&[EndpointRule]>, method: Method) -> bool {
     match rules {
         None => method.is_read(),
@@ -14,7 +14,7 @@ pub(super) fn any(rules: Option<&[EndpointRule]>, method: Method) -> bool {
     }
 }
 
-/// Whether a call is allowed.
+/// Returns whether a call is allowed.
 pub(super) fn allows(rules: Option<&[EndpointRule]>, method: Method, segments: &[String]) -> bool {
     match rules {
         None => method.is_read(),
@@ -24,44 +24,44 @@ pub(super) fn allows(rules: Option<&[EndpointRule]>, method: Method, segments: &
     }
 }
 
-/// The rules in a line, such as `GET /orders/*; POST /orders`.
+/// Returns the rules in a line, such as `GET /orders/*; POST /orders`.
 pub fn summary(rules: Option<&[EndpointRule]>) -> String {
     let Some(rules) = rules else { return "GET and HEAD of every path".to_owned() };
-    let told: Vec<String> = rules
+    let lines: Vec<String> = rules
         .iter()
         .map(|rule| {
             let methods: Vec<&str> = rule.methods.iter().map(Into::into).collect();
             format!("{} {}", methods.join("|"), rule.paths.join(" "))
         })
         .collect();
-    if told.is_empty() { "nothing".to_owned() } else { bounded(&told.join("; "), MAX_TOLD) }
+    if lines.is_empty() { "nothing".to_owned() } else { bounded(&lines.join("; "), MAX_SUMMARY_BYTES) }
 }
 
-/// Whether a path is one that a pattern means. A pattern that cannot be read means none.
+/// Returns whether a pattern matches a path. An invalid pattern matches none.
 fn matches(pattern: &str, segments: &[String]) -> bool {
     let Some(pattern) = pattern.strip_prefix('/') else { return false };
     // `/` is the base itself, which has no segments.
     let parts = if pattern.is_empty() { Vec::new() } else { pattern.split('/').collect() };
-    // How many segments may be behind us.
-    let mut behind = vec![false; segments.len() + 1];
-    if let Some(first) = behind.first_mut() {
+    // The numbers of segments that the pattern so far can match.
+    let mut matched = vec![false; segments.len() + 1];
+    if let Some(first) = matched.first_mut() {
         *first = true;
     }
     for part in parts {
-        let mut next = vec![false; behind.len()];
+        let mut next = vec![false; matched.len()];
         let mut reached = false;
         for (at, place) in next.iter_mut().enumerate() {
             if part == "**" {
-                reached |= behind.get(at) == Some(&true);
+                reached |= matched.get(at) == Some(&true);
                 *place = reached;
             } else if let Some(before) = at.checked_sub(1) {
                 let fits = segments.get(before).is_some_and(|segment| matches_segment(part, segment));
-                *place = behind.get(before) == Some(&true) && fits;
+                *place = matched.get(before) == Some(&true) && fits;
             }
         }
-        behind = next;
+        matched = next;
     }
-    behind.last() == Some(&true)
+    matched.last() == Some(&true)
 }
 
 fn matches_segment(pattern: &str, segment: &str) -> bool {

@@ -25,7 +25,7 @@ fn shop(url: &str, more: &Value) -> Vec<Endpoint> {
     endpoints(&declared, &resources)
 }
 
-fn url_of(base: &str, path: &str) -> Result<String, String> {
+fn url_of(base: &str, path: &str) -> Result<String, Error> {
     plan(&shop(base, &json!({})), &json!({"path": path}), true).map(|planned| planned.url)
 }
 
@@ -61,7 +61,7 @@ fn a_path_goes_below_the_base(#[case] base: &str, #[case] path: &str, #[case] ur
 #[case::letters("/ä", "/%C3%A4")]
 #[case::an_at_sign("@evil.example/x", "/@evil.example/x")]
 fn a_path_has_one_spelling(#[case] path: &str, #[case] spelling: &str) {
-    let fault = url_of("https://x.example/v1", path).unwrap_err();
+    let fault = url_of("https://x.example/v1", path).unwrap_err().to_string();
     assert_eq!(fault, format!("a path has one spelling only: write this one as {spelling}"));
     assert_eq!(url_of("https://x.example", spelling), Ok(format!("https://x.example{spelling}")));
 }
@@ -97,7 +97,7 @@ fn a_path_has_one_spelling(#[case] path: &str, #[case] spelling: &str) {
 #[case::half_an_escape("/a%2")]
 #[case::no_text("/%ff%fe")]
 fn a_path_that_may_leave_the_base_is_refused(#[case] path: &str) {
-    let fault = url_of("https://x.example/v1", path).unwrap_err();
+    let fault = url_of("https://x.example/v1", path).unwrap_err().to_string();
     assert!(fault.contains("path"), "{fault}");
 }
 
@@ -106,7 +106,9 @@ fn a_path_and_a_url_have_a_longest() {
     let of_length = |length: usize| url_of("https://x.example", &format!("/{}", "a".repeat(length - 1)));
     assert!(of_length(2048).is_ok() && of_length(2049).is_err());
     let query = json!({"query": {"q": "ä".repeat(4096)}});
-    assert!(plan(&shop("https://x.example", &json!({})), &query, true).unwrap_err().contains("at most 8192"));
+    assert!(
+        plan(&shop("https://x.example", &json!({})), &query, true).unwrap_err().to_string().contains("at most 8192")
+    );
 }
 
 #[rstest]
@@ -121,9 +123,12 @@ fn a_path_and_a_url_have_a_longest() {
 #[case::a_backslash("https://x.example\\@evil.example")]
 #[case::no_url("x.example")]
 fn a_url_that_nothing_can_be_put_below_is_no_endpoint(#[case] url: &str) {
-    let fault = url_of(url, "/a").unwrap_err();
+    let fault = url_of(url, "/a").unwrap_err().to_string();
     assert!(fault.starts_with("the URL of `shop` cannot be called with a path: "), "{fault}");
-    assert_eq!(plan(&[], &json!({}), true).unwrap_err(), "the Job binds no endpoint that this tool may call");
+    assert_eq!(
+        plan(&[], &json!({}), true).unwrap_err().to_string(),
+        "the Job binds no endpoint that this tool may call"
+    );
 }
 
 /// Else a call that names none would go to the other one.
@@ -136,9 +141,12 @@ fn an_endpoint_that_cannot_be_called_is_one_still() {
     let at = |name, url: &str| bound(name, ResourceType::ApiEndpoint, ResourceSource::Value(url.into()));
     let bound = [at("docs", "https://docs.example/?lang=en"), at("wiki", "https://wiki.example")];
     let endpoints = endpoints(&declared, &bound);
-    assert_eq!(plan(&endpoints, &json!({}), true).unwrap_err(), "resource says which endpoint is meant: docs, wiki");
+    assert_eq!(
+        plan(&endpoints, &json!({}), true).unwrap_err().to_string(),
+        "resource must name one of the endpoints docs, wiki"
+    );
     let fault = "the URL of `docs` cannot be called with a path: it has a query or a fragment";
-    assert_eq!(plan(&endpoints, &json!({"resource": "docs"}), true).unwrap_err(), fault);
+    assert_eq!(plan(&endpoints, &json!({"resource": "docs"}), true).unwrap_err().to_string(), fault);
     assert_eq!(remarks(&declared, &bound), [format!("{fault}.")]);
 }
 
@@ -148,10 +156,10 @@ fn rules_compare_what_a_path_means() {
     let planned = |path: &str| plan(&shop, &json!({"method": "POST", "path": path}), false);
     assert_eq!(planned("/a%20b/c+").unwrap().url, "https://x.example/v1/a%20b/c+");
     assert_eq!(
-        planned("/A%20b/c").unwrap_err(),
+        planned("/A%20b/c").unwrap_err().to_string(),
         "the Skill's rules for `shop` allow no POST of /A%20b/c; they allow GET|POST /a b/*"
     );
-    let deleted = plan(&shop, &json!({"method": "DELETE", "path": "/a%20b/c"}), false).unwrap_err();
+    let deleted = plan(&shop, &json!({"method": "DELETE", "path": "/a%20b/c"}), false).unwrap_err().to_string();
     assert!(deleted.contains("allow no DELETE of"), "{deleted}");
     assert_eq!(shop[0].methods(), [Method::Get, Method::Post]);
 }
@@ -161,9 +169,9 @@ fn without_rules_an_endpoint_is_read_and_not_changed() {
     let shop = shop("https://x.example", &json!({}));
     assert_eq!(plan(&shop, &json!({}), true).unwrap().method, Method::Get);
     assert_eq!(plan(&shop, &json!({"method": "HEAD"}), true).unwrap().method, Method::Head);
-    let posted = plan(&shop, &json!({"method": "POST", "path": "/a"}), false).unwrap_err();
+    let posted = plan(&shop, &json!({"method": "POST", "path": "/a"}), false).unwrap_err().to_string();
     assert_eq!(posted, "the Job binds no endpoint that this tool may call");
-    assert!(plan(&shop, &json!({"method": "POST"}), true).unwrap_err().contains("this tool only reads"));
+    assert!(plan(&shop, &json!({"method": "POST"}), true).unwrap_err().to_string().contains("this tool only reads"));
 }
 
 #[test]
@@ -179,9 +187,9 @@ fn a_tool_need_not_be_told_which_endpoint_where_it_is_for_one_only() {
     let url = |arguments, reads_only| plan(&endpoints, &arguments, reads_only).map(|planned| planned.url);
     assert_eq!(url(json!({}), true).unwrap(), "https://docs.example/");
     assert_eq!(url(json!({"method": "POST"}), false).unwrap(), "https://shop.example/");
-    assert_eq!(url(json!({}), false).unwrap_err(), "method is missing");
-    let fault = "there is no such endpoint for this tool; there are shop";
-    assert_eq!(url(json!({"method": "POST", "resource": "docs"}), false).unwrap_err(), fault);
+    assert_eq!(url(json!({}), false).unwrap_err().to_string(), "method is missing");
+    let fault = "this tool has no such endpoint; it has shop";
+    assert_eq!(url(json!({"method": "POST", "resource": "docs"}), false).unwrap_err().to_string(), fault);
 }
 
 #[test]
@@ -190,13 +198,15 @@ fn a_query_is_escaped_whatever_is_in_it() {
     let planned = plan(&shop("https://x.example", &json!({})), &query, true).unwrap();
     assert_eq!(planned.url, "https://x.example/?all=true&page=2&q=a%26b%3Dc%23d%20%C3%A4&tag=x&tag=1.5");
     for value in [json!(null), json!({}), json!([[]])] {
-        let fault = plan(&shop("https://x.example", &json!({})), &json!({"query": {"q": value}}), true).unwrap_err();
+        let fault = plan(&shop("https://x.example", &json!({})), &json!({"query": {"q": value}}), true)
+            .unwrap_err()
+            .to_string();
         assert!(fault.contains("a value of query"), "{fault}");
     }
 }
 
 /// Calls of an endpoint that takes everything, and a credential.
-fn posted(more: &Value) -> Result<PlannedRequest, String> {
+fn posted(more: &Value) -> Result<PlannedRequest, Error> {
     let everything = json!({
         "rules": [{"methods": ["GET", "POST"], "paths": ["/**"]}],
         "auth": {"credential": "key", "header": "X-Api-Key", "scheme": "Token"},
@@ -219,11 +229,11 @@ fn a_body_says_what_it_is_and_a_read_has_none() {
     assert_eq!(sent(form), Ok((header("application/x-www-form-urlencoded"), "x=1".into())));
     assert_eq!(sent(json!({})), Ok((vec![], String::new())));
     assert_eq!(sent(json!({"json": null})), Ok((header("application/json"), "null".into())));
-    assert!(sent(json!({"json": null, "body": "x"})).unwrap_err().contains("not both"));
-    assert!(sent(json!({"json": 1, "body": "x"})).unwrap_err().contains("not both"));
+    assert!(sent(json!({"json": null, "body": "x"})).unwrap_err().to_string().contains("not both"));
+    assert!(sent(json!({"json": 1, "body": "x"})).unwrap_err().to_string().contains("not both"));
     let read = plan(&shop("https://x.example", &json!({})), &json!({"json": null}), true);
-    assert_eq!(read.unwrap_err(), "a GET has no body");
-    assert!(sent(json!({"method": "GET"})).unwrap_err().ends_with("a GET only reads: http_get does that"));
+    assert_eq!(read.unwrap_err().to_string(), "GET must not have a body");
+    assert!(sent(json!({"method": "GET"})).unwrap_err().to_string().ends_with("GET only reads: use http_get for it"));
 }
 
 #[rstest]
@@ -240,7 +250,7 @@ fn a_body_says_what_it_is_and_a_read_has_none() {
 #[case::too_long(json!({"Accept": "a".repeat(1025)}))]
 #[case::no_text(json!({"Accept": 1}))]
 fn headers_that_a_call_may_not_set_are_refused(#[case] headers: Value) {
-    posted(&json!({"headers": headers})).unwrap_err();
+    posted(&json!({"headers": headers})).unwrap_err().to_string();
 }
 
 #[test]
@@ -258,11 +268,14 @@ fn a_call_is_proven_by_the_credential_that_the_job_binds() {
     // A secret of another type is no credential.
     let other = bound("key", ResourceType::ConnectionString, ResourceSource::Secret(file()));
     let endpoints = endpoints(&declared, &[at("shop"), at("wiki"), other]);
-    let fault = |name: &str| plan(&endpoints, &json!({"resource": name}), true).unwrap_err();
+    let fault = |name: &str| plan(&endpoints, &json!({"resource": name}), true).unwrap_err().to_string();
     assert_eq!(fault("shop"), "`shop` is called with the credential `key`, which this Job does not bind");
     assert!(fault("wiki").contains("names the header CONNECTION"), "{}", fault("wiki"));
-    assert_eq!(fault("docs"), "there is no such endpoint for this tool; there are shop, wiki");
-    assert_eq!(plan(&endpoints, &json!({}), true).unwrap_err(), "resource says which endpoint is meant: shop, wiki");
+    assert_eq!(fault("docs"), "this tool has no such endpoint; it has shop, wiki");
+    assert_eq!(
+        plan(&endpoints, &json!({}), true).unwrap_err().to_string(),
+        "resource must name one of the endpoints shop, wiki"
+    );
 }
 
 #[test]
@@ -287,9 +300,10 @@ fn called(path: &str, query: &Value) -> Option<String> {
     let url = |path: &str| plan(&shop, &json!({"path": path, "query": query}), true).map(|planned| planned.url);
     match url(path) {
         Ok(url) => Some(url),
-        Err(fault) => {
-            fault.strip_prefix("a path has one spelling only: write this one as ").map(|path| url(path).unwrap())
-        }
+        Err(fault) => fault
+            .to_string()
+            .strip_prefix("a path has one spelling only: write this one as ")
+            .map(|path| url(path).unwrap()),
     }
 }
 

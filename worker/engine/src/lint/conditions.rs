@@ -1,5 +1,5 @@
-//! Conditions: compiled as the worker compiles them, and their arguments looked up in the tool's declared inputs: by
-//! name, and by what kind of value they are.
+//! The lint of conditions. They are compiled as in the worker, and their arguments are compared with the declared inputs, by
+//! name and by type.
 
 use super::finding::Finding;
 use crate::condition::{Condition, Defect};
@@ -31,7 +31,7 @@ fn of_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec
     let unknown = condition.arguments().into_iter().filter(|name| !inputs().any(|input| input == *name));
     findings.extend(unknown.map(|name| {
         let message = format!(
-            "{} declares no input {name:?}: a call without it cannot be decided, and is not allowed as it is",
+            "{} declares no input {name:?}: the condition has no result for a call without it, which is then denied or held",
             tool.name
         );
         Finding::warning(path.clone(), message).nearest(name, inputs())
@@ -41,8 +41,8 @@ fn of_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec
 
 fn of_defect(path: &str, defect: Defect, condition: &Condition, declared: &[ToolInput]) -> Finding {
     let finding = match defect {
-        Defect::Undecidable(why) => Finding::error(path, format!("the condition can never be decided: {why}")),
-        Defect::Constant(what) => Finding::warning(path, format!("a part of the condition decides nothing: {what}")),
+        Defect::Undecidable(why) => Finding::error(path, format!("the condition never has a result: {why}")),
+        Defect::Constant(what) => Finding::warning(path, format!("a part of the condition is constant: {what}")),
     };
     let named = condition.arguments();
     let kinds: Vec<String> = declared
@@ -51,7 +51,7 @@ fn of_defect(path: &str, defect: Defect, condition: &Condition, declared: &[Tool
         .map(|input| format!("{} is declared as {}", input.name, input.kind))
         .collect();
     if kinds.is_empty() {
-        finding.hint("a condition is true or false, and compares values of one kind, such as \"amount > 500\"")
+        finding.hint("a condition must be true or false and compare values of one kind, such as \"amount > 500\"")
     } else {
         finding.hint(kinds.join(", "))
     }

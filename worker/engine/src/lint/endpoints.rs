@@ -1,4 +1,4 @@
-//! How endpoints may be called: what no call could meet.
+//! The lint of endpoints: headers and paths that no call can have.
 
 use super::finding::Finding;
 use bloomery_crds::v1alpha1::{EndpointAuth, ResourceDeclaration, SkillSpec, is_reserved_header};
@@ -12,7 +12,7 @@ fn of_resource(at: usize, resource: &ResourceDeclaration) -> Vec<Finding> {
     let header = resource.auth.as_ref().map(EndpointAuth::header).filter(|header| is_reserved_header(header));
     let mut findings: Vec<Finding> = header
         .map(|header| {
-            let message = format!("{header:?} is a header that the request itself needs, so every call is denied");
+            let message = format!("{header:?} is a header of the request itself, so every call is denied");
             Finding::error(format!("{path}.auth.header"), message)
         })
         .into_iter()
@@ -20,7 +20,7 @@ fn of_resource(at: usize, resource: &ResourceDeclaration) -> Vec<Finding> {
     for (rule_at, rule) in resource.rules.iter().flatten().enumerate() {
         let of_none = rule.paths.iter().enumerate().filter(|(_, pattern)| !may_match(pattern));
         findings.extend(of_none.map(|(nth, pattern)| {
-            let message = format!("{pattern:?} is the path of no call, which has neither empty segments nor . and ..");
+            let message = format!("{pattern:?} matches no call: a path has no empty segments, . or ..");
             Finding::warning(format!("{path}.rules[{rule_at}].paths[{nth}]"), message)
         }));
     }

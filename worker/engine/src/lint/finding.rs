@@ -3,25 +3,25 @@
 use bloomery_crds::text::bounded;
 use serde::Serialize;
 
-/// The longest message and the longest hint, in bytes.
-const MAX_TEXT: usize = 512;
+/// The longest message, and the longest hint, in bytes.
+const MAX_TEXT_BYTES: usize = 512;
 
-/// Something to be said of a Skill.
+/// A finding about a Skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// The field, such as `spec.policy.approvals[0].when`.
     pub path: String,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What is wrong, as a sentence without its full stop.
+    /// The problem, as a sentence without full stop.
     pub message: String,
-    /// What to do about it, where that is known.
+    /// The remedy, if one is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -34,7 +34,12 @@ pub enum Severity {
 
 impl Finding {
     pub(super) fn error(path: impl Into<String>, message: impl AsRef<str>) -> Self {
-        Self { path: path.into(), severity: Severity::Error, message: bounded(message.as_ref(), MAX_TEXT), hint: None }
+        Self {
+            path: path.into(),
+            severity: Severity::Error,
+            message: bounded(message.as_ref(), MAX_TEXT_BYTES),
+            hint: None,
+        }
     }
 
     pub(super) fn warning(path: impl Into<String>, message: impl AsRef<str>) -> Self {
@@ -42,10 +47,10 @@ impl Finding {
     }
 
     pub(super) fn hint(self, hint: impl AsRef<str>) -> Self {
-        Self { hint: Some(bounded(hint.as_ref(), MAX_TEXT)), ..self }
+        Self { hint: Some(bounded(hint.as_ref(), MAX_TEXT_BYTES)), ..self }
     }
 
-    /// With the nearest of the names as its hint, where one is near.
+    /// Adds the nearest of the names as a hint, if one is near.
     pub(super) fn nearest<'a>(self, name: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
         match bloomery_crds::nearest::nearest(name, names) {
             Some(near) => self.hint(format!("did you mean {near:?}?")),

@@ -1,21 +1,21 @@
-//! Guardrails: what reads as if it were enforced and is not, and what the prompt has no room for.
+//! The lint of guardrails: rules that read as if they were enforced, duplicates, and rules without room in the prompt.
 
 use super::finding::Finding;
 use super::reading::{self, Known};
-use crate::rules::guardrail::{self, Effect, Rule, RuleList};
+use crate::rules::guardrail::{self, Rule, RuleEffect, RuleList};
 use crate::rules::text_guardrails;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{SkillSpec, ToolInput, ValueType, Verdict};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest part of a rule that a message quotes, in bytes: what is said of it has to find room too.
-const MAX_QUOTED: usize = 200;
+/// The longest quote of a rule in a message, in bytes.
+const MAX_QUOTE_BYTES: usize = 200;
 
 pub(super) fn findings(spec: &SkillSpec, rules: Vec<(String, Rule)>) -> Vec<Finding> {
     let known = Known::of(spec);
-    // What stands there twice is told so, and nothing else of it: the first one's findings would only be repeated.
-    let (rules, mut findings) = once(rules);
+    // A duplicate has no other findings: they would repeat those of the first rule.
+    let (rules, mut findings) = split_duplicates(rules);
     findings.extend(rules.iter().filter_map(|(path, rule)| of_rule(path, rule, &known)));
     findings.extend(rules.iter().flat_map(|(path, rule)| of_threshold(path, rule, spec)));
     findings.extend(without_room(&rules));
@@ -23,11 +23,11 @@ pub(super) fn findings(spec: &SkillSpec, rules: Vec<(String, Rule)>) -> Vec<Find
 }
 
 fn quoted(rule: &Rule) -> String {
-    format!("{:?}", bounded(&rule.text, MAX_QUOTED))
+    format!("{:?}", bounded(&rule.text, MAX_QUOTE_BYTES))
 }
 
-/// The rules that say something new, and what is to be said of the others.
-fn once(rules: Vec<(String, Rule)>) -> (Vec<(String, Rule)>, Vec<Finding>) {
+/// Returns the rules without duplicates, and a finding for each duplicate.
+fn split_duplicates(rules: Vec<(String, Rule)>) -> (Vec<(String, Rule)>, Vec<Finding>) {
     let mut said: BTreeMap<String, String> = BTreeMap::new();
     let (mut new, mut findings) = (Vec::new(), Vec::new());
     for (path, rule) in rules {
@@ -37,15 +37,15 @@ fn once(rules: Vec<(String, Rule)>) -> (Vec<(String, Rule)>, Vec<Finding>) {
                 new.push((path, rule));
             }
             Entry::Occupied(first) => {
-                let message = format!("{} says what {} says already", quoted(&rule), first.get());
-                findings.push(Finding::warning(path, message).hint("take one of them out"));
+                let message = format!("{} has the same meaning as {}", quoted(&rule), first.get());
+                findings.push(Finding::warning(path, message).hint("remove one of them"));
             }
         }
     }
     (new, findings)
 }
 
-/// The same for two rules that say the same: by what is enforced of them, else by their words.
+/// Returns a key that is equal for rules with the same meaning: by their effects, or else by their words.
 fn meaning(rule: &Rule) -> String {
     if rule.stays_text {
         let words: Vec<&str> = rule.text.split_whitespace().collect();
@@ -55,18 +55,18 @@ fn meaning(rule: &Rule) -> String {
     }
 }
 
-/// Every rule with its path, compiled as if the Skill named all tools.
+/// Returns every rule with its path, compiled as if the Skill declared all tools.
 pub(super) fn compiled(spec: &SkillSpec) -> Vec<(String, Rule)> {
     let Some(guardrails) = spec.policy.as_ref().and_then(|policy| policy.guardrails.as_ref()) else {
         return Vec::new();
     };
     let names: BTreeSet<&str> = super::names::tools(spec).into_iter().collect();
-    let sides = [(RuleList::Never, &guardrails.never), (RuleList::Always, &guardrails.always)];
-    let of_side = |(side, texts): (RuleList, &Vec<String>)| -> Vec<(String, Rule)> {
-        let path = |at: usize| format!("spec.policy.guardrails.{side}[{at}]");
-        texts.iter().enumerate().map(|(at, text)| (path(at), guardrail::compile(text, side, &names))).collect()
+    let lists = [(RuleList::Never, &guardrails.never), (RuleList::Always, &guardrails.always)];
+    let of_list = |(list, texts): (RuleList, &Vec<String>)| -> Vec<(String, Rule)> {
+        let path = |at: usize| format!("spec.policy.guardrails.{list}[{at}]");
+        texts.iter().enumerate().map(|(at, text)| (path(at), guardrail::compile(text, list, &names))).collect()
     };
-    sides.into_iter().flat_map(of_side).collect()
+    lists.into_iter().flat_map(of_list).collect()
 }
 
 fn of_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
@@ -83,8 +83,8 @@ fn of_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
     if rule.has_exception() {
         return of_exception(path, rule, known);
     }
-    let reading = rule.stays_text.then(|| reading::of(rule, known)).flatten()?;
-    let message = format!("{} {}, and is not enforced: it is only told to the model", quoted(rule), reading.why);
+    let reading = rule.stays_text.then(|| reading::reading(rule, known)).flatten()?;
+    let message = format!("{} {}, but is not enforced: it is only text in the prompt", quoted(rule), reading.why);
     Some(Finding::warning(path, message).hint(reading.hint))
 }
 
@@ -92,35 +92,36 @@ fn of_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
     let tools: Vec<&str> = rule.effects.iter().filter_map(approved).collect();
     if !tools.is_empty() {
         let message = format!(
-            "{} has an exception that no machine understands: every call of {} waits for approval",
+            "{} has an exception that cannot be checked: every call of {} waits for approval",
             quoted(rule),
             tools.join(", ")
         );
         return Some(
-            Finding::warning(path, message).hint("say when in spec.policy.approvals[].when, such as \"amount > 500\""),
+            Finding::warning(path, message)
+                .hint("write the exception in spec.policy.approvals[].when, such as \"amount > 500\""),
         );
     }
-    let nearly = rule.text.to_ascii_lowercase().contains("approval") || reading::of(rule, known).is_some();
+    let nearly = rule.text.to_ascii_lowercase().contains("approval") || reading::reading(rule, known).is_some();
     nearly.then(|| {
         Finding::warning(
             path,
-            format!("{} has an exception that no machine understands: only models are told of it", quoted(rule)),
+            format!("{} has an exception that cannot be checked: it is only text in the prompt", quoted(rule)),
         )
-        .hint("to have calls wait for a person, say so in spec.policy.approvals: toolId, and when they do")
+        .hint("to hold calls for approval, write toolId and when in spec.policy.approvals")
     })
 }
 
-fn approved(effect: &Effect) -> Option<&str> {
+fn approved(effect: &RuleEffect) -> Option<&str> {
     match effect {
-        Effect::RequiresApproval { tool } => Some(tool),
-        Effect::ToolDeny { .. } | Effect::Threshold(_) => None,
+        RuleEffect::RequiresApproval { tool } => Some(tool),
+        RuleEffect::ToolDeny { .. } | RuleEffect::Threshold(_) => None,
     }
 }
 
 fn of_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
     let Some(threshold) = rule.effects.iter().find_map(|effect| match effect {
-        Effect::Threshold(threshold) => Some(threshold),
-        Effect::ToolDeny { .. } | Effect::RequiresApproval { .. } => None,
+        RuleEffect::Threshold(threshold) => Some(threshold),
+        RuleEffect::ToolDeny { .. } | RuleEffect::RequiresApproval { .. } => None,
     }) else {
         return Vec::new();
     };
@@ -128,7 +129,7 @@ fn of_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
     let is_meant = |input: &&ToolInput| input.name == threshold.field;
     if inputs().next().is_some() && inputs().find(is_meant).is_none() {
         let message = format!(
-            "no tool in spec.tools declares an input {:?}: where no call has it, the rule concerns none",
+            "no tool in spec.tools declares an input {:?}: the rule applies to no call without it",
             threshold.field
         );
         let names = inputs().map(|input| input.name.as_str());
@@ -163,7 +164,7 @@ fn without_room(rules: &[(String, Rule)]) -> Vec<Finding> {
             format!("{} does not reach the prompt: only the finalization gate checks it", quoted(rule)),
         )
         .hint(format!(
-            "the prompt takes {} rules of about {} tokens together: shorten, or merge some",
+            "the prompt has room for {} rules of about {} tokens in all: shorten or merge some",
             text_guardrails::MAX_RULES,
             text_guardrails::MAX_TOKENS
         ))

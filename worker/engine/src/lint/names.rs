@@ -1,4 +1,4 @@
-//! Names: each stands once, and means something.
+//! The lint of names: duplicates, and names of nothing.
 
 use super::finding::Finding;
 use crate::core_tools;
@@ -7,7 +7,7 @@ use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolPolicy, Workflow};
 use std::collections::BTreeSet;
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
-    let mut findings = twice(spec);
+    let mut findings = duplicates(spec);
     if let Some(policy) = &spec.policy {
         let known = tools(spec);
         findings.extend(policy.tools.iter().flat_map(|rules| of_tool_policy(rules, spec, &known)));
@@ -18,8 +18,8 @@ pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
     findings
 }
 
-/// Lists of the CRD whose items are told apart by a name: what the API server would refuse.
-fn twice(spec: &SkillSpec) -> Vec<Finding> {
+/// Finds duplicates in lists whose items have unique names. The API server would refuse them.
+fn duplicates(spec: &SkillSpec) -> Vec<Finding> {
     let intents = spec.intents.iter().flat_map(|intents| &intents.supported);
     let workflows = spec.policy.iter().flat_map(|policy| &policy.workflows);
     let mut findings =
@@ -42,7 +42,7 @@ fn repeated<'a>(path: &str, field: &str, names: impl Iterator<Item = &'a str>) -
     let mut seen = BTreeSet::new();
     let repeated = names.enumerate().filter(|(_, name)| !seen.insert(*name));
     repeated
-        .map(|(at, name)| Finding::error(format!("{path}[{at}]{field}"), format!("{name:?} stands there already")))
+        .map(|(at, name)| Finding::error(format!("{path}[{at}]{field}"), format!("{name:?} is a duplicate")))
         .collect()
 }
 
@@ -51,7 +51,7 @@ fn of_tool_policy(rules: &ToolPolicy, spec: &SkillSpec, known: &[&str]) -> Vec<F
     let mut findings: Vec<Finding> = allowed()
         .filter_map(|(at, name)| {
             let blocked = rules.blocked.iter().find(|pattern| matches(pattern, name))?;
-            let message = format!("{name:?} is blocked by {blocked:?}, which wins: nothing is allowed by it");
+            let message = format!("{name:?} is also blocked by {blocked:?}, and blocked wins");
             Some(Finding::warning(format!("spec.policy.tools.allowed[{at}]"), message))
         })
         .collect();
@@ -79,14 +79,14 @@ fn of_workflow(at: usize, workflow: &Workflow, spec: &SkillSpec, known: &[&str])
     let ids = || spec.intents.iter().flat_map(|intents| &intents.supported).map(|intent| intent.id.as_str());
     let unknown = workflow.intents.iter().enumerate().filter(|(_, id)| !ids().any(|known| known == id.as_str()));
     findings.extend(unknown.map(|(nth, id)| {
-        Finding::error(format!("{path}.intents[{nth}]"), format!("{id:?} is no id in spec.intents.supported"))
+        Finding::error(format!("{path}.intents[{nth}]"), format!("{id:?} is not an id in spec.intents.supported"))
             .nearest(id, ids())
     }));
-    // A step need not be a tool; one that is nearly a tool's name is likely meant to be it.
+    // A step need not be a tool, but a step that is nearly a tool's name is probably a typing error.
     let steps = workflow.steps.iter().enumerate().filter(|(_, step)| !known.contains(&step.as_str()));
     findings.extend(steps.filter_map(|(nth, step)| {
         let near = bloomery_crds::nearest::nearest(step, known.iter().copied())?;
-        let message = format!("{step:?} is no tool in spec.tools, so subgoal_done has to close it");
+        let message = format!("{step:?} is not a tool in spec.tools, so subgoal_done has to close it");
         Some(Finding::warning(format!("{path}.steps[{nth}]"), message).hint(format!("did you mean {near:?}?")))
     }));
     findings
@@ -95,7 +95,7 @@ fn of_workflow(at: usize, workflow: &Workflow, spec: &SkillSpec, known: &[&str])
 fn undeclared(path: String, name: &str, known: &[&str]) -> Finding {
     let finding = Finding::warning(
         path,
-        format!("spec.tools declares no tool {name:?}: it counts only if the MCP server lists it"),
+        format!("spec.tools declares no tool {name:?}: it has an effect only if the MCP server lists it"),
     );
     finding.nearest(name.trim_end_matches('*'), known.iter().copied())
 }

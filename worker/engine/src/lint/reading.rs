@@ -1,27 +1,25 @@
-//! Guardrails as an author may read them: as a rule that a machine holds, where only models are told of it.
-//!
-//! A rule reads so where it names a tool, compares with a number, or says `requires approval`. All else is prose,
-//! and prose is what text guardrails are for.
+//! Guardrails that read as if they were enforced, but are only text in the prompt: they name a tool, compare with a number, or
+//! say `requires approval`. All other rules are prose, as text guardrails should be.
 
-use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, plain, split_side};
+use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, plain, split_list};
 use bloomery_crds::nearest::nearest;
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::collections::BTreeSet;
 
-/// Why a sentence reads as if it were enforced, and what to write to have it so.
+/// The reason why a rule reads as if it were enforced, and the remedy.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// The end of a sentence on the rule: it "names the tool a".
+    /// The reason as a predicate: "names the tool a".
     pub why: String,
-    /// What to write instead.
+    /// The enforced form to write instead.
     pub hint: String,
 }
 
-/// The names that a rule can mean.
+/// The names that a rule can use.
 pub(super) struct Known<'a> {
-    /// Tools: those that the Skill declares, and the worker's own.
+    /// The tools that the Skill declares, and the core tools.
     pub tools: BTreeSet<&'a str>,
-    /// The inputs that the Skill declares of any tool. None: they are not known.
+    /// The inputs of all declared tools. Empty if the Skill declares none.
     inputs: BTreeSet<&'a str>,
 }
 
@@ -31,14 +29,14 @@ impl<'a> Known<'a> {
         Self { tools: super::names::tools(spec).into_iter().collect(), inputs: inputs.collect() }
     }
 
-    /// A word before a comparison need be no argument: of `give away >50 percent` none is.
+    /// Returns whether a word before a comparison may be an argument: in `give away >50 percent` it is not.
     fn may_be_input(&self, name: &str) -> bool {
         if self.inputs.is_empty() { !self.tools.contains(name) } else { self.inputs.contains(name) }
     }
 }
 
-/// Reads a rule that stays text as an author may. Nothing where it is plain prose.
-pub(super) fn of(rule: &Rule, known: &Known<'_>) -> Option<Reading> {
+/// Returns how a rule that stays text reads as if it were enforced, or nothing if it is plain prose.
+pub(super) fn reading(rule: &Rule, known: &Known<'_>) -> Option<Reading> {
     let sentence = Sentence::new(rule, known);
     let compared = compared(&rule.text);
     let why = match (sentence.tools.as_slice(), &compared) {
@@ -59,7 +57,7 @@ struct Sentence<'a> {
     rule: &'a Rule,
     known: &'a Known<'a>,
     words: Vec<&'a str>,
-    /// The tools that it names, each once, in its order.
+    /// The tools in the sentence, without duplicates.
     tools: Vec<&'a str>,
 }
 
@@ -85,14 +83,14 @@ impl<'a> Sentence<'a> {
         says && !self.tools.is_empty() || self.words.windows(2).any(asks)
     }
 
-    /// What it wants, by its first word and else by its list.
-    fn side(&self) -> RuleList {
+    /// Returns the list that the rule belongs to by its first word, or else its own list.
+    fn list(&self) -> RuleList {
         let says_not = match self.words.as_slice() {
             [first, second, ..] if first.eq_ignore_ascii_case("do") => second.eq_ignore_ascii_case("not"),
             [first, ..] => first.eq_ignore_ascii_case("don't"),
             [] => false,
         };
-        if says_not { RuleList::Never } else { split_side(&self.words).0.unwrap_or(self.rule.side) }
+        if says_not { RuleList::Never } else { split_list(&self.words).0.unwrap_or(self.rule.list) }
     }
 
     fn hint_of_tools(&self) -> String {
@@ -108,26 +106,26 @@ impl<'a> Sentence<'a> {
             format!("to have it enforced, name the tool: \"{tool} requires approval\"")
         } else if self.asks_for_approval() {
             format!(
-                "{}; who approves, and when, spec.policy.approvals says",
+                "{}; spec.policy.approvals can name the approver and a condition",
                 each(&|t| format!("{t} requires approval"))
             )
-        } else if self.side() == RuleList::Always || (self.tools.len() > 1 && is_order) {
+        } else if self.list() == RuleList::Always || (self.tools.len() > 1 && is_order) {
             "to have an order of tools enforced, make it a workflow in spec.policy.workflows with required: true".into()
         } else {
             format!(
-                "{}, which denies every call; when, spec.tools[].policy.condition can say",
+                "{}, which denies every call; for a condition, use spec.tools[].policy.condition",
                 each(&|t| format!("Never use {t}"))
             )
         }
     }
 
     fn hint_of_comparison(&self, compared: &Compared<'_>) -> String {
-        let side = self.side();
+        let list = self.list();
         let &Compared { field, operator, number } = compared;
         let Some(field) = field.filter(|field| self.known.may_be_input(field)) else {
-            return Self::any_comparison(side);
+            return Self::any_comparison(list);
         };
-        let allowed = match (operator, side) {
+        let allowed = match (operator, list) {
             ("==", RuleList::Never) | ("!=", RuleList::Always) => Some("!="),
             ("==", RuleList::Always) | ("!=", RuleList::Never) => Some("=="),
             _ => None,
@@ -139,23 +137,23 @@ impl<'a> Sentence<'a> {
             );
         }
         let (text, list) = if self.asks_for_approval() {
-            (format!("{field} {operator} {number} requires approval"), self.rule.side)
+            (format!("{field} {operator} {number} requires approval"), self.rule.list)
         } else {
-            let first = if side == RuleList::Never { "Never" } else { "Always" };
-            (format!("{first} {field} {operator} {number}"), side)
+            let first = if list == RuleList::Never { "Never" } else { "Always" };
+            (format!("{first} {field} {operator} {number}"), list)
         };
-        // Never advised unless it would do: the number may be none, such as 10k.
+        // Only advised if it compiles: the number may be invalid, such as 10k.
         let compiled = guardrail::compile(&text, list, &self.known.tools);
         if compiled.stays_text {
-            return Self::any_comparison(side);
+            return Self::any_comparison(list);
         }
         format!("to have it enforced, write {text:?} under {list}, and nothing else in that rule")
     }
 
-    fn any_comparison(side: RuleList) -> String {
-        let example = if side == RuleList::Never { "Never amount > 500" } else { "Always amount <= 500" };
+    fn any_comparison(list: RuleList) -> String {
+        let example = if list == RuleList::Never { "Never amount > 500" } else { "Always amount <= 500" };
         format!(
-            "a comparison is enforced where the rule is nothing but an argument's name, {}, {}, {} or {}, and a plain \
+            "a comparison is enforced if the rule is only an argument's name, {}, {}, {} or {}, and a plain \
              number: {example:?}",
             Comparison::MoreThan,
             Comparison::AtLeast,
@@ -165,8 +163,8 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Whether a word that is a tool's name is meant as one. `process_refund` always is; `search` only where the words
-/// round it say so, else a rule on searching would be doubted.
+/// Returns whether a word that is a tool's name means the tool. `process_refund` always does; `search` only if the words around
+/// it say so.
 fn is_meant_as_tool(word: &str, before: Option<&str>, after: Option<&str>) -> bool {
     let may_be_prose = word.bytes().all(|byte| byte.is_ascii_lowercase());
     let is_any = |word: Option<&str>, of: &[&str]| {
@@ -180,14 +178,14 @@ fn is_meant_as_tool(word: &str, before: Option<&str>, after: Option<&str>) -> bo
 /// A comparison with a number within a sentence.
 #[derive(Debug, PartialEq, Eq)]
 struct Compared<'a> {
-    /// What is compared, where it is a name.
+    /// The compared field, if it is a name.
     field: Option<&'a str>,
-    /// As CEL writes it.
+    /// The operator in CEL.
     operator: &'static str,
     number: &'a str,
 }
 
-/// The first comparison with a number, such as `amount > 500`, `>500` or `500 <= amount`.
+/// Returns the first comparison with a number, such as `amount > 500`, `>500` or `500 <= amount`.
 fn compared(text: &str) -> Option<Compared<'_>> {
     let is_sign = |c: char| "<>=!≤≥≠".contains(c);
     let mut from = 0;

@@ -99,17 +99,17 @@ fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
 #[case::without_approval_in_general(
     never("Never process refunds over $500 without supervisor approval"),
     "spec.policy.guardrails.never[0]",
-    Some("to have calls wait for a person, say so in spec.policy.approvals: toolId, and when they do")
+    Some("to hold calls for approval, write toolId and when in spec.policy.approvals")
 )]
 #[case::without_approval_of_a_tool(
     never("Never call process_refund without approval"),
     "spec.policy.guardrails.never[0]",
-    Some("say when in spec.policy.approvals[].when, such as \"amount > 500\"")
+    Some("write the exception in spec.policy.approvals[].when, such as \"amount > 500\"")
 )]
 #[case::an_exception_to_a_comparison(
     never("amount > 500 unless it is urgent"),
     "spec.policy.guardrails.never[0]",
-    Some("to have calls wait for a person, say so in spec.policy.approvals: toolId, and when they do")
+    Some("to hold calls for approval, write toolId and when in spec.policy.approvals")
 )]
 fn a_warning_names_its_field_and_what_may_be_meant(
     #[case] changed: Value,
@@ -202,7 +202,7 @@ fn what_reads_as_enforced_and_is_not_is_told_once_with_what_would_be(
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.severity, finding.path.as_str()), (Severity::Warning, "spec.policy.guardrails.never[0]"));
     assert!(finding.message.starts_with(&format!("{rule:?} {why}")), "{finding:?}");
-    assert!(finding.message.ends_with("and is not enforced: it is only told to the model"), "{finding:?}");
+    assert!(finding.message.ends_with("but is not enforced: it is only text in the prompt"), "{finding:?}");
     assert!(finding.hint.as_ref().unwrap().contains(form), "{finding:?}");
 }
 
@@ -210,13 +210,13 @@ fn what_reads_as_enforced_and_is_not_is_told_once_with_what_would_be(
 fn an_exception_that_names_a_tool_is_told() {
     let findings = skill(&with(never("Never use process_refund unless asked")));
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].message.ends_with("only models are told of it"), "{findings:?}");
+    assert!(findings[0].message.ends_with("it is only text in the prompt"), "{findings:?}");
 }
 
 #[test]
 fn a_long_rule_leaves_room_for_what_is_said_of_it() {
     let findings = skill(&with(never(&format!("Never call process_refund {}", "again ".repeat(80)))));
-    assert!(findings.iter().any(|finding| finding.message.ends_with("only told to the model")), "{findings:?}");
+    assert!(findings.iter().any(|finding| finding.message.ends_with("only text in the prompt")), "{findings:?}");
 }
 
 #[rstest]
@@ -250,9 +250,9 @@ fn a_threshold_on_an_input_that_is_no_number_is_told(#[case] rule: &str, #[case]
 #[case::what_is_told_of_the_first_is_not_repeated(json!(["amount > 10k", "amount > 10k"]), json!([]), "spec.policy.guardrails.never[1]")]
 fn a_rule_that_says_what_another_says_is_told(#[case] never: Value, #[case] always: Value, #[case] path: &str) {
     let findings = skill(&with(json!({"policy": {"guardrails": {"never": never, "always": always}}})));
-    let twice: Vec<&Finding> = findings.iter().filter(|finding| finding.message.contains("already")).collect();
+    let twice: Vec<&Finding> = findings.iter().filter(|finding| finding.message.contains("has the same meaning")).collect();
     assert_eq!(twice.len(), 1, "{findings:?}");
-    assert!(twice[0].message.ends_with("says what spec.policy.guardrails.never[0] says already"), "{findings:?}");
+    assert!(twice[0].message.ends_with("has the same meaning as spec.policy.guardrails.never[0]"), "{findings:?}");
     assert_eq!((twice[0].severity, twice[0].path.as_str()), (Severity::Warning, path));
     assert_eq!(findings.iter().filter(|finding| finding.path == path).count(), 1, "{findings:?}");
 }
@@ -284,7 +284,7 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
     assert_eq!(
         finding.message,
         format!(
-            "\"check_eligibility\" can never be done, nor any step after it, and the workflow \"Refund Processing\" is required: {why}"
+            "\"check_eligibility\" and the steps after it can never be done, but the workflow \"Refund Processing\" is required: {why}"
         )
     );
     let mut optional = with(changed);
@@ -297,25 +297,25 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
 #[case::no_bool(
     "amount + 1",
     Severity::Error,
-    "the condition can never be decided: a number is neither true nor false",
+    "the condition never has a result: a number is neither true nor false",
     "amount is declared as number"
 )]
 #[case::no_bool_whatever_the_inputs(
     "size('x')",
     Severity::Error,
-    "the condition can never be decided: a number is neither true nor false",
-    "a condition is true or false, and compares values of one kind, such as \"amount > 500\""
+    "the condition never has a result: a number is neither true nor false",
+    "a condition must be true or false and compare values of one kind, such as \"amount > 500\""
 )]
 #[case::number_against_text(
     "amount > 'x'",
     Severity::Error,
-    "the condition can never be decided: a number > a string cannot be compared",
+    "the condition never has a result: a number > a string cannot be compared",
     "amount is declared as number"
 )]
 #[case::an_equality_of_two_kinds(
     "amount == '500' || order_id == 'A-17'",
     Severity::Warning,
-    "a part of the condition decides nothing: a number == a string is always false",
+    "a part of the condition is constant: a number == a string is always false",
     "order_id is declared as string, amount is declared as number"
 )]
 fn a_condition_of_the_wrong_kinds_is_told(

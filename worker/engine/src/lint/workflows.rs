@@ -1,7 +1,7 @@
-//! Required workflows with a step that nothing may do.
+//! The lint of workflows: required workflows with a step that is always denied.
 
 use super::finding::Finding;
-use crate::rules::guardrail::{Effect, Rule};
+use crate::rules::guardrail::{Rule, RuleEffect};
 use crate::tool_policy::policy_refusal;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, When};
 
@@ -17,15 +17,15 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Findin
             let tool = spec.tools.iter().find(|tool| tool.name == *step)?;
             let why = denied(tool, policy, rules)?;
             let message = format!(
-                "{step:?} can never be done, nor any step after it, and the workflow {name:?} is required: {why}"
+                "{step:?} and the steps after it can never be done, but the workflow {name:?} is required: {why}"
             );
             let finding = Finding::error(format!("spec.policy.workflows[{at}].steps[{nth}]"), message);
-            Some(finding.hint("let the tool be called, or take the step out of the workflow"))
+            Some(finding.hint("allow the tool, or remove the step from the workflow"))
         })
         .collect()
 }
 
-/// Why no call of a tool is allowed, if none is.
+/// Returns why every call of a tool is denied, or nothing.
 fn denied(tool: &ToolDeclaration, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
     if let Some(refusal) = policy_refusal(policy.tools.as_ref(), &tool.name) {
         return Some(refusal);
@@ -33,7 +33,7 @@ fn denied(tool: &ToolDeclaration, policy: &Policy, rules: &[(String, Rule)]) -> 
     if tool.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never) {
         return Some(format!("the policy of {} in spec.tools allows no call of it", tool.name));
     }
-    let denies = |effect: &Effect| matches!(effect, Effect::ToolDeny { tool: denied } if *denied == tool.name);
+    let denies = |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if *denied == tool.name);
     let (path, rule) = rules.iter().find(|(_, rule)| rule.effects.iter().any(denies))?;
     Some(format!("{path} denies every call of it: {:?}", rule.text))
 }

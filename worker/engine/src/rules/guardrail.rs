@@ -1,8 +1,8 @@
-//! One guardrail: the sentence that a person wrote, and what of it can be enforced without a model.
+//! A guardrail: the sentence of an author, and the part of it that the gate enforces without a model.
 //!
-//! Seed 002 compiles three patterns, by regular expressions that match anywhere in a sentence; `docs/explanation/engine.md` decides
-//! that a rule is compiled only where the *whole* sentence is such a pattern. Whatever else it says stays text, for
-//! the prompt and the finalization gate.
+//! Seed 002 compiles three patterns, with regular expressions that match anywhere in a sentence. Here, a rule is compiled only
+//! if the *whole* sentence is such a pattern (`docs/explanation/engine.md`, section 3). Other rules stay text, for the prompt and
+//! the finalization gate.
 
 use bloomery_cel::number::{Numeric, compare};
 use bloomery_crds::v1alpha1::Verdict;
@@ -10,71 +10,71 @@ use serde_json::{Number, Value};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// Which list of `policy.guardrails` a rule is of.
+/// A list of `policy.guardrails`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum RuleList {
-    /// What must never be done: a comparison is the forbidden range.
+    /// Rules about what must never be done. A comparison is the forbidden range.
     Never,
-    /// What must always be done: a comparison is the required range.
+    /// Rules about what must always be done. A comparison is the required range.
     Always,
 }
 
-/// A guardrail as it was written, and what is enforced of it.
+/// A guardrail as written, and its enforced part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// The sentence.
     pub text: String,
-    /// Its list.
-    pub side: RuleList,
-    /// What the pre-tool gate enforces. Empty for most rules.
-    pub effects: Vec<Effect>,
-    /// Whether it (also) goes into the prompt: nothing of it is compiled, or not all.
+    /// The list of the rule.
+    pub list: RuleList,
+    /// The effects that the pre-tool gate enforces. Empty for most rules.
+    pub effects: Vec<RuleEffect>,
+    /// Whether the rule goes into the prompt, because it is not compiled completely.
     pub stays_text: bool,
-    /// Why a rule that looks as if it could be compiled was not. For lint.
+    /// The reason why a rule that looks enforceable was not compiled, for the lint.
     pub lint: Option<String>,
 }
 
 impl Rule {
-    /// Whether the sentence makes an exception: when it applies no machine can tell.
+    /// Returns whether the sentence has an exception, which cannot be checked without a model.
     pub fn has_exception(&self) -> bool {
-        Sentence::new(&self.text, self.side).has_exception()
+        Sentence::new(&self.text, self.list).has_exception()
     }
 }
 
-/// What the pre-tool gate enforces of a rule.
+/// An effect of a rule, which the pre-tool gate enforces.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// No call of the tool.
+pub enum RuleEffect {
+    /// Every call of the tool is denied.
     ToolDeny {
-        /// A tool of the catalogue.
+        /// The tool.
         tool: String,
     },
-    /// A range of one field of the arguments, whatever the tool.
+    /// A field of the arguments is compared with a number, for every tool.
     Threshold(Threshold),
-    /// Each call of the tool waits for a person.
+    /// Every call of the tool is held.
     RequiresApproval {
-        /// A tool of the catalogue.
+        /// The tool.
         tool: String,
     },
 }
 
-/// A comparison of one field with one number.
+/// A comparison of a field with a number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// The field, wherever in the arguments it stands.
+    /// The field, at any depth of the arguments.
     pub field: String,
-    /// How it is compared.
+    /// The comparison.
     pub operator: Comparison,
-    /// With what.
+    /// The number.
     pub value: Number,
-    /// Whether the rule is broken when the comparison is true, or when it is false.
+    /// The result of the comparison that breaks the rule.
     pub broken_when: bool,
-    /// What happens to a call that breaks it.
+    /// The verdict on a call that breaks the rule.
     pub verdict: Verdict,
 }
 
-/// The comparisons that guardrails know.
+/// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum Comparison {
     /// At least.
@@ -103,7 +103,7 @@ impl Comparison {
 }
 
 impl Threshold {
-    /// Why a value of the field breaks the rule, if it does. What cannot be compared breaks it.
+    /// Returns how a value of the field breaks the rule, or nothing. A value that cannot be compared breaks the rule.
     pub fn broken_by(&self, value: &Value) -> Option<String> {
         let Value::Number(number) = value else {
             return Some(format!("{} is not a number", self.field));
@@ -115,9 +115,9 @@ impl Threshold {
     }
 }
 
-/// Compiles one rule against the names of the catalogue.
-pub fn compile(text: &str, side: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
-    let sentence = Sentence::new(text, side);
+/// Compiles a rule against the names of the catalogue.
+pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
+    let sentence = Sentence::new(text, list);
     let attempt = sentence
         .with_an_exception(catalogue)
         .or_else(|| sentence.tool_deny(catalogue))
@@ -126,23 +126,23 @@ pub fn compile(text: &str, side: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
         .unwrap_or_default();
     Rule {
         text: text.to_owned(),
-        side,
+        list,
         stays_text: attempt.stays_text || attempt.effects.is_empty(),
         effects: attempt.effects,
         lint: attempt.lint,
     }
 }
 
-/// What a pattern made of a sentence that it recognises.
+/// The result of a pattern that recognizes a sentence.
 #[derive(Default)]
 struct Attempt {
-    effects: Vec<Effect>,
+    effects: Vec<RuleEffect>,
     stays_text: bool,
     lint: Option<String>,
 }
 
 impl Attempt {
-    fn compiled(effect: Effect) -> Self {
+    fn compiled(effect: RuleEffect) -> Self {
         Self { effects: vec![effect], ..Self::default() }
     }
 
@@ -151,16 +151,16 @@ impl Attempt {
     }
 }
 
-/// A rule's words, without the full stop at its end.
+/// The words of a rule, without its full stop.
 struct Sentence<'a> {
-    side: RuleList,
+    list: RuleList,
     words: Vec<&'a str>,
 }
 
 impl<'a> Sentence<'a> {
-    fn new(text: &'a str, side: RuleList) -> Self {
+    fn new(text: &'a str, list: RuleList) -> Self {
         let text = text.trim();
-        Self { side, words: text.strip_suffix(['.', '!']).unwrap_or(text).split_whitespace().collect() }
+        Self { list, words: text.strip_suffix(['.', '!']).unwrap_or(text).split_whitespace().collect() }
     }
 
     fn says(&self, wanted: &[&str]) -> bool {
@@ -171,8 +171,8 @@ impl<'a> Sentence<'a> {
         self.says(&["unless", "without", "except"])
     }
 
-    /// `Never call process_refund without approval`: what the exception is worth no machine can tell, so the rule
-    /// stays text; where it says approval and names a tool, that tool waits for a person on every call.
+    /// `Never call process_refund without approval`. The exception cannot be checked, so the rule stays text. If it says
+    /// "approval" and names a tool, every call of the tool is held.
     fn with_an_exception(&self, catalogue: &BTreeSet<&str>) -> Option<Attempt> {
         if !self.has_exception() {
             return None;
@@ -182,7 +182,7 @@ impl<'a> Sentence<'a> {
         } else {
             BTreeSet::new()
         };
-        let effects = tools.into_iter().map(|tool| Effect::RequiresApproval { tool: tool.to_owned() }).collect();
+        let effects = tools.into_iter().map(|tool| RuleEffect::RequiresApproval { tool: tool.to_owned() }).collect();
         Some(Attempt { effects, stays_text: true, lint: None })
     }
 
@@ -193,36 +193,36 @@ impl<'a> Sentence<'a> {
             return None;
         }
         Some(if catalogue.contains(tool) {
-            Attempt::compiled(Effect::ToolDeny { tool: (*tool).to_owned() })
+            Attempt::compiled(RuleEffect::ToolDeny { tool: (*tool).to_owned() })
         } else {
-            Attempt::text(format!("{tool:?} is no tool of the catalogue, so the rule is only told to the model"))
+            Attempt::text(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
         })
     }
 
     /// `amount > 500`, `amount > 500 needs approval`.
     fn threshold(&self) -> Option<Attempt> {
         let (rest, needs_approval) = self.without_approval();
-        let (prefix, rest) = split_side(rest);
+        let (prefix, rest) = split_list(rest);
         let (field, operator, number) = comparison(&rest.join(" "))?;
         let contradicts = match prefix {
-            Some(prefix) => prefix != if needs_approval { RuleList::Always } else { self.side },
+            Some(prefix) => prefix != if needs_approval { RuleList::Always } else { self.list },
             None => false,
         };
         if contradicts {
             return Some(Attempt::text(
-                "its first word contradicts what it asks for, so the rule is only told to the model".into(),
+                "its first word contradicts the rest, so the rule is only text in the prompt".into(),
             ));
         }
         let Some(value) = full_number(&number) else {
             return Some(Attempt::text(format!(
-                "{number:?} is not a plain number, so the rule is only told to the model"
+                "{number:?} is not a plain number, so the rule is only text in the prompt"
             )));
         };
-        Some(Attempt::compiled(Effect::Threshold(Threshold {
+        Some(Attempt::compiled(RuleEffect::Threshold(Threshold {
             field,
             operator,
             value,
-            broken_when: needs_approval || self.side == RuleList::Never,
+            broken_when: needs_approval || self.list == RuleList::Never,
             verdict: if needs_approval { Verdict::Hold } else { Verdict::Deny },
         })))
     }
@@ -230,12 +230,12 @@ impl<'a> Sentence<'a> {
     /// `process_refund requires approval`.
     fn approval(&self, catalogue: &BTreeSet<&str>) -> Option<Attempt> {
         let (rest, needs_approval) = self.without_approval();
-        let (prefix, rest) = split_side(rest);
+        let (prefix, rest) = split_list(rest);
         let ([tool], true, None | Some(RuleList::Always)) = (rest, needs_approval, prefix) else { return None };
         Some(if catalogue.contains(tool) {
-            Attempt::compiled(Effect::RequiresApproval { tool: (*tool).to_owned() })
+            Attempt::compiled(RuleEffect::RequiresApproval { tool: (*tool).to_owned() })
         } else {
-            Attempt::text(format!("{tool:?} is no tool of the catalogue, so the rule is only told to the model"))
+            Attempt::text(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
         })
     }
 
@@ -249,19 +249,19 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Whether two words are `needs approval`, or the like.
+/// Returns whether two words are `needs approval` or a variant of it.
 pub(crate) fn asks_for_approval(verb: &str, approval: &str) -> bool {
     approval.eq_ignore_ascii_case("approval")
         && ["need", "needs", "require", "requires"].iter().any(|known| verb.eq_ignore_ascii_case(known))
 }
 
-/// A word without quotes and punctuation round it.
+/// Returns a word without quotes and punctuation around it.
 pub(crate) fn plain(word: &str) -> &str {
     word.trim_matches(['.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')'])
 }
 
-/// The list that a sentence's first word means, and the words after it.
-pub(crate) fn split_side<'w, 'a>(words: &'w [&'a str]) -> (Option<RuleList>, &'w [&'a str]) {
+/// Returns the list that the first word of a sentence names, and the other words.
+pub(crate) fn split_list<'w, 'a>(words: &'w [&'a str]) -> (Option<RuleList>, &'w [&'a str]) {
     match words {
         [first, rest @ ..] if first.eq_ignore_ascii_case("never") => (Some(RuleList::Never), rest),
         [first, rest @ ..] if first.eq_ignore_ascii_case("always") => (Some(RuleList::Always), rest),
@@ -269,7 +269,7 @@ pub(crate) fn split_side<'w, 'a>(words: &'w [&'a str]) -> (Option<RuleList>, &'w
     }
 }
 
-/// Splits `amount > 500` in field, comparison, and what stands for a number.
+/// Splits `amount > 500` into field, comparison and number.
 fn comparison(text: &str) -> Option<(String, Comparison, String)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
     let (field, rest) = text.split_at_checked(end)?;
@@ -282,7 +282,7 @@ fn comparison(text: &str) -> Option<(String, Comparison, String)> {
     (begins_a_name && is_amount).then(|| (field.to_owned(), operator, number.trim_start().to_owned()))
 }
 
-/// A number that is all of the token and exact: `500`, `-3`, `500.50`.
+/// Reads a token that is an exact number: `500`, `-3`, `500.50`.
 fn full_number(token: &str) -> Option<Number> {
     let digits = token.strip_prefix('-').unwrap_or(token);
     let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, fraction)| (whole, Some(fraction)));

@@ -1,35 +1,35 @@
-//! The compiled guardrails of a Skill, and what they say of a call.
+//! The compiled guardrails of a Skill.
 
-mod names;
+mod name_filter;
 
-use super::guardrail::{self, Effect, Rule, RuleList, Threshold};
+use super::guardrail::{self, Rule, RuleEffect, RuleList, Threshold};
 use bloomery_crds::v1alpha1::Verdict;
-use names::Names;
+use name_filter::NameFilter;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The guardrails of a Skill, compiled against the tools of a Job and indexed by tool and by field: a decision looks
-/// at the rules that can concern it, however many there are.
+/// The guardrails of a Skill, compiled against the tools of a Job. They are indexed by tool and by field, so a decision
+/// reads only the rules that can apply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Guardrails {
     rules: Vec<Rule>,
     tools: BTreeMap<String, Vec<OnTool>>,
     fields: BTreeMap<String, Vec<usize>>,
-    /// The keys of `fields`.
-    field_names: Names,
+    /// The keys of `fields`, for a quick check.
+    field_names: NameFilter,
     thresholds: Vec<OnField>,
     /// The thresholds whose field a tool's schema declares.
     declared: BTreeMap<String, Vec<usize>>,
 }
 
-/// What a guardrail says of a call that breaks it.
+/// A guardrail that a call breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation<'a> {
-    /// Hold or Deny.
+    /// The verdict: hold or deny.
     pub verdict: Verdict,
-    /// The rule as it was written.
+    /// The rule as written.
     pub rule: &'a str,
-    /// What of the call breaks it.
+    /// The part of the call that breaks it.
     pub detail: String,
 }
 
@@ -46,7 +46,7 @@ struct OnField {
 }
 
 impl Guardrails {
-    /// Compiles the rules against the catalogue: each tool's name and argument schema.
+    /// Compiles the rules against the name and argument schema of each tool in the catalogue.
     pub fn compile<'t>(
         never: &[String],
         always: &[String],
@@ -54,11 +54,11 @@ impl Guardrails {
     ) -> Self {
         let catalogue: Vec<_> = catalogue.into_iter().collect();
         let names: BTreeSet<&str> = catalogue.iter().map(|(name, _)| *name).collect();
-        let sides = [(RuleList::Never, never), (RuleList::Always, always)];
-        let texts = sides.into_iter().flat_map(|(side, texts)| texts.iter().map(move |text| (side, text)));
+        let lists = [(RuleList::Never, never), (RuleList::Always, always)];
+        let texts = lists.into_iter().flat_map(|(list, texts)| texts.iter().map(move |text| (list, text)));
         let mut compiled = Self::default();
-        for (side, text) in texts {
-            compiled.add(guardrail::compile(text, side, &names));
+        for (list, text) in texts {
+            compiled.add(guardrail::compile(text, list, &names));
         }
         for (name, schema) in catalogue {
             let declared = compiled.declared_by(schema);
@@ -69,15 +69,15 @@ impl Guardrails {
         compiled
     }
 
-    /// All rules, in the order in which they were written: `never`, then `always`.
+    /// All rules as written: first `never`, then `always`.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// What the guardrails say of a call: one finding for each rule that it breaks, none if it breaks none.
+    /// Returns a violation for each rule that a call breaks.
     ///
-    /// A threshold concerns a call whose arguments hold its field, at any depth, or whose tool declares it. A declared
-    /// field that is missing, or is no number, breaks the rule.
+    /// A threshold applies to a call if its arguments have the field, at any depth, or if its tool declares the field. A
+    /// declared field that is missing, or not a number, breaks the rule.
     pub fn violations(&self, tool: &str, arguments: &Value) -> Vec<Violation<'_>> {
         let named = self.tools.get(tool).into_iter().flatten().map(|on| Violation {
             verdict: on.verdict,
@@ -113,23 +113,25 @@ impl Guardrails {
             }
         }
         let declared = self.declared.get(tool).into_iter().flatten();
-        let there = values.keys().flat_map(|name| self.on_field(name));
-        let concerned: BTreeSet<usize> = declared.chain(there).copied().collect();
+        let present = values.keys().flat_map(|name| self.on_field(name));
+        let applicable: BTreeSet<usize> = declared.chain(present).copied().collect();
         let broken = |on: &OnField| match values.get(on.threshold.field.as_str()) {
             Some(values) => values.iter().find_map(|value| on.threshold.broken_by(value)),
             None => Some(on.missing()),
         };
-        let concerned = concerned.into_iter().filter_map(|at| self.thresholds.get(at));
-        concerned.filter_map(|on| Some(on.finding(self, broken(on)?))).collect()
+        let applicable = applicable.into_iter().filter_map(|at| self.thresholds.get(at));
+        applicable.filter_map(|on| Some(on.violation(self, broken(on)?))).collect()
     }
 
     fn add(&mut self, rule: Rule) {
         let at = self.rules.len();
         for effect in &rule.effects {
             match effect {
-                Effect::ToolDeny { tool } => self.on_tool(tool, OnTool { rule: at, verdict: Verdict::Deny }),
-                Effect::RequiresApproval { tool } => self.on_tool(tool, OnTool { rule: at, verdict: Verdict::Hold }),
-                Effect::Threshold(threshold) => {
+                RuleEffect::ToolDeny { tool } => self.on_tool(tool, OnTool { rule: at, verdict: Verdict::Deny }),
+                RuleEffect::RequiresApproval { tool } => {
+                    self.on_tool(tool, OnTool { rule: at, verdict: Verdict::Hold });
+                }
+                RuleEffect::Threshold(threshold) => {
                     self.field_names.insert(&threshold.field);
                     self.fields.entry(threshold.field.clone()).or_default().push(self.thresholds.len());
                     self.thresholds.push(OnField { rule: at, threshold: threshold.clone() });
@@ -139,16 +141,16 @@ impl Guardrails {
         self.rules.push(rule);
     }
 
-    /// The thresholds of a field.
+    /// Returns the thresholds of a field.
     fn on_field(&self, name: &str) -> &[usize] {
-        if self.field_names.may_hold(name) { self.fields.get(name).map_or(&[], Vec::as_slice) } else { &[] }
+        if self.field_names.may_contain(name) { self.fields.get(name).map_or(&[], Vec::as_slice) } else { &[] }
     }
 
     fn on_tool(&mut self, tool: &str, on: OnTool) {
         self.tools.entry(tool.to_owned()).or_default().push(on);
     }
 
-    /// The thresholds whose field is a property anywhere in a schema.
+    /// Returns the thresholds whose field is a property anywhere in a schema.
     fn declared_by(&self, schema: &Value) -> Vec<usize> {
         let mut declared = BTreeSet::new();
         let mut parts = vec![schema];
@@ -174,10 +176,10 @@ impl Guardrails {
 
 impl OnField {
     fn missing(&self) -> String {
-        format!("the tool declares {}, and the call lacks it", self.threshold.field)
+        format!("the tool declares {}, and the call does not have it", self.threshold.field)
     }
 
-    fn finding<'a>(&self, of: &'a Guardrails, detail: String) -> Violation<'a> {
+    fn violation<'a>(&self, of: &'a Guardrails, detail: String) -> Violation<'a> {
         Violation { verdict: self.threshold.verdict, rule: of.text(self.rule), detail }
     }
 }

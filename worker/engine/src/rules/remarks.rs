@@ -18,19 +18,19 @@ pub(super) fn remarks(
 ) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     for (tool, rules) in rules {
-        remarks.extend(rules.faults().map(|fault| format!("A condition of the tool {tool} cannot be used: {fault}.")));
+        remarks.extend(rules.errors().map(|error| format!("A condition of the tool {tool} cannot be used: {error}.")));
     }
     for declared in skill.tools.iter().filter(|declared| !core_tools::is_reserved(&declared.name)) {
         match tools.iter().find(|tool| tool.name == declared.name) {
             None => remarks
-                .push(format!("The MCP server does not list the tool {}, of which the Skill speaks.", declared.name)),
+                .push(format!("The MCP server does not list the tool {}, which the Skill declares.", declared.name)),
             Some(tool) => remarks.extend(differences(declared, tool)),
         }
     }
     if !beyond_prompt.is_empty() {
         let quoted: Vec<String> = beyond_prompt.iter().map(|rule| format!("{rule:?}")).collect();
         remarks.push(format!(
-            "The prompt has no room for these guardrails, only the finalization gate checks them: {}.",
+            "The prompt has no room for these guardrails; only the finalization gate checks them: {}.",
             quoted.join(", ")
         ));
     }
@@ -61,30 +61,35 @@ fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String
     of_inputs.chain(of_output).collect()
 }
 
-/// What the author expects of the output, where its server promises something else, or less.
+/// Returns the differences between the declared and the listed output.
 fn output_differences(declared: &ToolOutput, listed: &CatalogueTool) -> Vec<String> {
     let tool = &listed.name;
     let Some(schema) = &listed.output_schema else {
-        return vec![format!("The MCP server lists no schema of what {tool} returns, which the Skill declares.")];
+        return vec![format!("The MCP server lists no output schema of the tool {tool}, which the Skill declares.")];
     };
     let kind = schema.get("type").and_then(Value::as_str);
     if let (Some(listed), Some(declared)) = (kind, declared.kind)
         && listed != declared.to_string()
     {
-        return vec![format!("What the tool {tool} returns is {listed}, and the Skill declares {declared}.")];
+        return vec![format!("The output of the tool {tool} is {listed}, and the Skill declares {declared}.")];
     }
     let required = tool::required(schema);
     let of_field = |field: &ToolInput| {
         let is_promised = required.contains(&field.name.as_str()) || field.required != Some(true);
         field_difference(field, schema, ("returned field", tool)).or_else(|| {
-            let message = || format!("What {tool} returns may lack {}, which the Skill declares required.", field.name);
+            let message = || {
+                format!(
+                    "The output of the tool {tool} does not require {}, which the Skill declares required.",
+                    field.name
+                )
+            };
             (!is_promised).then(message)
         })
     };
     declared.fields.iter().filter_map(of_field).collect()
 }
 
-/// That a schema has no such field, or one of another type.
+/// Returns a sentence if a schema does not have the field, or has it with another type.
 fn field_difference(field: &ToolInput, schema: &Value, (what, tool): (&str, &str)) -> Option<String> {
     let name = &field.name;
     let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) else {
@@ -118,10 +123,10 @@ mod tests {
         Some(json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}, "note": {"type": "string"}}})),
         &[]
     )]
-    #[case::no_schema(json!({"type": "object"}), None, &["The MCP server lists no schema of what find returns, which the Skill declares."])]
+    #[case::no_schema(json!({"type": "object"}), None, &["The MCP server lists no output schema of the tool find, which the Skill declares."])]
     #[case::another_type(
         json!({"type": "array"}), Some(json!({"type": "object"})),
-        &["What the tool find returns is object, and the Skill declares array."]
+        &["The output of the tool find is object, and the Skill declares array."]
     )]
     #[case::other_fields(
         json!({"fields": [
@@ -130,7 +135,7 @@ mod tests {
         Some(json!({"type": "object", "properties": {"id": {"type": "integer"}, "total": {"type": "number"}}})),
         &[
             "The returned field id of the tool find is integer, and the Skill declares string.",
-            "What find returns may lack total, which the Skill declares required.",
+            "The output of the tool find does not require total, which the Skill declares required.",
             "The tool find has no returned field state, which the Skill declares.",
         ]
     )]

@@ -1,4 +1,4 @@
-//! What a Skill says of the calls of one tool: `tools[].policy` and `policy.approvals`.
+//! The rules of a Skill about one tool: `tools[].policy` and `policy.approvals`.
 
 use crate::condition::{self, Arguments, Condition};
 use crate::rules::objection::Objection;
@@ -6,41 +6,49 @@ use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{CallPolicy, GateReason, SkillSpec, When};
 use std::cell::LazyCell;
 
-/// The rules of one tool, compiled.
+/// The compiled rules of one tool.
 #[derive(Debug, Default)]
 pub(super) struct ToolRules {
     allowed: Option<When>,
     requires_approval: Option<When>,
-    condition: Option<Written>,
+    condition: Option<WrittenCondition>,
     approvals: Vec<Approval>,
     optional: Vec<String>,
 }
 
 #[derive(Debug)]
 struct Approval {
-    when: Option<Written>,
+    when: Option<WrittenCondition>,
     approver: Option<String>,
 }
 
-/// A condition as the Skill has it: what people read of it is its text, whether it can be compiled or not.
+/// A condition with its text, which messages quote.
 #[derive(Debug)]
-struct Written {
+struct WrittenCondition {
     text: String,
     compiled: Result<Condition, condition::Error>,
 }
 
-impl Written {
+/// The reason why a condition has no result for a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Undecided(String);
+
+impl WrittenCondition {
     fn new(text: &str) -> Self {
         Self { text: text.to_owned(), compiled: Condition::compile(text) }
     }
 
-    /// Whether it holds for a call, or a sentence why nobody can tell.
-    fn decide(&self, arguments: &Result<Arguments<'_>, condition::Error>, optional: &[String]) -> Result<bool, String> {
+    /// Returns whether the condition is true for a call.
+    fn decide(
+        &self,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+        optional: &[String],
+    ) -> Result<bool, Undecided> {
         let decided = match (&self.compiled, arguments) {
             (Ok(condition), Ok(arguments)) => condition.decide(*arguments, optional),
-            (Err(fault), _) | (_, Err(fault)) => Err(fault.clone()),
+            (Err(error), _) | (_, Err(error)) => Err(error.clone()),
         };
-        decided.map_err(|fault| format!("the condition {:?} gives no answer: {fault}", self.text))
+        decided.map_err(|error| Undecided(format!("the condition {:?} has no result: {error}", self.text)))
     }
 }
 
@@ -49,41 +57,42 @@ impl ToolRules {
         let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
         let policy: CallPolicy = declared.and_then(|declared| declared.policy.clone()).unwrap_or_default();
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
-        let approvals = approvals
-            .filter(|rule| rule.tool_id == tool.name)
-            .map(|rule| Approval { when: rule.when.as_deref().map(Written::new), approver: rule.approver.clone() });
+        let approvals = approvals.filter(|rule| rule.tool_id == tool.name).map(|rule| Approval {
+            when: rule.when.as_deref().map(WrittenCondition::new),
+            approver: rule.approver.clone(),
+        });
         Self {
             allowed: policy.allowed,
             requires_approval: policy.requires_approval,
-            condition: policy.condition.as_deref().map(Written::new),
+            condition: policy.condition.as_deref().map(WrittenCondition::new),
             approvals: approvals.collect(),
             optional: tool.optional(),
         }
     }
 
-    /// The conditions that cannot be compiled, and why.
-    pub(super) fn faults(&self) -> impl Iterator<Item = &condition::Error> {
+    /// Returns the errors of conditions that cannot be compiled.
+    pub(super) fn errors(&self) -> impl Iterator<Item = &condition::Error> {
         let conditions = self.condition.iter().chain(self.approvals.iter().filter_map(|rule| rule.when.as_ref()));
         conditions.filter_map(|condition| condition.compiled.as_ref().err())
     }
 
-    /// `tools[].policy`: a `conditional` that cannot be decided does not allow, and does hold.
+    /// Returns the objections of `tools[].policy` to a call. A condition without a result denies, and holds.
     pub(super) fn policy(&self, arguments: &Result<Arguments<'_>, condition::Error>, approver: &str) -> Vec<Objection> {
         let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
         let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
         let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
-        // Both parts may hang on it, and neither has to.
+        // Both parts of the policy may use it, or none.
         let decided = LazyCell::new(|| match &self.condition {
             Some(condition) => condition.decide(arguments, &self.optional),
-            None => Err("the Skill's policy of this tool says conditional, and has no condition".to_owned()),
+            None => Err(Undecided("the tool's policy is conditional, but has no condition".to_owned())),
         });
         let mut objections = Vec::new();
         match self.allowed {
-            Some(When::Never) => objections.push(deny("the Skill's policy of this tool allows no call".to_owned())),
+            Some(When::Never) => objections.push(deny("the tool's policy allows no call".to_owned())),
             Some(When::Conditional) => match &*decided {
                 Ok(true) => {}
                 Ok(false) => objections.push(deny(format!("the Skill allows this tool only if {text}"))),
-                Err(why) => objections.push(deny(why.clone())),
+                Err(Undecided(why)) => objections.push(deny(why.clone())),
             },
             Some(When::Always) | None => {}
         }
@@ -92,14 +101,14 @@ impl ToolRules {
             Some(When::Conditional) => match &*decided {
                 Ok(false) => {}
                 Ok(true) => objections.push(hold(format!("{text} needs approval"))),
-                Err(why) => objections.push(hold(why.clone())),
+                Err(Undecided(why)) => objections.push(hold(why.clone())),
             },
             Some(When::Never) | None => {}
         }
         objections
     }
 
-    /// `policy.approvals`: a condition that cannot be decided holds.
+    /// Returns the objections of `policy.approvals` to a call. A condition without a result holds.
     pub(super) fn approvals(
         &self,
         arguments: &Result<Arguments<'_>, condition::Error>,
@@ -111,7 +120,7 @@ impl ToolRules {
                 Some(when) => match when.decide(arguments, &self.optional) {
                     Ok(false) => return None,
                     Ok(true) => format!("{} needs approval", when.text),
-                    Err(why) => why,
+                    Err(Undecided(why)) => why,
                 },
             };
             Some(Objection::hold(GateReason::Approval, detail, rule.approver.as_deref().unwrap_or(approver)))
@@ -146,12 +155,12 @@ mod tests {
     #[case::true_for_this_call("amount > 500", &[(Verdict::Hold, "amount > 500 needs approval")])]
     #[case::false_for_this_call("amount < 500", &[(Verdict::Deny, "the Skill allows this tool only if amount < 500")])]
     #[case::undecided("note == 'x'", &[
-        (Verdict::Deny, "the condition \"note == 'x'\" gives no answer: the call has no argument \"note\""),
-        (Verdict::Hold, "the condition \"note == 'x'\" gives no answer: the call has no argument \"note\""),
+        (Verdict::Deny, "the condition \"note == 'x'\" has no result: the call has no argument \"note\""),
+        (Verdict::Hold, "the condition \"note == 'x'\" has no result: the call has no argument \"note\""),
     ])]
     #[case::not_compiled("pay(amount)", &[
-        (Verdict::Deny, "the condition \"pay(amount)\" gives no answer: there is no function pay(): "),
-        (Verdict::Hold, "the condition \"pay(amount)\" gives no answer: there is no function pay(): "),
+        (Verdict::Deny, "the condition \"pay(amount)\" has no result: there is no function pay(): "),
+        (Verdict::Hold, "the condition \"pay(amount)\" has no result: there is no function pay(): "),
     ])]
     fn both_parts_of_a_policy_say_the_condition_as_it_is_written(
         #[case] condition: &str,
@@ -167,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_policy_without_its_condition_does_not_allow_and_does_hold() {
-        let why = "the Skill's policy of this tool says conditional, and has no condition".to_owned();
+        let why = "the tool's policy is conditional, but has no condition".to_owned();
         assert_eq!(said(None), [(Verdict::Deny, why.clone()), (Verdict::Hold, why)]);
     }
 }

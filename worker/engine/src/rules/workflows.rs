@@ -1,7 +1,7 @@
-//! Workflows as sub-goals, and how far a Job is with them (seed 002, section 4.6; `docs/explanation/engine.md`, section 3).
+//! Workflows and their progress in a Job (seed 002, section 4.6; `docs/explanation/engine.md`, section 3).
 //!
-//! A required workflow binds the order of its steps always. Whether it must be complete is another question, asked at
-//! finalization: tracking an order must not demand a refund.
+//! A required workflow always enforces the order of its steps. Only the finalization gate decides whether it must be complete:
+//! a Job that tracks an order does not need a refund.
 
 mod closing;
 
@@ -11,57 +11,57 @@ use bloomery_crds::v1alpha1::{Workflow, WorkflowProgress};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One step of a workflow as seed 002 has it, with how it stands.
+/// A step of a workflow with its status, in the form of seed 002.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SubGoal {
-    /// `sg_<workflow>_<n>`, counted from one.
+    /// The id: `sg_<workflow>_<n>`, counted from 1.
     pub id: String,
-    /// The step as the Skill has it.
+    /// The step as written in the Skill.
     pub intent: String,
-    /// The step before, if there is one.
+    /// The previous step, if there is one.
     pub depends_on: Vec<String>,
-    /// How it stands.
-    pub status: Status,
-    /// Its workflow.
+    /// The status.
+    pub status: StepStatus,
+    /// The name of the workflow.
     pub from_workflow: String,
-    /// Whether its workflow binds.
+    /// Whether the workflow is required.
     pub workflow_required: bool,
 }
 
-/// How a step stands.
+/// The status of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Nobody did it yet.
+pub enum StepStatus {
+    /// The step is open.
     Todo,
-    /// It was done: its tool completed without error, or the model closed it with evidence.
+    /// The step is done: its tool completed without error, or the model closed it with evidence.
     Done {
-        /// The seq of the event that shows it.
+        /// The `seq` of the event that proves it.
         evidence: u64,
     },
-    /// It turned out not to apply. That completes a workflow, but opens the way to no later step.
+    /// The step does not apply. This completes a workflow, but does not allow a later step.
     NotApplicable {
-        /// The seq of an earlier step's result that shows it.
+        /// The `seq` of an earlier step's result that proves it.
         evidence: u64,
     },
 }
 
-/// A step that is not done, where it would have to be.
+/// A step that must be done first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Missing<'a> {
-    /// The workflow that wants it.
+pub struct MissingStep<'a> {
+    /// The workflow that requires it.
     pub workflow: &'a str,
     /// The step.
     pub step: &'a str,
 }
 
-/// How far a Job is with its Skill's workflows: a fold of what its tools did and what the model closed.
+/// The progress of a Skill's workflows: a fold of completed calls and closed steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct WorkflowTracker {
     tracks: Vec<Track>,
-    /// Where each tool stands first in each workflow.
+    /// The first position of each tool in each workflow.
     tools: BTreeMap<String, Vec<Place>>,
-    /// The events that can show that a step was done.
+    /// The events that can prove that a step is done.
     evidence: BTreeSet<u64>,
 }
 
@@ -70,7 +70,7 @@ struct Track {
     name: String,
     required: bool,
     intents: Vec<String>,
-    /// A step with effect was started.
+    /// Whether a step with effect was started.
     entered: bool,
     steps: Vec<Step>,
 }
@@ -78,9 +78,9 @@ struct Track {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Step {
     text: String,
-    /// The step is the tool of that name, so only the tool can do it.
+    /// Whether the step is a tool. Only a call of the tool can complete it.
     is_tool: bool,
-    status: Status,
+    status: StepStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,8 +89,8 @@ struct Place {
     step: usize,
 }
 
-impl Progress {
-    /// Begins with nothing done. A step named like a tool of the catalogue is that tool.
+impl WorkflowTracker {
+    /// Returns the workflows with all steps open. A step named like a tool of the catalogue is that tool.
     pub fn new<'t>(workflows: &[Workflow], catalogue: impl IntoIterator<Item = &'t str>) -> Self {
         let catalogue: BTreeSet<&str> = catalogue.into_iter().collect();
         let mut progress = Self::default();
@@ -114,12 +114,12 @@ impl Progress {
         progress
     }
 
-    /// Whether a tool is a step of some workflow.
+    /// Returns whether a tool is a step of any workflow.
     pub fn has_step(&self, tool: &str) -> bool {
         self.tools.contains_key(tool)
     }
 
-    /// Every step of every workflow as a sub-goal.
+    /// Returns every step of every workflow.
     pub fn sub_goals(&self) -> Vec<SubGoal> {
         self.tracks
             .iter()
@@ -136,23 +136,23 @@ impl Progress {
             .collect()
     }
 
-    /// The workflows as status has them, those without steps left out.
+    /// Returns the workflows for the status, without empty ones.
     pub fn projection(&self) -> Vec<WorkflowProgress> {
         self.tracks.iter().filter(|track| !track.steps.is_empty()).map(Track::projection).collect()
     }
 
-    /// Whether the model has to close steps, naming the results that show it: not every step is a tool.
+    /// Returns whether the model has to close steps with evidence, because not every step is a tool.
     pub fn wants_evidence(&self) -> bool {
         self.tracks.iter().flat_map(|track| &track.steps).any(|step| !step.is_tool)
     }
 
-    /// The earlier steps that a call of a tool lacks, the first of each required workflow. The call may be made only if
-    /// there is none. A step that did not apply is not done: nothing after it may be.
-    pub fn missing_before(&self, tool: &str) -> Vec<Missing<'_>> {
+    /// Returns the first step that is missing before a call of a tool, of each required workflow. The call is allowed only if
+    /// none is missing. A step that does not apply is not done, so no later step is allowed.
+    pub fn missing_before(&self, tool: &str) -> Vec<MissingStep<'_>> {
         self.tools.get(tool).into_iter().flatten().filter_map(|place| self.missing_at(*place)).collect()
     }
 
-    /// Notes that a call was started. A step with effect enters its workflows.
+    /// Records that a call was started. A step with effect enters its workflows.
     pub fn started(&mut self, tool: &str, read_only: bool) {
         if read_only {
             return;
@@ -164,24 +164,24 @@ impl Progress {
         }
     }
 
-    /// Notes that a call completed without error, at an event: the next open step of that tool is done.
+    /// Records that a call completed without error at event `seq`. The next open step of that tool is done.
     pub fn completed(&mut self, tool: &str, seq: u64) {
         self.evidence.insert(seq);
         for place in self.tools.get(tool).into_iter().flatten() {
             let Some(track) = self.tracks.get_mut(place.track) else { continue };
-            let open = track.steps.iter().position(|step| step.text == tool && step.status == Status::Todo);
+            let open = track.steps.iter().position(|step| step.text == tool && step.status == StepStatus::Todo);
             if let Some(at) = open
                 && (!track.required || track.first_undone(at).is_none())
                 && let Some(step) = track.steps.get_mut(at)
             {
-                step.status = Status::Done { evidence: seq };
+                step.status = StepStatus::Done { evidence: seq };
             }
         }
     }
 
-    /// The open steps that finalization demands: of each required workflow that serves the detected intent, or that
-    /// serves none by name and was entered.
-    pub fn incomplete(&self, intent: Option<&str>) -> Vec<Missing<'_>> {
+    /// Returns the open steps that the finalization gate demands: of each required workflow that names the detected intent, or
+    /// that names no intent and was entered.
+    pub fn incomplete(&self, intent: Option<&str>) -> Vec<MissingStep<'_>> {
         let bound = |track: &&Track| {
             track.required
                 && if track.intents.is_empty() {
@@ -194,12 +194,12 @@ impl Progress {
             .iter()
             .filter(bound)
             .flat_map(|track| {
-                track.steps.iter().filter(|step| step.status == Status::Todo).map(|step| track.missing(step))
+                track.steps.iter().filter(|step| step.status == StepStatus::Todo).map(|step| track.missing(step))
             })
             .collect()
     }
 
-    fn missing_at(&self, place: Place) -> Option<Missing<'_>> {
+    fn missing_at(&self, place: Place) -> Option<MissingStep<'_>> {
         let track = self.tracks.get(place.track).filter(|track| track.required)?;
         track.first_undone(place.step).map(|step| track.missing(step))
     }
@@ -210,9 +210,9 @@ impl Track {
         format!("sg_{}_{}", self.name, at + 1)
     }
 
-    /// The first step before a place that was not done.
+    /// Returns the first step before a position that is not done.
     fn first_undone(&self, before: usize) -> Option<&Step> {
-        self.steps.iter().take(before).find(|step| !matches!(step.status, Status::Done { .. }))
+        self.steps.iter().take(before).find(|step| !matches!(step.status, StepStatus::Done { .. }))
     }
 
     fn projection(&self) -> WorkflowProgress {
@@ -220,23 +220,23 @@ impl Track {
             WorkflowProgress { name: self.name.clone(), required: self.required, ..WorkflowProgress::default() };
         for step in &self.steps {
             let stand = match step.status {
-                Status::Done { .. } => &mut progress.done,
-                Status::NotApplicable { .. } => &mut progress.not_applicable,
-                Status::Todo => &mut progress.open,
+                StepStatus::Done { .. } => &mut progress.done,
+                StepStatus::NotApplicable { .. } => &mut progress.not_applicable,
+                StepStatus::Todo => &mut progress.open,
             };
             stand.push(step.text.clone());
         }
         progress
     }
 
-    fn missing<'a>(&'a self, step: &'a Step) -> Missing<'a> {
-        Missing { workflow: &self.name, step: &step.text }
+    fn missing<'a>(&'a self, step: &'a Step) -> MissingStep<'a> {
+        MissingStep { workflow: &self.name, step: &step.text }
     }
 }
 
 impl Step {
     fn new(text: &str, catalogue: &BTreeSet<&str>) -> Self {
-        Self { text: text.to_owned(), is_tool: catalogue.contains(text), status: Status::Todo }
+        Self { text: text.to_owned(), is_tool: catalogue.contains(text), status: StepStatus::Todo }
     }
 }
 

@@ -4,6 +4,7 @@
 //! on just before its start, and after one that fails, is denied or is lost, the later ones are skipped.
 
 pub(crate) mod apply;
+mod arguments;
 pub mod gate;
 mod next;
 pub(crate) mod rule;
@@ -11,6 +12,7 @@ mod state;
 mod subgoal;
 
 pub(crate) use apply::apply;
+pub use arguments::InvalidArguments;
 pub(crate) use next::next;
 pub use state::{Call, CallState, Calls, Settlement};
 

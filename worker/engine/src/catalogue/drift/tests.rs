@@ -45,12 +45,12 @@ fn denials(world: &World) -> Vec<(String, String)> {
 #[rstest]
 #[case::changed(
     changed("check_eligibility"),
-    "the tool \"check_eligibility\" is not what it was: the server has changed its definition since the Job began",
+    "the tool \"check_eligibility\" cannot be used: the server has changed its definition since the Job began",
     "The MCP server has changed the tool check_eligibility since the Job began: its calls are denied."
 )]
 #[case::gone(
     without("check_eligibility"),
-    "the tool \"check_eligibility\" is not what it was: the server does not list it any more",
+    "the tool \"check_eligibility\" cannot be used: the server does not list it any more",
     "The MCP server does not list the tool check_eligibility any more: its calls are denied."
 )]
 fn a_tool_that_changes_is_denied_from_then_on_and_the_others_go_on(

@@ -6,21 +6,21 @@ use rstest::rstest;
 
 const CATALOGUE: [&str; 3] = ["deleteFile", "process_refund", "files/delete.all"];
 
-fn compiled(text: &str, side: RuleList) -> Rule {
-    compile(text, side, &CATALOGUE.into_iter().collect())
+fn compiled(text: &str, list: RuleList) -> Rule {
+    compile(text, list, &CATALOGUE.into_iter().collect())
 }
 
-fn threshold(field: &str, operator: Comparison, value: &str, broken_when: bool, verdict: Verdict) -> Effect {
+fn threshold(field: &str, operator: Comparison, value: &str, broken_when: bool, verdict: Verdict) -> RuleEffect {
     let value = value.parse().unwrap();
-    Effect::Threshold(Threshold { field: field.into(), operator, value, broken_when, verdict })
+    RuleEffect::Threshold(Threshold { field: field.into(), operator, value, broken_when, verdict })
 }
 
-fn deny(tool: &str) -> Effect {
-    Effect::ToolDeny { tool: tool.into() }
+fn deny(tool: &str) -> RuleEffect {
+    RuleEffect::ToolDeny { tool: tool.into() }
 }
 
-fn approval(tool: &str) -> Effect {
-    Effect::RequiresApproval { tool: tool.into() }
+fn approval(tool: &str) -> RuleEffect {
+    RuleEffect::RequiresApproval { tool: tool.into() }
 }
 
 #[rstest]
@@ -35,8 +35,8 @@ fn approval(tool: &str) -> Effect {
     RuleList::Always,
     approval("process_refund")
 )]
-fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] side: RuleList, #[case] effect: Effect) {
-    let rule = compiled(text, side);
+fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] list: RuleList, #[case] effect: RuleEffect) {
+    let rule = compiled(text, list);
     assert_eq!(rule.effects, [effect]);
     assert!(!rule.stays_text);
     assert_eq!(rule.lint, None);
@@ -46,8 +46,8 @@ fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] side: RuleList, 
 #[case::never_share_payment_info("Never share payment info", RuleList::Never)]
 #[case::never_be_dismissive("Never be dismissive", RuleList::Never)]
 #[case::always_verify_identity_first("Always verify identity first", RuleList::Always)]
-fn a_row_of_the_table_that_stays_text(#[case] text: &str, #[case] side: RuleList) {
-    let rule = compiled(text, side);
+fn a_row_of_the_table_that_stays_text(#[case] text: &str, #[case] list: RuleList) {
+    let rule = compiled(text, list);
     assert_eq!((rule.effects, rule.stays_text, rule.lint), (vec![], true, None));
 }
 
@@ -108,15 +108,15 @@ fn a_row_of_the_table_that_stays_text(#[case] text: &str, #[case] side: RuleList
     RuleList::Never,
     threshold("process_refund", Comparison::MoreThan, "1", true, Verdict::Deny)
 )]
-fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] side: RuleList, #[case] effect: Effect) {
-    let rule = compiled(text, side);
+fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] list: RuleList, #[case] effect: RuleEffect) {
+    let rule = compiled(text, list);
     assert_eq!(rule.effects, [effect]);
     assert!(!rule.stays_text);
 }
 
 #[rstest]
-#[case::not_in_the_catalogue("Never use profanity", Some("no tool of the catalogue"))]
-#[case::approval_of_what_is_no_tool("refunding requires approval", Some("no tool of the catalogue"))]
+#[case::not_in_the_catalogue("Never use profanity", Some("there is no tool"))]
+#[case::approval_of_what_is_no_tool("refunding requires approval", Some("there is no tool"))]
 #[case::not_the_whole_rule("Never use deleteFile on Fridays", None)]
 #[case::a_pattern_within_a_sentence("If amount > 500 ask a person", None)]
 #[case::two_words_are_no_field("order amount > 500", None)]
@@ -158,8 +158,8 @@ fn an_exception_with_approval_and_a_tool_holds_every_call_and_stays_text(#[case]
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in ".*") {
-        for side in [RuleList::Never, RuleList::Always] {
-            let rule = compiled(&text, side);
+        for list in [RuleList::Never, RuleList::Always] {
+            let rule = compiled(&text, list);
             prop_assert_eq!(rule.effects.is_empty() && !rule.stays_text, false);
         }
     }

@@ -47,7 +47,7 @@ fn a_tool_that_requires_approval_is_held() {
 #[case::as_a_text(json!({"amount": "501"}), Some("amount is not a number"))]
 #[case::as_null(json!({"amount": null}), Some("amount is not a number"))]
 #[case::as_an_object(json!({"amount": {"value": 1}}), Some("amount is not a number"))]
-#[case::missing_though_declared(json!({"order_id": "A-17"}), Some("the tool declares amount, and the call lacks it"))]
+#[case::missing_though_declared(json!({"order_id": "A-17"}), Some("the tool declares amount, and the call does not have it"))]
 fn the_forbidden_range_of_never(#[case] arguments: Value, #[case] detail: Option<&str>) {
     let guardrails = guardrails(&["amount > 500"], &[]);
     let expected: Vec<_> = detail.into_iter().map(|detail| (Verdict::Deny, detail.to_owned())).collect();
@@ -57,7 +57,7 @@ fn the_forbidden_range_of_never(#[case] arguments: Value, #[case] detail: Option
 #[rstest]
 #[case::within(json!({"amount": 500}), None)]
 #[case::outside(json!({"amount": 501}), Some("amount is 501"))]
-#[case::missing_though_declared(json!({}), Some("the tool declares amount, and the call lacks it"))]
+#[case::missing_though_declared(json!({}), Some("the tool declares amount, and the call does not have it"))]
 fn the_required_range_of_always(#[case] arguments: Value, #[case] detail: Option<&str>) {
     let guardrails = guardrails(&[], &["amount <= 500"]);
     let expected: Vec<_> = detail.into_iter().map(|detail| (Verdict::Deny, detail.to_owned())).collect();
@@ -89,7 +89,7 @@ fn a_threshold_that_needs_approval_holds_when_it_is_true(#[case] never: &[&str],
         [(Verdict::Hold, "amount is 600".into())]
     );
     assert_eq!(verdicts(&guardrails, "process_refund", &json!({"amount": 400})), []);
-    let missing = (Verdict::Hold, "the tool declares amount, and the call lacks it".to_owned());
+    let missing = (Verdict::Hold, "the tool declares amount, and the call does not have it".to_owned());
     assert_eq!(verdicts(&guardrails, "process_refund", &json!({})), [missing]);
 }
 

@@ -1,60 +1,60 @@
-//! `subgoal_done`: what the model may close, and what only a tool can.
+//! The rules of `subgoal_done`.
 
-use super::{Place, Progress, Status, Step};
+use super::{Place, Step, StepStatus, WorkflowTracker};
 use bloomery_crds::text::bounded;
 
-/// Why a step cannot be closed. Told to the model.
+/// The reason why a step cannot be closed, for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// No open step has that id or that name.
+    /// No open step has this id or name.
     #[error("there is no open step {step:?}; open are {open}")]
     Unknown {
-        /// What was asked for.
+        /// The requested step.
         step: String,
-        /// The ids of the steps that are open.
+        /// The ids of the open steps.
         open: String,
     },
-    /// Several open steps have that name.
+    /// Several open steps have this name.
     #[error("several open steps are called {step:?}: use the id, one of {ids}")]
     Ambiguous {
         /// The name.
         step: String,
-        /// Their ids.
+        /// The ids of these steps.
         ids: String,
     },
-    /// The step is a tool, and a tool is done by calling it.
+    /// The step is a tool. Only a call of the tool completes it.
     #[error("{step:?} is a tool: the step is done when its call completes without error")]
     IsTool {
         /// The step.
         step: String,
     },
     /// An earlier step is missing.
-    #[error("the step {missing:?} comes first, and is not done")]
+    #[error("the step {missing:?} must come first")]
     OutOfOrder {
         /// The earlier step.
         missing: String,
     },
-    /// The evidence is no result of this Job.
+    /// The evidence is not a result of this Job.
     #[error("event {evidence} is not the result of a completed call")]
     NoEvidence {
-        /// The seq that was given.
+        /// The given `seq`.
         evidence: u64,
     },
-    /// Only the result of an earlier step can show that a step does not apply.
-    #[error("event {evidence} is not the result of an earlier step, which alone can show that {step:?} does not apply")]
+    /// Only the result of an earlier step can prove that a step does not apply.
+    #[error("event {evidence} is not the result of an earlier step, which must show that {step:?} does not apply")]
     NotFromEarlierStep {
         /// The step.
         step: String,
-        /// The seq that was given.
+        /// The given `seq`.
         evidence: u64,
     },
 }
 
-impl Progress {
-    /// Rules on closing a step, named by its id or, where that is clear, by its name. Returns its id.
+impl WorkflowTracker {
+    /// Checks that a step, named by its id or its unique name, can be closed as done. Returns its id.
     ///
     /// # Errors
-    /// A [`Refusal`], where the step is none, is a tool, is not yet in turn, or the evidence shows nothing.
+    /// If there is no such open step, it is a tool, an earlier step is missing, or the evidence is not a result.
     pub fn check_done(&self, step: &str, evidence: u64) -> Result<String, Refusal> {
         let (id, place) = self.find(step)?;
         let Some((track, found)) = self.at(place) else { return Err(self.unknown(step)) };
@@ -70,24 +70,24 @@ impl Progress {
         Ok(id)
     }
 
-    /// Rules on closing a step as not applicable, a tool too. Returns its id.
+    /// Checks that a step, which may be a tool, can be closed as not applicable. Returns its id.
     ///
     /// # Errors
-    /// A [`Refusal`], where the step is none, or the evidence is not what an earlier step of its workflow resulted in:
-    /// so the first step always applies.
+    /// If there is no such open step, or the evidence is not the result of an earlier step of its workflow. So the first step
+    /// always applies.
     pub fn check_not_applicable(&self, step: &str, evidence: u64) -> Result<String, Refusal> {
         let (id, place) = self.find(step)?;
         let Some((track, found)) = self.at(place) else { return Err(self.unknown(step)) };
         let mut earlier = track.steps.iter().take(place.step);
-        if earlier.any(|earlier| earlier.status == Status::Done { evidence }) {
+        if earlier.any(|earlier| earlier.status == StepStatus::Done { evidence }) {
             Ok(id)
         } else {
             Err(Refusal::NotFromEarlierStep { step: found.text.clone(), evidence })
         }
     }
 
-    /// Notes that a step was closed, by the id that a check returned. Decides nothing: the event stands.
-    pub fn closed(&mut self, id: &str, status: Status) {
+    /// Records that a step was closed, by the id that a check returned.
+    pub fn closed(&mut self, id: &str, status: StepStatus) {
         let place = self.places().find(|(found, _)| found == id).map(|(_, place)| place);
         if let Some(place) = place
             && let Some(step) = self.tracks.get_mut(place.track).and_then(|track| track.steps.get_mut(place.step))
@@ -125,7 +125,7 @@ impl Progress {
     }
 
     fn open(&self) -> impl Iterator<Item = (String, Place)> + '_ {
-        self.places().filter(|(_, place)| self.at(*place).is_some_and(|(_, step)| step.status == Status::Todo))
+        self.places().filter(|(_, place)| self.at(*place).is_some_and(|(_, step)| step.status == StepStatus::Todo))
     }
 
     fn at(&self, place: Place) -> Option<(&super::Track, &Step)> {

@@ -13,18 +13,18 @@ fn workflow(name: &str, steps: &[&str], required: Option<bool>, intents: &[&str]
 }
 
 /// The workflow of the seed.
-fn refund(intents: &[&str]) -> Progress {
+fn refund(intents: &[&str]) -> WorkflowTracker {
     let steps = ["verify_identity", "check_eligibility", "process_refund"];
-    Progress::new(&[workflow("Refund Processing", &steps, Some(true), intents)], TOOLS)
+    WorkflowTracker::new(&[workflow("Refund Processing", &steps, Some(true), intents)], TOOLS)
 }
 
 /// A required workflow with a step that is no tool.
-fn with_a_talk() -> Progress {
+fn with_a_talk() -> WorkflowTracker {
     let steps = ["verify_identity", "confirm with the customer", "process_refund"];
-    Progress::new(&[workflow("refund", &steps, Some(true), &[])], TOOLS)
+    WorkflowTracker::new(&[workflow("refund", &steps, Some(true), &[])], TOOLS)
 }
 
-fn steps<'a>(missing: &[Missing<'a>]) -> Vec<&'a str> {
+fn steps<'a>(missing: &[MissingStep<'a>]) -> Vec<&'a str> {
     missing.iter().map(|missing| missing.step).collect()
 }
 
@@ -49,20 +49,20 @@ fn workflows_become_sub_goals_with_their_dependencies() {
 #[test]
 fn a_workflow_without_required_binds_nothing() {
     let mut progress =
-        Progress::new(&[workflow("refund", &["verify_identity", "process_refund"], None, &["refund"])], TOOLS);
+        WorkflowTracker::new(&[workflow("refund", &["verify_identity", "process_refund"], None, &["refund"])], TOOLS);
     assert!(!progress.sub_goals().first().unwrap().workflow_required);
     progress.started("process_refund", false);
     assert_eq!(progress.missing_before("process_refund"), []);
     assert_eq!(progress.incomplete(Some("refund")), []);
     progress.completed("process_refund", 9);
-    assert_eq!(progress.sub_goals().last().unwrap().status, Status::Done { evidence: 9 });
+    assert_eq!(progress.sub_goals().last().unwrap().status, StepStatus::Done { evidence: 9 });
 }
 
 #[test]
 fn a_step_needs_every_earlier_step_completed() {
     let mut progress = refund(&["refund"]);
     assert_eq!(progress.missing_before("verify_identity"), []);
-    let expected = Missing { workflow: "Refund Processing", step: "verify_identity" };
+    let expected = MissingStep { workflow: "Refund Processing", step: "verify_identity" };
     assert_eq!(progress.missing_before("process_refund"), [expected]);
     progress.started("verify_identity", true);
     assert_eq!(steps(&progress.missing_before("check_eligibility")), ["verify_identity"]);
@@ -101,7 +101,8 @@ fn an_intent_demands_its_workflow_complete() {
 
 #[test]
 fn without_intents_a_step_with_effect_demands_the_rest() {
-    let mut progress = Progress::new(&[workflow("refund", &["process_refund", "track_order"], Some(true), &[])], TOOLS);
+    let mut progress =
+        WorkflowTracker::new(&[workflow("refund", &["process_refund", "track_order"], Some(true), &[])], TOOLS);
     progress.started("track_order", true);
     assert_eq!(progress.incomplete(None), []);
     progress.started("process_refund", false);
@@ -126,7 +127,7 @@ fn a_step_that_is_no_tool_is_closed_with_evidence() {
     progress.completed("track_order", 6);
     let id = progress.check_done("confirm with the customer", 6).unwrap();
     assert_eq!(id, "sg_refund_2");
-    progress.closed(&id, Status::Done { evidence: 6 });
+    progress.closed(&id, StepStatus::Done { evidence: 6 });
     assert_eq!(progress.missing_before("process_refund"), []);
 }
 
@@ -142,11 +143,11 @@ fn what_the_model_cannot_close_is_refused(#[case] step: &str, #[case] refusal: R
 #[test]
 fn a_name_that_two_workflows_have_needs_the_id() {
     let talk = |name| workflow(name, &["talk"], Some(true), &[]);
-    let mut progress = Progress::new(&[talk("a"), talk("b")], []);
+    let mut progress = WorkflowTracker::new(&[talk("a"), talk("b")], []);
     progress.completed("track_order", 3);
     let ids = "sg_a_1, sg_b_1".to_owned();
     assert_eq!(progress.check_done("talk", 3), Err(Refusal::Ambiguous { step: "talk".into(), ids }));
-    progress.closed("sg_a_1", Status::Done { evidence: 3 });
+    progress.closed("sg_a_1", StepStatus::Done { evidence: 3 });
     assert_eq!(progress.check_done("talk", 3), Ok("sg_b_1".into()));
 }
 
@@ -158,12 +159,12 @@ fn a_later_step_that_does_not_apply_completes_the_workflow_but_opens_no_way() {
     let other = progress.check_not_applicable("check_eligibility", 6).unwrap_err();
     assert_eq!(other, Refusal::NotFromEarlierStep { step: "check_eligibility".into(), evidence: 6 });
     let id = progress.check_not_applicable("check_eligibility", 5).unwrap();
-    progress.closed(&id, Status::NotApplicable { evidence: 5 });
+    progress.closed(&id, StepStatus::NotApplicable { evidence: 5 });
     assert_eq!(steps(&progress.missing_before("process_refund")), ["check_eligibility"]);
     let id = progress.check_not_applicable("process_refund", 5).unwrap();
-    progress.closed(&id, Status::NotApplicable { evidence: 5 });
+    progress.closed(&id, StepStatus::NotApplicable { evidence: 5 });
     assert_eq!(progress.incomplete(Some("refund")), []);
-    assert_eq!(progress.sub_goals().last().unwrap().status, Status::NotApplicable { evidence: 5 });
+    assert_eq!(progress.sub_goals().last().unwrap().status, StepStatus::NotApplicable { evidence: 5 });
 }
 
 #[test]
@@ -177,9 +178,10 @@ fn the_first_step_always_applies() {
 #[test]
 fn a_tool_that_stands_twice_is_done_twice() {
     let steps = ["verify_identity", "process_refund", "verify_identity"];
-    let mut progress = Progress::new(&[workflow("w", &steps, Some(true), &[])], TOOLS);
-    let done =
-        |progress: &Progress| progress.sub_goals().iter().map(|goal| goal.status != Status::Todo).collect::<Vec<_>>();
+    let mut progress = WorkflowTracker::new(&[workflow("w", &steps, Some(true), &[])], TOOLS);
+    let done = |progress: &WorkflowTracker| {
+        progress.sub_goals().iter().map(|goal| goal.status != StepStatus::Todo).collect::<Vec<_>>()
+    };
     progress.completed("verify_identity", 1);
     progress.completed("verify_identity", 2);
     assert_eq!(done(&progress), [true, false, false]);
@@ -191,7 +193,7 @@ fn a_tool_that_stands_twice_is_done_twice() {
 
 #[test]
 fn a_workflow_without_steps_demands_nothing() {
-    let progress = Progress::new(&[workflow("empty", &[], Some(true), &["refund"])], TOOLS);
+    let progress = WorkflowTracker::new(&[workflow("empty", &[], Some(true), &["refund"])], TOOLS);
     assert_eq!(progress.sub_goals(), []);
     assert_eq!(progress.incomplete(Some("refund")), []);
 }
@@ -206,17 +208,17 @@ proptest! {
                 progress.started(tool, false);
                 progress.completed(tool, seq);
             }
-            let done: Vec<bool> = progress.sub_goals().iter().map(|goal| goal.status != Status::Todo).collect();
+            let done: Vec<bool> = progress.sub_goals().iter().map(|goal| goal.status != StepStatus::Todo).collect();
             prop_assert!(done.is_sorted_by(|before, after| before >= after), "{done:?}");
         }
     }
 
     #[test]
     fn no_text_makes_it_panic(step in ".*", name in ".*", evidence in any::<u64>()) {
-        let mut progress = Progress::new(&[workflow(&name, &[&step, "x"], Some(true), &[])], [step.as_str()]);
+        let mut progress = WorkflowTracker::new(&[workflow(&name, &[&step, "x"], Some(true), &[])], [step.as_str()]);
         let _ = progress.check_done(&name, evidence);
         let _ = progress.check_not_applicable(&step, evidence);
-        progress.closed(&step, Status::NotApplicable { evidence });
+        progress.closed(&step, StepStatus::NotApplicable { evidence });
         progress.completed(&step, evidence);
     }
 }

@@ -54,7 +54,7 @@ fn approved(id: &CallId, digest: &Digest, approver: &str, calls: &mut Calls) {
         held.approvers = call.hold.approvers().into_iter().take(MAX_APPROVERS).map(str::to_owned).collect();
     }
     if call.hold.reasons().is_empty() {
-        call.state = CallState::Asked;
+        call.state = CallState::Requested;
     }
 }
 

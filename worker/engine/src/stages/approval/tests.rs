@@ -132,7 +132,7 @@ fn a_held_call_in_the_middle_lets_the_reads_before_it_run_and_everything_after_i
     world.play_out();
     let states: Vec<CallState> = world.conversation.calls().iter().map(|call| call.state).collect();
     let done = CallState::Settled(Settlement::Completed);
-    assert_eq!(states, [done, CallState::Held, CallState::Asked, CallState::Asked]);
+    assert_eq!(states, [done, CallState::Held, CallState::Requested, CallState::Requested]);
 
     let mut resumed = world.resumed_from(world.log.len());
     let before = resumed.conversation.turns().to_vec();
@@ -156,7 +156,7 @@ fn several_reads_that_are_held_are_asked_about_together_while_others_run() {
     world.play_out();
     let states: Vec<CallState> = world.conversation.calls().iter().map(|call| call.state).collect();
     let done = CallState::Settled(Settlement::Completed);
-    assert_eq!(states, [CallState::Held, done, CallState::Held, CallState::Asked]);
+    assert_eq!(states, [CallState::Held, done, CallState::Held, CallState::Requested]);
     let Step::AskPeople(open) = next(&world.conversation) else { panic!("{:?}", world.names()) };
     assert_eq!(open.len(), 2);
 }
@@ -198,7 +198,7 @@ fn a_spent_duration_ends_a_conversation_before_what_was_approved_is_made() {
 
 /// Before it is ruled on again.
 fn is_approved(conversation: &Conversation) -> bool {
-    conversation.calls().iter().any(|call| call.state == CallState::Asked && call.held.is_some())
+    conversation.calls().iter().any(|call| call.state == CallState::Requested && call.held.is_some())
 }
 
 /// A Skill does not change under a Job; were it to, an approval would not lift it.

@@ -5,7 +5,7 @@ use crate::core_tools;
 use crate::event::{Answer, Arguments, CallId, Event, RulingReason};
 use crate::history::{ModelMessage, Turn};
 use crate::line::Entry;
-use crate::rules::workflows::Status;
+use crate::rules::workflows::StepStatus;
 use crate::shared::Shared;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{Stage, Verdict};
@@ -150,7 +150,7 @@ fn drifted(changed: &[String], missing: &[String], shared: &mut Shared) {
             settle(&id, Settlement::Indeterminate, NOT_REPEATED, shared);
         } else if let Some(call) = shared.calls.get_mut(&id) {
             // The ruling was about the tool as it was.
-            call.state = CallState::Asked;
+            call.state = CallState::Requested;
         }
     }
 }
@@ -166,8 +166,8 @@ fn tool_of<'a>(id: &CallId, shared: &'a Shared) -> Option<&'a CatalogueTool> {
     shared.catalogue.tool(&shared.calls.get(id)?.tool)
 }
 
-fn closed(evidence: u64, not_applicable: bool) -> Status {
-    if not_applicable { Status::NotApplicable { evidence } } else { Status::Done { evidence } }
+fn closed(evidence: u64, not_applicable: bool) -> StepStatus {
+    if not_applicable { StepStatus::NotApplicable { evidence } } else { StepStatus::Done { evidence } }
 }
 
 fn denied_text(reasons: &[RulingReason]) -> String {

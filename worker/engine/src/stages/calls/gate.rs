@@ -1,6 +1,7 @@
 //! The pre-tool gate (`docs/explanation/engine.md`, section 3): mechanical, layer by layer. The strictest verdict wins and carries every
 //! reason of its rank.
 
+use super::arguments::InvalidArguments;
 use super::state::Call;
 use crate::catalogue::Catalogue;
 use crate::condition::Arguments as CheckedArguments;
@@ -51,19 +52,19 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     objections.extend(policy(tool, run));
     // The arguments hold marks in the place of secrets: no other layer can judge them.
     let has_secrets = !call.secrets.is_empty();
-    let arguments = if has_secrets { Err(String::new()) } else { call.read_arguments() };
+    let arguments = if has_secrets { Err(InvalidArguments::new("")) } else { call.read_arguments() };
     let checked = arguments.as_ref().map(|arguments| CheckedArguments::check(arguments));
     if let (Ok(arguments), Ok(checked)) = (&arguments, &checked) {
         objections.extend(rules.tool_policy(tool, checked));
         objections.extend(rules.guardrails(tool, arguments));
     }
-    objections.extend(rules.order(tool));
+    objections.extend(rules.workflow_order(tool));
     let endpoint = |&arguments: &_| core_tools::http::objection(tool, arguments, run);
     objections.extend(arguments.as_ref().ok().and_then(endpoint));
     let fault = match &arguments {
-        Ok(arguments) => catalogue.argument_schema(tool).and_then(|schema| schema.fault(arguments)),
+        Ok(arguments) => catalogue.argument_schema(tool).and_then(|schema| schema.first_error(arguments)),
         Err(_) if has_secrets => None,
-        Err(why) => Some(why.clone()),
+        Err(error) => Some(error.to_string()),
     };
     objections.extend(fault.map(|detail| Objection::deny(GateReason::Schema, detail)));
     if let Ok(checked) = &checked {
@@ -102,7 +103,7 @@ fn strictest(objections: Vec<Objection>) -> Ruling {
 /// The worker has found the secrets and put marks in their place before the call was recorded.
 fn secrets(call: &Call) -> Option<Objection> {
     let detail = format!(
-        "the arguments hold the value of {}: no tool is given a secret in its arguments. Leave it out",
+        "the arguments contain the value of {}: secrets must not be passed to tools. Leave it out",
         call.secrets.join(", ")
     );
     (!call.secrets.is_empty()).then(|| Objection::deny(GateReason::Secret, detail))
@@ -110,7 +111,7 @@ fn secrets(call: &Call) -> Option<Objection> {
 
 fn drift(tool: &CatalogueTool, catalogue: &Catalogue) -> Option<Objection> {
     let drift = catalogue.drift_of(&tool.name).filter(|_| tool.source == ToolSource::Server)?;
-    let detail = format!("the tool {:?} is not what it was: {}", bounded(&tool.name, 128), drift.objection());
+    let detail = format!("the tool {:?} cannot be used: {}", bounded(&tool.name, 128), drift.objection());
     Some(Objection::deny(GateReason::Catalogue, detail))
 }
 

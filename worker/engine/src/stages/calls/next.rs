@@ -75,8 +75,8 @@ fn is_read(call: &Call, shared: &Shared) -> bool {
 /// The next step of a call of `subgoal_done`.
 fn close_subgoal<'a>(call: &Call, shared: &'a Shared) -> Step<'a> {
     match call.state {
-        CallState::Asked => Step::Record(ruled(call, shared)),
-        CallState::Held | CallState::Asking => Step::AskPeople(people::open_requests(shared)),
+        CallState::Requested => Step::Record(ruled(call, shared)),
+        CallState::Held | CallState::AwaitingReply => Step::AskPeople(people::open_requests(shared)),
         CallState::Ruled | CallState::Started { .. } | CallState::Retry | CallState::Settled(_) => {
             Step::Record(subgoal::close(call, &shared.rules.workflows))
         }
@@ -87,7 +87,7 @@ fn reads<'a>(from: &'a [Call], shared: &'a Shared) -> Step<'a> {
     let mut side_by_side: Vec<&Call> =
         from.iter().take_while(|call| is_read(call, shared)).filter(|call| !call.is_settled()).collect();
     // One ruling at a time: the limit of tool calls counts the calls that were allowed before.
-    if let Some(at) = side_by_side.iter().position(|call| call.state == CallState::Asked) {
+    if let Some(at) = side_by_side.iter().position(|call| call.state == CallState::Requested) {
         let not_ruled = side_by_side.split_off(at);
         if let Some(call) = not_ruled.first().filter(|call| !depends_on(&side_by_side, call, shared)) {
             return Step::Record(ruled(call, shared));
@@ -117,8 +117,8 @@ fn effect<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
         }])
     };
     match call.state {
-        CallState::Asked => Step::Record(ruled(call, shared)),
-        CallState::Held | CallState::Asking => Step::AskPeople(people::open_requests(shared)),
+        CallState::Requested => Step::Record(ruled(call, shared)),
+        CallState::Held | CallState::AwaitingReply => Step::AskPeople(people::open_requests(shared)),
         // A worker was lost during the call. This is decided before anything else may run.
         CallState::Started { .. } => lost(),
         CallState::Ruled | CallState::Retry | CallState::Settled(_) => {

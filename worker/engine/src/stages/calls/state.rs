@@ -1,5 +1,6 @@
 //! The state of the calls.
 
+use super::arguments::InvalidArguments;
 use crate::event::{Answer, Arguments, CallId, RequestedCall, RulingReason};
 use crate::stages::approval::Hold;
 use bloomery_crds::Digest;
@@ -159,13 +160,13 @@ pub struct Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallState {
     /// The model has asked for it.
-    Asked,
+    Requested,
     /// The gate has allowed it.
     Ruled,
     /// It waits for a person's decision.
     Held,
     /// It asks a person, whose answer is its result.
-    Asking,
+    AwaitingReply,
     /// It was sent in this epoch, or is about to be.
     Started {
         /// The epoch.
@@ -202,7 +203,7 @@ impl Call {
             secrets: asked.secrets.clone(),
             cut,
             arguments: None,
-            state: CallState::Asked,
+            state: CallState::Requested,
             hold: Hold::default(),
             held: None,
             tries: 0,
@@ -213,12 +214,12 @@ impl Call {
     /// Reads the canonical arguments.
     ///
     /// # Errors
-    /// A sentence for the model, if there are none, or they have no canonical form.
-    pub fn read_arguments(&self) -> Result<&Value, String> {
+    /// If there are none, or they have no canonical form.
+    pub fn read_arguments(&self) -> Result<&Value, InvalidArguments> {
         match &self.arguments {
-            Some(Arguments::Canonical(arguments)) => arguments.value().map_err(|error| error.to_string()),
-            Some(Arguments::Malformed { reason }) => Err(reason.clone()),
-            None => Err("the call has no arguments on record".to_owned()),
+            Some(Arguments::Canonical(arguments)) => arguments.value().map_err(InvalidArguments::new),
+            Some(Arguments::Malformed { reason }) => Err(InvalidArguments::new(reason)),
+            None => Err(InvalidArguments::new("the call has no arguments on record")),
         }
     }
 
@@ -246,10 +247,10 @@ impl Call {
         match self.state {
             CallState::Settled(Settlement::Denied | Settlement::Failed | Settlement::Indeterminate) => true,
             CallState::Settled(Settlement::Completed | Settlement::Skipped)
-            | CallState::Asked
+            | CallState::Requested
             | CallState::Ruled
             | CallState::Held
-            | CallState::Asking
+            | CallState::AwaitingReply
             | CallState::Started { .. }
             | CallState::Retry => false,
         }

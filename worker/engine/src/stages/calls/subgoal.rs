@@ -1,8 +1,9 @@
-//! `subgoal_done`: the engine answers it itself.
+//! `subgoal_done`, which the engine answers.
 
+use super::arguments::InvalidArguments;
 use super::state::Call;
 use crate::event::Event;
-use crate::rules::workflows::Progress;
+use crate::rules::workflows::WorkflowTracker;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -15,23 +16,23 @@ struct Closing {
 }
 
 /// Closes the step that an allowed call names, or fails the call with the reason.
-pub(super) fn close(call: &Call, workflows: &Progress) -> Vec<Event> {
+pub(super) fn close(call: &Call, workflows: &WorkflowTracker) -> Vec<Event> {
     let id = call.id.clone();
     match closing(call).and_then(|closing| checked(&closing, workflows)) {
         Ok(Closing { step, evidence, not_applicable }) => {
             let text = if not_applicable { "Closed as not applicable." } else { "Closed." }.to_owned();
             vec![Event::SubgoalDone { step, evidence, not_applicable }, Event::ToolCompleted { call: id, text }]
         }
-        Err(text) => vec![Event::ToolFailed { call: id, text }],
+        Err(error) => vec![Event::ToolFailed { call: id, text: error.to_string() }],
     }
 }
 
-fn closing(call: &Call) -> Result<Closing, String> {
-    Closing::deserialize(call.read_arguments()?).map_err(|error| error.to_string())
+fn closing(call: &Call) -> Result<Closing, InvalidArguments> {
+    Closing::deserialize(call.read_arguments()?).map_err(InvalidArguments::new)
 }
 
 /// Checks a request to close a step, and puts the step's id in the place of its name.
-fn checked(closing: &Closing, workflows: &Progress) -> Result<Closing, String> {
+fn checked(closing: &Closing, workflows: &WorkflowTracker) -> Result<Closing, InvalidArguments> {
     let ruled = if closing.not_applicable {
         workflows.check_not_applicable(&closing.step, closing.evidence)
     } else {
@@ -39,6 +40,6 @@ fn checked(closing: &Closing, workflows: &Progress) -> Result<Closing, String> {
     };
     match ruled {
         Ok(step) => Ok(Closing { step, ..*closing }),
-        Err(refusal) => Err(refusal.to_string()),
+        Err(refusal) => Err(InvalidArguments::new(refusal)),
     }
 }

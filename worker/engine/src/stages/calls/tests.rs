@@ -116,7 +116,7 @@ fn of_arguments_with_a_secret_nothing_else_is_said(#[case] arguments: &str) {
         _ => None,
     });
     let told = told.unwrap();
-    assert!(told.contains("hold the value of pin") && !told.contains("Schema") && !told.contains("JSON"), "{told}");
+    assert!(told.contains("contain the value of pin") && !told.contains("Schema") && !told.contains("JSON"), "{told}");
 }
 
 /// A Job that binds an API, of which the Skill lets orders be read and notes be made; one call needs approval.

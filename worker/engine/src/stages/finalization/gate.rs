@@ -127,7 +127,7 @@ fn form_fault(draft: &Draft, gate: &Gate<'_>) -> Option<FinalizationAttempt> {
         let detail = format!("required fields are missing or empty: {}", missing.join(", "));
         return Some(failed(FinalizationCode::MissingRequiredField, &detail, missing));
     }
-    let fault = gate.rules.contract.as_ref()?.fault(&Value::Object(fields))?;
+    let fault = gate.rules.contract.as_ref()?.first_error(&Value::Object(fields))?;
     incomplete(&format!("the fields do not fit the output contract's schema: {fault}"))
 }
 

@@ -129,7 +129,9 @@ pub(super) fn read_entity(
                 .map_err(|_| Refused::new(format!("{:?} is not of the type {}", bounded(text, 64), entity.kind)))?
         }
     };
-    typed(entity, value).map_err(Refused::new)?.ok_or_else(|| Refused::new("the answer is empty"))
+    typed(entity, value)
+        .map_err(|error| Refused::new(error.to_string()))?
+        .ok_or_else(|| Refused::new("the answer is empty"))
 }
 
 fn entities<'a>(intents: &'a Intents, detected: &DetectedIntent) -> impl Iterator<Item = &'a Entity> {
@@ -171,11 +173,11 @@ fn checked(intent: &Intent, entities: Map<String, Value>) -> Result<Map<String, 
 }
 
 /// Returns the value of an entity, or nothing if it is blank.
-fn typed(entity: &Entity, value: Value) -> Result<Option<Value>, String> {
+fn typed(entity: &Entity, value: Value) -> Result<Option<Value>, Error> {
     let fits = match &value {
         Value::String(text) if text.trim().is_empty() => return Ok(None),
         Value::String(text) if text.len() > MAX_ENTITY_BYTES => {
-            return Err(format!("the entity {:?} is longer than {MAX_ENTITY_BYTES} bytes", entity.name));
+            return Err(format!("the entity {:?} is longer than {MAX_ENTITY_BYTES} bytes", entity.name).into());
         }
         Value::String(_) => entity.kind == ValueType::String,
         Value::Number(number) => match entity.kind {
@@ -186,7 +188,11 @@ fn typed(entity: &Entity, value: Value) -> Result<Option<Value>, String> {
         Value::Bool(_) => entity.kind == ValueType::Boolean,
         Value::Null | Value::Array(_) | Value::Object(_) => false,
     };
-    if fits { Ok(Some(value)) } else { Err(format!("the entity {:?} is not of the type {}", entity.name, entity.kind)) }
+    if fits {
+        Ok(Some(value))
+    } else {
+        Err(format!("the entity {:?} is not of the type {}", entity.name, entity.kind).into())
+    }
 }
 
 #[cfg(test)]

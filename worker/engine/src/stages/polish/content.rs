@@ -1,10 +1,13 @@
-//! Whether a polished text keeps the content of the original.
+//! Checks that a polished text keeps the content of the original.
 //!
-//! The comparison is of texts. It cannot see every change of meaning, such as a lost "not" (`docs/explanation/engine.md`).
+//! It compares texts, so it cannot see every change of meaning, such as a lost "not" (`docs/explanation/engine.md`).
 
 mod difference;
+mod error;
 mod items;
 mod values;
+
+pub use error::Error;
 
 use bloomery_crds::text::bounded;
 use difference::Difference;
@@ -15,12 +18,7 @@ use serde_json::{Map, Value};
 const MAX_TEXT_BYTES: usize = 128 * 1024;
 
 /// The longest sentence about a change, in bytes.
-const MAX_SENTENCE_BYTES: usize = 256;
-
-/// The reason why a polished text does not keep the content, as a sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(String);
+const MAX_ERROR_BYTES: usize = 256;
 
 /// Checks that a polished text keeps the content of the original: numbers, URLs, e-mail addresses, code spans and the
 /// values of the answer's fields must occur as often in both. Numbers are compared by their value (`1,000` is `1000`,
@@ -34,17 +32,17 @@ pub fn keeps_content(before: &str, after: &str, fields: &Map<String, Value>) -> 
     }
     for (text, which) in [(before, "the answer"), (after, "the polished answer")] {
         if text.len() > MAX_TEXT_BYTES {
-            return Err(Error(format!("{which} has {} bytes, and at most {MAX_TEXT_BYTES} are compared", text.len())));
+            return Err(Error(format!("{which} has {} bytes, but at most {MAX_TEXT_BYTES} are compared", text.len())));
         }
     }
-    let difference = match Items::of(before).difference(&Items::of(after)) {
+    let difference = match Items::count_in(before).difference(&Items::count_in(after)) {
         Some(difference) => Some(difference),
-        None => values::difference(before, after, fields).map_err(Error)?,
+        None => values::difference(before, after, fields)?,
     };
     match difference {
         Some(Difference { what, before, after }) => Err(Error(bounded(
-            &format!("the {what} stood {} before, and stands {} in the polished answer", times(before), times(after)),
-            MAX_SENTENCE_BYTES,
+            &format!("the {what} occurs {} in the answer and {} in the polished answer", times(before), times(after)),
+            MAX_ERROR_BYTES,
         ))),
         None => Ok(()),
     }
@@ -52,7 +50,7 @@ pub fn keeps_content(before: &str, after: &str, fields: &Map<String, Value>) -> 
 
 fn times(n: usize) -> String {
     match n {
-        0 => "nowhere".to_owned(),
+        0 => "never".to_owned(),
         1 => "once".to_owned(),
         n => format!("{n} times"),
     }

@@ -30,7 +30,7 @@ fn asked(question: &UserQuestion, about: &QuestionSubject, shared: &mut Shared) 
     if let QuestionSubject::Call(id) = about
         && let Some(call) = shared.calls.get_mut(id)
     {
-        call.state = CallState::Asking;
+        call.state = CallState::AwaitingReply;
     }
 }
 

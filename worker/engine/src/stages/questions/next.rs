@@ -6,7 +6,7 @@ use crate::event::{Event, QuestionSubject};
 use crate::people;
 use crate::shared::Shared;
 use crate::stages::calls::rule::ruled;
-use crate::stages::calls::{Call, CallState};
+use crate::stages::calls::{Call, CallState, InvalidArguments};
 use crate::step::Step;
 use serde::Deserialize;
 
@@ -22,7 +22,7 @@ struct Question {
 pub(crate) fn next<'a>(calls: &'a [Call], shared: &'a Shared) -> Step<'a> {
     let open = || calls.iter().take_while(|call| call.tool == ASK_USER).filter(|call| !call.is_settled());
     // One ruling at a time: the limit of tool calls counts the calls that were allowed before.
-    if let Some(call) = open().find(|call| call.state == CallState::Asked) {
+    if let Some(call) = open().find(|call| call.state == CallState::Requested) {
         return Step::Record(ruled(call, shared));
     }
     let allowed = open().filter(|call| call.state == CallState::Ruled);
@@ -35,15 +35,15 @@ fn ask_people<'a>(calls: impl Iterator<Item = &'a Call>, shared: &Shared) -> Vec
     for call in calls {
         match read(call) {
             Ok(Question { text, choices }) => about.push((QuestionSubject::Call(call.id.clone()), text, choices)),
-            Err(text) => events.push(Event::ToolFailed { call: call.id.clone(), text }),
+            Err(error) => events.push(Event::ToolFailed { call: call.id.clone(), text: error.to_string() }),
         }
     }
     events.extend(ask(&shared.questions, about));
     events
 }
 
-fn read(call: &Call) -> Result<Question, String> {
-    Question::deserialize(call.read_arguments()?).map_err(|error| error.to_string())
+fn read(call: &Call) -> Result<Question, InvalidArguments> {
+    Question::deserialize(call.read_arguments()?).map_err(InvalidArguments::new)
 }
 
 /// Fails a question. The catalogue may have been fixed where people were asked, and this attempt runs where they are not.

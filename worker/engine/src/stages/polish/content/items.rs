@@ -1,4 +1,4 @@
-//! Numbers, URLs, e-mail addresses and code spans of a text, each with how often it stands there: in linear time.
+//! Counts the numbers, URLs, e-mail addresses and code spans of a text, in linear time.
 
 use super::difference::Difference;
 use bloomery_crds::text::bounded;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 enum Kind {
     #[strum(serialize = "number")]
     Number,
-    /// A percent or currency sign: numbers of the same value with another unit are not the same.
+    /// A percent or currency sign. Equal numbers with different units are different.
     #[strum(serialize = "sign")]
     Sign,
     #[strum(serialize = "URL")]
@@ -19,14 +19,14 @@ enum Kind {
     Code,
 }
 
-/// The items of a text.
+/// The items of a text, with their counts.
 pub(super) struct Items(BTreeMap<(Kind, String), usize>);
 
-/// Stands for a code span in the text around it.
+/// Replaces a code span in the text around it.
 const CUT: char = '\u{1}';
 
 impl Items {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn count_in(text: &str) -> Self {
         let mut items = Self(BTreeMap::new());
         let rest = items.cut_code(text);
         let mut ordinals = Ordinals::default();
@@ -41,17 +41,17 @@ impl Items {
         items
     }
 
-    /// The first item that does not stand as often in the other text.
+    /// Returns the first item with another count in the other text.
     pub(super) fn difference(&self, other: &Self) -> Option<Difference> {
         let differs = |item: &(Kind, String)| {
-            let (before, after) = (self.count(item), other.count(item));
+            let (before, after) = (self.count_of(item), other.count_of(item));
             let what = format!("{} {:?}", item.0, bounded(&item.1, 120));
             (before != after).then_some(Difference { what, before, after })
         };
         self.0.keys().chain(other.0.keys()).find_map(differs)
     }
 
-    fn count(&self, item: &(Kind, String)) -> usize {
+    fn count_of(&self, item: &(Kind, String)) -> usize {
         self.0.get(item).copied().unwrap_or_default()
     }
 
@@ -59,8 +59,8 @@ impl Items {
         *self.0.entry((kind, text.into())).or_default() += 1;
     }
 
-    /// Takes the code spans and blocks out: a run of backticks, up to the next run of the same length. One that is
-    /// not closed is text.
+    /// Counts and removes code spans and blocks: from a run of backticks to the next run of the same length. An unclosed one is
+    /// text.
     fn cut_code(&mut self, text: &str) -> String {
         let runs = runs(text);
         let mut next: BTreeMap<usize, usize> = BTreeMap::new();
@@ -89,7 +89,7 @@ impl Items {
         rest
     }
 
-    /// The targets of Markdown links that are not whole URLs: `[here](evil.example)`.
+    /// Counts the targets of Markdown links that are not complete URLs: `[here](evil.example)`.
     fn targets(&mut self, line: &str) {
         for after in line.split("](").skip(1) {
             let target = after.split([')', ' ']).next().unwrap_or_default();
@@ -144,7 +144,7 @@ fn is_unit(c: char) -> bool {
     matches!(c, '%' | '‰' | '°' | '$' | '¢'..='¥' | '₠'..='⃀')
 }
 
-/// The runs of backticks, as place and length.
+/// Returns the runs of backticks, as position and length.
 fn runs(text: &str) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (at, _) in text.match_indices('`') {
@@ -156,7 +156,7 @@ fn runs(text: &str) -> Vec<(usize, usize)> {
     runs
 }
 
-/// A URL without the punctuation of the sentence that it ends; a closing bracket stays if it is opened within.
+/// Returns a URL without the punctuation after it. A closing bracket stays if the URL opens it.
 fn without_punctuation(mut url: &str) -> &str {
     let mut open = url.matches('(').count();
     let mut close = url.matches(')').count();
@@ -172,14 +172,14 @@ fn without_punctuation(mut url: &str) -> &str {
     url
 }
 
-/// Whether a word is a host with a dot, a path perhaps behind it: what readers' programs make a link of.
+/// Returns whether a word is a host with a dot, perhaps with a path: mail readers and chats make it a link.
 fn is_host(word: &str) -> bool {
     let host = word.split(['/', ':', '?', '#']).next().unwrap_or_default();
     let Some((rest, last)) = host.rsplit_once('.') else { return false };
     rest.ends_with(char::is_alphanumeric) && last.len() >= 2 && last.chars().all(char::is_alphabetic)
 }
 
-/// Reads the number at the beginning: its normal form, and how many bytes it takes.
+/// Reads the number at the beginning. Returns its normal form and its length in bytes.
 fn number(text: &str) -> (String, usize) {
     let digits = |from: &str| from.bytes().take_while(u8::is_ascii_digit).count();
     let tail = |at: usize| text.get(at..).unwrap_or_default();
@@ -207,7 +207,8 @@ fn number(text: &str) -> (String, usize) {
     (normal(&whole, &fractions, grouped), at)
 }
 
-/// `2.50` is `2.5`. What may be a version, a date or another country's thousand (`1.000`) stays as it is.
+/// Returns the normal form of a number: `2.50` is `2.5`. A possible version, date, or thousand of another country (`1.000`) is
+/// unchanged.
 fn normal(whole: &str, fractions: &[&str], grouped: bool) -> String {
     match fractions {
         [] => whole.to_owned(),
@@ -221,7 +222,7 @@ fn normal(whole: &str, fractions: &[&str], grouped: bool) -> String {
     }
 }
 
-/// Whether a number is negative: a minus stands before it, or before its currency sign, and no word before that.
+/// Returns whether a number is negative: a minus is before it, or before its currency sign, and no word is before the minus.
 fn is_minus(before: Option<char>, chunk: &str, rest: &str) -> bool {
     if !before.is_some_and(|c| matches!(c, '-' | '−') || is_unit(c)) {
         return false;
@@ -231,7 +232,7 @@ fn is_minus(before: Option<char>, chunk: &str, rest: &str) -> bool {
     matches!(head.next(), Some('-' | '−')) && !head.next().is_some_and(char::is_alphanumeric)
 }
 
-/// Numbers that count the items of a list: 1, or one more than the item before of the same indent.
+/// The ordinals of list items: 1, or one more than the previous item of the same indent.
 #[derive(Default)]
 struct Ordinals(BTreeMap<usize, u32>);
 

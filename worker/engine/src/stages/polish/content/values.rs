@@ -1,25 +1,26 @@
-//! The values of an answer's fields, and how often they stand in a text.
+//! The values of an answer's fields, and how often they occur in a text.
 
 use super::difference::Difference;
+use super::error::Error;
 use bloomery_crds::text::bounded;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// How many values are compared: each is one walk through both texts.
+/// The most values that are compared. Each one is searched in both texts.
 const MAX_VALUES: usize = 128;
 
-/// The first value of a field that does not stand as often in both texts. Numbers are compared as numbers of the
-/// text; `true`, `false` and null are words like others.
+/// Returns the first value of a field that does not occur equally often in both texts. Numbers are compared with the numbers of
+/// the text; `true`, `false` and null are words like others.
 ///
 /// # Errors
-/// A sentence where there are too many values to be compared.
-pub(super) fn difference(before: &str, after: &str, fields: &Map<String, Value>) -> Result<Option<Difference>, String> {
+/// If there are too many values to compare.
+pub(super) fn difference(before: &str, after: &str, fields: &Map<String, Value>) -> Result<Option<Difference>, Error> {
     let values = values(fields);
     if values.len() > MAX_VALUES {
-        return Err(format!(
-            "the answer has {} values in its fields, and at most {MAX_VALUES} are compared",
+        return Err(Error(format!(
+            "the answer has {} values in its fields, but at most {MAX_VALUES} are compared",
             values.len()
-        ));
+        )));
     }
     let (before, after) = (one_line(before), one_line(after));
     Ok(values.iter().find_map(|value| {
@@ -47,12 +48,12 @@ fn values(fields: &Map<String, Value>) -> BTreeSet<String> {
     values
 }
 
-/// A line that was wrapped elsewhere is the same line.
+/// Returns a text with its white space collapsed, since lines may wrap elsewhere.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How often a value stands in a text as words of its own.
+/// Returns how often a value occurs in a text as whole words.
 fn count(text: &str, value: &str) -> usize {
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let (first, last) = (is_word(value.chars().next()), is_word(value.chars().next_back()));

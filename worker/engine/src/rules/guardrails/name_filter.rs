@@ -1,13 +1,13 @@
-//! A quick no: arguments hold hundreds of names, and hardly one of them is of a guardrail.
+//! A Bloom filter of names: arguments can have hundreds of fields, and hardly any of them has a guardrail.
 
-/// Words of the set: 2,048 bits, so that a thousand names leave more than half of them clear.
+/// The words of the filter: 2,048 bits. A thousand names set fewer than half of them.
 const WORDS: usize = 32;
 
-/// A set of names that may take a name for one of its own, but never misses one.
+/// A set of names with false positives, but no false negatives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Names([u64; WORDS]);
+pub(super) struct NameFilter([u64; WORDS]);
 
-impl Names {
+impl NameFilter {
     pub(super) fn insert(&mut self, name: &str) {
         let (word, bit) = place(name);
         if let Some(word) = self.0.get_mut(word) {
@@ -15,13 +15,13 @@ impl Names {
         }
     }
 
-    pub(super) fn may_hold(&self, name: &str) -> bool {
+    pub(super) fn may_contain(&self, name: &str) -> bool {
         let (word, bit) = place(name);
         self.0.get(word).is_some_and(|word| word & bit != 0)
     }
 }
 
-/// A fixed mixture of a name's beginning, end and length: the same on every machine and at every replay.
+/// Returns the word and the bit of a name: a fixed hash of its beginning, end and length, equal on every machine.
 fn place(name: &str) -> (usize, u64) {
     let bytes = name.as_bytes();
     let (head, tail) = match (bytes.first_chunk(), bytes.last_chunk()) {
@@ -41,19 +41,19 @@ mod tests {
     proptest! {
         #[test]
         fn no_name_of_the_set_is_missed(names in prop::collection::vec(".{0,20}", 0..50)) {
-            let mut set = Names::default();
+            let mut set = NameFilter::default();
             for name in &names {
                 set.insert(name);
             }
-            prop_assert!(names.iter().all(|name| set.may_hold(name)));
+            prop_assert!(names.iter().all(|name| set.may_contain(name)));
         }
     }
 
     #[test]
     fn most_other_names_are_told_apart() {
-        let mut set = Names::default();
+        let mut set = NameFilter::default();
         (0..1_000).for_each(|n| set.insert(&format!("field_{n}")));
-        let taken = (0..1_000).filter(|n| set.may_hold(&format!("other_{n}"))).count();
+        let taken = (0..1_000).filter(|n| set.may_contain(&format!("other_{n}"))).count();
         assert!(taken < 500, "{taken} of 1000");
     }
 }

@@ -1,20 +1,21 @@
-//! What a call asks for, read and bounded.
+//! The arguments of a call to an endpoint.
 
 use super::address::{Path, component};
+use super::error::Error;
 use bloomery_crds::v1alpha1::{CALL_HEADERS, Method};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The longest value of a header, in bytes.
-const MAX_HEADER: usize = 1024;
+const MAX_HEADER_BYTES: usize = 1024;
 
 const CONTENT_TYPE: &str = "content-type";
 
 /// The arguments of a call.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct CallArguments {
     pub(super) resource: Option<String>,
     path: Option<String>,
     method: Option<Method>,
@@ -27,45 +28,49 @@ pub(super) struct Asked {
     body: Option<String>,
 }
 
-/// What is there, `null` too, which is a body as well as another.
+/// Reads a value that is present. `null` is a body, too.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
 type Headers = Vec<(String, String)>;
 
-impl Asked {
-    pub(super) fn read(arguments: &Value) -> Result<Self, String> {
-        Self::deserialize(arguments).map_err(|error| format!("the arguments cannot be read: {error}"))
+impl CallArguments {
+    pub(super) fn read(arguments: &Value) -> Result<Self, Error> {
+        Self::deserialize(arguments).map_err(|error| format!("the arguments are invalid: {error}").into())
     }
 
-    /// The path; that of the URL itself, where none is said. It is taken in one spelling only, the one that is sent: a
-    /// condition of the Skill, which compares the argument, could be got round by another.
-    pub(super) fn path(&self) -> Result<Path, String> {
+    /// Returns the path, which is empty if the call has none. Only the spelling that is sent is valid: another spelling could
+    /// evade a condition of the Skill, which compares the argument.
+    pub(super) fn path(&self) -> Result<Path, Error> {
         let Some(text) = &self.path else { return Ok(Path::default()) };
         let path = Path::parse(text)?;
         let spelt = path.to_string();
-        if *text == spelt { Ok(path) } else { Err(format!("a path has one spelling only: write this one as {spelt}")) }
+        if *text == spelt {
+            Ok(path)
+        } else {
+            Err(format!("a path has one spelling only: write this one as {spelt}").into())
+        }
     }
 
-    /// GET, where a tool that only reads does not say; another has to say, and does not read: what the Skill says of one
-    /// of the two tools could be got round by the other.
-    pub(super) fn method(&self, reads_only: bool) -> Result<Method, String> {
+    /// Returns the method. The tool that reads defaults to GET. The other tool requires a method and does not read: else it
+    /// could evade the Skill's rules for the first.
+    pub(super) fn method(&self, reads_only: bool) -> Result<Method, Error> {
         match self.method {
             None if reads_only => Ok(Method::Get),
-            None => Err("method is missing".to_owned()),
+            None => Err("method is missing".into()),
             Some(method) if reads_only && !method.is_read() => {
-                Err(format!("this tool only reads, and {method} does not"))
+                Err(format!("this tool only reads, and {method} does not").into())
             }
-            Some(method) if !reads_only && method.is_read() => Err(format!(
-                "this tool is for what may change something, and a {method} only reads: http_get does that"
-            )),
+            Some(method) if !reads_only && method.is_read() => {
+                Err(format!("{method} only reads: use http_get for it").into())
+            }
             Some(method) => Ok(method),
         }
     }
 
-    /// The query with its `?`; nothing where there is none.
-    pub(super) fn query(&self) -> Result<String, String> {
+    /// Returns the query with its `?`, or an empty text.
+    pub(super) fn query(&self) -> Result<String, Error> {
         let mut query = String::new();
         for (name, value) in &self.query {
             let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
@@ -75,7 +80,7 @@ impl Asked {
                     Value::Number(_) | Value::Bool(_) => value.to_string(),
                     Value::Null | Value::Array(_) | Value::Object(_) => {
                         return Err(
-                            "a value of query is a text, a number, true or false, or a list of these".to_owned()
+                            "a value of query must be a text, a number, true or false, or a list of these".into()
                         );
                     }
                 };
@@ -88,37 +93,40 @@ impl Asked {
         Ok(query)
     }
 
-    /// The headers, their names in lower case. None of them may be the one that carries the credential.
-    pub(super) fn headers(&self, proof: Option<&str>) -> Result<Headers, String> {
+    /// Returns the headers, with names in lower case. The header that authenticates the call is not allowed.
+    pub(super) fn headers(&self, auth_header: Option<&str>) -> Result<Headers, Error> {
         let mut headers = Headers::new();
         for (name, value) in &self.headers {
             let name = name.to_ascii_lowercase();
-            if !CALL_HEADERS.contains(&name.as_str()) || proof.is_some_and(|proof| proof.eq_ignore_ascii_case(&name)) {
-                return Err(format!("a call sets no headers but {}", CALL_HEADERS.join(", ")));
+            if !CALL_HEADERS.contains(&name.as_str())
+                || auth_header.is_some_and(|header| header.eq_ignore_ascii_case(&name))
+            {
+                return Err(format!("only these headers are allowed: {}", CALL_HEADERS.join(", ")).into());
             }
             if headers.iter().any(|(other, _)| *other == name) {
-                return Err(format!("the header {name} stands there twice"));
+                return Err(format!("the header {name} is a duplicate").into());
             }
-            if value.len() > MAX_HEADER || !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            if value.len() > MAX_HEADER_BYTES || !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
                 return Err(format!(
-                    "the header {name} holds more than {MAX_HEADER} bytes, or others than printable ASCII"
-                ));
+                    "the header {name} has more than {MAX_HEADER_BYTES} bytes, or characters other than printable ASCII"
+                )
+                .into());
             }
             headers.push((name, value.clone()));
         }
         Ok(headers)
     }
 
-    /// The body, and the headers with what it is.
-    pub(super) fn body(&self, method: Method, mut headers: Headers) -> Result<(Headers, Option<String>), String> {
+    /// Returns the body, and the headers with its content type.
+    pub(super) fn body(&self, method: Method, mut headers: Headers) -> Result<(Headers, Option<String>), Error> {
         let (body, kind) = match (&self.json, &self.body) {
             (None, None) => return Ok((headers, None)),
-            (Some(_), Some(_)) => return Err("a call has json or body, and not both".to_owned()),
+            (Some(_), Some(_)) => return Err("a call can have json or body, not both".into()),
             (Some(json), None) => (json.to_string(), "application/json"),
             (None, Some(body)) => (body.clone(), "text/plain; charset=utf-8"),
         };
         if method.is_read() {
-            return Err(format!("a {method} has no body"));
+            return Err(format!("{method} must not have a body").into());
         }
         if !headers.iter().any(|(name, _)| name == CONTENT_TYPE) {
             headers.push((CONTENT_TYPE.to_owned(), kind.to_owned()));
