@@ -250,7 +250,8 @@ fn a_threshold_on_an_input_that_is_no_number_is_told(#[case] rule: &str, #[case]
 #[case::what_is_told_of_the_first_is_not_repeated(json!(["amount > 10k", "amount > 10k"]), json!([]), "spec.policy.guardrails.never[1]")]
 fn a_rule_that_says_what_another_says_is_told(#[case] never: Value, #[case] always: Value, #[case] path: &str) {
     let findings = skill(&with(json!({"policy": {"guardrails": {"never": never, "always": always}}})));
-    let twice: Vec<&Finding> = findings.iter().filter(|finding| finding.message.contains("has the same meaning")).collect();
+    let twice: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.message.contains("has the same meaning")).collect();
     assert_eq!(twice.len(), 1, "{findings:?}");
     assert!(twice[0].message.ends_with("has the same meaning as spec.policy.guardrails.never[0]"), "{findings:?}");
     assert_eq!((twice[0].severity, twice[0].path.as_str()), (Severity::Warning, path));
