@@ -52,8 +52,8 @@ impl Http {
         let arguments = serde_json::from_str(call.arguments).map_err(|error| unsent(&error.to_string()))?;
         let planned = endpoint::plan(&self.endpoints, &arguments, call.tool == HTTP_GET)
             .map_err(|error| unsent(&error.to_string()))?;
-        self.refuse_marks(planned.body.as_deref().unwrap_or_default()).map_err(|error| unsent(&error.to_string()))?;
-        let request = self.request(&planned, call).map_err(|error| unsent(&error.to_string()))?;
+        self.refuse_marks(planned.body.as_deref().unwrap_or_default()).map_err(|why| unsent(&why))?;
+        let request = self.request(&planned, call).map_err(|why| unsent(&why))?;
         // Over before the call is, which could not tell what was proven.
         let sent = request.timeout(within.mul_f64(0.95)).send().await;
         match sent {

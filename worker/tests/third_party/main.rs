@@ -88,7 +88,7 @@ mod tests {
 
         /// What is wrong with an output, by the schema that the server lists.
         fn fault(&self, tool: &str, output: &Value) -> Option<String> {
-            Schema::compile(self.tool(tool).output_schema.as_ref().unwrap()).fault(output)
+            Schema::compile(self.tool(tool).output_schema.as_ref().unwrap()).first_error(output)
         }
     }
 

@@ -446,7 +446,7 @@ proptest! {
         let bound = [BoundResource { name: "shop".into(), kind: ResourceType::ApiEndpoint, source }];
         let endpoints = endpoint::endpoints(&declared, &bound);
         let plan = |path: &str| endpoint::plan(&endpoints, &json!({"path": path, "query": {"q": value}}), true);
-        let planned = plan(&path).or_else(|fault| plan(fault.rsplit(' ').next().unwrap_or_default()));
+        let planned = plan(&path).or_else(|fault| plan(fault.to_string().rsplit(' ').next().unwrap_or_default()));
         if let Ok(planned) = planned {
             let url = reqwest::Url::parse(&planned.url).unwrap();
             prop_assert_eq!(url.as_str(), planned.url.as_str());
