@@ -9,8 +9,9 @@ mod rights;
 mod select;
 
 use crate::args::{CanApproveArgs, DecideArgs};
-use crate::cluster::{Cluster, on_a_runtime};
-use crate::exit::{Exit, Trouble};
+use crate::cluster::{Cluster, block_on};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::page::coloured;
 use crate::{output, terminal, text};
 use bloomery_crds::v1alpha1::{ApprovalDecision, ApprovalVerdict};
@@ -22,30 +23,30 @@ use kube::ResourceExt;
 ///
 /// # Errors
 /// If it is not decided, with the reason.
-pub fn decide(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Trouble> {
-    if !args.yes && !terminal::is_here() {
-        return Err(Trouble::usage("there is no terminal at which you could be asked: --yes decides without"));
+pub fn decide(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Error> {
+    if !args.yes && !terminal::is_interactive() {
+        return Err(Error::usage("there is no terminal at which you could be asked: --yes decides without"));
     }
-    on_a_runtime(deciding(args, verdict))
+    block_on(decide_on_cluster(args, verdict))
 }
 
 /// Says whether this user may decide.
 ///
 /// # Errors
 /// If that cannot be known.
-pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Trouble> {
+pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Error> {
     // 1 says no, and nothing else.
-    on_a_runtime(asking(args)).map_err(|Trouble { message, .. }| Trouble::usage(message))
+    block_on(can_approve_on_cluster(args)).map_err(|Error { message, .. }| Error::usage(message))
 }
 
-async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Trouble> {
+async fn decide_on_cluster(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Error> {
     let client = Client::new(Cluster::find(&args.cluster).await?);
-    let approval = select::open(client.named(&args.name).await?, Timestamp::now())?;
-    client.finds_the_job_of(&approval).await?;
+    let approval = select::select_open(client.find(&args.name).await?, Timestamp::now())?;
+    client.check_job_of(&approval).await?;
     let by = client.cluster.user().await?;
-    anstream::eprint!("{}", coloured(&page::of(&approval, &by, Timestamp::now())));
-    if !args.yes && !terminal::confirmed(page::question(verdict)).await? {
-        return Err(Trouble::failed("nothing was decided"));
+    anstream::eprint!("{}", coloured(&page::render(&approval, &by, Timestamp::now())));
+    if !args.yes && !terminal::confirm(page::question(verdict)).await? {
+        return Err(Error::failed("nothing was decided"));
     }
     let reason = args.reason.clone().filter(|reason| !reason.is_empty());
     let decided = client.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
@@ -53,29 +54,29 @@ async fn deciding(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, T
     if verdict == ApprovalVerdict::Approve {
         // Whoever may not list Approvals is not told: it is decided all the same.
         let of_job = client.of_same_job(&decided).await.unwrap_or_default();
-        if let Some(told) = select::others(&decided, &of_job, Timestamp::now()) {
-            text::say(&told);
+        if let Some(told) = select::still_waiting(&decided, &of_job, Timestamp::now()) {
+            text::inform(&told);
         }
     }
-    printed.map(|()| Exit::Good)
+    printed.map(|()| Exit::Success)
 }
 
-async fn asking(args: &CanApproveArgs) -> Result<Exit, Trouble> {
+async fn can_approve_on_cluster(args: &CanApproveArgs) -> Result<Exit, Error> {
     let client = Client::new(Cluster::find(&args.cluster).await?);
     let approval = match &args.name {
-        Some(name) => Some(client.named(name).await?),
+        Some(name) => Some(client.find(name).await?),
         None => None,
     };
-    let approval = approval.map(|named| select::one(named, Timestamp::now())).transpose()?;
+    let approval = approval.map(|named| select::select_one(named, Timestamp::now())).transpose()?;
     let approver = approval.as_ref().map_or(args.approver.as_deref(), |approval| Some(&approval.spec.approver));
-    let Some(approver) = approver else { return Err(Trouble::usage("an Approval or an approver is needed")) };
+    let Some(approver) = approver else { return Err(Error::usage("an Approval or an approver is needed")) };
     let name = approval.as_ref().map(ResourceExt::name_any);
     let missing = client.cluster.missing(rights::to_decide(approver, name.as_deref())).await?;
     if missing.is_empty() {
-        return output::print("yes\n").map(|()| Exit::Good);
+        return output::print("yes\n").map(|()| Exit::Success);
     }
     let by = client.cluster.user().await?;
     output::print("no\n")?;
-    text::note(&rights::told(&by, &client.cluster.namespace, &missing));
-    Ok(Exit::Bad)
+    text::report(&rights::missing_message(&by, &client.cluster.namespace, &missing));
+    Ok(Exit::Error)
 }

@@ -1,10 +1,10 @@
 //! Which of some choices a typed line means.
 
-use crate::text::line;
+use crate::text::sanitized_line;
 
 /// The choice that a line has the words of, or else its number, from 1. None where it is something else, which the engine
 /// may take all the same.
-pub fn meant<'a>(choices: &'a [String], line: &str) -> Option<&'a str> {
+pub fn parse<'a>(choices: &'a [String], line: &str) -> Option<&'a str> {
     let line = line.trim();
     let in_words = choices.iter().find(|choice| choice.trim().eq_ignore_ascii_case(line));
     let by_number = || choices.get(line.parse::<usize>().ok()?.checked_sub(1)?);
@@ -12,21 +12,21 @@ pub fn meant<'a>(choices: &'a [String], line: &str) -> Option<&'a str> {
 }
 
 /// What to type instead of a number that none of the choices has; none where a line is anything else.
-pub fn beside(choices: &[String], line: &str) -> Option<String> {
+pub fn out_of_range(choices: &[String], line: &str) -> Option<String> {
     let line = line.trim();
     let is_number = !line.is_empty() && line.chars().all(|c| c.is_ascii_digit());
-    let is_beside = !choices.is_empty() && is_number && meant(choices, line).is_none();
+    let is_beside = !choices.is_empty() && is_number && parse(choices, line).is_none();
     is_beside.then(|| format!("There is no {line}: type a number from 1 to {}, or words.", choices.len()))
 }
 
 /// Choices on one line, whatever is in them.
-pub fn listed(choices: &[String]) -> String {
+pub fn join(choices: &[String]) -> String {
     choices.iter().map(|choice| line(choice)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{beside, listed, meant};
+    use super::{listed, out_of_range, parse};
     use rstest::rstest;
 
     #[rstest]
@@ -39,7 +39,7 @@ mod tests {
     #[case::nothing("", None)]
     fn a_line_means_a_choice_by_its_words_or_its_number(#[case] line: &str, #[case] expected: Option<&str>) {
         let choices = ["happened", "did not happen", "1"].map(str::to_owned);
-        assert_eq!(meant(&choices, line), expected);
+        assert_eq!(parse(&choices, line), expected);
     }
 
     #[rstest]
@@ -51,13 +51,13 @@ mod tests {
     #[case::nothing("", false)]
     fn a_number_that_is_on_no_menu_is_told(#[case] line: &str, #[case] expected: bool) {
         let choices = ["yes", "no"].map(str::to_owned);
-        assert_eq!(beside(&choices, line).is_some(), expected);
-        assert_eq!(beside(&[], line), None);
+        assert_eq!(out_of_range(&choices, line).is_some(), expected);
+        assert_eq!(out_of_range(&[], line), None);
     }
 
     #[test]
     fn a_choice_begins_no_line_of_its_own() {
         let choices = ["a\nb", "c\u{1b}[2J\r"].map(str::to_owned);
-        assert_eq!(listed(&choices), "a b, c [2J ");
+        assert_eq!(join(&choices), "a b, c [2J ");
     }
 }

@@ -3,7 +3,8 @@
 mod kubeconfig;
 
 use crate::args::ClusterArgs;
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::text;
 use bloomery_crds::names::GROUP;
 use bloomery_crds::nearest;
@@ -21,14 +22,14 @@ use std::time::Duration;
 const PAGE: u32 = 500;
 
 /// How long an answer of the API server is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A cluster, as one user sees one namespace of it.
 pub struct Cluster {
     /// Speaks with the API server.
     pub client: Client,
     /// Speaks with it where an answer may take its time: what is watched, and logs that are followed.
-    pub patient: Client,
+    pub watch_client: Client,
     /// The namespace.
     pub namespace: String,
     /// The address of the API server.
@@ -60,7 +61,7 @@ impl Right {
     }
 
     /// The right in words.
-    pub fn words(&self) -> String {
+    pub fn description(&self) -> String {
         let Self { group, verb, resource, name } = self;
         let dot = if group.is_empty() { "" } else { "." };
         let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
@@ -79,9 +80,9 @@ impl Right {
 ///
 /// # Errors
 /// Those of the command.
-pub fn on_a_runtime(command: impl Future<Output = Result<Exit, Trouble>>) -> Result<Exit, Trouble> {
+pub fn block_on(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Trouble::failed(error.to_string()))?.block_on(command)
+    runtime.map_err(|error| Error::failed(error.to_string()))?.block_on(command)
 }
 
 impl Cluster {
@@ -89,11 +90,11 @@ impl Cluster {
     ///
     /// # Errors
     /// If no kubeconfig can be used.
-    pub async fn find(args: &ClusterArgs) -> Result<Self, Trouble> {
+    pub async fn find(args: &ClusterArgs) -> Result<Self, Error> {
         // It fails where a provider is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = config(args).await?;
-        config.read_timeout = Some(PATIENCE);
+        config.read_timeout = Some(REQUEST_TIMEOUT);
         config.reset_reader_on_write = true;
         if let Some(user) = &args.user {
             config.auth_info.impersonate = Some(user.clone());
@@ -103,32 +104,32 @@ impl Cluster {
         let client = Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
         config.read_timeout = None;
         let server = config.cluster_url.to_string();
-        let patient = Client::try_from(config).map_err(|error| unusable(&error))?;
-        Ok(Self { client, patient, namespace, server })
+        let watch_client = Client::try_from(config).map_err(|error| unusable(&error))?;
+        Ok(Self { client, watch_client, namespace, server })
     }
 
     /// Who the API server takes this user for.
     ///
     /// # Errors
     /// If it does not say.
-    pub async fn user(&self) -> Result<String, Trouble> {
+    pub async fn user(&self) -> Result<String, Error> {
         let api = Api::<SelfSubjectReview>::all(self.client.clone());
         let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await;
-        let review = review.map_err(|error| self.failed("asking who you are", &error))?;
+        let review = review.map_err(|error| self.request_error("asking who you are", &error))?;
         let user = review.status.and_then(|status| status.user_info).and_then(|info| info.username);
-        user.ok_or_else(|| Trouble::failed("the API server does not say who you are"))
+        user.ok_or_else(|| Error::failed("the API server does not say who you are"))
     }
 
     /// Those of the rights that this user does not have.
     ///
     /// # Errors
     /// If the API server does not say.
-    pub async fn missing(&self, rights: Vec<Right>) -> Result<Vec<Right>, Trouble> {
+    pub async fn missing(&self, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
         self.missing_in(Some(&self.namespace), rights).await
     }
 
     /// The same in a namespace, or in all of them at once.
-    async fn missing_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Trouble> {
+    async fn missing_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
         let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
         let mut missing = Vec::new();
         for right in rights {
@@ -148,7 +149,7 @@ impl Cluster {
             let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
             let review = SelfSubjectAccessReview { spec, ..Default::default() };
             let review = api.create(&PostParams::default(), &review).await;
-            let review = review.map_err(|error| self.failed("asking what you may do", &error))?;
+            let review = review.map_err(|error| self.request_error("asking what you may do", &error))?;
             if !review.status.is_some_and(|status| status.allowed) {
                 missing.push(right);
             }
@@ -161,7 +162,7 @@ impl Cluster {
 ///
 /// # Errors
 /// If they may not be listed.
-pub async fn every<K>(api: &Api<K>, params: ListParams, mut keep: impl FnMut(&K) -> bool) -> kube::Result<Vec<K>>
+pub async fn list_all<K>(api: &Api<K>, params: ListParams, mut keep: impl FnMut(&K) -> bool) -> kube::Result<Vec<K>>
 where
     K: Clone + DeserializeOwned + Debug,
 {
@@ -183,44 +184,38 @@ impl Cluster {
     /// # Errors
     /// If they may not be listed.
     pub async fn approvals(&self, keep: impl FnMut(&Approval) -> bool) -> kube::Result<Vec<Approval>> {
-        every(&Api::namespaced(self.client.clone(), &self.namespace), ListParams::default(), keep).await
+        list_all(&Api::namespaced(self.client.clone(), &self.namespace), ListParams::default(), keep).await
     }
 
     /// What went wrong on the way to the API server, or there.
-    pub fn failed(&self, doing: &str, error: &kube::Error) -> Trouble {
+    pub fn request_error(&self, doing: &str, error: &kube::Error) -> Error {
         match error {
-            kube::Error::Api(status) => Trouble::failed(format!("{doing}: the API server says: {}", status.message)),
+            kube::Error::Api(status) => Error::failed(format!("{doing}: the API server says: {}", status.message)),
             kube::Error::SerdeError(error) => {
-                Trouble::failed(format!("{doing}: the API server's answer cannot be read: {error}"))
+                Error::failed(format!("{doing}: the API server's answer cannot be read: {error}"))
             }
-            other => Trouble::failed(format!(
+            other => Error::failed(format!(
                 "{doing}: the API server {} cannot be reached: {}. See that it runs, and that you mean this cluster: \
                  --context and --kubeconfig name another",
                 self.server,
-                whole(other)
+                with_causes(other)
             )),
         }
     }
 
     /// Why the API server did not do what it was asked in the namespace: where it refuses, with those of the rights that are
     /// missing.
-    pub async fn refused(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Trouble {
+    pub async fn refused(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
         self.refused_in(Some(&self.namespace), doing, error, rights).await
     }
 
     /// The same of what it was asked in all namespaces at once.
-    pub async fn refused_everywhere(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Trouble {
+    pub async fn refused_everywhere(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
         self.refused_in(None, doing, error, rights).await
     }
 
-    async fn refused_in(
-        &self,
-        namespace: Option<&str>,
-        doing: &str,
-        error: &kube::Error,
-        rights: Vec<Right>,
-    ) -> Trouble {
-        let told = self.failed(doing, error);
+    async fn refused_in(&self, namespace: Option<&str>, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
+        let told = self.request_error(doing, error);
         let kube::Error::Api(status) = error else { return told };
         if status.code != 403 {
             return told;
@@ -230,18 +225,18 @@ impl Cluster {
         if missing.is_empty() {
             return told;
         }
-        let what: Vec<String> = missing.iter().map(Right::words).collect();
+        let what: Vec<String> = missing.iter().map(Right::description).collect();
         let rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", right.rule())).collect();
         let (place, role) = match namespace {
             Some(namespace) => (format!("in the namespace {namespace}"), "A role"),
             None => ("in all namespaces".to_owned(), "A ClusterRole with a ClusterRoleBinding"),
         };
         let what = what.join(", and ");
-        Trouble::failed(format!("{}\nMissing {place} is {what}. {role} gives it with:{}", told.message, rules.concat()))
+        Error::failed(format!("{}\nMissing {place} is {what}. {role} gives it with:{}", told.message, rules.concat()))
     }
 }
 
-async fn config(args: &ClusterArgs) -> Result<Config, Trouble> {
+async fn config(args: &ClusterArgs) -> Result<Config, Error> {
     let kubeconfig = match kubeconfig::read(args.kubeconfig.as_deref()) {
         Ok(kubeconfig) => kubeconfig,
         // In a pod there is none, and kubectl takes the pod's own account.
@@ -254,22 +249,22 @@ async fn config(args: &ClusterArgs) -> Result<Config, Trouble> {
         let known: Vec<&str> = kubeconfig.contexts.iter().map(|context| context.name.as_str()).collect();
         if !known.contains(&context.as_str()) {
             let near = nearest::did_you_mean(context, known);
-            return Err(Trouble::usage(format!("the kubeconfig has no context {context:?}.{near}")));
+            return Err(Error::usage(format!("the kubeconfig has no context {context:?}.{near}")));
         }
     }
     let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
     Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| unusable(&error))
 }
 
-fn unusable(error: &dyn std::error::Error) -> Trouble {
-    Trouble::usage(format!(
+fn unusable(error: &dyn std::error::Error) -> Error {
+    Error::usage(format!(
         "no cluster: {}. Name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context",
-        whole(error)
+        with_causes(error)
     ))
 }
 
 /// An error with what is behind it, each said once.
-fn whole(error: &dyn std::error::Error) -> String {
+fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(error) = next {
@@ -279,5 +274,5 @@ fn whole(error: &dyn std::error::Error) -> String {
         }
         next = error.source();
     }
-    text::line(&text)
+    text::sanitized_line(&text)
 }

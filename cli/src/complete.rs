@@ -6,7 +6,8 @@ mod kubectl;
 mod names;
 
 use crate::args::{Args, Invocation, Shell};
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::output;
 use clap::{Command, CommandFactory, ValueEnum};
 use clap_complete::CompleteEnv;
@@ -33,15 +34,15 @@ pub fn answered_shell(invocation: Invocation) -> bool {
 ///
 /// # Errors
 /// If it cannot be printed.
-pub fn print_script(shell: Shell, invocation: Invocation) -> Result<Exit, Trouble> {
+pub fn print_script(shell: Shell, invocation: Invocation) -> Result<Exit, Error> {
     let name = shell.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let program = invocation.program();
     let mut script = Vec::new();
     if let Some(shell) = SHELLS.completer(&name) {
         let written = shell.write_registration(VARIABLE, program, program, &own_path(program), &mut script);
-        written.map_err(|error| Trouble::failed(error.to_string()))?;
+        written.map_err(|error| Error::failed(error.to_string()))?;
     }
-    output::print(&String::from_utf8_lossy(&script)).map(|()| Exit::Good)
+    output::print(&String::from_utf8_lossy(&script)).map(|()| Exit::Success)
 }
 
 /// Returns how the script calls this program: by its name, or by the path that it was started with.

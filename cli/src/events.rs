@@ -1,12 +1,13 @@
 //! `bloomery events`: the log of a Job, as people or programs read it. Nothing is written.
 
 use crate::args::EventsArgs;
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::local::memory;
 use crate::local::memory_error::log_error;
 use crate::output;
 use bloomery_worker::printer::Format;
-use bloomery_worker::telling::{Error, Telling, Told};
+use bloomery_worker::telling::{self, Telling, Told};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +19,7 @@ const EVERY: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// If there is no log, or it is broken: what stands before the break is printed.
-pub fn run(args: &EventsArgs, memory: &Path) -> Result<Exit, Trouble> {
+pub fn run(args: &EventsArgs, memory: &Path) -> Result<Exit, Error> {
     let dir = directory(args, memory)?;
     print(dir, if args.json { Format::Json } else { Format::Text }, args.follow)
 }
@@ -27,47 +28,47 @@ pub fn run(args: &EventsArgs, memory: &Path) -> Result<Exit, Trouble> {
 ///
 /// # Errors
 /// If there is no log, or it is broken: what stands before the break is printed.
-pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Trouble> {
+pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Error> {
     let mut telling = begun(dir, format, follow)?;
     let mut out = io::stdout().lock();
     loop {
         let Told { lines, read } = telling.go_on();
         if !output::write(&mut out, &lines)? {
-            return Ok(Exit::Good);
+            return Ok(Exit::Success);
         }
         if read.map_err(|error| log_error(&error))? {
             continue;
         }
         if telling.rests() || !follow {
-            return Ok(Exit::Good);
+            return Ok(Exit::Success);
         }
         std::thread::sleep(EVERY);
     }
 }
 
 /// The log in a directory. That of a Job that is begun has its directory first.
-fn begun(dir: PathBuf, format: Format, wait: bool) -> Result<Telling, Trouble> {
+fn begun(dir: PathBuf, format: Format, wait: bool) -> Result<Telling, Error> {
     loop {
         match Telling::begin(dir.clone(), format) {
             Ok(Some(telling)) => return Ok(telling),
             Ok(None) if wait => std::thread::sleep(EVERY),
-            Ok(None) => return Err(Trouble::usage(Error::Nothing(dir).to_string())),
-            Err(Error::Unreadable { path, source }) if path == dir => {
-                return Err(Trouble::usage(Error::Unreadable { path, source }.to_string()));
+            Ok(None) => return Err(Error::usage(telling::Error::Nothing(dir).to_string())),
+            Err(telling::Error::Unreadable { path, source }) if path == dir => {
+                return Err(Error::usage(telling::Error::Unreadable { path, source }.to_string()));
             }
-            Err(error) => return Err(Trouble::failed(error.to_string())),
+            Err(error) => return Err(Error::failed(error.to_string())),
         }
     }
 }
 
 /// The directory of the log: one that is named, or that of a Job in the memory.
-fn directory(args: &EventsArgs, memory: &Path) -> Result<PathBuf, Trouble> {
+fn directory(args: &EventsArgs, memory: &Path) -> Result<PathBuf, Error> {
     let named = Path::new(&args.log);
     if args.log.contains('/') || named.is_dir() {
         return if named.is_dir() {
             Ok(named.to_owned())
         } else {
-            Err(Trouble::usage(format!("there is no directory {}", named.display())))
+            Err(Error::usage(format!("there is no directory {}", named.display())))
         };
     }
     Ok(memory::find_log(memory, args.skill.as_deref(), &args.log)?.log(&args.log))

@@ -1,6 +1,6 @@
 //! How findings are shown.
 
-use crate::text::shown;
+use crate::text::escaped;
 use anstyle::{AnsiColor, Style};
 use bloomery_skills::{Finding, Severity};
 use serde::Serialize;
@@ -30,18 +30,18 @@ pub struct Tally {
 
 impl Tally {
     /// Counts findings.
-    pub fn of(findings: &[Finding]) -> Self {
+    pub fn count(findings: &[Finding]) -> Self {
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         Self { errors: count(Severity::Error), warnings: count(Severity::Warning) }
     }
 
     /// These findings and others.
-    pub fn and(self, others: Self) -> Self {
+    pub fn plus(self, others: Self) -> Self {
         Self { errors: self.errors + others.errors, warnings: self.warnings + others.warnings }
     }
 
     /// `2 errors, 1 warning`.
-    pub fn words(self) -> String {
+    pub fn summary(self) -> String {
         let some = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
@@ -54,7 +54,7 @@ impl Tally {
 }
 
 /// The findings of a file as they are shown: the first ones, and one that counts the others.
-pub fn of_file(file: &str, mut findings: Vec<Finding>) -> Vec<Located> {
+pub fn located(file: &str, mut findings: Vec<Finding>) -> Vec<Located> {
     let others = findings.split_off(findings.len().min(MAX_SHOWN));
     findings.extend(more(&others));
     findings.into_iter().map(|finding| Located { file: file.to_owned(), finding }).collect()
@@ -63,7 +63,7 @@ pub fn of_file(file: &str, mut findings: Vec<Finding>) -> Vec<Located> {
 fn more(others: &[Finding]) -> Option<Finding> {
     let Finding { line, column, .. } = others.first()?;
     let severity = others.iter().map(|finding| finding.severity).max()?;
-    let message = format!("more is wrong from here on, and not shown: {}", Tally::of(others).words());
+    let message = format!("more is wrong from here on, and not shown: {}", Tally::count(others).summary());
     let hint = Some("mend what is shown, and look again".to_owned());
     Some(Finding { line: *line, column: *column, severity, path: String::new(), message, hint })
 }
@@ -113,15 +113,15 @@ mod tests {
     #[test]
     fn what_is_not_shown_is_counted() {
         let findings = |count: usize| vec![Finding::of_file("x"); count];
-        assert_eq!(of_file("a.yaml", findings(MAX_SHOWN)).len(), MAX_SHOWN);
-        let shown = of_file("a.yaml", findings(MAX_SHOWN + 7));
+        assert_eq!(located("a.yaml", findings(MAX_SHOWN)).len(), MAX_SHOWN);
+        let shown = located("a.yaml", findings(MAX_SHOWN + 7));
         assert_eq!(shown.len(), MAX_SHOWN + 1);
         assert!(shown[MAX_SHOWN].finding.message.ends_with("not shown: 7 errors"), "{shown:?}");
     }
 
     #[test]
     fn the_tally_in_words() {
-        assert_eq!(Tally::default().words(), "nothing is wrong");
-        assert_eq!(Tally { errors: 2, warnings: 1 }.words(), "2 errors, 1 warning");
+        assert_eq!(Tally::default().summary(), "nothing is wrong");
+        assert_eq!(Tally { errors: 2, warnings: 1 }.summary(), "2 errors, 1 warning");
     }
 }

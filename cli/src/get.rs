@@ -6,7 +6,8 @@ mod record;
 mod table;
 
 use crate::args::{GetArgs, ObjectOutput};
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::local::job_state::JobState;
 use crate::local::run_document::{self, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
@@ -31,7 +32,7 @@ struct List {
 ///
 /// # Errors
 /// If there is no such Job, or its log cannot be read.
-pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Trouble> {
+pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Error> {
     let (text, exit) = match &args.key {
         Some(key) => {
             let directory = memory::find_log_or_record(memory, args.skill.as_deref(), key)?;
@@ -41,7 +42,7 @@ pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Trouble> {
                 Some(output) => written(&item, output)?,
                 None => page::render(&item),
             };
-            (text, Exit::Good)
+            (text, Exit::Success)
         }
         None => all(args, memory)?,
     };
@@ -49,25 +50,25 @@ pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Trouble> {
 }
 
 /// Every Job of the memory; one that cannot be read is told, and hides no other.
-fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Trouble> {
-    let (mut jobs, mut exit) = (Vec::new(), Exit::Good);
+fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
+    let (mut jobs, mut exit) = (Vec::new(), Exit::Success);
     for directory in directories(args, memory)? {
         let keys = directory.jobs();
         if !keys.is_empty() && older_jobs::is_older_jobs_dir(&directory.dir) {
             let dir = directory.dir.display();
-            text::note(&format!("{dir} is of an older memory: `bloomery migrate` shows where its jobs go"));
+            text::report(&format!("{dir} is of an older memory: `bloomery migrate` shows where its jobs go"));
         }
         for key in keys {
             let (dir, file) = (directory.log(&key), directory.record(&key));
             match listed(args, memory, &directory, &key) {
                 Ok(Some(item)) => jobs.push(item),
                 Ok(None) if dir.is_dir() => {
-                    text::note(&format!("{} is passed over: no Job was begun there on this machine", dir.display()));
+                    text::report(&format!("{} is passed over: no Job was begun there on this machine", dir.display()));
                 }
-                Ok(None) => text::note(&format!("{} is passed over: it is no job", file.display())),
-                Err(trouble) => {
-                    text::note(&format!("{}: {}", dir.display(), trouble.message));
-                    exit = Exit::Bad;
+                Ok(None) => text::report(&format!("{} is passed over: it is no job", file.display())),
+                Err(error) => {
+                    text::report(&format!("{}: {}", dir.display(), error.message));
+                    exit = Exit::Error;
                 }
             }
         }
@@ -77,7 +78,7 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Trouble> {
         Some(output) => written(&List { kind: "List", items: jobs }, output)?,
         None if jobs.is_empty() => {
             let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-            text::note(&format!("there are no Jobs{of} in {}", memory.display()));
+            text::report(&format!("there are no Jobs{of} in {}", memory.display()));
             String::new()
         }
         None => table::render(&jobs),
@@ -86,7 +87,7 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Trouble> {
 }
 
 /// A Job as the list has it. Of one that has ended the record has all that the table shows, and no log is read.
-fn listed(args: &GetArgs, memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Trouble> {
+fn listed(args: &GetArgs, memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Error> {
     if args.output.is_none()
         && let Ok(Some(kept @ RecordedJob { status: Some(_), .. })) = record::read(directory, key)
     {
@@ -96,7 +97,7 @@ fn listed(args: &GetArgs, memory: &Path, directory: &SkillDirectory, key: &str) 
 }
 
 /// A Job as its log tells of it; without one, as its file does.
-fn item(memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Trouble> {
+fn item(memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Error> {
     match RunDocument::read(directory, key)? {
         Some(document) => seen(memory, directory, document).map(|seen| Some(Item::Logged(Box::new(seen)))),
         None => record::read(directory, key).map(|kept| Some(Item::Recorded(Box::new(kept?)))),
@@ -104,13 +105,13 @@ fn item(memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<I
 }
 
 /// The skill directories that are looked at: all, or that of a Skill.
-fn directories(args: &GetArgs, memory: &Path) -> Result<Vec<SkillDirectory>, Trouble> {
+fn directories(args: &GetArgs, memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
     let mut directories = memory::skill_directories(memory)?;
     let Some(skill) = &args.skill else { return Ok(directories) };
     let near = nearest::did_you_mean(skill, directories.iter().map(|directory| directory.name.as_str()));
     directories.retain(|directory| directory.name == *skill);
     if directories.is_empty() {
-        return Err(Trouble::usage(format!("the memory {} has no Skill {skill}.{near}", memory.display())));
+        return Err(Error::usage(format!("the memory {} has no Skill {skill}.{near}", memory.display())));
     }
     Ok(directories)
 }
@@ -119,15 +120,14 @@ fn seen(
     memory: &Path,
     directory: &SkillDirectory,
     RunDocument { revision, part, .. }: RunDocument,
-) -> Result<LoggedJob, Trouble> {
+) -> Result<LoggedJob, Error> {
     let (job, goal) = (part.run_key.clone(), part.goal.clone());
-    let inputs =
-        Inputs::new(revision, part, Redactor::default()).map_err(|error| Trouble::failed(error.to_string()))?;
+    let inputs = Inputs::new(revision, part, Redactor::default()).map_err(|error| Error::failed(error.to_string()))?;
     let JobState { conversation, projection: status } = JobState::read(directory, &inputs)?;
     let on = match (conversation.outcome(), conversation.parked()) {
         (Some(_), _) => None,
         (None, Some(reason)) => Some(summary::parked(reason, memory, directory, &job)),
-        (None, None) => Some(format!("It may be running. {}", summary::go_on(memory, directory, &job))),
+        (None, None) => Some(format!("It may be running. {}", summary::resume_command(memory, directory, &job))),
     };
     let questions = match on {
         Some(_) => conversation.questions().open().iter().map(|open| open.question.clone()).collect(),
@@ -137,11 +137,11 @@ fn seen(
     Ok(LoggedJob { job, skill: directory.name.clone(), goal, status, here })
 }
 
-fn written(what: &impl Serialize, form: ObjectOutput) -> Result<String, Trouble> {
+fn written(what: &impl Serialize, form: ObjectOutput) -> Result<String, Error> {
     let text = match form {
         // A name is no form of a value; it is printed where the value is known.
         ObjectOutput::Name | ObjectOutput::Json => output::json(what),
         ObjectOutput::Yaml => output::yaml(what),
     };
-    text.map_err(Trouble::failed)
+    text.map_err(Error::failed)
 }

@@ -23,14 +23,14 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
         }
     };
     findings.sort_by_key(Finding::position);
-    let tally = Tally::of(&findings);
-    findings::text(&mut anstream::stderr().lock(), &findings::of_file(&source.name, findings))?;
+    let tally = Tally::count(&findings);
+    findings::text(&mut anstream::stderr().lock(), &findings::located(&source.name, findings))?;
     if let Some(skill) = skill.filter(|_| tally.errors == 0) {
         write(&skill, args)?;
-        Ok(Exit::Good)
+        Ok(Exit::Success)
     } else {
-        anstream::eprintln!("{}: nothing was written", tally.words());
-        Ok(Exit::Bad)
+        anstream::eprintln!("{}: nothing was written", tally.summary());
+        Ok(Exit::Error)
     }
 }
 

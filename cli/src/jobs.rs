@@ -19,56 +19,57 @@ mod wait;
 mod watch;
 
 pub use cluster_command::ClusterCommand;
-pub use state::unasked;
+pub use state::not_asked_reason;
 
 use crate::args::{CancelArgs, EventsArgs, GetArgs, ReplyArgs, TreeArgs, WaitArgs};
-use crate::cluster::on_a_runtime;
-use crate::exit::{Exit, Trouble};
+use crate::cluster::block_on;
+use crate::error::Error;
+use crate::exit::Exit;
 
 /// Shows a Job, or lists all.
 ///
 /// # Errors
 /// If there is no such Job, or the cluster does not tell.
-pub fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(show::get(args, command))
+pub fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
+    block_on(show::get(args, command))
 }
 
 /// Prints the events of a Job.
 ///
 /// # Errors
 /// If they cannot be read.
-pub fn events(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(events::run(args, command))
+pub fn events(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
+    block_on(events::run(args, command))
 }
 
 /// Answers a question of a Job, or says something to it.
 ///
 /// # Errors
 /// If it is not said, with the reason.
-pub fn reply(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(reply::run(args, command))
+pub fn reply(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
+    block_on(reply::run(args, command))
 }
 
 /// Ends Jobs.
 ///
 /// # Errors
 /// If one is not ended, with the reason.
-pub fn cancel(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(cancel::run(args, command))
+pub fn cancel(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
+    block_on(cancel::run(args, command))
 }
 
 /// Waits for a Job.
 ///
 /// # Errors
 /// If it cannot be watched, or the time is up.
-pub fn wait(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(wait::run(args, command))
+pub fn wait(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
+    block_on(wait::run(args, command))
 }
 
 /// Shows Skills with their Jobs, and these with what belongs to them.
 ///
 /// # Errors
 /// If there is nothing of the name, or the cluster does not tell.
-pub fn tree(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
-    on_a_runtime(tree::run(args, command))
+pub fn tree(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
+    block_on(tree::run(args, command))
 }

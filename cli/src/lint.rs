@@ -15,10 +15,10 @@ pub fn run(args: &LintArgs) -> io::Result<Exit> {
     let mut tally = Tally::default();
     let mut looked_at = 0;
     for file in &args.files {
-        let (findings, ours) = of_file(file);
+        let (findings, ours) = check_file(file);
         looked_at += ours;
-        tally = tally.and(Tally::of(&findings));
-        located.extend(findings::of_file(&source::name(file), findings));
+        tally = tally.plus(Tally::count(&findings));
+        located.extend(findings::located(&source::name(file), findings));
     }
     if args.json {
         findings::json(&mut io::stdout().lock(), &located)?;
@@ -26,13 +26,13 @@ pub fn run(args: &LintArgs) -> io::Result<Exit> {
         findings::text(&mut anstream::stdout().lock(), &located)?;
     }
     let objects = if looked_at == 1 { "1 object".to_owned() } else { format!("{looked_at} objects") };
-    anstream::eprintln!("{objects}: {}", tally.words());
+    anstream::eprintln!("{objects}: {}", tally.summary());
     let bad = tally.errors > 0 || (args.strict && tally.warnings > 0);
-    Ok(if bad { Exit::Bad } else { Exit::Good })
+    Ok(if bad { Exit::Error } else { Exit::Success })
 }
 
 /// What is wrong with a file, and how many of its documents are ours.
-fn of_file(file: &Path) -> (Vec<Finding>, usize) {
+fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     let source = match source::read(file) {
         Ok(source) => source,
         Err(error) => return (vec![Finding::of_file(format!("cannot be read: {error}"))], 0),

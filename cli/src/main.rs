@@ -6,6 +6,7 @@ mod check;
 mod choice;
 mod cluster;
 mod complete;
+mod error;
 mod events;
 mod exit;
 mod findings;
@@ -27,7 +28,8 @@ mod text;
 use args::{Args, Command, Invocation, Place};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 use clap::{CommandFactory, FromArgMatches};
-use exit::{Exit, Trouble};
+use error::Error;
+use exit::Exit;
 use jobs::ClusterCommand;
 use std::io;
 use std::process::ExitCode;
@@ -60,8 +62,8 @@ fn main() -> ExitCode {
         Command::Tree(args) => jobs::tree(&args, &ClusterCommand::new(invocation, &args.cluster)),
         Command::Completion { shell } => complete::print_script(shell, invocation),
     };
-    let exit = done.unwrap_or_else(|Trouble { exit, message }| {
-        text::note(&message);
+    let exit = done.unwrap_or_else(|Error { exit, message }| {
+        text::report(&message);
         exit
     });
     exit.into()
@@ -73,10 +75,10 @@ fn args(invocation: Invocation) -> Args {
     Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-fn from_io(done: io::Result<Exit>) -> Result<Exit, Trouble> {
+fn from_io(done: io::Result<Exit>) -> Result<Exit, Error> {
     match done {
         // The reader closed the pipe: `bloomery lint ... | head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Good),
-        other => other.map_err(|error| Trouble::failed(error.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
+        other => other.map_err(|error| Error::failed(error.to_string())),
     }
 }

@@ -5,7 +5,8 @@ mod moving;
 mod plan;
 
 use crate::args::MigrateArgs;
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::local::SKILL_FILE;
 use crate::local::memory;
 use crate::local::skill_directory::SkillDirectory;
@@ -22,18 +23,18 @@ use std::path::{Component, Path, PathBuf};
 ///
 /// # Errors
 /// If there is no memory, it belongs to another user, or the directory cannot be read.
-pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
+pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
     let from = source(&args.memory, &args.from)?;
     if from.join(SKILL_FILE).exists() {
-        return Err(Trouble::usage(format!("{} is the directory of a Skill, and holds its own jobs", from.display())));
+        return Err(Error::usage(format!("{} is the directory of a Skill, and holds its own jobs", from.display())));
     }
     memory::skill_directories(&args.memory)?;
     if !from.try_exists().unwrap_or(true) {
-        anstream::eprintln!("there is no {}: nothing to migrate", text::line(&from.display().to_string()));
-        return Ok(Exit::Good);
+        anstream::eprintln!("there is no {}: nothing to migrate", text::sanitized_line(&from.display().to_string()));
+        return Ok(Exit::Success);
     }
     let plan = plan(&args.memory, &from, &args.skill)
-        .map_err(|error| Trouble::failed(format!("{} cannot be read: {error}", from.display())))?;
+        .map_err(|error| Error::failed(format!("{} cannot be read: {error}", from.display())))?;
     check_owner(&args.memory, &args.from, &plan.moves)?;
     let mut unmoved = plan.unmoved;
     let mut moved = 0_usize;
@@ -60,11 +61,11 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Trouble> {
     }
     let done = if args.apply { "moved" } else { "to move; --apply moves them" };
     anstream::eprintln!("{moved} files {done}; {} stay", unmoved.len());
-    Ok(if unmoved.is_empty() { Exit::Good } else { Exit::Bad })
+    Ok(if unmoved.is_empty() { Exit::Success } else { Exit::Error })
 }
 
 /// Returns the path of the directory that is migrated, which must be in the memory.
-fn source(memory: &Path, name: &str) -> Result<PathBuf, Trouble> {
+fn source(memory: &Path, name: &str) -> Result<PathBuf, Error> {
     let from = memory.join(name);
     let named = Path::new(name).components();
     let is_below = named.clone().count() > 0 && named.into_iter().all(|part| matches!(part, Component::Normal(_)));
@@ -76,11 +77,15 @@ fn source(memory: &Path, name: &str) -> Result<PathBuf, Trouble> {
     if is_below && !leads_out {
         return Ok(from);
     }
-    Err(Trouble::usage(format!("--from {}: must be a directory in the memory {}", text::line(name), memory.display())))
+    Err(Error::usage(format!(
+        "--from {}: must be a directory in the memory {}",
+        text::sanitized_line(name),
+        memory.display()
+    )))
 }
 
 /// Refuses another user's memory, source directory, or target directory, as `run` does.
-fn check_owner(memory: &Path, from: &str, moves: &[Move]) -> Result<(), Trouble> {
+fn check_owner(memory: &Path, from: &str, moves: &[Move]) -> Result<(), Error> {
     let to: BTreeSet<Cow<'_, str>> =
         moves.iter().filter_map(|step| step.to.iter().next()).map(OsStr::to_string_lossy).collect();
     let mut names = iter::once(from).chain(to.iter().map(AsRef::as_ref));
@@ -88,6 +93,6 @@ fn check_owner(memory: &Path, from: &str, moves: &[Move]) -> Result<(), Trouble>
 }
 
 /// Prints a line. A closed pipe does not stop the moves.
-fn print_line(out: &mut impl Write, line: &str) -> Result<(), Trouble> {
-    output::write(out, &format!("{}\n", text::line(line))).map(drop)
+fn print_line(out: &mut impl Write, line: &str) -> Result<(), Error> {
+    output::write(out, &format!("{}\n", text::sanitized_line(line))).map(drop)
 }

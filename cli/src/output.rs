@@ -1,6 +1,6 @@
 //! What goes to stdout, and values as programs read them.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn print(text: &str) -> Result<(), Trouble> {
+pub fn print(text: &str) -> Result<(), Error> {
     write(&mut io::stdout().lock(), text).map(drop)
 }
 
@@ -16,11 +16,11 @@ pub fn print(text: &str) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write(out: &mut impl Write, text: &str) -> Result<bool, Trouble> {
+pub fn write(out: &mut impl Write, text: &str) -> Result<bool, Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Trouble::failed(format!("stdout cannot be written: {error}"))),
+        Err(error) => Err(Error::failed(format!("stdout cannot be written: {error}"))),
     }
 }
 

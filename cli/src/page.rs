@@ -18,7 +18,7 @@ pub struct Page(String);
 impl Page {
     /// A name, and a text that may have several lines.
     pub fn line(&mut self, name: &str, text: &str) {
-        for (at, line) in text::lines(text.trim_end()).lines().enumerate() {
+        for (at, line) in text::sanitized_lines(text.trim_end()).lines().enumerate() {
             let name = if at == 0 { name } else { "" };
             // Nothing fails that writes to a string.
             let _ = writeln!(self.0, "{}", format!("{name:NAMES$}{line}").trim_end());

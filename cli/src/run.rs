@@ -22,7 +22,8 @@ mod templates;
 mod vendor;
 
 use crate::args::RunArgs;
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use bloomery_redact::Redactor;
 use bloomery_worker::trace::Trace;
 use screen::Screen;
@@ -35,8 +36,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 ///
 /// # Errors
 /// If it cannot begin or cannot go on.
-pub fn run(args: &RunArgs) -> Result<Exit, Trouble> {
-    let screen = Screen::of_stderr();
+pub fn run(args: &RunArgs) -> Result<Exit, Error> {
+    let screen = Screen::for_stderr();
     let (redactor, trace) = (Redactor::default(), Trace::default());
     diagnostics(&screen, &trace, &redactor);
     // It fails where a provider is installed already, which is as good.

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// What the system calls the files that this process was started with: a pipe of a shell is as good as stdin.
-const HANDED_OVER: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
+const INHERITED: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 
 /// An input as people name it, and its bytes.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub fn read(file: &Path) -> io::Result<Source> {
     if is_stdin(file) {
         io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     } else {
-        opened(file)?.take(limit).read_to_end(&mut bytes)?;
+        open(file)?.take(limit).read_to_end(&mut bytes)?;
     }
     Ok(Source { name: name(file), bytes })
 }
@@ -39,21 +39,21 @@ pub fn read(file: &Path) -> io::Result<Source> {
 ///
 /// # Errors
 /// If it cannot be opened, or is no regular file.
-pub fn opened(file: &Path) -> io::Result<File> {
-    if is_handed_over(file) { File::open(file) } else { plain_file::open(file) }
+pub fn open(file: &Path) -> io::Result<File> {
+    if is_inherited(file) { File::open(file) } else { plain_file::open(file) }
 }
 
 /// The whole of a file, which may have so many bytes.
 ///
 /// # Errors
 /// If it cannot be read, is no regular file, or is larger.
-pub fn whole(file: &Path, most: u64) -> io::Result<Vec<u8>> {
-    opened(file).and_then(|opened| plain_file::whole(opened, most))
+pub fn read_bounded(file: &Path, most: u64) -> io::Result<Vec<u8>> {
+    open(file).and_then(|opened| plain_file::whole(opened, most))
 }
 
 /// Whether a file is one that this process was started with.
-pub fn is_handed_over(file: &Path) -> bool {
-    file.to_str().is_some_and(|name| HANDED_OVER.iter().any(|handed| name.starts_with(handed)))
+pub fn is_inherited(file: &Path) -> bool {
+    file.to_str().is_some_and(|name| INHERITED.iter().any(|handed| name.starts_with(handed)))
 }
 
 fn is_stdin(file: &Path) -> bool {

@@ -15,15 +15,15 @@ use std::path::Path;
 /// The exit code of a run.
 pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
     match exit {
-        driver::Exit::Finished => outcome.map_or(Exit::Bad, |outcome| Exit::of(outcome.phase())),
+        driver::Exit::Finished => outcome.map_or(Exit::Error, |outcome| Exit::of_phase(outcome.phase())),
         driver::Exit::Parked(_) => Exit::Parked,
         driver::Exit::Superseded => Exit::Superseded,
     }
 }
 
 /// Prints an answer, the way people read it: the prose, then each field of the output contract on a line.
-pub fn answer(out: &mut impl Write, result: &FullResult) -> io::Result<()> {
-    let text = text::lines(result.text.trim_end());
+pub fn print_answer(out: &mut impl Write, result: &FullResult) -> io::Result<()> {
+    let text = text::sanitized_lines(result.text.trim_end());
     if !text.is_empty() {
         writeln!(out, "{text}")?;
     }
@@ -42,18 +42,18 @@ pub fn field(name: &str, value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    format!("{}: {}", text::lines(name), text::lines(&value))
+    format!("{}: {}", text::sanitized_lines(name), text::sanitized_lines(&value))
 }
 
 /// How a Job ended, in a line or two.
 pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, usage: &Usage) -> String {
     let draft =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
-    format!("{}: {}{draft}\n{}", outcome.code, text::lines(&outcome.message), spent(usage))
+    format!("{}: {}{draft}\n{}", outcome.code, text::sanitized_lines(&outcome.message), self::usage(usage))
 }
 
 /// What a Job has cost so far.
-pub fn spent(usage: &Usage) -> String {
+pub fn usage(usage: &Usage) -> String {
     let calls = &usage.llm_calls;
     let asked = calls.intent + calls.selection + calls.plan + calls.finalization + calls.polish;
     format!(
@@ -82,11 +82,11 @@ pub fn parked(reason: ParkReason, memory: &Path, directory: &SkillDirectory, key
         ParkReason::Approval => "Parked: a call waits until a person has decided, who could not be asked here.",
         ParkReason::Reply => "Parked: a question waits until a person has answered, who could not be asked here.",
     };
-    format!("{why} {}", go_on(memory, directory, key))
+    format!("{why} {}", resume_command(memory, directory, key))
 }
 
 /// The command that goes on with a Job.
-pub fn go_on(memory: &Path, directory: &SkillDirectory, key: &str) -> String {
+pub fn resume_command(memory: &Path, directory: &SkillDirectory, key: &str) -> String {
     let memory = if memory == Path::new("memory") {
         String::new()
     } else {
@@ -108,7 +108,7 @@ mod tests {
 
     fn printed(result: &FullResult) -> String {
         let mut out = Vec::new();
-        answer(&mut out, result).unwrap();
+        print_answer(&mut out, result).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -134,9 +134,9 @@ mod tests {
     #[test]
     fn a_model_may_claim_any_number_of_tokens() {
         let usage = Usage { input_tokens: u64::MAX, output_tokens: 7, ..Usage::default() };
-        assert!(spent(&usage).contains(&format!(" {} tokens", u64::MAX)));
+        assert!(self::usage(&usage).contains(&format!(" {} tokens", u64::MAX)));
         let once = Usage { input_tokens: 1, tool_calls: 1, ..Usage::default() };
-        assert_eq!(spent(&once), "0 requests to the model, 1 tool call, 1 token, 0 s of work");
+        assert_eq!(self::usage(&once), "0 requests to the model, 1 tool call, 1 token, 0 s of work");
     }
 
     #[test]

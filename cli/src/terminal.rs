@@ -1,6 +1,6 @@
 //! The terminal at which somebody sits, or not.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::text;
 use std::io::{self, BufRead, IsTerminal};
 
@@ -8,12 +8,12 @@ use std::io::{self, BufRead, IsTerminal};
 const MAX_LINE: u64 = 64 * 1024;
 
 /// Whether somebody can be asked: not where the input or the messages of this process go elsewhere.
-pub fn is_here() -> bool {
+pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Throws away what was typed before anything was asked: it answers nothing, and approves nothing.
-pub fn forget_typed() {
+pub fn discard_input() {
     // Where it fails, there is no terminal, and so nothing typed.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
@@ -32,9 +32,9 @@ pub fn read_line() -> Option<String> {
 ///
 /// # Errors
 /// If this process can ask nobody.
-pub async fn confirmed(question: impl Into<String>) -> Result<bool, Trouble> {
+pub async fn confirm(question: impl Into<String>) -> Result<bool, Error> {
     let question = question.into();
-    asked(move |line| answer(line).ok_or_else(|| "Type yes or no.".to_owned()), question)
+    ask(move |line| answer(line).ok_or_else(|| "Type yes or no.".to_owned()), question)
         .await
         .map(|said| said == Some(true))
 }
@@ -43,12 +43,12 @@ pub async fn confirmed(question: impl Into<String>) -> Result<bool, Trouble> {
 ///
 /// # Errors
 /// If this process can ask nobody.
-pub async fn asked<T: Send + 'static>(
+pub async fn ask<T: Send + 'static>(
     read: impl Fn(&str) -> Result<T, String> + Send + 'static,
     question: String,
-) -> Result<Option<T>, Trouble> {
+) -> Result<Option<T>, Error> {
     let asked = tokio::task::spawn_blocking(move || {
-        forget_typed();
+        discard_input();
         loop {
             anstream::eprint!("{question}");
             let Some(line) = read_line() else {
@@ -57,11 +57,11 @@ pub async fn asked<T: Send + 'static>(
             };
             match read(&line) {
                 Ok(said) => return Some(said),
-                Err(instead) => text::say(&instead),
+                Err(instead) => text::inform(&instead),
             }
         }
     });
-    asked.await.map_err(|error| Trouble::failed(error.to_string()))
+    asked.await.map_err(|error| Error::failed(error.to_string()))
 }
 
 /// What a typed line means, where it is clear.

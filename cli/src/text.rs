@@ -1,30 +1,30 @@
 //! Texts of others, as a terminal shows them: they must not steer it, nor turn what stands beside them round.
 
-use crate::exit::PREFIX;
-use bloomery_crds::text::{alters_display, is_invisible};
+use crate::error::PREFIX;
+use bloomery_crds::text::{is_hidden, steers};
 
 /// Says something to whoever looks on.
-pub fn say(text: &str) {
-    anstream::eprintln!("{}", lines(text));
+pub fn inform(text: &str) {
+    anstream::eprintln!("{}", sanitized_lines(text));
 }
 
 /// Says something about the command itself, as all lines of this program that do.
-pub fn note(text: &str) {
-    say(&format!("{PREFIX}{text}"));
+pub fn report(text: &str) {
+    inform(&format!("{PREFIX}{text}"));
 }
 
 /// A text of several lines, without what steers.
-pub fn lines(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !alters_display(*c)).collect()
+pub fn sanitized_lines(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !steers(*c)).collect()
 }
 
 /// A text on one line, with blanks for what steers.
-pub fn line(text: &str) -> String {
-    text.chars().map(|c| if alters_display(c) { ' ' } else { c }).collect()
+pub fn sanitized_line(text: &str) -> String {
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
 }
 
 /// A text on one line that hides nothing: what steers or has no shape is written out.
-pub fn shown(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_invisible(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn no_text_steers_a_terminal() {
         let text = "one\u{1b}[2J\ttwo\u{202e}\r\nthree\u{2028}\u{200d}";
-        assert_eq!(lines(text), "one[2J\ttwo\nthree\u{200d}");
-        assert_eq!(line(text), "one [2J two   three \u{200d}");
-        assert_eq!(shown(text), "one\\u{1b}[2J\\ttwo\\u{202e}\\r\\nthree\\u{2028}\\u{200d}");
+        assert_eq!(sanitized_lines(text), "one[2J\ttwo\nthree\u{200d}");
+        assert_eq!(sanitized_line(text), "one [2J two   three \u{200d}");
+        assert_eq!(escaped(text), "one\\u{1b}[2J\\ttwo\\u{202e}\\r\\nthree\\u{2028}\\u{200d}");
     }
 }

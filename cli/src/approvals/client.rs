@@ -1,9 +1,9 @@
 //! The shell: reads Approvals and writes a decision, through the API server.
 
 use super::rights;
-use super::select::{self, Named};
+use super::select::{self, Found};
 use crate::cluster::{Cluster, Right};
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::jobs;
 use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, Job};
 use jiff::Timestamp;
@@ -34,22 +34,22 @@ impl Client {
     ///
     /// # Errors
     /// If there is nothing, or it may not be read.
-    pub async fn named(&self, name: &str) -> Result<Named, Trouble> {
+    pub async fn find(&self, name: &str) -> Result<Found, Error> {
         match self.look_up(name).await {
             Ok(Ok(named)) => Ok(named),
             Ok(Err(known)) => {
                 // Who may not read Jobs does not hear of it.
-                is_asked(name, self.job(name).await.ok().flatten().as_ref())?;
-                Err(select::unknown(name, &self.cluster.namespace, &known))
+                check_asked(name, self.job(name).await.ok().flatten().as_ref())?;
+                Err(select::not_found(name, &self.cluster.namespace, &known))
             }
-            Err(error) => Err(self.unreadable(&error).await?),
+            Err(error) => Err(self.read_error(&error).await?),
         }
     }
 
     /// What there is; where there is nothing, the names of all Approvals and of their Jobs.
-    async fn look_up(&self, name: &str) -> kube::Result<Result<Named, BTreeSet<String>>> {
+    async fn look_up(&self, name: &str) -> kube::Result<Result<Found, BTreeSet<String>>> {
         if let Some(approval) = self.approvals.get_opt(name).await? {
-            return Ok(Ok(Named::Approval(Box::new(approval))));
+            return Ok(Ok(Found::Approval(Box::new(approval))));
         }
         let mut known = BTreeSet::new();
         let of_job = self.cluster.approvals(|approval| {
@@ -57,7 +57,7 @@ impl Client {
             approval.spec.job == name
         });
         let of_job = of_job.await?;
-        Ok(if of_job.is_empty() { Err(known) } else { Ok(Named::OfJob(name.to_owned(), of_job)) })
+        Ok(if of_job.is_empty() { Err(known) } else { Ok(Found::OfJob(name.to_owned(), of_job)) })
     }
 
     /// A Job, also one that can be read in part only.
@@ -80,26 +80,28 @@ impl Client {
     ///
     /// # Errors
     /// If it is gone, nobody is asked, or it cannot be asked for.
-    pub async fn finds_the_job_of(&self, approval: &Approval) -> Result<(), Trouble> {
+    pub async fn check_job_of(&self, approval: &Approval) -> Result<(), Error> {
         let name = &approval.spec.job;
         match self.job(name).await {
             Ok(found) => {
-                select::of_a_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
-                is_asked(name, found.as_ref())
+                select::check_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
+                check_asked(name, found.as_ref())
             }
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
-            Err(error) => Err(self.cluster.failed(&format!("reading the Job {name}"), &error)),
+            Err(error) => Err(self.cluster.request_error(&format!("reading the Job {name}"), &error)),
         }
     }
 
     /// Why Approvals cannot be read.
-    async fn unreadable(&self, error: &kube::Error) -> Result<Trouble, Trouble> {
-        let told = self.cluster.failed("reading Approvals", error);
+    async fn read_error(&self, error: &kube::Error) -> Result<Error, Error> {
+        let told = self.cluster.request_error("reading Approvals", error);
         match error {
             kube::Error::Api(status) if status.code == 404 => {
-                Ok(Trouble::failed("the cluster knows no Approvals: is Bloomery installed in it?"))
+                Ok(Error::failed("the cluster knows no Approvals: is Bloomery installed in it?"))
             }
-            kube::Error::Api(status) if status.code == 403 => self.lacking(rights::to_read(), told.message).await,
+            kube::Error::Api(status) if status.code == 403 => {
+                self.with_missing_rights(rights::to_read(), told.message).await
+            }
             _ => Ok(told),
         }
     }
@@ -108,7 +110,7 @@ impl Client {
     ///
     /// # Errors
     /// If it has changed, or the API server refuses the decision.
-    pub async fn decide(&self, shown: &Approval, decision: ApprovalDecision) -> Result<Approval, Trouble> {
+    pub async fn decide(&self, shown: &Approval, decision: ApprovalDecision) -> Result<Approval, Error> {
         let name = shown.name_any();
         let patch = json!({
             "metadata": { "uid": shown.uid(), "resourceVersion": shown.resource_version() },
@@ -123,34 +125,34 @@ impl Client {
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => self.changed(&name, decision).await,
             Err(kube::Error::Api(status)) if status.code == 403 => {
                 let refused = format!("the API server refuses the decision on {name}: {}", status.message);
-                Err(self.lacking(rights::to_decide(&shown.spec.approver, Some(&name)), refused).await?)
+                Err(self.with_missing_rights(rights::to_decide(&shown.spec.approver, Some(&name)), refused).await?)
             }
-            Err(error) => Err(self.cluster.failed(&format!("deciding on {name}"), &error)),
+            Err(error) => Err(self.cluster.request_error(&format!("deciding on {name}"), &error)),
         }
     }
 
     /// What came of a decision that met another version. A request that was sent twice may have met itself.
-    async fn changed(&self, name: &str, decision: ApprovalDecision) -> Result<Approval, Trouble> {
+    async fn changed(&self, name: &str, decision: ApprovalDecision) -> Result<Approval, Error> {
         let there = self.approvals.get_opt(name).await;
-        match there.map_err(|error| self.cluster.failed(&format!("reading {name}"), &error))? {
+        match there.map_err(|error| self.cluster.request_error(&format!("reading {name}"), &error))? {
             Some(approval) if approval.spec.decision.as_ref() == Some(&decision) => Ok(approval),
             there => Err(select::changed(there.as_ref(), name, Timestamp::now())),
         }
     }
 
     /// What the API server refuses, and which of the rights that it takes are missing.
-    async fn lacking(&self, rights: Vec<Right>, refused: String) -> Result<Trouble, Trouble> {
+    async fn with_missing_rights(&self, rights: Vec<Right>, refused: String) -> Result<Error, Error> {
         let missing = self.cluster.missing(rights).await?;
         if missing.is_empty() {
-            return Ok(Trouble::failed(refused));
+            return Ok(Error::failed(refused));
         }
         let user = self.cluster.user().await?;
-        Ok(Trouble::failed(format!("{refused}\n{}", rights::told(&user, &self.cluster.namespace, &missing))))
+        Ok(Error::failed(format!("{refused}\n{}", rights::missing_message(&user, &self.cluster.namespace, &missing))))
     }
 }
 
 /// That somebody is asked about the call of a Job, as far as that can be read.
-fn is_asked(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Trouble> {
-    let why = job.and_then(|job| jobs::unasked(job.0.as_ref().ok()?));
-    why.map_or(Ok(()), |why| Err(select::unasked(name, why)))
+fn check_asked(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Error> {
+    let why = job.and_then(|job| jobs::not_asked_reason(job.0.as_ref().ok()?));
+    why.map_or(Ok(()), |why| Err(select::not_asked(name, why)))
 }

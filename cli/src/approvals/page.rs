@@ -2,11 +2,11 @@
 //!
 //! They decide about what stands there: whatever would hide something, or steer the terminal, is written out.
 
-use super::select::past;
+use super::select::past_participle;
 use crate::args::ObjectOutput;
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::page::Page;
-use crate::text::shown;
+use crate::text::escaped;
 use bloomery_crds::canonical;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, HoldRule};
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +14,7 @@ use kube::ResourceExt;
 use serde_json::Value;
 
 /// An Approval, as it is put before whoever is to decide as `by`.
-pub(super) fn of(approval: &Approval, by: &str, now: Timestamp) -> String {
+pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     let spec = &approval.spec;
     let mut page = Page::default();
     let namespace = approval.namespace().unwrap_or_default();
@@ -94,15 +94,15 @@ pub(super) fn decided(
     approval: &Approval,
     verdict: ApprovalVerdict,
     output: Option<ObjectOutput>,
-) -> Result<String, Trouble> {
+) -> Result<String, Error> {
     let name = format!("approval.bloomery.dev/{}", approval.name_any());
     let text = match output {
-        None => Ok(format!("{name} {}\n", past(verdict))),
+        None => Ok(format!("{name} {}\n", past_participle(verdict))),
         Some(ObjectOutput::Name) => Ok(format!("{name}\n")),
         Some(ObjectOutput::Json) => crate::output::json(approval),
         Some(ObjectOutput::Yaml) => crate::output::yaml(approval),
     };
-    text.map_err(Trouble::failed)
+    text.map_err(Error::failed)
 }
 
 #[cfg(test)]

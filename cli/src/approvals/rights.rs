@@ -17,8 +17,8 @@ pub(super) fn to_read() -> Vec<Right> {
 }
 
 /// What is missing, and how a role gives it.
-pub(super) fn told(user: &str, namespace: &str, missing: &[Right]) -> String {
-    let what: Vec<String> = missing.iter().map(Right::words).collect();
+pub(super) fn missing_message(user: &str, namespace: &str, missing: &[Right]) -> String {
+    let what: Vec<String> = missing.iter().map(Right::description).collect();
     let mut rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", rule(right))).collect();
     rules.dedup();
     format!(
@@ -45,14 +45,14 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_the_rule_that_gives_it() {
-        let said = told("mallory@acme.io", "acme", &to_decide("supervisor", Some("refund-1")));
+        let said = missing_message("mallory@acme.io", "acme", &to_decide("supervisor", Some("refund-1")));
         insta::assert_snapshot!(said);
     }
 
     #[test]
     fn what_is_there_is_not_said() {
         let approver_only = &to_decide("supervisor", None)[..1];
-        let said = told("mallory@acme.io", "acme", approver_only);
+        let said = missing_message("mallory@acme.io", "acme", approver_only);
         assert!(said.contains("approve on approvers.bloomery.dev/supervisor") && !said.contains("patch"), "{said}");
     }
 }

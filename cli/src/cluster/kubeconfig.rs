@@ -35,12 +35,12 @@ fn usual() -> Vec<PathBuf> {
 
 fn of_file(file: &Path) -> Result<Kubeconfig, KubeconfigError> {
     let unreadable = |error| KubeconfigError::ReadConfig(error, file.to_owned());
-    if source::is_handed_over(file) {
-        let text = source::whole(file, MAX_BYTES).map_err(unreadable)?;
+    if source::is_inherited(file) {
+        let text = source::read_bounded(file, MAX_BYTES).map_err(unreadable)?;
         let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;
         return Kubeconfig::from_yaml(&text);
     }
-    let bytes = source::opened(file).and_then(|file| file.metadata()).map_err(unreadable)?.len();
+    let bytes = source::open(file).and_then(|file| file.metadata()).map_err(unreadable)?.len();
     if bytes > MAX_BYTES {
         return Err(unreadable(io::Error::other(format!("it is larger than {MAX_BYTES} bytes"))));
     }

@@ -1,7 +1,7 @@
 //! The names that a cluster or a memory has. Errors lead to no names: completion cannot show them.
 
 use crate::args::{ClusterArgs, Goal, Invocation, Place, PlaceArgs};
-use crate::cluster::{Cluster, every};
+use crate::cluster::{Cluster, list_all};
 use crate::local::memory;
 use crate::local::skill_directory::SkillDirectory;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Skill};
@@ -171,7 +171,7 @@ where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
     let api = Api::<K>::namespaced(cluster.client.clone(), &cluster.namespace);
-    every(&api, ListParams::default(), |_| true).await.unwrap_or_default()
+    list_all(&api, ListParams::default(), |_| true).await.unwrap_or_default()
 }
 
 fn named<K: Resource>(objects: &[K]) -> Vec<String> {

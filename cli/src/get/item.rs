@@ -51,6 +51,6 @@ impl Item {
             Self::Logged(logged) => &logged.job,
             Self::Recorded(recorded) => &recorded.job,
         };
-        text::line(key) + "\n"
+        text::sanitized_line(key) + "\n"
     }
 }

@@ -3,7 +3,7 @@
 use super::item::{Item, LoggedJob};
 use super::record::RecordedJob;
 use crate::page::{Page, phase};
-use crate::summary::spent;
+use crate::summary::usage;
 
 /// The page of a Job.
 pub(super) fn render(item: &Item) -> String {
@@ -20,7 +20,7 @@ fn render_recorded(recorded: &RecordedJob) -> String {
     page.line("Goal", goal);
     if let Some(status) = status {
         page.line("Phase", &phase(status.phase, Some(&status.outcome)));
-        page.line("Spent", &spent(&status.usage));
+        page.line("Spent", &usage(&status.usage));
     } else {
         let what_next = if *stays_behind {
             "it is of an older memory. `bloomery migrate` shows where it goes."
@@ -56,7 +56,7 @@ fn render_logged(logged: &LoggedJob) -> String {
     for remark in &status.remarks {
         page.line("Remark", remark);
     }
-    page.line("Spent", &spent(&status.usage));
+    page.line("Spent", &usage(&status.usage));
     page.line("Log", &format!("{} events in {}", status.log.events, here.log.display()));
     if let Some(result) = &status.result {
         page.result(result.verified, &result.text, &result.fields);

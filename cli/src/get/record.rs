@@ -1,6 +1,6 @@
 //! What the file of a Job says, `jobs/<key>.json`: the record of one that has ended, or a job of an older memory.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::local::older_jobs::{self, MAX_JOB_BYTES};
 use crate::local::skill_directory::SkillDirectory;
 use crate::source;
@@ -59,10 +59,10 @@ impl RecordedJob {
 ///
 /// # Errors
 /// If it cannot be read.
-pub(super) fn read(directory: &SkillDirectory, key: &str) -> Result<Option<RecordedJob>, Trouble> {
+pub(super) fn read(directory: &SkillDirectory, key: &str) -> Result<Option<RecordedJob>, Error> {
     let file = directory.record(key);
-    let unreadable = |error: io::Error| Trouble::failed(format!("{} cannot be read: {error}", file.display()));
-    let opened = match source::opened(&file) {
+    let unreadable = |error: io::Error| Error::failed(format!("{} cannot be read: {error}", file.display()));
+    let opened = match source::open(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(unreadable)?,
     };

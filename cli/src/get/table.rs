@@ -32,5 +32,5 @@ fn row(item: &Item) -> [String; 5] {
         }
         Err(word) => [word, "", ""].map(str::to_owned),
     };
-    [text::line(job), text::line(skill), phase, outcome, tools]
+    [text::sanitized_line(job), text::sanitized_line(skill), phase, outcome, tools]
 }

@@ -4,7 +4,8 @@ use super::client::Client;
 use super::cluster_command::ClusterCommand;
 use super::{show, state, wait};
 use crate::args::{CancelArgs, Goal};
-use crate::exit::{Exit, Faults, Trouble};
+use crate::error::{Error, Errors};
+use crate::exit::Exit;
 use crate::{output, terminal, text};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::text::bounded;
@@ -23,73 +24,73 @@ const AT_WORK: &str =
 const MEANS: &str = "It cannot be taken back.";
 
 /// Ends Jobs.
-pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
-    if !args.yes && !terminal::is_here() {
-        return Err(Trouble::usage("there is no terminal at which you could be asked: --yes cancels without"));
+pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
+    if !args.yes && !terminal::is_interactive() {
+        return Err(Error::usage("there is no terminal at which you could be asked: --yes cancels without"));
     }
     let client = Client::open(command).await?;
-    let mut jobs = named(args, &client).await?;
-    let mut exit = Exit::Good;
+    let mut jobs = find_jobs(args, &client).await?;
+    let mut exit = Exit::Success;
     for job in jobs.iter().filter(|job| state::has_ended(job)) {
-        text::say(&format!("The Job {} has ended already: {}", job.name_any(), state::line(job)));
-        exit = worse(exit, ended(job));
+        text::inform(&format!("The Job {} has ended already: {}", job.name_any(), state::summary(job)));
+        exit = first_failure(exit, exit_code(job));
     }
     jobs.retain(|job| !state::has_ended(job));
     let (under_way, open): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.spec.cancel == Some(true));
     for job in &under_way {
-        text::say(&format!("The Job {} is being cancelled already.", job.name_any()));
+        text::inform(&format!("The Job {} is being cancelled already.", job.name_any()));
     }
     if !open.is_empty() {
-        anstream::eprint!("{}", shown(&open));
+        anstream::eprint!("{}", confirmation_text(&open));
         let question = if open.len() == 1 {
             "Cancel it? yes or no: ".to_owned()
         } else {
             format!("Cancel these {}? yes or no: ", open.len())
         };
-        if !args.yes && !terminal::confirmed(question).await? {
-            return Err(Trouble::failed("nothing was cancelled"));
+        if !args.yes && !terminal::confirm(question).await? {
+            return Err(Error::failed("nothing was cancelled"));
         }
     }
     let mut cancelled = under_way;
     for job in open {
         match cancel(&client, &job).await {
             Ok(job) => {
-                said(args, &job, "is being cancelled")?;
+                print_status(args, &job, "is being cancelled")?;
                 cancelled.push(job);
             }
-            Err(trouble) => exit = worse(exit, told(&trouble)),
+            Err(error) => exit = first_failure(exit, report_error(&error)),
         }
     }
     if args.wait {
         for job in &mut cancelled {
             let end = match wait::until(&client, job, Some(Goal::Ended), args.timeout).await {
                 Ok(rested) => {
-                    said(args, &rested, &state::line(&rested))?;
+                    print_status(args, &rested, &state::summary(&rested))?;
                     *job = rested;
-                    ended(job)
+                    exit_code(job)
                 }
-                Err(trouble) => told(&trouble),
+                Err(error) => report_error(&error),
             };
-            exit = worse(exit, end);
+            exit = first_failure(exit, end);
         }
     }
-    for_programs(args, &cancelled)?;
+    print_objects(args, &cancelled)?;
     Ok(exit)
 }
 
 /// The Jobs, each once.
-async fn named(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Trouble> {
-    let mut faults = Faults::default();
+async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error> {
+    let mut errors = Errors::default();
     let mut jobs: Vec<Job> = Vec::new();
     for name in &args.jobs {
-        let found = faults.sift(client.job(name).await);
+        let found = errors.keep(client.job(name).await);
         jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
     }
-    if faults.are_there() { Err(faults.told()) } else { Ok(jobs) }
+    if !errors.is_empty() { Err(errors.into_error()) } else { Ok(jobs) }
 }
 
 /// Prints the Jobs that are being cancelled, where programs are to read them.
-fn for_programs(args: &CancelArgs, jobs: &[Job]) -> Result<(), Trouble> {
+fn print_objects(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
     match (args.output, jobs) {
         (None, _) | (_, []) => Ok(()),
         (Some(form), [job]) => output::print(&show::object(job, form)?),
@@ -98,7 +99,7 @@ fn for_programs(args: &CancelArgs, jobs: &[Job]) -> Result<(), Trouble> {
 }
 
 /// Says what becomes of a Job, where that is for people.
-fn said(args: &CancelArgs, job: &Job, what: &str) -> Result<(), Trouble> {
+fn print_status(args: &CancelArgs, job: &Job, what: &str) -> Result<(), Error> {
     match args.output {
         Some(_) => Ok(()),
         None => output::print(&format!("skilljob.bloomery.dev/{} {what}\n", job.name_any())),
@@ -106,15 +107,15 @@ fn said(args: &CancelArgs, job: &Job, what: &str) -> Result<(), Trouble> {
 }
 
 /// Says what is wrong with one Job, which keeps nothing from the others.
-fn told(trouble: &Trouble) -> Exit {
-    text::note(&trouble.message);
-    trouble.exit
+fn report_error(error: &Error) -> Exit {
+    text::report(&error.message);
+    error.exit
 }
 
 /// What is about to end.
-fn shown(jobs: &[Job]) -> String {
+fn confirmation_text(jobs: &[Job]) -> String {
     let line = |job: &Job| {
-        let goal = text::line(&bounded(&job.spec.goal, MAX_GOAL));
+        let goal = text::sanitized_line(&bounded(&job.spec.goal, MAX_GOAL));
         format!("{}  {}  {goal}\n", job.name_any(), state::phase(job))
     };
     let works = |job: &Job| matches!(state::phase(job), Phase::Starting | Phase::Running | Phase::Finalizing);
@@ -123,21 +124,21 @@ fn shown(jobs: &[Job]) -> String {
     format!("{jobs}{at_work}{MEANS}\n")
 }
 
-async fn cancel(client: &Client, job: &Job) -> Result<Job, Trouble> {
+async fn cancel(client: &Client, job: &Job) -> Result<Job, Error> {
     let name = job.name_any();
-    match client.change(job, json!({ "spec": { "cancel": true } }), false).await {
+    match client.patch(job, json!({ "spec": { "cancel": true } }), false).await {
         Ok(job) => Ok(job),
-        Err(kube::Error::Api(status)) if status.code == 409 => Err(super::client::gone(&name)),
-        Err(error) => Err(client.unchanged(&name, &format!("cancelling {name}"), &error).await),
+        Err(kube::Error::Api(status)) if status.code == 409 => Err(super::client::deleted_error(&name)),
+        Err(error) => Err(client.patch_error(&name, &format!("cancelling {name}"), &error).await),
     }
 }
 
 /// What a Job that was to be cancelled has come to.
-fn ended(job: &Job) -> Exit {
-    if state::phase(job) == Phase::Cancelled { Exit::Good } else { Exit::Late }
+fn exit_code(job: &Job) -> Exit {
+    if state::phase(job) == Phase::Cancelled { Exit::Success } else { Exit::TooLate }
 }
 
 /// What went wrong stays wrong, whatever follows.
-fn worse(so_far: Exit, next: Exit) -> Exit {
-    if so_far == Exit::Good { next } else { so_far }
+fn first_failure(so_far: Exit, next: Exit) -> Exit {
+    if so_far == Exit::Success { next } else { so_far }
 }

@@ -1,9 +1,10 @@
 //! The shell: reads Jobs and writes what people say to them, through the API server.
 
 use super::cluster_command::ClusterCommand;
-use super::state::{self, Deciding};
-use crate::cluster::{Cluster, Right, every};
-use crate::exit::{Exit, Trouble};
+use super::state::{self, DecisionState};
+use crate::cluster::{Cluster, Right, list_all};
+use crate::error::Error;
+use crate::exit::Exit;
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, Job};
 use jiff::Timestamp;
@@ -26,7 +27,7 @@ impl Client {
     ///
     /// # Errors
     /// If there is no such cluster.
-    pub async fn open(command: &ClusterCommand<'_>) -> Result<Self, Trouble> {
+    pub async fn open(command: &ClusterCommand<'_>) -> Result<Self, Error> {
         let cluster = Cluster::find(command.cluster).await?;
         let jobs = Api::namespaced(cluster.client.clone(), &cluster.namespace);
         Ok(Self { cluster, jobs })
@@ -36,11 +37,11 @@ impl Client {
     ///
     /// # Errors
     /// If there is none, or it may not be read.
-    pub async fn job(&self, name: &str) -> Result<Job, Trouble> {
+    pub async fn job(&self, name: &str) -> Result<Job, Error> {
         match self.jobs.get_opt(name).await {
-            Ok(Some(job)) => Ok(shown(job)),
-            Ok(None) => Err(self.unknown(name).await?),
-            Err(error) => Err(self.unreadable(&error, "get").await),
+            Ok(Some(job)) => Ok(without_managed_fields(job)),
+            Ok(None) => Err(self.not_found_error(name).await?),
+            Err(error) => Err(self.read_error(&error, "get").await),
         }
     }
 
@@ -48,27 +49,27 @@ impl Client {
     ///
     /// # Errors
     /// If they may not be read.
-    pub async fn jobs(&self, of_all: bool) -> Result<Vec<Job>, Trouble> {
+    pub async fn jobs(&self, of_all: bool) -> Result<Vec<Job>, Error> {
         let all = || Api::all(self.cluster.client.clone());
         let jobs = if of_all { all() } else { self.jobs.clone() };
-        match every(&jobs, ListParams::default(), |_| true).await {
-            Ok(jobs) => Ok(jobs.into_iter().map(shown).collect()),
+        match list_all(&jobs, ListParams::default(), |_| true).await {
+            Ok(jobs) => Ok(jobs.into_iter().map(without_managed_fields).collect()),
             Err(error) if of_all && is_refusal(&error) => {
                 let doing = "reading the Jobs of all namespaces (-n NAMESPACE lists those of one)";
                 Err(self.cluster.refused_everywhere(doing, &error, vec![Right::on_jobs("list")]).await)
             }
-            Err(error) => Err(self.unreadable(&error, "list").await),
+            Err(error) => Err(self.read_error(&error, "list").await),
         }
     }
 
     /// How it stands with the decision on the call that a Job waits with: it is decided where one has denied it. Who may not
     /// read Approvals takes them for open.
-    pub async fn deciding(&self, job: &Job) -> Deciding {
-        if let Some(why) = state::unasked(job) {
-            return Deciding::Unasked(why.to_owned());
+    pub async fn decision_state(&self, job: &Job) -> DecisionState {
+        if let Some(why) = state::not_asked_reason(job) {
+            return DecisionState::NotAsked(why.to_owned());
         }
         if state::approvals(job).is_empty() {
-            return Deciding::Nothing;
+            return DecisionState::NoCall;
         }
         let (now, mut expired) = (Timestamp::now(), false);
         let api: Api<Approval> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
@@ -78,20 +79,20 @@ impl Client {
             let own = approval.filter(|approval| Some(&approval.spec.job_uid) == job.uid().as_ref());
             match own.as_ref().and_then(state::verdict) {
                 Some(ApprovalVerdict::Approve) => {}
-                Some(ApprovalVerdict::Deny | ApprovalVerdict::Expired) => return Deciding::Decided,
+                Some(ApprovalVerdict::Deny | ApprovalVerdict::Expired) => return DecisionState::Decided,
                 None if own.is_some_and(|approval| now >= approval.spec.expires_at.0) => expired = true,
                 None => open.push(name.clone()),
             }
         }
         match (expired, open.is_empty()) {
             // It counts as denied, whatever the others decide.
-            (true, _) => Deciding::Expired,
-            (false, true) => Deciding::Decided,
-            (false, false) => Deciding::Open(open),
+            (true, _) => DecisionState::Expired,
+            (false, true) => DecisionState::Decided,
+            (false, false) => DecisionState::Open(open),
         }
     }
 
-    async fn unknown(&self, name: &str) -> Result<Trouble, Trouble> {
+    async fn not_found_error(&self, name: &str) -> Result<Error, Error> {
         let near = match self.jobs.list_metadata(&ListParams::default()).await {
             Ok(known) if known.items.is_empty() => " There are no Jobs in it.".to_owned(),
             Ok(known) => {
@@ -100,16 +101,16 @@ impl Client {
             }
             // Who may not list them hears all the same that there is no such Job.
             Err(error) if is_refusal(&error) => String::new(),
-            Err(error) => return Err(self.unreadable(&error, "list").await),
+            Err(error) => return Err(self.read_error(&error, "list").await),
         };
-        Ok(Trouble::usage(format!("the namespace {} has no Job {name}.{near}", self.cluster.namespace)))
+        Ok(Error::usage(format!("the namespace {} has no Job {name}.{near}", self.cluster.namespace)))
     }
 
     /// Why Jobs cannot be read.
-    pub async fn unreadable(&self, error: &kube::Error, verb: &'static str) -> Trouble {
+    pub async fn read_error(&self, error: &kube::Error, verb: &'static str) -> Error {
         match error {
             kube::Error::Api(status) if status.code == 404 => {
-                Trouble::failed("the cluster knows no Jobs of Bloomery: is it installed in it?")
+                Error::failed("the cluster knows no Jobs of Bloomery: is it installed in it?")
             }
             _ => self.cluster.refused("reading Jobs", error, vec![Right::on_jobs(verb)]).await,
         }
@@ -119,7 +120,7 @@ impl Client {
     ///
     /// # Errors
     /// Whatever the API server says.
-    pub async fn change(&self, job: &Job, mut patch: Value, as_read: bool) -> kube::Result<Job> {
+    pub async fn patch(&self, job: &Job, mut patch: Value, as_read: bool) -> kube::Result<Job> {
         let mut metadata = json!({ "uid": job.uid() });
         if as_read && let Some(fields) = metadata.as_object_mut() {
             fields.insert("resourceVersion".to_owned(), json!(job.resource_version()));
@@ -128,15 +129,15 @@ impl Client {
             fields.insert("metadata".to_owned(), metadata);
         }
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        self.jobs.patch(&job.name_any(), &params, &Patch::Merge(&patch)).await.map(shown)
+        self.jobs.patch(&job.name_any(), &params, &Patch::Merge(&patch)).await.map(without_managed_fields)
     }
 
     /// Why a Job was not changed.
-    pub async fn unchanged(&self, name: &str, doing: &str, error: &kube::Error) -> Trouble {
+    pub async fn patch_error(&self, name: &str, doing: &str, error: &kube::Error) -> Error {
         match error {
-            kube::Error::Api(status) if status.code == 404 => gone(name),
+            kube::Error::Api(status) if status.code == 404 => deleted_error(name),
             error if is_refusal(error) => self.cluster.refused(doing, error, vec![Right::on_jobs("patch")]).await,
-            _ => self.cluster.failed(doing, error),
+            _ => self.cluster.request_error(doing, error),
         }
     }
 }
@@ -146,12 +147,12 @@ fn is_refusal(error: &kube::Error) -> bool {
 }
 
 /// That a Job was deleted while somebody was at it.
-pub fn gone(name: &str) -> Trouble {
-    Trouble { exit: Exit::Late, message: format!("the Job {name} is gone: somebody has deleted it meanwhile") }
+pub fn deleted_error(name: &str) -> Error {
+    Error { exit: Exit::TooLate, message: format!("the Job {name} is gone: somebody has deleted it meanwhile") }
 }
 
 /// A Job as kubectl shows it.
-fn shown(mut job: Job) -> Job {
+fn without_managed_fields(mut job: Job) -> Job {
     job.metadata.managed_fields = None;
     job
 }

@@ -2,7 +2,8 @@
 
 use super::state;
 use crate::choice;
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::text;
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply, WaitingFor};
@@ -10,48 +11,48 @@ use kube::ResourceExt;
 
 /// What a reply is for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Aim {
+pub(super) enum ReplyTarget {
     /// The conversation.
     Message,
     /// A question.
     Question(AskedQuestion),
     /// One of several: somebody has to say which.
-    OneOf(Vec<AskedQuestion>),
+    Ambiguous(Vec<AskedQuestion>),
 }
 
 /// What a reply is for: `question` where one is named, the conversation where it is a `message`, or the one open question.
 ///
 /// # Errors
 /// If the Job can hear nothing more, there is no such question, or each is answered.
-pub(super) fn aim(job: &Job, question: Option<&str>, message: bool) -> Result<Aim, Trouble> {
-    hears(job)?;
+pub(super) fn target(job: &Job, question: Option<&str>, message: bool) -> Result<ReplyTarget, Error> {
+    check_accepts_replies(job)?;
     if message {
-        return Ok(Aim::Message);
+        return Ok(ReplyTarget::Message);
     }
     let asked = state::questions(job);
     if let Some(id) = question {
-        return named(job, id).map(Aim::Question);
+        return find_question(job, id).map(ReplyTarget::Question);
     }
     let mut open: Vec<AskedQuestion> =
-        asked.iter().filter(|question| answered(job, &question.id).is_none()).cloned().collect();
+        asked.iter().filter(|question| pending_answer(job, &question.id).is_none()).cloned().collect();
     match (open.pop(), asked.first()) {
-        (Some(last), _) if open.is_empty() => Ok(Aim::Question(last)),
+        (Some(last), _) if open.is_empty() => Ok(ReplyTarget::Question(last)),
         (Some(last), _) => {
             open.push(last);
-            Ok(Aim::OneOf(open))
+            Ok(ReplyTarget::Ambiguous(open))
         }
-        (None, None) => Ok(Aim::Message),
-        (None, Some(first)) => Err(late(format!(
+        (None, None) => Ok(ReplyTarget::Message),
+        (None, Some(first)) => Err(Error::too_late(format!(
             "the Job {} has no open question: {} is answered already, by a reply that it has not heard yet: {}. Say more to \
              it with --message",
             job.name_any(),
             first.id,
-            told(answered(job, &first.id))
+            quoted_text(pending_answer(job, &first.id))
         ))),
     }
 }
 
-fn named(job: &Job, id: &str) -> Result<AskedQuestion, Trouble> {
+fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
     let asked = state::questions(job);
     if let Some(question) = asked.iter().find(|question| question.id == id) {
         return Ok(question.clone());
@@ -62,31 +63,36 @@ fn named(job: &Job, id: &str) -> Result<AskedQuestion, Trouble> {
     }
     let name = job.name_any();
     if asked.is_empty() {
-        return Err(Trouble::usage(format!(
+        return Err(Error::usage(format!(
             "the Job {name} has no open question {id}, nor any other. Without --question the text is a message to it"
         )));
     }
     let near = nearest::did_you_mean(id, asked.iter().map(|question| question.id.as_str()));
-    Err(Trouble::usage(format!("the Job {name} has no open question {id}.{near} Open are:{}", list(asked))))
+    Err(Error::usage(format!("the Job {name} has no open question {id}.{near} Open are:{}", list_questions(asked))))
 }
 
 /// Whether the Job can hear one more reply.
 ///
 /// # Errors
 /// If it has ended, or holds as many as it can.
-pub(super) fn hears(job: &Job) -> Result<(), Trouble> {
+pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
     let name = job.name_any();
     if state::has_ended(job) {
-        return Err(late(format!("the Job {name} has ended, and hears nothing any more: {}", state::line(job))));
+        return Err(Error::too_late(format!(
+            "the Job {name} has ended, and hears nothing any more: {}",
+            state::summary(job)
+        )));
     }
     if job.spec.cancel == Some(true) {
-        return Err(late(format!("the Job {name} is being cancelled, and hears nothing any more")));
+        return Err(Error::too_late(format!("the Job {name} is being cancelled, and hears nothing any more")));
     }
     if state::is_without_skill(job) {
-        return Err(late(format!("the Skill of the Job {name} was deleted: it ends, and hears nothing any more")));
+        return Err(Error::too_late(format!(
+            "the Skill of the Job {name} was deleted: it ends, and hears nothing any more"
+        )));
     }
     if job.spec.replies.len() >= Reply::MAX_REPLIES {
-        return Err(Trouble::failed(format!(
+        return Err(Error::failed(format!(
             "the Job {name} has {} replies, and takes no more: make another Job that continues it",
             Reply::MAX_REPLIES
         )));
@@ -98,20 +104,20 @@ pub(super) fn hears(job: &Job) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// If its question is open no more, or it can hear nothing.
-pub(super) fn still(job: &Job, reply: &Reply) -> Result<(), Trouble> {
-    hears(job)?;
+pub(super) fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
+    check_accepts_replies(job)?;
     let Some(id) = &reply.question else { return Ok(()) };
-    if let Some(other) = answered(job, id) {
-        let other = told(Some(other));
-        return Err(late(format!("somebody else has answered {id} meanwhile: {other}. Nothing was said")));
+    if let Some(other) = pending_answer(job, id) {
+        let other = quoted_text(Some(other));
+        return Err(Error::too_late(format!("somebody else has answered {id} meanwhile: {other}. Nothing was said")));
     }
     let asked = state::questions(job);
     let is_open = asked.len() >= WaitingFor::MAX_QUESTIONS || asked.iter().any(|question| question.id == *id);
-    if is_open { Ok(()) } else { Err(late(format!("{id} is open no more. Nothing was said"))) }
+    if is_open { Ok(()) } else { Err(Error::too_late(format!("{id} is open no more. Nothing was said"))) }
 }
 
 /// A reply to a question that the conversation has not heard yet.
-pub(super) fn answered<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
+pub(super) fn pending_answer<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
     let heard = job.status.as_ref().and_then(|status| status.replies_heard).unwrap_or_default();
     let unheard = job.spec.replies.iter().skip(usize::try_from(heard).unwrap_or(usize::MAX));
     unheard.into_iter().find(|reply| reply.question.as_deref() == Some(id))
@@ -121,47 +127,43 @@ pub(super) fn answered<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
 ///
 /// # Errors
 /// If it says nothing, or too much.
-pub(super) fn text(question: Option<&AskedQuestion>, typed: &str) -> Result<(String, Option<String>), Trouble> {
+pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Result<(String, Option<String>), Error> {
     let typed = typed.trim();
     if typed.is_empty() {
-        return Err(Trouble::usage("the text is empty: it must say something"));
+        return Err(Error::usage("the text is empty: it must say something"));
     }
     let choices = question.map(|question| question.choices.as_slice()).unwrap_or_default();
-    if let Some(instead) = choice::beside(choices, typed) {
-        return Err(Trouble::usage(instead));
+    if let Some(instead) = choice::out_of_range(choices, typed) {
+        return Err(Error::usage(instead));
     }
-    let meant = choice::meant(choices, typed);
+    let meant = choice::parse(choices, typed);
     let text = meant.unwrap_or(typed);
     if text.len() > Reply::MAX_TEXT {
-        return Err(Trouble::usage(format!(
+        return Err(Error::usage(format!(
             "the text has {} bytes, and may have {}: say it shorter, or put it where the Job can read it",
             text.len(),
             Reply::MAX_TEXT
         )));
     }
     let note = (meant.is_none() && !choices.is_empty())
-        .then(|| format!("That is none of the choices ({}): it is sent in your words.", choice::listed(choices)));
+        .then(|| format!("That is none of the choices ({}): it is sent in your words.", choice::join(choices)));
     Ok((text.to_owned(), note))
 }
 
 /// Questions, a line each, with their choices.
-pub(super) fn list(questions: &[AskedQuestion]) -> String {
+pub(super) fn list_questions(questions: &[AskedQuestion]) -> String {
     let one = |question: &AskedQuestion| {
         let choices = match question.choices.as_slice() {
             [] => String::new(),
-            choices => format!(" ({})", choice::listed(choices)),
+            choices => format!(" ({})", choice::join(choices)),
         };
-        format!("\n  {}  {}{choices}", question.id, text::line(&question.text))
+        format!("\n  {}  {}{choices}", question.id, text::sanitized_line(&question.text))
     };
     questions.iter().map(one).collect()
 }
 
-fn told(reply: Option<&Reply>) -> String {
-    reply.map(|reply| format!("\"{}\"", text::shown(&reply.text))).unwrap_or_default()
-}
-
-fn late(message: String) -> Trouble {
-    Trouble { exit: Exit::Late, message }
+fn quoted_text(reply: Option<&Reply>) -> String {
+    reply.map(|reply| format!("\"{}\"", text::escaped(&reply.text))).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! `bloomery events` on a cluster: what the Job's pods have printed; or its log in the memory, by way of a reader pod.
 
-use super::client::{Client, gone};
+use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
 use super::{logs, reader, show, state, watch};
 use crate::args::EventsArgs;
 use crate::cluster::Right;
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::text;
 use bloomery_crds::v1alpha1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,18 +14,16 @@ use kube::{Api, ResourceExt};
 use std::collections::BTreeSet;
 
 /// Prints the events of a Job.
-pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     if let Some(fault) = bloomery_skills::names::name_fault(&args.log) {
-        return Err(Trouble::usage(format!(
-            "the name of a Job {fault}. The log in a directory is read with --memory ."
-        )));
+        return Err(Error::usage(format!("the name of a Job {fault}. The log in a directory is read with --memory .")));
     }
     if args.json && args.follow {
-        return Err(Trouble::usage("--json reads the log in the memory, which is not followed: leave out --follow"));
+        return Err(Error::usage("--json reads the log in the memory, which is not followed: leave out --follow"));
     }
     let client = Client::open(command).await?;
     let job = client.job(&args.log).await?;
-    show::of_skill(&job, args.skill.as_deref())?;
+    show::check_skill(&job, args.skill.as_deref())?;
     if args.json || args.whole {
         return reader::read(&client, &job, args).await;
     }
@@ -33,35 +32,35 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
     }
     let pods = logs::pods(&client, &job).await?;
     if pods.is_empty() && job.status.as_ref().is_some_and(|status| status.log.is_some()) {
-        text::say(&format!("No pod of the Job {} is left: a reader pod reads its log.", args.log));
+        text::inform(&format!("No pod of the Job {} is left: a reader pod reads its log.", args.log));
         return reader::read(&client, &job, args).await;
     }
     if pods.is_empty() {
-        return Err(Trouble::usage(format!("the Job {} has no events yet: {}", args.log, state::line(&job))));
+        return Err(Error::usage(format!("the Job {} has no events yet: {}", args.log, state::summary(&job))));
     }
-    told_what_is_missing(&pods, &args.log, command);
+    report_missing_attempts(&pods, &args.log, command);
     for pod in &pods {
         if !logs::has_begun(pod) {
-            text::note(&format!("the pod {} has not begun yet", pod.name_any()));
+            text::report(&format!("the pod {} has not begun yet", pod.name_any()));
         } else if !logs::print(&client, &pod.name_any(), false).await? {
             break;
         }
     }
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }
 
 /// Says so where the first attempts have no pods any more.
-fn told_what_is_missing(pods: &[Pod], job: &str, command: &ClusterCommand<'_>) {
+fn report_missing_attempts(pods: &[Pod], job: &str, command: &ClusterCommand<'_>) {
     let first = pods.first().and_then(logs::attempt).unwrap_or(1);
     if first > 1 {
         let before = if first == 2 { "1 has no pod".to_owned() } else { format!("1 to {} have no pods", first - 1) };
         let whole = command.line(&format!("events {job} --whole"));
-        text::say(&format!("Attempt {before} any more. The whole log, by a reader pod: {whole}"));
+        text::inform(&format!("Attempt {before} any more. The whole log, by a reader pod: {whole}"));
     }
 }
 
 fn is_at_rest(job: &Job) -> bool {
-    state::has_ended(job) || state::waits(job)
+    state::has_ended(job) || state::waits_for_people(job)
 }
 
 /// What comes next of a Job that is followed.
@@ -73,46 +72,46 @@ enum Next {
 }
 
 /// Prints the logs of one pod after the other, until the Job has ended, or waits for people.
-async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let mut printed: BTreeSet<String> = BTreeSet::new();
     loop {
         let rested = match next(client, job, &printed).await? {
             Next::Pod(pod) => {
                 if printed.is_empty() {
-                    told_what_is_missing(std::slice::from_ref(pod.as_ref()), &job.name_any(), command);
+                    report_missing_attempts(std::slice::from_ref(pod.as_ref()), &job.name_any(), command);
                 }
                 printed.extend(pod.uid());
                 if !logs::print(client, &pod.name_any(), true).await? {
-                    return Ok(Exit::Good);
+                    return Ok(Exit::Success);
                 }
                 continue;
             }
             Next::Rest(rested) => rested,
         };
-        text::say(&format!("The Job {}: {}", job.name_any(), state::line(&rested)));
-        for hint in state::hints(&rested, &client.deciding(&rested).await, command) {
-            text::say(&hint);
+        text::inform(&format!("The Job {}: {}", job.name_any(), state::summary(&rested)));
+        for hint in state::hints(&rested, &client.decision_state(&rested).await, command) {
+            text::inform(&hint);
         }
-        return Ok(Exit::Good);
+        return Ok(Exit::Success);
     }
 }
 
 /// Waits for the next pod; or the Job's rest, where no pod is left that was not printed.
-async fn next(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<Next, Trouble> {
+async fn next(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<Next, Error> {
     let (name, uid) = (job.name_any(), job.uid());
-    let (watcher, namespace) = (&client.cluster.patient, &client.cluster.namespace);
+    let (watcher, namespace) = (&client.cluster.watch_client, &client.cluster.namespace);
     let unprinted = |pods: &mut dyn Iterator<Item = &Pod>| {
         let mut pods = logs::in_order(job, pods.cloned()).into_iter();
         pods.find(|pod| pod.uid().is_some_and(|uid| !printed.contains(&uid)) && logs::has_begun(pod))
     };
     let pods: Api<Pod> = Api::namespaced(watcher.clone(), namespace);
-    let of_job = logs::of_job(&name);
+    let of_job = logs::selector(&name);
     let pod = watch::until(&pods, &of_job, |pods| unprinted(&mut pods.values()));
     let jobs: Api<Job> = Api::namespaced(watcher.clone(), namespace);
     let only = watch::Selector::name(&name);
     let rested = watch::until(&jobs, &only, |jobs| match jobs.get(&name) {
         Some(job) if job.uid() == uid => is_at_rest(job).then(|| Ok(job.clone())),
-        Some(_) | None => Some(Err(gone(&name))),
+        Some(_) | None => Some(Err(deleted_error(&name))),
     });
     let watching = format!("watching the Job {name}");
     tokio::select! {

@@ -3,7 +3,7 @@
 use super::client::Client;
 use super::watch::Selector;
 use crate::cluster::Right;
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::{output, text};
 use bloomery_crds::names::{LABEL_ATTEMPT, LABEL_JOB};
 use bloomery_crds::pod::{self, WORKER_CONTAINER};
@@ -16,7 +16,7 @@ use std::io;
 use std::pin::pin;
 
 /// Which pods are a Job's; of others under its name, those are left out that another Job owned.
-pub(super) fn of_job(name: &str) -> Selector {
+pub(super) fn selector(name: &str) -> Selector {
     Selector::label(LABEL_JOB, name)
 }
 
@@ -24,9 +24,9 @@ pub(super) fn of_job(name: &str) -> Selector {
 ///
 /// # Errors
 /// If they may not be listed.
-pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Trouble> {
+pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
-    match api.list(&of_job(&job.name_any()).list()).await {
+    match api.list(&selector(&job.name_any()).list()).await {
         Ok(list) => Ok(in_order(job, list.items)),
         Err(error) => {
             let right = Right::on_pods("list", "pods");
@@ -65,13 +65,13 @@ pub(super) fn has_ended(pod: &Pod) -> bool {
 ///
 /// # Errors
 /// If it cannot be read. A pod that is gone has none, which is told.
-pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bool, Trouble> {
-    let api: Api<Pod> = Api::namespaced(client.cluster.patient.clone(), &client.cluster.namespace);
-    let params = LogParams { container: Some(WORKER_CONTAINER.to_owned()), follow, ..LogParams::default() };
+pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bool, Error> {
+    let api: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
+    let params = LogParams { container: Some(WORKER.to_owned()), follow, ..LogParams::default() };
     let log = match api.log_stream(pod, &params).await {
         Ok(log) => log,
         Err(kube::Error::Api(status)) if status.code == 404 => {
-            text::note(&format!("the pod {pod} is gone, and its log with it"));
+            text::report(&format!("the pod {pod} is gone, and its log with it"));
             return Ok(true);
         }
         Err(error) => {
@@ -88,12 +88,12 @@ pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bo
         match log.read_until(b'\n', &mut line).await {
             Ok(0) => return Ok(true),
             Ok(_) => {
-                let text = text::lines(&String::from_utf8_lossy(&line));
+                let text = text::sanitized_lines(&String::from_utf8_lossy(&line));
                 if !output::write(&mut io::stdout().lock(), &text)? {
                     return Ok(false);
                 }
             }
-            Err(error) => return Err(Trouble::failed(format!("the log of the pod {pod} broke off: {error}"))),
+            Err(error) => return Err(Error::failed(format!("the log of the pod {pod} broke off: {error}"))),
         }
     }
 }

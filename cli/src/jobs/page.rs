@@ -1,10 +1,10 @@
 //! A Job of a cluster on a page: what was asked, what each gate decided, what it waits for and how to answer.
 
 use super::cluster_command::ClusterCommand;
-use super::state::{self, Deciding};
+use super::state::{self, DecisionState};
 use crate::page::{Page, phase};
-use crate::summary::spent;
-use crate::text::shown;
+use crate::summary::usage;
+use crate::text::escaped;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::v1alpha1::{Gates, Job, JobStatus, LlmCalls, WaitingFor};
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 /// The page of a Job, with how it stands with the decision on its call.
-pub(super) fn of(job: &Job, deciding: &Deciding, command: &ClusterCommand<'_>, now: Timestamp) -> String {
+pub(super) fn render(job: &Job, deciding: &DecisionState, command: &ClusterCommand<'_>, now: Timestamp) -> String {
     let mut page = Page::default();
     let none = JobStatus::default();
     let status = job.status.as_ref().unwrap_or(&none);
@@ -29,7 +29,7 @@ pub(super) fn of(job: &Job, deciding: &Deciding, command: &ClusterCommand<'_>, n
     if job.spec.cancel == Some(true) && !state::has_ended(job) {
         page.line("Cancel", "asked for: the Job ends as soon as it hears it");
     }
-    for condition in not_as_they_should_be(status) {
+    for condition in notable_conditions(status) {
         page.line("Condition", &format!("{}: {}", condition.reason, condition.message));
     }
     if let Some(gates) = status.gates.as_ref().filter(|gates| **gates != Gates::default()) {
@@ -63,8 +63,11 @@ pub(super) fn of(job: &Job, deciding: &Deciding, command: &ClusterCommand<'_>, n
 fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
     let at = |time: Option<&Time>| time.map(|Time(at)| *at);
     let ended = at(status.completion_time.as_ref());
-    let waits =
-        status.waiting_for.as_ref().and_then(|waiting| at(waiting.since.as_ref())).filter(|_| state::waits(job));
+    let waits = status
+        .waiting_for
+        .as_ref()
+        .and_then(|waiting| at(waiting.since.as_ref()))
+        .filter(|_| state::waits_for_people(job));
     let begun = at(status.start_time.as_ref());
     let made = at(job.metadata.creation_timestamp.as_ref());
     let ago = |word: &str, at: Timestamp| format!("{word} {at}, {} ago", age(Some(at), now));
@@ -92,7 +95,7 @@ pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
 
 /// What somebody should know of: what is not so though it should be, and what asks for a person. Of a Job that has ended
 /// the outcome has said why; one at work is not ready, as it should be.
-fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
+fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
     let is = |condition: &Condition, kind: ConditionType| condition.type_ == <&str>::from(kind);
     let is_news = |condition: &&Condition| {
         // `Ready` says the same as these, in the same words.
@@ -110,7 +113,7 @@ fn not_as_they_should_be(status: &JobStatus) -> Vec<&Condition> {
 }
 
 /// What people can do, with the command that does it: under a name of its own, which no text of a model has.
-fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Deciding, command: &ClusterCommand<'_>) {
+fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &DecisionState, command: &ClusterCommand<'_>) {
     if let Some(call) = &waiting.call {
         let approvers = state::approvers(job).join(" and ");
         page.line(
@@ -130,9 +133,9 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Decidi
         if let Some(refused) = &question.refused {
             page.line("", &format!("The last answer was not taken: {refused}"));
         }
-        match super::compose_reply::answered(job, &question.id) {
+        match super::compose_reply::pending_answer(job, &question.id) {
             Some(reply) => page.line("", &format!("It is answered, and not heard yet: {}", reply.text)),
-            None => page.line("Reply", &state::answer(job, question, command)),
+            None => page.line("Reply", &state::answer_command(job, question, command)),
         }
     }
 }
@@ -172,12 +175,12 @@ mod tests {
     use rstest::rstest;
 
     fn page(job: &Job) -> String {
-        let deciding = match (state::unasked(job), state::approvals(job)) {
-            (Some(why), _) => Deciding::Unasked(why.to_owned()),
-            (None, []) => Deciding::Nothing,
-            (None, open) => Deciding::Open(open.to_vec()),
+        let deciding = match (state::not_asked_reason(job), state::approvals(job)) {
+            (Some(why), _) => DecisionState::NotAsked(why.to_owned()),
+            (None, []) => DecisionState::NoCall,
+            (None, open) => DecisionState::Open(open.to_vec()),
         };
-        of(job, &deciding, &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()), now())
+        render(job, &deciding, &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()), now())
     }
 
     #[test]
@@ -220,9 +223,9 @@ mod tests {
         let told = page(&job);
         assert!(told.contains("Nobody is asked to decide: the binding is not as it was shipped"), "{told}");
         assert!(!told.contains("It is decided") && !told.contains("Approve "), "{told}");
-        let told = of(
+        let told = render(
             &holds(),
-            &Deciding::Expired,
+            &DecisionState::Expired,
             &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()),
             now(),
         );

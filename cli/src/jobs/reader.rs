@@ -5,8 +5,9 @@ mod build;
 use super::client::Client;
 use super::{logs, watch};
 use crate::args::EventsArgs;
-use crate::cluster::{Right, every};
-use crate::exit::{Exit, Trouble};
+use crate::cluster::{Right, list_all};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::text;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
 use bloomery_crds::v1alpha1::Job;
@@ -17,7 +18,7 @@ use kube::{Api, ResourceExt};
 use std::time::Duration;
 
 /// How a reader pod is found to be at work, or never to be.
-enum Life {
+enum PodState {
     /// It has a log.
     Begun,
     /// It cannot begin, and why.
@@ -30,7 +31,7 @@ enum Life {
 ///
 /// # Errors
 /// If there is none, or no pod can read it.
-pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Result<Exit, Trouble> {
+pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Result<Exit, Error> {
     let template = template(client, args.image.clone()).await?;
     let pod = build::pod(job, &template, args.json)?;
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
@@ -42,28 +43,30 @@ pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Resul
         }
     };
     let name = made.name_any();
-    text::say(&format!("The reader pod {name} reads the log, with the memory read-only, and is deleted afterwards."));
+    text::inform(&format!(
+        "The reader pod {name} reads the log, with the memory read-only, and is deleted afterwards."
+    ));
     let done = tokio::select! {
-        done = printed(client, &name) => done,
-        _ = tokio::signal::ctrl_c() => Err(Trouble { exit: Exit::Interrupted, message: "interrupted".to_owned() }),
+        done = print_log(client, &name) => done,
+        _ = tokio::signal::ctrl_c() => Err(Error { exit: Exit::Interrupted, message: "interrupted".to_owned() }),
     };
     match api.delete(&name, &DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() }).await {
         Ok(_) => done,
         Err(kube::Error::Api(status)) if status.code == 404 => done,
         Err(error) => {
             let doing = format!("the reader pod {name} is left, which ends by itself: deleting it");
-            let told = client.cluster.failed(&doing, &error);
-            text::note(&told.message);
+            let told = client.cluster.request_error(&doing, &error);
+            text::report(&told.message);
             done
         }
     }
 }
 
 /// What the pod is made like: the newest worker of the namespace, where somebody may see it.
-async fn template(client: &Client, image: Option<String>) -> Result<Template, Trouble> {
+async fn template(client: &Client, image: Option<String>) -> Result<Template, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));
-    let pods = match every(&api, workers, |_| true).await {
+    let pods = match list_all(&api, workers, |_| true).await {
         Ok(pods) => pods,
         Err(error) if image.is_none() => {
             let doing = "looking for a worker pod, whose image the reader would have (or name it with --image),";
@@ -72,11 +75,11 @@ async fn template(client: &Client, image: Option<String>) -> Result<Template, Tr
         Err(_) => Vec::new(),
     };
     let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0));
-    match (newest.and_then(Template::of), image) {
+    match (newest.and_then(Template::from_worker), image) {
         (Some(template), None) => Ok(template),
-        (Some(template), Some(image)) => Ok(template.but(image)),
-        (None, Some(image)) => Ok(Template::with(image)),
-        (None, None) => Err(Trouble::usage(format!(
+        (Some(template), Some(image)) => Ok(template.with_image(image)),
+        (None, Some(image)) => Ok(Template::default_with_image(image)),
+        (None, None) => Err(Error::usage(format!(
             "no worker pod is left in {} whose image could read the log: name the image with --image. It is that of the \
              workers (the chart's worker.image), which whoever installed Bloomery knows",
             client.cluster.namespace
@@ -85,40 +88,40 @@ async fn template(client: &Client, image: Option<String>) -> Result<Template, Tr
 }
 
 /// How the pod is found, where that says how it goes on.
-fn life(pod: Option<&Pod>) -> Option<Life> {
+fn pod_state(pod: Option<&Pod>) -> Option<PodState> {
     match pod {
-        None => Some(Life::Gone),
-        Some(pod) if logs::has_begun(pod) => Some(Life::Begun),
-        Some(pod) => build::stuck(pod).map(Life::Stuck),
+        None => Some(PodState::Gone),
+        Some(pod) if logs::has_begun(pod) => Some(PodState::Begun),
+        Some(pod) => build::stuck(pod).map(PodState::Stuck),
     }
 }
 
 /// Prints what the pod prints, and says how it ended.
-async fn printed(client: &Client, name: &str) -> Result<Exit, Trouble> {
-    let watched: Api<Pod> = Api::namespaced(client.cluster.patient.clone(), &client.cluster.namespace);
+async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
+    let watched: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
     let only = watch::Selector::name(name);
     let mut unscheduled = None;
     let life = watch::until(&watched, &only, |pods| {
         let pod = pods.get(name);
         unscheduled = pod.and_then(build::unscheduled);
-        life(pod)
+        pod_state(pod)
     });
     // A pod that no node has taken has no deadline of its own.
     let life = tokio::time::timeout(Duration::from_secs(DEADLINE.into()), life).await;
-    let stuck = |why: &str| Err(Trouble::failed(format!("the reader pod {name} cannot begin: {why}")));
+    let stuck = |why: &str| Err(Error::failed(format!("the reader pod {name} cannot begin: {why}")));
     let rights = || ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
     let watching = format!("watching the reader pod {name}");
     let Ok(life) = life else {
         return stuck(&unscheduled.unwrap_or_else(|| format!("it has not begun within {DEADLINE} s")));
     };
     match life {
-        Ok(Life::Begun) => {}
-        Ok(Life::Stuck(why)) => return stuck(&why),
-        Ok(Life::Gone) => return Err(Trouble::failed(format!("the reader pod {name} is gone before it has begun"))),
+        Ok(PodState::Begun) => {}
+        Ok(PodState::Stuck(why)) => return stuck(&why),
+        Ok(PodState::Gone) => return Err(Error::failed(format!("the reader pod {name} is gone before it has begun"))),
         Err(error) => return Err(client.cluster.refused(&watching, &error, rights()).await),
     }
     if !logs::print(client, name, true).await? {
-        return Ok(Exit::Good);
+        return Ok(Exit::Success);
     }
     let ended = watch::until(&watched, &only, |pods| match pods.get(name) {
         None => Some(None),
@@ -126,11 +129,11 @@ async fn printed(client: &Client, name: &str) -> Result<Exit, Trouble> {
     });
     let ended = match ended.await {
         Ok(Some(ended)) => ended,
-        Ok(None) => return Err(Trouble::failed(format!("the reader pod {name} was deleted while it read"))),
+        Ok(None) => return Err(Error::failed(format!("the reader pod {name} was deleted while it read"))),
         Err(error) => return Err(client.cluster.refused(&watching, &error, rights()).await),
     };
     match build::failure(&ended) {
-        None => Ok(Exit::Good),
-        Some(why) => Err(Trouble::failed(format!("the reader pod {name} could not read all of the log: {why}"))),
+        None => Ok(Exit::Success),
+        Some(why) => Err(Error::failed(format!("the reader pod {name} could not read all of the log: {why}"))),
     }
 }

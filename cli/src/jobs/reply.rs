@@ -1,11 +1,12 @@
 //! `bloomery reply`: appends to the replies of a Job, and never loses somebody else's.
 
-use super::client::{Client, gone};
+use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
-use super::compose_reply::{self, Aim};
+use super::compose_reply::{self, ReplyTarget};
 use super::show;
 use crate::args::ReplyArgs;
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::page::{Page, coloured};
 use crate::{output, terminal, text};
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply};
@@ -20,41 +21,41 @@ const TRIES: usize = 16;
 const MAX_STDIN: u64 = 64 * 1024;
 
 /// Says something.
-pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
-    if args.text.is_none() && !terminal::is_here() {
-        return Err(Trouble::usage("there is no terminal at which you could be asked: give the text, or - for stdin"));
+pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
+    if args.text.is_none() && !terminal::is_interactive() {
+        return Err(Error::usage("there is no terminal at which you could be asked: give the text, or - for stdin"));
     }
     let client = Client::open(command).await?;
     let job = client.job(&args.job).await?;
-    let question = match compose_reply::aim(&job, args.question.as_deref(), args.message)? {
-        Aim::Message => None,
-        Aim::Question(question) => Some(question),
-        Aim::OneOf(open) => Some(chosen(&args.job, open).await?),
+    let question = match compose_reply::target(&job, args.question.as_deref(), args.message)? {
+        ReplyTarget::Message => None,
+        ReplyTarget::Question(question) => Some(question),
+        ReplyTarget::Ambiguous(open) => Some(choose_question(&args.job, open).await?),
     };
     let typed = match args.text.as_deref() {
         Some("-") => stdin()?,
         Some(text) => text.to_owned(),
-        None => asked(question.clone()).await?,
+        None => ask_text(question.clone()).await?,
     };
-    let (text, note) = compose_reply::text(question.as_ref(), &typed)?;
+    let (text, note) = compose_reply::reply_text(question.as_ref(), &typed)?;
     for note in note.into_iter().chain(question.as_ref().and_then(|question| warning(&job, question))) {
-        text::say(&note);
+        text::inform(&note);
     }
     let reply = Reply { question: question.as_ref().map(|question| question.id.clone()), text };
     let said = append(&client, job, &reply).await?;
     match args.output {
         Some(form) => output::print(&show::object(&said, form)?)?,
-        None => output::print(&told(&args.job, question.as_ref(), &reply))?,
+        None => output::print(&confirmation(&args.job, question.as_ref(), &reply))?,
     }
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }
 
 /// Asks which of several questions is meant.
-async fn chosen(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQuestion, Trouble> {
-    if !terminal::is_here() {
-        return Err(Trouble::usage(format!(
+async fn choose_question(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQuestion, Error> {
+    if !terminal::is_interactive() {
+        return Err(Error::usage(format!(
             "the Job {job} has several open questions: say which with --question:{}",
-            compose_reply::list(&open)
+            compose_reply::list_questions(&open)
         )));
     }
     anstream::eprint!("{}", coloured(&page(&open)));
@@ -64,12 +65,12 @@ async fn chosen(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQuestion, Tr
             format!("Type one of: {}", open.iter().map(|q| q.id.as_str()).collect::<Vec<_>>().join(", "))
         })
     };
-    let chosen = terminal::asked(read, "Which question do you answer? ".to_owned()).await?;
-    chosen.ok_or_else(|| Trouble::failed("nothing was said"))
+    let chosen = terminal::ask(read, "Which question do you answer? ".to_owned()).await?;
+    chosen.ok_or_else(|| Error::failed("nothing was said"))
 }
 
 /// Asks what is to be said.
-async fn asked(question: Option<AskedQuestion>) -> Result<String, Trouble> {
+async fn ask_text(question: Option<AskedQuestion>) -> Result<String, Error> {
     let prompt = match &question {
         Some(question) => {
             anstream::eprint!("{}", coloured(&page(std::slice::from_ref(question))));
@@ -77,12 +78,12 @@ async fn asked(question: Option<AskedQuestion>) -> Result<String, Trouble> {
         }
         None => "Your message: ",
     };
-    let read = move |line: &str| match compose_reply::text(question.as_ref(), line) {
+    let read = move |line: &str| match compose_reply::reply_text(question.as_ref(), line) {
         Ok(_) => Ok(line.to_owned()),
-        Err(trouble) => Err(trouble.message),
+        Err(error) => Err(error.message),
     };
-    let typed = terminal::asked(read, prompt.to_owned()).await?;
-    typed.ok_or_else(|| Trouble::failed("nothing was said"))
+    let typed = terminal::ask(read, prompt.to_owned()).await?;
+    typed.ok_or_else(|| Error::failed("nothing was said"))
 }
 
 fn page(questions: &[AskedQuestion]) -> String {
@@ -93,23 +94,23 @@ fn page(questions: &[AskedQuestion]) -> String {
     page.text()
 }
 
-fn stdin() -> Result<String, Trouble> {
+fn stdin() -> Result<String, Error> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(MAX_STDIN + 1).read_to_end(&mut bytes);
-    let read = read.map_err(|error| Trouble::usage(format!("stdin cannot be read: {error}")))?;
+    let read = read.map_err(|error| Error::usage(format!("stdin cannot be read: {error}")))?;
     if u64::try_from(read).is_ok_and(|read| read > MAX_STDIN) {
         let most = Reply::MAX_TEXT;
-        return Err(Trouble::usage(format!(
+        return Err(Error::usage(format!(
             "the text has more than {MAX_STDIN} bytes, and may have {most}: say it shorter"
         )));
     }
-    String::from_utf8(bytes).map_err(|error| Trouble::usage(format!("stdin is no text: {error}")))
+    String::from_utf8(bytes).map_err(|error| Error::usage(format!("stdin is no text: {error}")))
 }
 
 /// What is to be known before a question is answered twice.
 fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
-    let other = compose_reply::answered(job, &question.id)?;
-    let text = text::shown(&other.text);
+    let other = compose_reply::pending_answer(job, &question.id)?;
+    let text = text::escaped(&other.text);
     Some(format!(
         "{} is answered already, by a reply that was not heard yet: \"{text}\". The first one counts.",
         question.id
@@ -117,8 +118,8 @@ fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
 }
 
 /// What was said, in a line.
-fn told(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
-    let text = text::shown(&reply.text);
+fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
+    let text = text::escaped(&reply.text);
     match question {
         Some(question) => format!("skilljob.bloomery.dev/{job} answered {}: {text}\n", question.id),
         None => format!("skilljob.bloomery.dev/{job} was told: {text}\n"),
@@ -126,26 +127,30 @@ fn told(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
 }
 
 /// Puts a reply after those that are there: where somebody has changed the Job meanwhile, after theirs.
-async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Trouble> {
+async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Error> {
     let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
     // Whoever was warned, answers twice.
-    let is_second = reply.question.as_deref().is_some_and(|id| compose_reply::answered(&job, id).is_some());
+    let is_second = reply.question.as_deref().is_some_and(|id| compose_reply::pending_answer(&job, id).is_some());
     for _ in 0..TRIES {
         let replies = [job.spec.replies.as_slice(), std::slice::from_ref(reply)].concat();
-        match client.change(&job, json!({ "spec": { "replies": replies } }), true).await {
+        match client.patch(&job, json!({ "spec": { "replies": replies } }), true).await {
             Ok(said) => return Ok(said),
             Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => return Err(client.unchanged(&name, &format!("replying to {name}"), &error).await),
+            Err(error) => return Err(client.patch_error(&name, &format!("replying to {name}"), &error).await),
         }
         job = client.job(&name).await?;
         if job.uid() != uid {
-            return Err(gone(&name));
+            return Err(deleted_error(&name));
         }
         // The answer to a request that was made may have been lost.
         if job.spec.replies.iter().skip(before).any(|said| said == reply) {
             return Ok(job);
         }
-        if is_second { compose_reply::hears(&job)? } else { compose_reply::still(&job, reply)? }
+        if is_second {
+            compose_reply::check_accepts_replies(&job)?
+        } else {
+            compose_reply::check_still_open(&job, reply)?
+        }
     }
-    Err(Trouble::failed(format!("the Job {name} changes all the time: nothing was said; try again")))
+    Err(Error::failed(format!("the Job {name} changes all the time: nothing was said; try again")))
 }

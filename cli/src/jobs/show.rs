@@ -4,7 +4,8 @@ use super::client::Client;
 use super::cluster_command::ClusterCommand;
 use super::{page, state};
 use crate::args::{GetArgs, ObjectOutput};
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::page::coloured;
 use crate::{output, table, text};
 use bloomery_crds::v1alpha1::Job;
@@ -15,41 +16,41 @@ use serde_json::json;
 use std::io::Write;
 
 /// Shows a Job, or lists all.
-pub(super) async fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+pub(super) async fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let client = Client::open(command).await?;
-    let Some(name) = &args.key else { return all(&client, args).await };
+    let Some(name) = &args.key else { return list_jobs(&client, args).await };
     let job = client.job(name).await?;
-    of_skill(&job, args.skill.as_deref())?;
+    check_skill(&job, args.skill.as_deref())?;
     match args.output {
-        Some(form) => output::print(&object(&job, form)?).map(|()| Exit::Good),
-        None => shown(&page::of(&job, &client.deciding(&job).await, command, Timestamp::now())),
+        Some(form) => output::print(&object(&job, form)?).map(|()| Exit::Success),
+        None => print_page(&page::render(&job, &client.decision_state(&job).await, command, Timestamp::now())),
     }
 }
 
 /// Lists the Jobs of the namespace, or of all.
-async fn all(client: &Client, args: &GetArgs) -> Result<Exit, Trouble> {
+async fn list_jobs(client: &Client, args: &GetArgs) -> Result<Exit, Error> {
     let mut jobs = client.jobs(args.all_namespaces).await?;
     jobs.retain(|job| args.skill.as_ref().is_none_or(|skill| job.spec.skill == *skill));
     if jobs.is_empty() {
         let place = if args.all_namespaces { "any namespace" } else { &client.cluster.namespace };
         let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-        text::note(&format!("there are no Jobs{of} in {place}"));
+        text::report(&format!("there are no Jobs{of} in {place}"));
     }
     let text = match args.output {
         Some(form) => list(&jobs.iter().map(item).collect::<Vec<_>>(), form)?,
         None if jobs.is_empty() => String::new(),
         None => rows(&jobs, args.all_namespaces, Timestamp::now()),
     };
-    output::print(&text).map(|()| Exit::Good)
+    output::print(&text).map(|()| Exit::Success)
 }
 
 /// Refuses a Job of another Skill than was named.
 ///
 /// # Errors
 /// If it is one.
-pub(super) fn of_skill(job: &Job, skill: Option<&str>) -> Result<(), Trouble> {
+pub(super) fn check_skill(job: &Job, skill: Option<&str>) -> Result<(), Error> {
     match skill {
-        Some(skill) if job.spec.skill != skill => Err(Trouble::usage(format!(
+        Some(skill) if job.spec.skill != skill => Err(Error::usage(format!(
             "the Job {} is one of the Skill {}, not of {skill}",
             job.name_any(),
             job.spec.skill
@@ -59,40 +60,40 @@ pub(super) fn of_skill(job: &Job, skill: Option<&str>) -> Result<(), Trouble> {
 }
 
 /// A page at a terminal has colours.
-fn shown(page: &str) -> Result<Exit, Trouble> {
+fn print_page(page: &str) -> Result<Exit, Error> {
     let mut out = anstream::stdout().lock();
     output::write(&mut out, &coloured(page))?;
     // Whoever reads may have seen enough.
     let _ = out.flush();
-    Ok(Exit::Good)
+    Ok(Exit::Success)
 }
 
 /// A Job, for programs.
 ///
 /// # Errors
 /// If it cannot be written in that form.
-pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Trouble> {
+pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Error> {
     let text = match form {
         ObjectOutput::Name => Ok(name(job)),
         ObjectOutput::Json => output::json(job),
         ObjectOutput::Yaml => output::yaml(job),
     };
-    text.map_err(Trouble::failed)
+    text.map_err(Error::failed)
 }
 
 /// Several objects, for programs: each with the name that kubectl has for it.
 ///
 /// # Errors
 /// If they cannot be written in that form.
-pub(super) fn list(objects: &[(String, serde_json::Value)], form: ObjectOutput) -> Result<String, Trouble> {
+pub(super) fn list(objects: &[(String, serde_json::Value)], form: ObjectOutput) -> Result<String, Error> {
     let items = || objects.iter().map(|(_, object)| object).collect::<Vec<_>>();
     let all = || json!({ "apiVersion": "v1", "kind": "List", "items": items() });
     let text = match form {
         ObjectOutput::Name => Ok(objects.iter().map(|(name, _)| name.as_str()).collect()),
-        ObjectOutput::Json => output::json(&all()),
-        ObjectOutput::Yaml => output::yaml(&all()),
+        ObjectOutput::Json => output::json(&list_jobs()),
+        ObjectOutput::Yaml => output::yaml(&list_jobs()),
     };
-    text.map_err(Trouble::failed)
+    text.map_err(Error::failed)
 }
 
 /// A Job as one object of several.
@@ -117,7 +118,7 @@ fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
         };
         [
             job.name_any(),
-            text::line(&job.spec.skill),
+            text::sanitized_line(&job.spec.skill),
             state::phase(job).to_string(),
             outcome.map(|outcome| outcome.code.to_string()).unwrap_or_default(),
             count(|usage| usage.llm_calls.plan),
@@ -140,8 +141,9 @@ fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
 
 /// What a Job waits for, in a few words.
 fn waits_for(job: &Job) -> String {
-    let approvers = Some(text::line(&state::approvers(job).join(","))).filter(|approvers| !approvers.is_empty());
-    let questions = state::questions(job).iter().map(|question| text::line(&question.id));
+    let approvers =
+        Some(text::sanitized_line(&state::approvers(job).join(","))).filter(|approvers| !approvers.is_empty());
+    let questions = state::questions(job).iter().map(|question| text::sanitized_line(&question.id));
     approvers.into_iter().chain(questions).collect::<Vec<_>>().join(",")
 }
 
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_job_of_another_skill_is_told() {
-        assert!(of_skill(&holds(), Some("cs-tier-1")).is_ok() && of_skill(&holds(), None).is_ok());
-        assert!(of_skill(&holds(), Some("cs-tier-2")).unwrap_err().message.contains("one of the Skill cs-tier-1"));
+        assert!(check_skill(&holds(), Some("cs-tier-1")).is_ok() && check_skill(&holds(), None).is_ok());
+        assert!(check_skill(&holds(), Some("cs-tier-2")).unwrap_err().message.contains("one of the Skill cs-tier-1"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cluster_command::ClusterCommand;
 use crate::exit::Exit;
-use crate::text::{lines, shell_quoted};
+use crate::text::{sanitized_lines, shell_quoted};
 use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
@@ -17,7 +17,7 @@ pub fn phase(job: &Job) -> Phase {
 
 /// Whether it waits for people. One with an answer that it has not heard yet goes on in a moment; a reply to a question that
 /// is not open is no answer.
-pub fn waits(job: &Job) -> bool {
+pub fn waits_for_people(job: &Job) -> bool {
     let Some(status) = job.status.as_ref().filter(|status| status.awaits_people()) else { return false };
     !job.spec.has_pending_answer(status)
 }
@@ -35,11 +35,11 @@ pub fn questions(job: &Job) -> &[AskedQuestion] {
 
 /// How it stands with the decision on the call that a Job waits with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deciding {
+pub enum DecisionState {
     /// It waits with none.
-    Nothing,
+    NoCall,
     /// Nobody is asked, and why.
-    Unasked(String),
+    NotAsked(String),
     /// On these Approvals people have still to decide.
     Open(Vec<String>),
     /// Everybody has who had to, or one has denied it: the Job goes on in a moment.
@@ -48,20 +48,20 @@ pub enum Deciding {
     Expired,
 }
 
-impl Deciding {
+impl DecisionState {
     /// The Approvals that can be decided.
     pub fn open(&self) -> &[String] {
         match self {
             Self::Open(open) => open,
-            Self::Nothing | Self::Unasked(_) | Self::Decided | Self::Expired => &[],
+            Self::NoCall | Self::NotAsked(_) | Self::Decided | Self::Expired => &[],
         }
     }
 
     /// What is to be known where nobody can decide.
     pub fn note(&self) -> Option<String> {
         match self {
-            Self::Nothing | Self::Open(_) => None,
-            Self::Unasked(why) => Some(format!("Nobody is asked to decide: {}", lines(why))),
+            Self::NoCall | Self::Open(_) => None,
+            Self::NotAsked(why) => Some(format!("Nobody is asked to decide: {}", sanitized_lines(why))),
             Self::Decided => Some("It is decided, and the Job has not heard it yet".to_owned()),
             Self::Expired => Some("The time to decide is over, and the Job has not heard it yet".to_owned()),
         }
@@ -69,7 +69,7 @@ impl Deciding {
 }
 
 /// Why nobody is asked to decide on its call, where that is so.
-pub fn unasked(job: &Job) -> Option<&str> {
+pub fn not_asked_reason(job: &Job) -> Option<&str> {
     let is_so = has_reason(job, Reason::ApprovalPolicyMissing) || has_reason(job, Reason::NobodyAsked);
     ready(job).filter(|_| is_so && !has_ended(job)).map(|ready| ready.message.as_str())
 }
@@ -98,23 +98,23 @@ pub fn verdict(approval: &Approval) -> Option<ApprovalVerdict> {
 }
 
 /// What people can do about what it waits for, or why they cannot, one a line.
-pub fn hints(job: &Job, deciding: &Deciding, command: &ClusterCommand<'_>) -> Vec<String> {
+pub fn hints(job: &Job, deciding: &DecisionState, command: &ClusterCommand<'_>) -> Vec<String> {
     let approvals = deciding.open().iter().map(|name| command.line(&format!("approve {}", shell_quoted(name))));
-    let questions = questions(job).iter().map(|question| answer(job, question, command));
+    let questions = questions(job).iter().map(|question| answer_command(job, question, command));
     let commands = approvals.chain(questions).map(|command| format!("Answer with: {command}"));
     deciding.note().into_iter().chain(commands).collect()
 }
 
 /// The command that answers a question.
-pub fn answer(job: &Job, question: &AskedQuestion, command: &ClusterCommand<'_>) -> String {
+pub fn answer_command(job: &Job, question: &AskedQuestion, command: &ClusterCommand<'_>) -> String {
     let text = if question.choices.is_empty() { "'YOUR ANSWER'" } else { "NUMBER" };
     command.line(&format!("reply {} --question {} {text}", job.name_any(), shell_quoted(&question.id)))
 }
 
 /// How it rests, or goes on, in a line.
-pub fn line(job: &Job) -> String {
+pub fn summary(job: &Job) -> String {
     let outcome = job.status.as_ref().and_then(|status| status.outcome.as_ref());
-    lines(&crate::page::phase(phase(job), outcome))
+    sanitized_lines(&crate::page::phase(phase(job), outcome))
 }
 
 /// Whether it is kept by its namespace, which is suspended: until that is over nothing comes of it.
@@ -137,12 +137,12 @@ fn ready(job: &Job) -> Option<&Condition> {
 }
 
 /// How it goes, with what keeps it, in a line.
-pub fn kept(job: &Job) -> String {
+pub fn summary_with_reason(job: &Job) -> String {
     let why = ready(job).map(|ready| ready.message.as_str()).filter(|message| !message.is_empty() && !has_ended(job));
-    lines(&[Some(line(job).as_str()), why].into_iter().flatten().collect::<Vec<_>>().join(": "))
+    sanitized_lines(&[Some(summary(job).as_str()), why].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 
 /// The exit code of a Job that rests.
-pub fn exit(job: &Job) -> Exit {
-    Exit::of(phase(job))
+pub fn exit_code(job: &Job) -> Exit {
+    Exit::of_phase(phase(job))
 }

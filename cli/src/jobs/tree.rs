@@ -4,8 +4,9 @@ use super::client::Client;
 use super::cluster_command::ClusterCommand;
 use super::{page, show, state};
 use crate::args::TreeArgs;
-use crate::cluster::{Right, every};
-use crate::exit::{Exit, Trouble};
+use crate::cluster::{Right, list_all};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::{output, text};
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names::{GROUP, LABEL_JOB};
@@ -22,7 +23,7 @@ use std::fmt::Write;
 
 /// What there is in a namespace.
 #[derive(Debug, Default)]
-struct Grove {
+struct NamespaceObjects {
     /// None where they may not be read.
     skills: Option<Vec<Skill>>,
     jobs: Vec<Job>,
@@ -30,7 +31,7 @@ struct Grove {
     pods: Vec<Pod>,
 }
 
-impl Grove {
+impl NamespaceObjects {
     fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().flatten().find(|skill| skill.name_any() == *name)
     }
@@ -54,100 +55,101 @@ struct Branch {
 }
 
 /// Shows the tree.
-pub(super) async fn run(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+pub(super) async fn run(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let client = Client::open(command).await?;
-    let grove = grown(&client).await?;
-    let Some(skills) = wanted(&grove, args.name.as_deref()) else {
+    let objects_found = read_objects(&client).await?;
+    let Some(skills) = select(&objects_found, args.name.as_deref()) else {
         let (name, namespace) = (args.name.as_deref().unwrap_or_default(), &client.cluster.namespace);
-        return Err(unknown(&grove, name, namespace));
+        return Err(not_found(&objects_found, name, namespace));
     };
     if skills.is_empty() {
-        text::note(&format!("there are no Skills and no Jobs in {}", client.cluster.namespace));
+        text::report(&format!("there are no Skills and no Jobs in {}", client.cluster.namespace));
     }
     let text = match args.output {
-        Some(form) => show::list(&objects(&skills, &grove), form)?,
-        None => text(&skills, &grove, Timestamp::now()),
+        Some(form) => show::list(&objects(&skills, &objects_found), form)?,
+        None => text(&skills, &objects_found, Timestamp::now()),
     };
-    output::print(&text).map(|()| Exit::Good)
+    output::print(&text).map(|()| Exit::Success)
 }
 
 /// All objects of the tree in its order, as kubectl names them.
-fn objects(skills: &[(String, Vec<&Job>)], grove: &Grove) -> Vec<(String, Value)> {
+fn objects(skills: &[(String, Vec<&Job>)], objects_found: &NamespaceObjects) -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for (name, jobs) in skills {
-        let skill = grove.skill(name);
+        let skill = objects_found.skill(name);
         objects.extend(skill.map(|skill| (format!("skill.bloomery.dev/{name}\n"), json!(skill))));
         for job in jobs {
             objects.push(show::item(job));
             let approval = |one: &Approval| (format!("approval.bloomery.dev/{}\n", one.name_any()), json!(one));
-            objects.extend(grove.approvals_of(job).map(approval));
-            objects.extend(grove.pods_of(job).map(|pod| (format!("pod/{}\n", pod.name_any()), json!(pod))));
+            objects.extend(objects_found.approvals_of(job).map(approval));
+            objects.extend(objects_found.pods_of(job).map(|pod| (format!("pod/{}\n", pod.name_any()), json!(pod))));
         }
     }
     objects
 }
 
 /// Reads all there is. What may not be read is told, and hides nothing else; without Jobs there is no tree.
-async fn grown(client: &Client) -> Result<Grove, Trouble> {
+async fn read_objects(client: &Client) -> Result<NamespaceObjects, Error> {
     let jobs = client.jobs(false).await?;
     let (kube, namespace) = (&client.cluster.client, &client.cluster.namespace);
     let ours = |resource| Right { group: GROUP, verb: "list", resource, name: None };
-    let skills = every(&Api::<Skill>::namespaced(kube.clone(), namespace), ListParams::default(), |_| true).await;
+    let skills = list_all(&Api::<Skill>::namespaced(kube.clone(), namespace), ListParams::default(), |_| true).await;
     let approvals = client.cluster.approvals(|_| true).await;
     let of_jobs = ListParams::default().labels(LABEL_JOB);
-    let pods = every(&Api::<Pod>::namespaced(kube.clone(), namespace), of_jobs, |_| true).await;
-    Ok(Grove {
-        skills: seen(client, "Skills", ours("skills"), skills).await,
+    let pods = list_all(&Api::<Pod>::namespaced(kube.clone(), namespace), of_jobs, |_| true).await;
+    Ok(NamespaceObjects {
+        skills: or_report(client, "Skills", ours("skills"), skills).await,
         jobs,
-        approvals: seen(client, "Approvals", ours("approvals"), approvals).await.unwrap_or_default(),
-        pods: seen(client, "pods", Right::on_pods("list", "pods"), pods).await.unwrap_or_default(),
+        approvals: or_report(client, "Approvals", ours("approvals"), approvals).await.unwrap_or_default(),
+        pods: or_report(client, "pods", Right::on_pods("list", "pods"), pods).await.unwrap_or_default(),
     })
 }
 
-async fn seen<K: Clone>(client: &Client, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Option<Vec<K>> {
+async fn or_report<K: Clone>(client: &Client, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Option<Vec<K>> {
     match list {
         Ok(list) => Some(list),
         Err(error) => {
-            let trouble = client.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
-            text::note(&trouble.message);
+            let error = client.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
+            text::report(&error.message);
             None
         }
     }
 }
 
 /// The Skills that are shown, each with those of its Jobs that are; none where nothing has the name.
-fn wanted<'a>(grove: &'a Grove, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
-    let named = grove
+fn select<'a>(objects_found: &'a NamespaceObjects, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
+    let named = objects_found
         .skills
         .iter()
         .flatten()
         .map(ResourceExt::name_any)
-        .chain(grove.jobs.iter().map(|job| job.spec.skill.clone()));
+        .chain(objects_found.jobs.iter().map(|job| job.spec.skill.clone()));
     let skills: BTreeSet<String> = named.collect();
-    let of = |skill: &str| grove.jobs.iter().filter(|job| job.spec.skill == skill).collect::<Vec<_>>();
+    let of = |skill: &str| objects_found.jobs.iter().filter(|job| job.spec.skill == skill).collect::<Vec<_>>();
     let Some(name) = name else { return Some(skills.into_iter().map(|skill| (skill.clone(), of(&skill))).collect()) };
     if skills.contains(name) {
         return Some(vec![(name.to_owned(), of(name))]);
     }
-    let job = grove.jobs.iter().find(|job| job.name_any() == name)?;
+    let job = objects_found.jobs.iter().find(|job| job.name_any() == name)?;
     Some(vec![(job.spec.skill.clone(), vec![job])])
 }
 
-fn unknown(grove: &Grove, name: &str, namespace: &str) -> Trouble {
-    let skills = grove.skills.iter().flatten().map(ResourceExt::name_any);
-    let known: Vec<String> = skills.chain(grove.jobs.iter().map(ResourceExt::name_any)).collect();
+fn not_found(objects_found: &NamespaceObjects, name: &str, namespace: &str) -> Error {
+    let skills = objects_found.skills.iter().flatten().map(ResourceExt::name_any);
+    let known: Vec<String> = skills.chain(objects_found.jobs.iter().map(ResourceExt::name_any)).collect();
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
-    Trouble::usage(format!("the namespace {namespace} has no Skill and no Job {name}.{near}"))
+    Error::usage(format!("the namespace {namespace} has no Skill and no Job {name}.{near}"))
 }
 
-fn text(skills: &[(String, Vec<&Job>)], grove: &Grove, now: Timestamp) -> String {
+fn text(skills: &[(String, Vec<&Job>)], objects_found: &NamespaceObjects, now: Timestamp) -> String {
     let mut text = String::new();
     for (name, jobs) in skills {
-        let is_known = grove.skills.is_some();
-        let standing = grove.skill(name).map(standing).or_else(|| is_known.then(|| "is not there".to_owned()));
+        let is_known = objects_found.skills.is_some();
+        let readiness =
+            objects_found.skill(name).map(readiness).or_else(|| is_known.then(|| "is not there".to_owned()));
         let branch = Branch {
-            line: format!("Skill {name}  {}", standing.unwrap_or_default()),
-            below: jobs.iter().map(|job| of_job(job, grove, now)).collect(),
+            line: format!("Skill {name}  {}", readiness.unwrap_or_default()),
+            below: jobs.iter().map(|job| job_branch(job, objects_found, now)).collect(),
         };
         write(&mut text, &branch, "", "");
     }
@@ -157,14 +159,14 @@ fn text(skills: &[(String, Vec<&Job>)], grove: &Grove, now: Timestamp) -> String
 /// Writes a branch: `first` stands before its line, `rest` before those below.
 fn write(text: &mut String, branch: &Branch, first: &str, rest: &str) {
     // Nothing fails that writes to a string.
-    let _ = writeln!(text, "{first}{}", text::line(branch.line.trim_end()));
+    let _ = writeln!(text, "{first}{}", text::sanitized_line(branch.line.trim_end()));
     for (at, below) in branch.below.iter().enumerate() {
         let (own, further) = if at + 1 == branch.below.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
         write(text, below, &format!("{rest}{own}"), &format!("{rest}{further}"));
     }
 }
 
-fn standing(skill: &Skill) -> String {
+fn readiness(skill: &Skill) -> String {
     let conditions = skill.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     match conditions::find(conditions, ConditionType::Ready) {
         Some(ready) if ready.status == "True" => "Ready".to_owned(),
@@ -173,7 +175,7 @@ fn standing(skill: &Skill) -> String {
     }
 }
 
-fn of_job(job: &Job, grove: &Grove, now: Timestamp) -> Branch {
+fn job_branch(job: &Job, objects_found: &NamespaceObjects, now: Timestamp) -> Branch {
     let name = job.name_any();
     let age = page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now);
     let outcome =
@@ -185,15 +187,15 @@ fn of_job(job: &Job, grove: &Grove, now: Timestamp) -> Branch {
     Branch {
         line: format!("Job {name}  {phase}{outcome}  {age}"),
         below: questions
-            .chain(grove.approvals_of(job).map(of_approval))
-            .chain(grove.pods_of(job).map(of_pod))
+            .chain(objects_found.approvals_of(job).map(approval_branch))
+            .chain(objects_found.pods_of(job).map(pod_branch))
             .collect(),
     }
 }
 
-fn of_approval(approval: &Approval) -> Branch {
+fn approval_branch(approval: &Approval) -> Branch {
     let spec = &approval.spec;
-    let standing = match &spec.decision {
+    let readiness = match &spec.decision {
         None => format!("open, asks {}", spec.approver),
         Some(decision) => match state::verdict(approval) {
             Some(counts) if counts != decision.verdict => {
@@ -205,7 +207,7 @@ fn of_approval(approval: &Approval) -> Branch {
     leaf(format!("Approval {}  {}: {standing}", approval.name_any(), spec.tool))
 }
 
-fn of_pod(pod: &Pod) -> Branch {
+fn pod_branch(pod: &Pod) -> Branch {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Unknown");
     let phase = if pod.metadata.deletion_timestamp.is_some() { "Terminating" } else { phase };
     leaf(format!("Pod {}  {phase}", pod.name_any()))
@@ -221,7 +223,7 @@ mod tests {
     use crate::args::ObjectOutput;
     use crate::jobs::fixtures::{asks, holds, now};
 
-    fn grove() -> Grove {
+    fn objects_found() -> NamespaceObjects {
         let mut other = asks();
         other.metadata.name = Some("other".into());
         other.metadata.uid = Some("uid-2".into());
@@ -252,7 +254,7 @@ mod tests {
             ]},
             "status": {"phase": "Succeeded"},
         });
-        Grove {
+        NamespaceObjects {
             skills: Some(vec![serde_json::from_value(skill).unwrap()]),
             jobs: vec![holds(), other],
             approvals: vec![
@@ -266,14 +268,14 @@ mod tests {
 
     #[test]
     fn a_namespace_is_a_tree() {
-        let grove = grove();
-        insta::assert_snapshot!(text(&wanted(&grove, None).unwrap(), &grove, now()));
+        let objects_found = objects_found();
+        insta::assert_snapshot!(text(&select(&objects_found, None).unwrap(), &objects_found, now()));
     }
 
     #[test]
     fn programs_get_all_of_it_in_its_order() {
-        let grove = grove();
-        let of = |form| show::list(&objects(&wanted(&grove, None).unwrap(), &grove), form).unwrap();
+        let objects_found = objects_found();
+        let of = |form| show::list(&objects(&select(&objects_found, None).unwrap(), &objects_found), form).unwrap();
         insta::assert_snapshot!(of(ObjectOutput::Name));
         let list: Value = serde_json::from_str(&of(ObjectOutput::Json)).unwrap();
         let kinds: Vec<&str> =
@@ -283,13 +285,15 @@ mod tests {
 
     #[test]
     fn a_skill_or_a_job_is_a_part_of_it() {
-        let grove = grove();
-        let shown = |name| wanted(&grove, Some(name)).map(|skills| text(&skills, &grove, now())).unwrap_or_default();
+        let objects_found = objects_found();
+        let shown = |name| {
+            select(&objects_found, Some(name)).map(|skills| text(&skills, &objects_found, now())).unwrap_or_default()
+        };
         assert!(shown("cs-tier-1").contains("Job refund") && !shown("cs-tier-1").contains("other"));
         assert!(shown("other").starts_with("Skill gone  is not there\n└─ Job other"));
-        let unseen = Grove { skills: None, ..self::grove() };
-        assert!(text(&wanted(&unseen, Some("other")).unwrap(), &unseen, now()).starts_with("Skill gone\n└─ Job other"));
-        assert!(wanted(&grove, Some("refnud")).is_none());
-        assert!(unknown(&grove, "refnud", "acme").message.ends_with("Did you mean \"refund\"?"));
+        let unseen = NamespaceObjects { skills: None, ..self::objects_found() };
+        assert!(text(&select(&unseen, Some("other")).unwrap(), &unseen, now()).starts_with("Skill gone\n└─ Job other"));
+        assert!(select(&objects_found, Some("refnud")).is_none());
+        assert!(not_found(&objects_found, "refnud", "acme").message.ends_with("Did you mean \"refund\"?"));
     }
 }

@@ -1,12 +1,13 @@
 //! `bloomery wait`: watches a Job until it rests.
 
-use super::client::{Client, gone};
+use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
-use super::state::Deciding;
+use super::state::DecisionState;
 use super::{show, state, watch};
 use crate::args::{Goal, WaitArgs};
 use crate::cluster::Right;
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::{output, text};
 use bloomery_crds::v1alpha1::Job;
 use kube::{Api, ResourceExt};
@@ -14,20 +15,20 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 /// Waits for a Job.
-pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Trouble> {
+pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let client = Client::open(command).await?;
     let job = client.job(&args.job).await?;
     let job = until(&client, &job, args.goal, args.timeout).await?;
     match args.output {
         Some(form) => output::print(&show::object(&job, form)?)?,
-        None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, state::line(&job)))?,
+        None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, state::summary(&job)))?,
     }
-    if state::waits(&job) {
-        for hint in state::hints(&job, &client.deciding(&job).await, command) {
-            text::say(&hint);
+    if state::waits_for_people(&job) {
+        for hint in state::hints(&job, &client.decision_state(&job).await, command) {
+            text::inform(&hint);
         }
     }
-    Ok(exit(&job, args.goal))
+    Ok(exit_code(&job, args.goal))
 }
 
 /// Waits until a Job is as wanted, or cannot be any more.
@@ -39,9 +40,9 @@ pub(super) async fn until(
     job: &Job,
     goal: Option<Goal>,
     timeout: Option<Duration>,
-) -> Result<Job, Trouble> {
+) -> Result<Job, Error> {
     let (name, uid) = (job.name_any(), job.uid());
-    let api: Api<Job> = Api::namespaced(client.cluster.patient.clone(), &client.cluster.namespace);
+    let api: Api<Job> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
     let only = watch::Selector::name(&name);
     let last = RefCell::new(job.clone());
     let seen = async {
@@ -53,14 +54,18 @@ pub(super) async fn until(
                     let before = last.replace(job.clone());
                     if state::is_suspended(job) && !(is_told && state::is_suspended(&before)) {
                         is_told = true;
-                        text::say(&format!("The Job {name} is kept: {}", state::kept(job)));
+                        text::inform(&format!("The Job {name} is kept: {}", state::summary_with_reason(job)));
                     }
-                    (is_met(job, goal) && is_news(job)).then(|| Ok(job.clone()))
+                    (is_done(job, goal) && is_news(job)).then(|| Ok(job.clone()))
                 }
-                Some(_) | None => Some(Err(gone(&name))),
+                Some(_) | None => Some(Err(deleted_error(&name))),
             });
             match seen.await {
-                Ok(Ok(job)) if goal.is_none() && state::waits(&job) && goes_on(&client.deciding(&job).await) => {
+                Ok(Ok(job))
+                    if goal.is_none()
+                        && state::waits_for_people(&job)
+                        && goes_on(&client.decision_state(&job).await) =>
+                {
                     answered = Some(job);
                 }
                 seen => break seen,
@@ -69,9 +74,12 @@ pub(super) async fn until(
     };
     let seen = match timeout {
         None => seen.await,
-        Some(timeout) => tokio::time::timeout(timeout, seen).await.map_err(|_| Trouble {
-            exit: Exit::Late,
-            message: format!("the time is up, and the Job {name} is not there yet: {}", state::kept(&last.borrow())),
+        Some(timeout) => tokio::time::timeout(timeout, seen).await.map_err(|_| Error {
+            exit: Exit::TooLate,
+            message: format!(
+                "the time is up, and the Job {name} is not there yet: {}",
+                state::summary_with_reason(&last.borrow())
+            ),
         })?,
     };
     match seen {
@@ -84,27 +92,27 @@ pub(super) async fn until(
 }
 
 /// Whether a Job that waits for a decision goes on in a moment.
-fn goes_on(deciding: &Deciding) -> bool {
+fn goes_on(deciding: &DecisionState) -> bool {
     match deciding {
-        Deciding::Decided | Deciding::Expired => true,
-        Deciding::Nothing | Deciding::Unasked(_) | Deciding::Open(_) => false,
+        DecisionState::Decided | DecisionState::Expired => true,
+        DecisionState::NoCall | DecisionState::NotAsked(_) | DecisionState::Open(_) => false,
     }
 }
 
 /// Whether there is nothing more to wait for.
-fn is_met(job: &Job, goal: Option<Goal>) -> bool {
+fn is_done(job: &Job, goal: Option<Goal>) -> bool {
     let comes = match goal {
-        None => state::waits(job),
-        Some(goal) => is_so(job, goal),
+        None => state::waits_for_people(job),
+        Some(goal) => is_reached(job, goal),
     };
     comes || state::has_ended(job)
 }
 
 /// Whether a Job is as wanted.
-fn is_so(job: &Job, goal: Goal) -> bool {
+fn is_reached(job: &Job, goal: Goal) -> bool {
     match goal {
         Goal::Ended => state::has_ended(job),
-        Goal::Waiting => state::waits(job),
+        Goal::Waiting => state::waits_for_people(job),
         Goal::Phase(phase) => state::phase(job) == phase,
         Goal::Code(code) => {
             let outcome = job.status.as_ref().and_then(|status| status.outcome.as_ref());
@@ -114,14 +122,14 @@ fn is_so(job: &Job, goal: Goal) -> bool {
 }
 
 /// What the wait comes to.
-fn exit(job: &Job, goal: Option<Goal>) -> Exit {
+fn exit_code(job: &Job, goal: Option<Goal>) -> Exit {
     match goal {
-        None | Some(Goal::Ended) => state::exit(job),
+        None | Some(Goal::Ended) => state::exit_code(job),
         Some(goal @ (Goal::Waiting | Goal::Phase(_) | Goal::Code(_))) => {
-            if is_so(job, goal) {
-                Exit::Good
+            if is_reached(job, goal) {
+                Exit::Success
             } else {
-                Exit::Bad
+                Exit::Error
             }
         }
     }
@@ -137,33 +145,33 @@ mod tests {
     #[rstest]
     #[case::people(None, Some(Exit::Parked))]
     #[case::the_end(Some(Goal::Ended), None)]
-    #[case::that_it_waits(Some(Goal::Waiting), Some(Exit::Good))]
-    #[case::its_phase(Some(Goal::Phase(Phase::AwaitingReply)), Some(Exit::Good))]
+    #[case::that_it_waits(Some(Goal::Waiting), Some(Exit::Success))]
+    #[case::its_phase(Some(Goal::Phase(Phase::AwaitingReply)), Some(Exit::Success))]
     #[case::another_phase(Some(Goal::Phase(Phase::AwaitingApproval)), None)]
     #[case::a_code(Some(Goal::Code(OutcomeCode::Succeeded)), None)]
     fn a_job_that_waits_for_people(#[case] goal: Option<Goal>, #[case] expected: Option<Exit>) {
         let job = in_phase(Phase::AwaitingReply);
-        assert_eq!(is_met(&job, goal).then(|| exit(&job, goal)), expected);
+        assert_eq!(is_done(&job, goal).then(|| exit_code(&job, goal)), expected);
     }
 
     #[rstest]
     #[case::anything(None, Exit::Failed)]
     #[case::the_end(Some(Goal::Ended), Exit::Failed)]
-    #[case::that_it_waits(Some(Goal::Waiting), Exit::Bad)]
-    #[case::its_phase(Some(Goal::Phase(Phase::Failed)), Exit::Good)]
-    #[case::another_phase(Some(Goal::Phase(Phase::Running)), Exit::Bad)]
-    #[case::its_code(Some(Goal::Code(OutcomeCode::StepLimit)), Exit::Good)]
-    #[case::another_code(Some(Goal::Code(OutcomeCode::Succeeded)), Exit::Bad)]
+    #[case::that_it_waits(Some(Goal::Waiting), Exit::Error)]
+    #[case::its_phase(Some(Goal::Phase(Phase::Failed)), Exit::Success)]
+    #[case::another_phase(Some(Goal::Phase(Phase::Running)), Exit::Error)]
+    #[case::its_code(Some(Goal::Code(OutcomeCode::StepLimit)), Exit::Success)]
+    #[case::another_code(Some(Goal::Code(OutcomeCode::Succeeded)), Exit::Error)]
     fn a_job_that_has_ended(#[case] goal: Option<Goal>, #[case] expected: Exit) {
         let job = ended(&Outcome::new(OutcomeCode::StepLimit, "12 steps"));
-        assert!(is_met(&job, goal));
-        assert_eq!(exit(&job, goal), expected);
+        assert!(is_done(&job, goal));
+        assert_eq!(exit_code(&job, goal), expected);
     }
 
     #[test]
     fn a_job_at_work_is_waited_for() {
         for phase in [Phase::Pending, Phase::Queued, Phase::Starting, Phase::Running, Phase::Finalizing] {
-            assert!(!is_met(&in_phase(phase), None), "{phase}");
+            assert!(!is_done(&in_phase(phase), None), "{phase}");
         }
     }
 }

@@ -13,16 +13,16 @@ use std::time::Duration;
 const WATCH_SECONDS: u32 = 240;
 
 /// How long a watch may be silent: longer than it was asked for, it is dead.
-const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
+const WATCH_TIMEOUT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
 
 /// How long a list may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often in a row it may go wrong.
-const FAULTS: u32 = 5;
+const MAX_FAILURES: u32 = 5;
 
 /// How long is waited before it is tried again.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Which objects are watched.
 #[derive(Debug, Clone, Default)]
@@ -67,38 +67,38 @@ impl Selector {
 pub(super) async fn until<K, T>(
     api: &Api<K>,
     selector: &Selector,
-    mut see: impl FnMut(&BTreeMap<String, K>) -> Option<T>,
+    mut inspect: impl FnMut(&BTreeMap<String, K>) -> Option<T>,
 ) -> kube::Result<T>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    let mut faults = 0;
+    let mut failures = 0;
     loop {
         match listed(api, selector).await {
             Ok((mut objects, version)) => {
-                if let Some(found) = see(&objects) {
+                if let Some(found) = inspect(&objects) {
                     return Ok(found);
                 }
-                match watch(api, selector, &mut objects, version, &mut see).await {
+                match watch(api, selector, &mut objects, version, &mut inspect).await {
                     Ok(Some(found)) => return Ok(found),
-                    Ok(None) => faults = 0,
-                    Err(error) => again(&mut faults, error)?,
+                    Ok(None) => failures = 0,
+                    Err(error) => retry_or_fail(&mut failures, error)?,
                 }
             }
-            Err(error) => again(&mut faults, error)?,
+            Err(error) => retry_or_fail(&mut failures, error)?,
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
 /// Whether a fault may pass.
-fn again(faults: &mut u32, error: kube::Error) -> kube::Result<()> {
+fn retry_or_fail(failures: &mut u32, error: kube::Error) -> kube::Result<()> {
     let is_final = match &error {
         kube::Error::Api(status) => status.code < 500 && !matches!(status.code, 408 | 410 | 429),
         _ => false,
     };
-    *faults += 1;
-    if is_final || *faults >= FAULTS { Err(error) } else { Ok(()) }
+    *failures += 1;
+    if is_final || *failures >= MAX_FAILURES { Err(error) } else { Ok(()) }
 }
 
 async fn listed<K>(api: &Api<K>, selector: &Selector) -> kube::Result<(BTreeMap<String, K>, String)>
@@ -106,7 +106,7 @@ where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
     let params = selector.list();
-    let list = tokio::time::timeout(PATIENCE, api.list(&params)).await;
+    let list = tokio::time::timeout(LIST_TIMEOUT, api.list(&params)).await;
     let list = list.unwrap_or_else(|_| Err(kube::Error::Service("the API server does not answer".into())))?;
     let version = list.metadata.resource_version.unwrap_or_default();
     Ok((list.items.into_iter().map(|object| (object.name_any(), object)).collect(), version))
@@ -118,13 +118,13 @@ async fn watch<K, T>(
     selector: &Selector,
     objects: &mut BTreeMap<String, K>,
     version: String,
-    see: &mut impl FnMut(&BTreeMap<String, K>) -> Option<T>,
+    inspect: &mut impl FnMut(&BTreeMap<String, K>) -> Option<T>,
 ) -> kube::Result<Option<T>>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
     let mut events = pin!(api.watch(&selector.watch(), &version).await?);
-    while let Ok(Some(event)) = tokio::time::timeout(SILENCE, events.next()).await {
+    while let Ok(Some(event)) = tokio::time::timeout(WATCH_TIMEOUT, events.next()).await {
         match event? {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 objects.insert(object.name_any(), object);
@@ -136,7 +136,7 @@ where
             // The version is too old, most often: they are listed anew.
             WatchEvent::Error(_) => return Ok(None),
         }
-        if let Some(found) = see(objects) {
+        if let Some(found) = inspect(objects) {
             return Ok(Some(found));
         }
     }

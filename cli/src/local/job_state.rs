@@ -1,6 +1,6 @@
 //! The state of a Job, read from its log. Nothing is written.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::local::memory_error::log_error;
 use crate::local::skill_directory::SkillDirectory;
 use bloomery_crds::report::Projection;
@@ -24,7 +24,7 @@ impl JobState {
     ///
     /// # Errors
     /// If it cannot be read, or is broken.
-    pub fn read(directory: &SkillDirectory, inputs: &Inputs) -> Result<Self, Trouble> {
+    pub fn read(directory: &SkillDirectory, inputs: &Inputs) -> Result<Self, Error> {
         let key = &inputs.part.run_key;
         let mut conversation = Conversation::new(inputs.run.clone());
         let mut chain = Chain::new(inputs.source());

@@ -1,6 +1,6 @@
 //! The memory: a directory that stands for a tenant, with one directory for each Skill (seed 000).
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::local::memory_error::unusable;
 use crate::local::skill_directory::{SkillDirectory, file_names};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// If there is no such memory.
-pub fn skill_directories(memory: &Path) -> Result<Vec<SkillDirectory>, Trouble> {
+pub fn skill_directories(memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
     let names = file_names(memory).map_err(|error| unusable(memory, &error))?.into_iter();
     let directories = names.map(|name| SkillDirectory::new(memory, &name));
     Ok(directories.filter(|directory| directory.dir.join(bloomery_journal::JOBS).is_dir()).collect())
@@ -30,10 +30,10 @@ pub fn all_directories(memory: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// If none has, or several have and `skill` is `None`.
-pub fn find_log(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Trouble> {
+pub fn find_log(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Error> {
     let has_log = |directory: &SkillDirectory| directory.log(key).is_dir();
     find(memory, skill, key, has_log).map_err(|none| match find_log_or_record(memory, skill, key) {
-        Ok(directory) if !has_log(&directory) => Trouble::usage(format!(
+        Ok(directory) if !has_log(&directory) => Error::usage(format!(
             "the Job {key} of the Skill {} has no log, because it comes from an older memory. Its record is {}; \
              `bloomery get {key}` shows it",
             directory.name,
@@ -47,7 +47,7 @@ pub fn find_log(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDi
 ///
 /// # Errors
 /// If none has, or several have and `skill` is `None`.
-pub fn find_log_or_record(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Trouble> {
+pub fn find_log_or_record(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Error> {
     find(memory, skill, key, |directory| directory.log(key).is_dir() || directory.record(key).is_file())
 }
 
@@ -56,21 +56,18 @@ fn find(
     skill: Option<&str>,
     key: &str,
     has: impl Fn(&SkillDirectory) -> bool,
-) -> Result<SkillDirectory, Trouble> {
+) -> Result<SkillDirectory, Error> {
     let mut found = skill_directories(memory).unwrap_or_default();
     found.retain(|directory| has(directory) && skill.is_none_or(|skill| skill == directory.name));
     match found.as_slice() {
         [directory] => Ok(directory.clone()),
         [] => {
             let of = skill.map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-            Err(Trouble::usage(format!("the memory {} has no Job {key}{of}", memory.display())))
+            Err(Error::usage(format!("the memory {} has no Job {key}{of}", memory.display())))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|directory| directory.name.as_str()).collect();
-            Err(Trouble::usage(format!(
-                "several Skills have a Job {key}. Select one with --skill: {}",
-                names.join(", ")
-            )))
+            Err(Error::usage(format!("several Skills have a Job {key}. Select one with --skill: {}", names.join(", "))))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Who owns the memory: a memory belongs to one user, and the commands refuse that of another one.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::local::memory_error::unusable;
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use std::path::Path;
 ///
 /// # Errors
 /// If it belongs to another user, or its owner cannot be read.
-pub fn check(dir: &Path) -> Result<(), Trouble> {
+pub fn check(dir: &Path) -> Result<(), Error> {
     let owner = |dir: &Path| fs::metadata(dir).map(|dir| dir.uid());
     match (owner(dir), owner(Path::new("/proc/self"))) {
-        (Ok(owner), Ok(me)) if owner != me => Err(Trouble::usage(format!(
+        (Ok(owner), Ok(me)) if owner != me => Err(Error::usage(format!(
             "the memory {} belongs to user {owner}, and you are user {me}: it may be another tenant's. Name one of yours with \
              --memory",
             dir.display()

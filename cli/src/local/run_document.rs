@@ -1,7 +1,7 @@
 //! What a Job was begun with, kept beside its log: it goes on with the same Skill, goal and bindings, whatever has become
 //! of `skill.yaml` since.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::local::memory_error::log_error;
 use crate::local::skill_directory::SkillDirectory;
 use bloomery_crds::Digest;
@@ -67,7 +67,7 @@ impl RunDocument {
     ///
     /// # Errors
     /// If the Skill cannot be written as JSON.
-    pub fn new(revision: Revision, asked: Asked, program: Option<McpProgram>) -> Result<Self, Trouble> {
+    pub fn new(revision: Revision, asked: Asked, program: Option<McpProgram>) -> Result<Self, Error> {
         let Asked { job, goal, limits, models, resources, continues } = asked;
         let part = JobPart {
             version: VERSION,
@@ -92,9 +92,9 @@ impl RunDocument {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, directory: &SkillDirectory, writer: &str) -> Result<bool, Trouble> {
+    pub fn keep(&self, directory: &SkillDirectory, writer: &str) -> Result<bool, Error> {
         let dir = directory.log(&self.part.run_key);
-        let text = serde_json::to_vec_pretty(self).map_err(|error| Trouble::failed(error.to_string()))?;
+        let text = serde_json::to_vec_pretty(self).map_err(|error| Error::failed(error.to_string()))?;
         let temporary = dir.join(format!(".tmp-{writer}-{FILE}"));
         let kept = fs::create_dir_all(&dir)
             .and_then(|()| Disk.sync_dir(&directory.dir.join(JOBS)))
@@ -114,7 +114,7 @@ impl RunDocument {
     ///
     /// # Errors
     /// If no Job has the key, or it cannot be read, or was changed since.
-    pub fn required(directory: &SkillDirectory, key: &str) -> Result<Self, Trouble> {
+    pub fn required(directory: &SkillDirectory, key: &str) -> Result<Self, Error> {
         Self::read(directory, key)?.ok_or_else(|| not_found(directory, key))
     }
 
@@ -122,10 +122,10 @@ impl RunDocument {
     ///
     /// # Errors
     /// If it cannot be read, or was changed since.
-    pub fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Self>, Trouble> {
+    pub fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Self>, Error> {
         let file = directory.log(key).join(FILE);
         let unusable = |why: String| {
-            Trouble::failed(format!("{} cannot be used: {why}. The Job cannot go on; begin another", file.display()))
+            Error::failed(format!("{} cannot be used: {why}. The Job cannot go on; begin another", file.display()))
         };
         let text = match plain_file::open(&file).and_then(|opened| plain_file::whole(opened, record::MAX_BYTES)) {
             Ok(text) => text,
@@ -143,12 +143,12 @@ impl RunDocument {
 }
 
 /// Why a Job that is looked for is none of this machine.
-pub fn not_found(directory: &SkillDirectory, key: &str) -> Trouble {
-    Trouble::usage(format!("{} is not the log of a Job that ran on this machine", directory.log(key).display()))
+pub fn not_found(directory: &SkillDirectory, key: &str) -> Error {
+    Error::usage(format!("{} is not the log of a Job that ran on this machine", directory.log(key).display()))
 }
 
-fn digest(revision: &Revision) -> Result<Digest, Trouble> {
-    let sealed = seal(revision).map_err(|error| Trouble::failed(format!("the Skill cannot be written: {error}")))?;
+fn digest(revision: &Revision) -> Result<Digest, Error> {
+    let sealed = seal(revision).map_err(|error| Error::failed(format!("the Skill cannot be written: {error}")))?;
     Ok(sealed.digest)
 }
 

@@ -1,6 +1,6 @@
 //! The directory of one Skill in the memory (seed 000).
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::local::memory_error::{log_error, unusable};
 use crate::local::{older_jobs, owner};
 use bloomery_journal::files::Disk;
@@ -58,7 +58,7 @@ impl SkillDirectory {
     ///
     /// # Errors
     /// If one belongs to another user, or its owner cannot be read.
-    pub fn check_owner(&self) -> Result<(), Trouble> {
+    pub fn check_owner(&self) -> Result<(), Error> {
         owner::check(self.dir.parent().unwrap_or(&self.dir))?;
         once(self.dir.clone()).chain(USED.map(|name| self.dir.join(name))).try_for_each(|dir| owner::check(&dir))
     }
@@ -74,7 +74,7 @@ impl SkillDirectory {
     /// # Errors
     /// If it belongs to another user, is read-only or full, or its file system cannot protect a log from two writers. What
     /// was created is removed again.
-    pub fn open(&self, writer: &str) -> Result<(), Trouble> {
+    pub fn open(&self, writer: &str) -> Result<(), Error> {
         self.check_owner()?;
         let inner = CREATED.map(|name| self.dir.join(name));
         let dirs = inner.iter().map(PathBuf::as_path).chain(self.dir.ancestors());
@@ -87,7 +87,7 @@ impl SkillDirectory {
         })
     }
 
-    fn create(&self, writer: &str) -> Result<(), Trouble> {
+    fn create(&self, writer: &str) -> Result<(), Error> {
         create_private(self.dir.parent().unwrap_or(&self.dir)).map_err(|error| unusable(&self.dir, &error))?;
         fs::create_dir_all(&self.dir).map_err(|error| unusable(&self.dir, &error))?;
         bloomery_journal::check_volume(&Disk, &self.dir, writer).map_err(|error| log_error(&error))?;

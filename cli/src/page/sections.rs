@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::summary::field;
-use crate::text::line;
+use crate::text::sanitized_line;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict, WorkflowProgress};
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! The keys that the command line names: a key is one server's, and no other is told it.
 
-use crate::exit::{Faults, Trouble};
+use crate::error::{Error, Errors};
 use crate::run::memory_key::is_one_line;
 use crate::run::resources::secret_file;
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
@@ -26,31 +26,31 @@ impl ApiKeys {
     ///
     /// # Errors
     /// If a file cannot be used, or two are named for the same.
-    pub fn read(values: &[String]) -> Result<Self, Trouble> {
-        let (mut keys, mut faults) = (Self::default(), Faults::default());
+    pub fn read(values: &[String]) -> Result<Self, Error> {
+        let (mut keys, mut errors) = (Self::default(), Errors::default());
         for value in values {
             let (model, file) = match value.split_once('=').filter(|(model, _)| name_fault(model).is_none()) {
                 Some((model, file)) => (Some(model), file),
                 None => (None, value.as_str()),
             };
             let key = secret_file(file.as_ref(), OPTION)
-                .and_then(of_one_line)
-                .map_err(|fault| Trouble::usage(format!("{OPTION}: {fault}")));
-            let Some(key) = faults.sift(key) else { continue };
+                .and_then(check_one_line)
+                .map_err(|fault| Error::usage(format!("{OPTION}: {fault}")));
+            let Some(key) = errors.keep(key) else { continue };
             let before = match model {
                 Some(model) => keys.own.insert(model.to_owned(), key),
                 None => keys.common.replace(key),
             };
             if before.is_some() {
                 let whose = model.map_or_else(|| "no Model".to_owned(), |model| format!("the Model {model}"));
-                faults.add(Trouble::usage(format!("{OPTION}: two name {whose}: one key for each, as MODEL=FILE")));
+                errors.add(Error::usage(format!("{OPTION}: two name {whose}: one key for each, as MODEL=FILE")));
             }
         }
-        if faults.are_there() { Err(faults.told()) } else { Ok(keys) }
+        if !errors.is_empty() { Err(errors.into_error()) } else { Ok(keys) }
     }
 
     /// The key of a Model.
-    pub fn of(&self, model: &str) -> Option<&KeyFile> {
+    pub fn get(&self, model: &str) -> Option<&KeyFile> {
         self.own.get(model).or(self.common.as_ref())
     }
 
@@ -58,11 +58,11 @@ impl ApiKeys {
     ///
     /// # Errors
     /// If a key without a Model's name would go to several, or a Model of a name is not there.
-    pub fn check(&self, endpoints: &[ModelEndpoint]) -> Result<(), Trouble> {
+    pub fn check(&self, endpoints: &[ModelEndpoint]) -> Result<(), Error> {
         let known: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect();
         if let Some(unknown) = self.own.keys().find(|name| !known.contains(name.as_str())) {
             let known: Vec<&str> = known.into_iter().collect();
-            return Err(Trouble::usage(format!(
+            return Err(Error::usage(format!(
                 "{OPTION} {unknown}=...: no Model of that name is asked, but {}",
                 known.join(", ")
             )));
@@ -71,7 +71,7 @@ impl ApiKeys {
         let servers: BTreeSet<String> = others.filter_map(|endpoint| http::server(&endpoint.base_url)).collect();
         if self.common.is_some() && servers.len() > 1 {
             let servers: Vec<String> = servers.into_iter().collect();
-            return Err(Trouble::usage(format!(
+            return Err(Error::usage(format!(
                 "{OPTION} would hand one key to several servers, {}: say whose it is, as MODEL=FILE",
                 servers.join(" and ")
             )));
@@ -81,7 +81,7 @@ impl ApiKeys {
 }
 
 /// What no header takes is refused here, and not waited for.
-fn of_one_line(file: KeyFile) -> Result<KeyFile, String> {
+fn check_one_line(file: KeyFile) -> Result<KeyFile, String> {
     match fs::read_to_string(&file.path) {
         Ok(key) if is_one_line(&key) => Ok(file),
         Ok(_) | Err(_) => {
@@ -124,8 +124,8 @@ mod tests {
         let (one, other) = (file("one"), file("other=x"));
         let of_b = format!("b={other}");
         let read = |values: &[&str]| ApiKeys::read(&values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>());
-        let told = |keys: Result<ApiKeys, crate::exit::Trouble>, endpoints: &[ModelEndpoint]| {
-            keys.and_then(|keys| keys.check(endpoints)).map_err(|trouble| trouble.to_string()).err().unwrap_or_default()
+        let told = |keys: Result<ApiKeys, crate::error::Error>, endpoints: &[ModelEndpoint]| {
+            keys.and_then(|keys| keys.check(endpoints)).map_err(|error| error.to_string()).err().unwrap_or_default()
         };
         let apart = [endpoint("a", "https://a.example/v1"), endpoint("b", "https://b.example/v1")];
         let together = [endpoint("a", "https://a.example/v1"), endpoint("b", "https://a.example/v2")];
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(told(read(&[&one]), &together), "");
         assert_eq!(told(read(&[&one, &of_b]), &apart), "");
         let keys = read(&[&one, &of_b]).unwrap();
-        assert_eq!((&keys.of("a").unwrap().path, &keys.of("b").unwrap().path), (&one, &other));
+        assert_eq!((&keys.get("a").unwrap().path, &keys.get("b").unwrap().path), (&one, &other));
         // A path may have a `=` too.
         assert_eq!(read(&[&other]).unwrap().of("b").unwrap().path, other);
 

@@ -6,7 +6,8 @@ use super::screen::Screen;
 use super::signals::Signals;
 use super::stdout::CheckedWriter;
 use super::{mcp_environment, resources, server};
-use crate::exit::{Exit, Trouble};
+use crate::error::Error;
+use crate::exit::Exit;
 use crate::local::job_state::JobState;
 use crate::local::memory;
 use crate::local::memory_error::log_error;
@@ -37,7 +38,7 @@ use std::time::Duration;
 const GOODBYE: Duration = Duration::from_secs(3);
 
 /// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
-pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Trouble> {
+pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Error> {
     let JobState { conversation, projection } = JobState::read(&job.directory, &inputs)?;
     if conversation.outcome().is_some() {
         recorded(job, screen, &inputs, &conversation, &projection);
@@ -51,22 +52,23 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     }
     // An attempt is an epoch of the log here.
     inputs.part.attempt = u32::try_from(conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
-    resources::still_there(&inputs.part.resources)?;
-    job.document.program.iter().try_for_each(server::runs)?;
+    resources::check_available(&inputs.part.resources)?;
+    job.document.program.iter().try_for_each(server::check_program)?;
     // Links of the memory may lead elsewhere than when the Job began.
-    resources::apart(&inputs.part.resources, &job.args.memory)?;
+    resources::check_outside_memory(&inputs.part.resources, &job.args.memory)?;
     if let Err(error) = trace.open(&job.directory.dir, &inputs.part.run_key) {
-        screen.say(&format!("There will be no trace in the memory's {}: {error}", trace::DIR));
+        screen.print(&format!("There will be no trace in the memory's {}: {error}", trace::DIR));
     }
     let terminal = Terminal::open(screen);
     inputs.run.people = terminal.is_some();
     let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
-    let failed = |error: io::Error| Trouble::failed(format!("nothing can be run: {error}"));
+    let failed = |error: io::Error| Error::failed(format!("nothing can be run: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let stop = Stop::default();
-    let end = format!("Ended at once. {}", summary::go_on(&job.args.memory, &job.directory, &inputs.part.run_key));
+    let end =
+        format!("Ended at once. {}", summary::resume_command(&job.args.memory, &job.directory, &inputs.part.run_key));
     let signals = Signals::listen(&stop, screen, end)
-        .map_err(|error| Trouble::failed(format!("signals cannot be handled: {error}")))?;
+        .map_err(|error| Error::failed(format!("signals cannot be handled: {error}")))?;
     let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace, &stop), signals)));
     // A name that is still being looked up must not hold the process up. Programs end with what is dropped here.
     runtime.shutdown_background();
@@ -88,14 +90,14 @@ fn recorded(
     let record = Record::new(inputs, conversation, projection.clone());
     // The log says all that the record does, as at the Job's end.
     if let Err(error) = record.write(&Disk, &job.directory.dir, key, &job.writer) {
-        screen.say(&format!("The Job's record cannot be written: {error}"));
+        screen.print(&format!("The Job's record cannot be written: {error}"));
     }
 }
 
-fn unfinished(job: &PreparedJob<'_>) -> Trouble {
+fn unfinished(job: &PreparedJob<'_>) -> Error {
     let key = &job.document.part.run_key;
-    let go_on = summary::go_on(&job.args.memory, &job.directory, key);
-    Trouble::usage(format!("the Job {key} was begun and has not ended: it may be running. {go_on}"))
+    let go_on = summary::resume_command(&job.args.memory, &job.directory, key);
+    Error::usage(format!("the Job {key} was begun and has not ended: it may be running. {go_on}"))
 }
 
 async fn drive(
@@ -104,11 +106,11 @@ async fn drive(
     people: &dyn People,
     (screen, trace, stop): (&Screen, &Trace, &Stop),
     signals: Signals,
-) -> Result<Exit, Trouble> {
+) -> Result<Exit, Error> {
     tokio::select! {
         exit = epoch(job, inputs, people, (screen, trace, stop)) => exit,
-        () = signals.twice() => Ok(Exit::Interrupted),
-        () = screen.live() => Ok(Exit::Bad),
+        () = signals.second() => Ok(Exit::Interrupted),
+        () = screen.live() => Ok(Exit::Error),
     }
 }
 
@@ -117,10 +119,10 @@ async fn epoch(
     inputs: &Inputs,
     people: &dyn People,
     (screen, trace, stop): (&Screen, &Trace, &Stop),
-) -> Result<Exit, Trouble> {
-    let unusable = |error: bloomery_worker::http::Error| Trouble::usage(error.to_string());
+) -> Result<Exit, Error> {
+    let unusable = |error: bloomery_worker::http::Error| Error::usage(error.to_string());
     // The Job is kept, and its memory was tried: whatever happens to its log now is a failure.
-    let failed = |error: bloomery_journal::Error| Trouble::failed(log_error(&error).message);
+    let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
     let redactor = &inputs.redactor;
@@ -157,7 +159,7 @@ async fn epoch(
         }
         claimed => claimed.map_err(failed)?,
     };
-    screen.say(&format!(
+    screen.print(&format!(
         "Job {} of the Skill {}, in {}",
         part.run_key,
         job.directory.name,
@@ -173,7 +175,7 @@ async fn epoch(
     }
     let EpochEnd { exit, projection, result, hold: _ } = ended.map_err(failed)?;
     let exit = tell(job, screen, exit, &projection, result.as_ref())?;
-    failure.none().map(|()| exit)
+    failure.into_result().map(|()| exit)
 }
 
 /// Creates the printer of events: to stdout as JSON, or to the screen as text.
@@ -182,12 +184,12 @@ fn printer(
     redactor: &Redactor,
     (screen, trace): (&Screen, &Trace),
     stdout: CheckedWriter<io::Stdout>,
-) -> Result<Printer, Trouble> {
+) -> Result<Printer, Error> {
     if !job.args.json {
         return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone())))));
     }
     let stdout =
-        BackgroundWriter::new(stdout).map_err(|error| Trouble::failed(format!("nothing can be printed: {error}")))?;
+        BackgroundWriter::new(stdout).map_err(|error| Error::failed(format!("nothing can be printed: {error}")))?;
     Ok(Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout)))))
 }
 
@@ -206,7 +208,7 @@ fn tools(
     };
     let env = mcp_environment::environment(program);
     let screen = screen.clone();
-    let listener: mcp::Listener = Arc::new(move |line| screen.aside(line));
+    let listener: mcp::Listener = Arc::new(move |line| screen.print_dimmed(line));
     let program = mcp::Program { argv: program.argv.clone(), env, listener };
     Ok(Some(mcp::Client::program(program, redactor.clone()).telling(&part.resources)))
 }
@@ -218,23 +220,23 @@ fn tell(
     exit: driver::Exit,
     projection: &Projection,
     result: Option<&FullResult>,
-) -> Result<Exit, Trouble> {
+) -> Result<Exit, Error> {
     screen.close();
     let PreparedJob { args, directory, document, .. } = job;
     let key = &document.part.run_key;
     match (exit, &projection.outcome) {
         (driver::Exit::Finished, Some(outcome)) => {
             if let Some(result) = result.filter(|_| !args.json) {
-                let printed = summary::answer(&mut io::stdout().lock(), result);
+                let printed = summary::print_answer(&mut io::stdout().lock(), result);
                 // Whoever read the answer has seen enough: `bloomery run ... | head`.
-                let unwritten = |error| Trouble::failed(format!("stdout cannot be written: {error}"));
+                let unwritten = |error| Error::failed(format!("stdout cannot be written: {error}"));
                 printed.or_else(ignore_closed).map_err(unwritten)?;
             }
-            screen.say(&summary::outcome(outcome, result, &projection.usage));
+            screen.print(&summary::outcome(outcome, result, &projection.usage));
         }
-        (driver::Exit::Finished, None) => screen.say("The Job is over without an outcome."),
-        (driver::Exit::Parked(reason), _) => screen.say(&summary::parked(reason, &args.memory, directory, key)),
-        (driver::Exit::Superseded, _) => screen.say("Another process has taken the Job over; this one has stopped."),
+        (driver::Exit::Finished, None) => screen.print("The Job is over without an outcome."),
+        (driver::Exit::Parked(reason), _) => screen.print(&summary::parked(reason, &args.memory, directory, key)),
+        (driver::Exit::Superseded, _) => screen.print("Another process has taken the Job over; this one has stopped."),
     }
     let _ = io::stderr().flush();
     Ok(summary::exit_of(exit, projection.outcome.as_ref()))

@@ -1,6 +1,6 @@
 //! The limits of a run: what `--limit` says, and what comes of it.
 
-use crate::exit::{Faults, Trouble};
+use crate::error::{Error, Errors};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::v1alpha1::{Limits, seconds};
 use serde_json::{Map, Value};
@@ -9,10 +9,12 @@ use serde_json::{Map, Value};
 ///
 /// # Errors
 /// Everything that is wrong, at once.
-pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Trouble> {
-    let mut faults = Faults::default();
-    let read: Vec<_> = given.iter().map(|(name, value)| faults.sift(limit(name, value))).collect();
-    let Some(limits) = read.into_iter().collect::<Option<Map<String, Value>>>() else { return Err(faults.told()) };
+pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
+    let mut errors = Errors::default();
+    let read: Vec<_> = given.iter().map(|(name, value)| errors.keep(limit(name, value))).collect();
+    let Some(limits) = read.into_iter().collect::<Option<Map<String, Value>>>() else {
+        return Err(errors.into_error());
+    };
     if limits.is_empty() {
         return Ok(None);
     }
@@ -20,7 +22,7 @@ pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Trouble> {
 }
 
 /// What is said of the limits that are above the Skill's: as on a cluster, the Skill's hold.
-pub fn above(asked: Option<&Limits>, hold: &EffectiveLimits) -> Vec<String> {
+pub fn ineffective_warnings(asked: Option<&Limits>, hold: &EffectiveLimits) -> Vec<String> {
     let Some(Limits { steps, tool_calls, tokens, duration }) = asked else { return Vec::new() };
     let each = [
         ("steps", steps.map(u64::from), hold.steps.into(), ""),
@@ -40,22 +42,22 @@ pub fn above(asked: Option<&Limits>, hold: &EffectiveLimits) -> Vec<String> {
         .collect()
 }
 
-fn typed(limits: Map<String, Value>, of: &str) -> Result<Limits, Trouble> {
-    serde_json::from_value(Value::Object(limits)).map_err(|error| Trouble::usage(format!("{of}: {error}")))
+fn typed(limits: Map<String, Value>, of: &str) -> Result<Limits, Error> {
+    serde_json::from_value(Value::Object(limits)).map_err(|error| Error::usage(format!("{of}: {error}")))
 }
 
-fn limit(name: &str, value: &str) -> Result<(String, Value), Trouble> {
+fn limit(name: &str, value: &str) -> Result<(String, Value), Error> {
     const KNOWN: [&str; 4] = ["steps", "toolCalls", "tokens", "duration"];
     if !KNOWN.contains(&name) {
         let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
-        return Err(Trouble::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
+        return Err(Error::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
     }
     if name == "duration" && value != "0" && !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Trouble::usage(format!(
+        return Err(Error::usage(format!(
             "--limit duration={value}: it has no unit: write {value}s if seconds are meant"
         )));
     }
-    let nothing = || Trouble::usage(format!("--limit {name}: nothing could be done"));
+    let nothing = || Error::usage(format!("--limit {name}: nothing could be done"));
     if value.starts_with('-') {
         return Err(nothing());
     }

@@ -1,6 +1,6 @@
 //! What of the environment a program of this machine is handed: what every program needs, and what `--mcp-env` names.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::local::run_document::McpProgram;
 use crate::text;
 use bloomery_redact::{MAX_VALUE_BYTES, Redactor};
@@ -20,14 +20,14 @@ pub fn environment(program: &McpProgram) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// All that cannot be handed over, at once. No value is told.
-pub fn check(program: &McpProgram) -> Result<(), Trouble> {
-    let faults: Vec<Trouble> = program.env.iter().filter_map(|name| fault(name)).map(Trouble::usage).collect();
-    if faults.is_empty() { Ok(()) } else { Err(Trouble::of(faults)) }
+pub fn check(program: &McpProgram) -> Result<(), Error> {
+    let faults: Vec<Error> = program.env.iter().filter_map(|name| fault(name)).map(Error::usage).collect();
+    if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
 /// Keeps the values that are handed over out of texts: a program gets its credentials so. What it would inherit anyway is
 /// no secret.
-pub fn watch(program: &McpProgram, redactor: &Redactor) {
+pub fn redact_values(program: &McpProgram, redactor: &Redactor) {
     for (name, value) in values(program) {
         redactor.learn(name, value.as_bytes());
     }
@@ -41,13 +41,13 @@ pub fn values(program: &McpProgram) -> impl Iterator<Item = (&str, String)> {
 
 fn fault(name: &str) -> Option<String> {
     if let Some((name, _)) = name.split_once('=') {
-        let shown = text::line(name);
+        let shown = text::sanitized_line(name);
         return Some(format!(
             "--mcp-env {shown}=...: it takes the name of a variable, and no value, which would be kept in clear: set {shown} \
              in the environment, and write --mcp-env {shown}"
         ));
     }
-    let shown = text::line(name);
+    let shown = text::sanitized_line(name);
     match env::var(name) {
         Ok(value) if value.len() > MAX_VALUE_BYTES => Some(format!(
             "--mcp-env {shown}: its value has more than {MAX_VALUE_BYTES} bytes, which cannot be kept out of texts: write it to a \

@@ -16,17 +16,17 @@ pub fn is_one_line(key: &str) -> bool {
 
 /// A key in memory, as long as this lives.
 #[derive(Debug)]
-pub struct Held {
+pub struct MemoryKey {
     file: File,
     variable: String,
 }
 
-impl Held {
+impl MemoryKey {
     /// Keeps the value of a variable of the environment.
     ///
     /// # Errors
     /// If the system has no files in memory.
-    pub fn keep(variable: &str, value: &str) -> io::Result<Self> {
+    pub fn new(variable: &str, value: &str) -> io::Result<Self> {
         let mut file = File::from(memfd_create("bloomery-key", MemfdFlags::CLOEXEC)?);
         file.write_all(value.as_bytes())?;
         Ok(Self { file, variable: variable.to_owned() })
@@ -49,11 +49,11 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    use super::Held;
+    use super::MemoryKey;
 
     #[test]
     fn a_key_is_read_again_and_again_and_gone_with_its_holder() {
-        let held = Held::keep("OPENAI_API_KEY", "sk-1").unwrap();
+        let held = MemoryKey::new("OPENAI_API_KEY", "sk-1").unwrap();
         let file = held.key_file();
         for _ in 0..2 {
             assert_eq!(std::fs::read_to_string(&file.path).unwrap(), "sk-1");

@@ -1,10 +1,10 @@
 //! Which model a run asks, where, and with which key.
 
 use crate::args::ModelArgs;
-use crate::exit::{Faults, Trouble};
+use crate::error::{Error, Errors};
 use crate::run::api_keys::ApiKeys;
 use crate::run::credential;
-use crate::run::memory_key::{Held, is_one_line};
+use crate::run::memory_key::{MemoryKey, is_one_line};
 use crate::run::resources::secret_file;
 use crate::run::vendor::{self, Env, Vendor};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
@@ -19,30 +19,30 @@ pub struct Models {
     /// One for each name that the Skill asks for.
     pub endpoints: Vec<ModelEndpoint>,
     /// The keys that came out of the environment, which are there as long as this is.
-    _held: Vec<Held>,
+    _held: Vec<MemoryKey>,
 }
 
 /// Finds the models that a Skill names; where it could not be read, any that it might name.
 ///
 /// # Errors
 /// If none can be found, or its key cannot.
-pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Trouble> {
-    let mut faults = Faults::default();
-    let keys = faults.sift(ApiKeys::read(&args.api_key_file));
-    let endpoints = faults.sift(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
+pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Error> {
+    let mut errors = Errors::default();
+    let keys = errors.keep(ApiKeys::read(&args.api_key_file));
+    let endpoints = errors.keep(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
         super::model_file::endpoints(file, args, names)
     } else {
         let of_each = |endpoint: ModelEndpoint| {
             let names = names.unwrap_or(&["default"]).iter();
             names.map(|name| ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() }).collect()
         };
-        of_flags(args, env).map(of_each)
+        from_options(args, env).map(of_each)
     });
-    let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(faults.told()) };
+    let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(errors.into_error()) };
     let ways: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
     for (base_url, proxy) in ways {
         if let Some(held) = credential::in_url(base_url) {
-            faults.add(Trouble::usage(format!(
+            errors.add(Error::usage(format!(
                 "the URL of the model {held}, which would be kept in clear: write the key to a file, and name that with \
                  --api-key-file"
             )));
@@ -50,10 +50,10 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
         }
         // What nothing can be sent to is refused here, and not as a server that does not answer.
         let route = Route { proxy: proxy.clone(), ..Route::default() };
-        faults.sift(http::routed(base_url, Duration::ZERO, route).map_err(|error| Trouble::usage(error.to_string())));
+        errors.keep(http::routed(base_url, Duration::ZERO, route).map_err(|error| Error::usage(error.to_string())));
     }
-    if faults.are_there() {
-        return Err(faults.told());
+    if !errors.is_empty() {
+        return Err(errors.into_error());
     }
     with_keys(endpoints, &keys, env)
 }
@@ -62,7 +62,7 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
 ///
 /// # Errors
 /// If a key cannot be found.
-pub fn reload(kept: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Trouble> {
+pub fn reload(kept: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Error> {
     with_keys(kept, &ApiKeys::read(&args.api_key_file)?, env)
 }
 
@@ -71,7 +71,7 @@ fn is_file(model: &str) -> bool {
 }
 
 /// The one model that options and environment say.
-fn of_flags(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Trouble> {
+fn from_options(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Error> {
     let vendor = vendor(args, env)?;
     let model = args.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.model.to_owned());
     let base_url = args.model_url.clone().unwrap_or_else(|| vendor.own_url(env));
@@ -90,20 +90,20 @@ fn of_flags(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Trouble> {
     })
 }
 
-fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Trouble> {
+fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
     if let Some(name) = &args.provider {
-        return vendor::named(name).ok_or_else(|| {
+        return vendor::by_name(name).ok_or_else(|| {
             let known: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.name).collect();
-            Trouble::usage(format!("--provider is one of {}", known.join(", ")))
+            Error::usage(format!("--provider is one of {}", known.join(", ")))
         });
     }
-    let by_model = args.model.as_deref().and_then(vendor::of_model);
-    let by_address = args.model_url.is_some().then(|| vendor::of(ModelProvider::Openai)).flatten();
+    let by_model = args.model.as_deref().and_then(vendor::by_model);
+    let by_address = args.model_url.is_some().then(|| vendor::by_provider(ModelProvider::Openai)).flatten();
     let by_key =
         vendor::ALL.iter().find(|vendor| env(vendor.key_variable).is_some() || env(vendor.url_variable).is_some());
     by_model.or(by_address).or(by_key).ok_or_else(|| {
         let keys: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.key_variable).collect();
-        Trouble::usage(format!(
+        Error::usage(format!(
             "there is no model: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md has one that \
              follows a script)",
             keys.join(" or ")
@@ -113,26 +113,31 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Trouble> {
 
 /// A key out of a file goes to the server that was named with it. One out of the environment goes only where its
 /// provider is: a server that was named on the command line did not ask for it.
-fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Result<Models, Trouble> {
+fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Result<Models, Error> {
     keys.check(&endpoints)?;
     let (mut keyed, mut held) = (Vec::new(), Vec::new());
     for endpoint in endpoints {
-        let api_key = match (keys.of(&endpoint.name), &endpoint.api_key) {
+        let api_key = match (keys.get(&endpoint.name), &endpoint.api_key) {
             (Some(file), _) => Some(file.clone()),
-            (None, Some(kept)) => Some(still_there(kept)?),
-            (None, None) => of_environment(&endpoint, env, &mut held)?,
+            (None, Some(kept)) => Some(check_readable(kept)?),
+            (None, None) => from_environment(&endpoint, env, &mut held)?,
         };
         keyed.push(ModelEndpoint { api_key, ..endpoint });
     }
     Ok(Models { endpoints: keyed, _held: held })
 }
 
-fn still_there(kept: &KeyFile) -> Result<KeyFile, Trouble> {
-    secret_file(kept.path.as_ref(), &kept.secret).map_err(Trouble::usage)
+fn check_readable(kept: &KeyFile) -> Result<KeyFile, Error> {
+    secret_file(kept.path.as_ref(), &kept.secret).map_err(Error::usage)
 }
 
-fn of_environment(endpoint: &ModelEndpoint, env: Env<'_>, held: &mut Vec<Held>) -> Result<Option<KeyFile>, Trouble> {
-    let Some(vendor) = vendor::of(endpoint.provider).filter(|vendor| vendor.is_at(&endpoint.base_url, env)) else {
+fn from_environment(
+    endpoint: &ModelEndpoint,
+    env: Env<'_>,
+    held: &mut Vec<MemoryKey>,
+) -> Result<Option<KeyFile>, Error> {
+    let Some(vendor) = vendor::by_provider(endpoint.provider).filter(|vendor| vendor.is_at(&endpoint.base_url, env))
+    else {
         return Ok(None);
     };
     let Some(value) = env(vendor.key_variable).filter(|value| !value.trim().is_empty()) else {
@@ -141,18 +146,18 @@ fn of_environment(endpoint: &ModelEndpoint, env: Env<'_>, held: &mut Vec<Held>) 
         }
         let message =
             format!("{} asks for a key: set {}, or give --api-key-file", endpoint.base_url, vendor.key_variable);
-        return Err(Trouble::usage(message));
+        return Err(Error::usage(message));
     };
     if !is_one_line(&value) {
         let message =
             format!("{} holds a line break or another control character: a key is one line", vendor.key_variable);
-        return Err(Trouble::usage(message));
+        return Err(Error::usage(message));
     }
     if let Some(held) = held.iter().find(|held| held.is_of(vendor.key_variable)) {
         return Ok(Some(held.key_file()));
     }
-    let key = Held::keep(vendor.key_variable, value.trim())
-        .map_err(|error| Trouble::failed(format!("{} cannot be kept in memory: {error}", vendor.key_variable)))?;
+    let key = MemoryKey::new(vendor.key_variable, value.trim())
+        .map_err(|error| Error::failed(format!("{} cannot be kept in memory: {error}", vendor.key_variable)))?;
     let file = key.key_file();
     held.push(key);
     Ok(Some(file))

@@ -2,7 +2,7 @@
 
 use crate::args::ModelArgs;
 use crate::check::check_document;
-use crate::exit::{Faults, Trouble};
+use crate::error::{Error, Errors};
 use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_crds::fallback;
@@ -15,23 +15,23 @@ use std::path::Path;
 ///
 /// # Errors
 /// If the file cannot be used, or lacks a name.
-pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result<Vec<ModelEndpoint>, Trouble> {
+pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result<Vec<ModelEndpoint>, Error> {
     let models = read(Path::new(file))?;
     let all: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
     let names = names.unwrap_or(&all);
-    let mut faults = Faults::default();
+    let mut errors = Errors::default();
     if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && args.api_key_file.is_empty() {
-        faults.add(Trouble::usage(format!(
+        errors.add(Error::usage(format!(
             "{file} says that a Model takes its key from a Secret, which only a cluster has: give --api-key-file"
         )));
     }
     if models.iter().any(|(_, model)| model.spec.ca.is_some()) {
-        faults.add(Trouble::usage(format!(
+        errors.add(Error::usage(format!(
             "{file} says that a Model trusts certificates of the cluster: leave `ca` out, and those of this machine count"
         )));
     }
-    if faults.are_there() {
-        return Err(faults.told());
+    if !errors.is_empty() {
+        return Err(errors.into_error());
     }
     if let [(_, only)] = models.as_slice()
         && only.spec.fallback.is_empty()
@@ -42,7 +42,7 @@ pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result
 }
 
 /// The Models that the Skill names, and then their fallbacks.
-fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<ModelEndpoint>, Trouble> {
+fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<ModelEndpoint>, Error> {
     let find = |name: &str| models.iter().find(|(own, _)| own == name).map(|(_, model)| model);
     let mut endpoints: Vec<ModelEndpoint> = Vec::new();
     let mut wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -51,10 +51,10 @@ fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<
         next += 1;
         let model = find(&name).ok_or_else(|| {
             let known: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
-            Trouble::usage(format!("{file} has no Model {name}, which the Skill names, but {}", known.join(", ")))
+            Error::usage(format!("{file} has no Model {name}, which the Skill names, but {}", known.join(", ")))
         })?;
-        let fallback = fallback::resolve(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
-            .map_err(|fault| Trouble::usage(format!("{file}: {fault}")))?;
+        let fallback = chain(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
+            .map_err(|fault| Error::usage(format!("{file}: {fault}")))?;
         for other in &fallback {
             if !wanted.contains(other) {
                 wanted.push(other.clone());
@@ -94,9 +94,9 @@ fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
 }
 
 /// The Models in a file, by name; other documents are passed over.
-fn read(file: &Path) -> Result<Vec<(String, Model)>, Trouble> {
+fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     let shown = file.display();
-    let source = source::read(file).map_err(|error| Trouble::usage(format!("{shown} cannot be read: {error}")))?;
+    let source = source::read(file).map_err(|error| Error::usage(format!("{shown} cannot be read: {error}")))?;
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
     let mut models = Vec::new();
@@ -107,20 +107,20 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Trouble> {
             models.push(looked.object);
         }
     }
-    let tally = Tally::of(&findings);
+    let tally = Tally::count(&findings);
     if tally.errors > 0 {
-        findings::text(&mut anstream::stderr().lock(), &findings::of_file(&source.name, findings))
-            .map_err(|error| Trouble::failed(error.to_string()))?;
-        return Err(Trouble::usage(format!("{shown}: {}: nothing was run", tally.words())));
+        findings::text(&mut anstream::stderr().lock(), &findings::located(&source.name, findings))
+            .map_err(|error| Error::failed(error.to_string()))?;
+        return Err(Error::usage(format!("{shown}: {}: nothing was run", tally.summary())));
     }
     let typed = |object| {
         let model: Model = serde_json::from_value(object)
-            .map_err(|error| Trouble::usage(format!("{shown} holds what cannot be read as a Model: {error}")))?;
+            .map_err(|error| Error::usage(format!("{shown} holds what cannot be read as a Model: {error}")))?;
         Ok((model.metadata.name.clone().unwrap_or_default(), model))
     };
-    let models: Vec<(String, Model)> = models.into_iter().map(typed).collect::<Result<_, Trouble>>()?;
+    let models: Vec<(String, Model)> = models.into_iter().map(typed).collect::<Result<_, Error>>()?;
     if models.is_empty() {
-        return Err(Trouble::usage(format!("{shown} holds no Model")));
+        return Err(Error::usage(format!("{shown} holds no Model")));
     }
     Ok(models)
 }

@@ -22,7 +22,7 @@ pub struct Terminal {
 impl Terminal {
     /// The terminal that this process was started at; none where its input or its messages go elsewhere.
     pub fn open(screen: &Screen) -> Option<Self> {
-        if !terminal::is_here() {
+        if !terminal::is_interactive() {
             return None;
         }
         let by = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
@@ -53,14 +53,14 @@ impl Terminal {
                 return Some(message);
             }
         }
-        self.screen.say(&dialogue::shown(first, asks.len() - 1));
+        self.screen.print(&dialogue::describe(first, asks.len() - 1));
         loop {
             let prompted = self.screen.prompt(&dialogue::prompt(first));
             let line = lines.recv().await?;
-            prompted.typed();
+            prompted.finish();
             match dialogue::read(first, line.trim(), &self.by) {
                 Ok(said) => return Some(said),
-                Err(hint) => self.screen.say(&hint),
+                Err(hint) => self.screen.print(&hint),
             }
         }
     }

@@ -5,7 +5,7 @@ use super::server::{self, Server};
 use super::skill::{self, Found, Loaded};
 use super::{limits, mcp_environment, resources, short_secrets};
 use crate::args::RunArgs;
-use crate::exit::{Faults, Trouble};
+use crate::error::{Error, Errors};
 use crate::local::job_state::JobState;
 use crate::local::run_document::{Asked, NAMESPACE, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
@@ -42,30 +42,30 @@ pub struct PreparedJob<'a> {
 
 /// Begins a Job; one of the same key that was begun before is the same Job only if nothing else was asked of it. All that
 /// can be wrong is looked at, and told at once, before anything is made.
-pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, Inputs), Trouble> {
+pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, Inputs), Error> {
     // Nothing of another user's memory is looked at.
     owner::check(&args.memory)?;
-    let mut faults = Faults::default();
-    let goal = faults.sift(goal(args));
-    let limits = faults.sift(limits::read(&args.limits));
-    let given = faults.sift(server::named(&args.mcp));
-    let found = faults.sift(skill::find(&args.memory, args.skill.as_deref().unwrap_or(DEFAULT_SKILL), args.bootstrap));
+    let mut errors = Errors::default();
+    let goal = errors.keep(goal(args));
+    let limits = errors.keep(limits::read(&args.limits));
+    let given = errors.keep(server::from_args(&args.mcp));
+    let found = errors.keep(skill::find(&args.memory, args.skill.as_deref().unwrap_or(DEFAULT_SKILL), args.bootstrap));
     if let Some(Found { directory, .. }) = &found {
-        faults.sift(usable(directory, &args.memory));
+        errors.keep(usable(directory, &args.memory));
     }
     let names = found.as_ref().map(|found| found.loaded.spec.model_names());
-    let models = faults.sift(model::find(&args.model, names.as_deref(), &env));
+    let models = errors.keep(model::find(&args.model, names.as_deref(), &env));
     let of_skill = found.as_ref().map(|Found { loaded, .. }| {
-        let server = given.and_then(|given| given.map_or_else(|| faults.sift(server::of_skill(loaded)), Some));
-        (server, faults.sift(bound(args, loaded)))
+        let server = given.and_then(|given| given.map_or_else(|| errors.keep(server::from_skill(loaded)), Some));
+        (server, errors.keep(bound(args, loaded)))
     });
     let (Some(goal), Some(lowered), Some(found), Some(models), Some((Some(server), Some(resources)))) =
         (goal, limits, found, models, of_skill)
     else {
-        return Err(faults.told());
+        return Err(errors.into_error());
     };
-    if faults.are_there() {
-        return Err(faults.told());
+    if !errors.is_empty() {
+        return Err(errors.into_error());
     }
     let key = args.run_key.clone().unwrap_or_else(new_key);
     let Found { directory, loaded, .. } = &found;
@@ -89,11 +89,11 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
     let writer = unique_writer();
     if !has_ended(directory, &key, &inputs)? {
         directory.open(&writer)?;
-        found.settle()?;
-        let above = limits::above(lowered.as_ref(), &document.part.limits);
-        let idle = resources::idle(&document.revision.spec.resources, &document.part.resources);
+        found.store()?;
+        let above = limits::ineffective_warnings(lowered.as_ref(), &document.part.limits);
+        let idle = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
         for line in above.into_iter().chain(idle).chain(short_secrets::warnings(&document, &models.endpoints)) {
-            text::say(&line);
+            text::inform(&line);
         }
         if !document.keep(directory, &writer)? {
             // Another process was faster.
@@ -104,12 +104,12 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
 }
 
 /// Sees that a skill directory is this user's, and a Skill's.
-fn usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Trouble> {
+fn usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> {
     directory.check_owner()?;
     if !directory.holds_older_jobs() {
         return Ok(());
     }
-    Err(Trouble::usage(format!(
+    Err(Error::usage(format!(
         "{} holds the jobs of an older memory, which nobody could tell from those of a Skill of that name: {}",
         directory.dir.display(),
         older_jobs::rename_hint(memory, &directory.name)
@@ -118,9 +118,9 @@ fn usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Trouble> {
 
 /// Goes on with a Job as it was begun. The models may be named anew, and so may the MCP server: where they are is no
 /// part of what the Job is.
-pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Trouble> {
+pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Error> {
     if let Some(file) = args.skill.as_deref().filter(|skill| skill::is_file(skill)) {
-        return Err(Trouble::usage(format!(
+        return Err(Error::usage(format!(
             "--skill {file}: a Job goes on with the Skill that it began with, which is kept beside its log. Leave --skill out; \
              where several Skills have a Job {key}, it takes the name of one"
         )));
@@ -129,14 +129,14 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     let directory = memory::find_log(&args.memory, args.skill.as_deref(), key)?;
     directory.check_owner()?;
     let mut document = RunDocument::required(&directory, key)?;
-    let mut faults = Faults::default();
-    let given = faults.sift(server::named(&args.mcp));
+    let mut errors = Errors::default();
+    let given = errors.keep(server::from_args(&args.mcp));
     let names = document.revision.spec.model_names();
-    let models = faults.sift(match (&args.model.model, &args.model.model_url, &args.model.provider) {
+    let models = errors.keep(match (&args.model.model, &args.model.model_url, &args.model.provider) {
         (None, None, None) => model::reload(document.part.models.clone(), &args.model, &env),
         _ => model::find(&args.model, Some(&names), &env),
     });
-    let (Some(given), Some(models)) = (given, models) else { return Err(faults.told()) };
+    let (Some(given), Some(models)) = (given, models) else { return Err(errors.into_error()) };
     if let Some(Server { mcp, program }) = given {
         (document.revision.mcp, document.program) = (mcp, program);
     }
@@ -145,50 +145,50 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
         for line in short_secrets::warnings(&document, &models.endpoints) {
-            text::say(&line);
+            text::inform(&line);
         }
     }
     Ok((PreparedJob { args, directory, document, _models: models, writer }, inputs))
 }
 
 /// The Job that is followed up: one of the Skill that has ended.
-fn continued(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<ContinuedJob>, Trouble> {
+fn continued(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<ContinuedJob>, Error> {
     let Some(key) = key else { return Ok(None) };
     match Record::read(&directory.dir, key) {
         Ok(record) if record.outcome.is_some() => {
             Ok(Some(ContinuedJob { name: key.to_owned(), run_key: key.to_owned() }))
         }
-        Ok(_) => Err(Trouble::usage(format!("--continues {key}: its record does not say how it ended"))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Trouble::usage(format!(
+        Ok(_) => Err(Error::usage(format!("--continues {key}: its record does not say how it ended"))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::usage(format!(
             "--continues {key}: the Skill {} has no Job {key} that has ended; `bloomery get` lists its Jobs",
             directory.name
         ))),
-        Err(error) => Err(Trouble::usage(format!("--continues {key}: its record cannot be read: {error}"))),
+        Err(error) => Err(Error::usage(format!("--continues {key}: its record cannot be read: {error}"))),
     }
 }
 
 /// What the worker is told.
-fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result<Inputs, Trouble> {
+fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result<Inputs, Error> {
     let part = JobPart { models: models.endpoints.clone(), ..document.part.clone() };
     if let Some(program) = &document.program {
-        mcp_environment::watch(program, &redactor);
+        mcp_environment::redact_values(program, &redactor);
     }
-    Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Trouble::usage(error.to_string()))
+    Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Error::usage(error.to_string()))
 }
 
 /// What is bound, none of it in the memory.
-fn bound(args: &RunArgs, skill: &Loaded) -> Result<Vec<BoundResource>, Trouble> {
-    let bound = resources::bound(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
-    resources::apart(&bound, &args.memory).map(|()| bound)
+fn bound(args: &RunArgs, skill: &Loaded) -> Result<Vec<BoundResource>, Error> {
+    let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
+    resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
 }
 
-fn goal(args: &RunArgs) -> Result<String, Trouble> {
+fn goal(args: &RunArgs) -> Result<String, Error> {
     let goal = args.goal.as_deref().unwrap_or_default();
     if goal.trim().is_empty() {
-        return Err(Trouble::usage("--goal must say what is to be reached"));
+        return Err(Error::usage("--goal must say what is to be reached"));
     }
     if goal.len() > MAX_GOAL {
-        return Err(Trouble::usage(format!("--goal has {} bytes, and at most {MAX_GOAL} are allowed", goal.len())));
+        return Err(Error::usage(format!("--goal has {} bytes, and at most {MAX_GOAL} are taken", goal.len())));
     }
     Ok(goal.to_owned())
 }
@@ -219,7 +219,7 @@ fn identity(begun: Option<&RunDocument>, key: &str) -> JobIdentity {
 
 /// Sees that a Job of this key that was begun before, if there is one, is what is asked now. The record of one that has no
 /// log, as that of an older memory, must not be replaced.
-fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &RunDocument) -> Result<(), Trouble> {
+fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &RunDocument) -> Result<(), Error> {
     let key = &asked.part.run_key;
     let is_same = match begun {
         Some(begun) => {
@@ -230,7 +230,7 @@ fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &Run
         }
         None if directory.record(key).exists() => {
             let record = directory.record(key);
-            return Err(Trouble::usage(format!(
+            return Err(Error::usage(format!(
                 "{} is the record of a Job that has no log here: take another --run-key",
                 record.display()
             )));
@@ -240,7 +240,7 @@ fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &Run
     if is_same {
         return Ok(());
     }
-    Err(Trouble::usage(format!(
+    Err(Error::usage(format!(
         "the Skill {} has a Job {key} already, of which something else was asked: take another --run-key, or go on with that \
          one: --resume {key}",
         directory.name
@@ -248,7 +248,7 @@ fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &Run
 }
 
 /// Whether a Job has ended. It is only told again, for which its memory need not take a log any more.
-fn has_ended(directory: &SkillDirectory, key: &str, inputs: &Inputs) -> Result<bool, Trouble> {
+fn has_ended(directory: &SkillDirectory, key: &str, inputs: &Inputs) -> Result<bool, Error> {
     Ok(directory.log(key).is_dir() && JobState::read(directory, inputs)?.conversation.outcome().is_some())
 }
 

@@ -1,7 +1,7 @@
 //! What a run binds to the resources that its Skill declares: paths, URLs and files of secrets of this machine.
 
 use super::credential;
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::local::memory::all_directories;
 use crate::source;
 use bloomery_crds::resources;
@@ -25,11 +25,11 @@ const READ_ONLY: &str = ":ro";
 ///
 /// # Errors
 /// Everything that is wrong, at once.
-pub fn bound(
+pub fn bind(
     declared: &[ResourceDeclaration],
     given: &[(String, String)],
     project_path: Option<&str>,
-) -> Result<Vec<BoundResource>, Trouble> {
+) -> Result<Vec<BoundResource>, Error> {
     let mut faults = Vec::new();
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
     let legacy = project_path.map(|path| (CODEBASE, path));
@@ -50,13 +50,14 @@ pub fn bound(
             },
             None if resource.required == Some(true) => {
                 let (name, kind) = (&resource.name, resource.kind);
-                faults.push(format!("{name}: the Skill requires this {kind}: --resource {name}={}.", asked(kind)));
+                faults
+                    .push(format!("{name}: the Skill requires this {kind}: --resource {name}={}.", placeholder(kind)));
             }
             None => {}
         }
     }
-    faults.extend(resources::missing_credentials(declared, |name| values.contains_key(name)));
-    if faults.is_empty() { Ok(bound) } else { Err(Trouble::of(faults.into_iter().map(Trouble::usage).collect())) }
+    faults.extend(resources::without_credential(declared, |name| values.contains_key(name)));
+    if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::usage).collect())) }
 }
 
 /// Sees that nothing that is bound lies in the memory: an agent that could change its own log could make it say that
@@ -64,11 +65,11 @@ pub fn bound(
 ///
 /// # Errors
 /// If something does.
-pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
+pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<(), Error> {
     let real = |dir: &PathBuf| match dir.canonicalize() {
         // Nothing can lie in what is not there yet.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        real => Some(real.map_err(|error| Trouble::usage(format!("{}: {error}", dir.display())))),
+        real => Some(real.map_err(|error| Error::usage(format!("{}: {error}", dir.display())))),
     };
     let kept: Vec<PathBuf> = all_directories(memory).iter().filter_map(real).collect::<Result<_, _>>()?;
     let within = bound.iter().find_map(|resource| match &resource.source {
@@ -79,7 +80,7 @@ pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
     });
     match within {
         None => Ok(()),
-        Some((name, path)) => Err(Trouble::usage(format!(
+        Some((name, path)) => Err(Error::usage(format!(
             "{name}: {path} is in the memory {}, and an agent must not reach its own log: bind another, or name another \
              memory with --memory",
             memory.display()
@@ -88,7 +89,7 @@ pub fn apart(bound: &[BoundResource], memory: &Path) -> Result<(), Trouble> {
 }
 
 /// What is to be said of secrets that are bound and used by nothing: those that no endpoint is called with, which is bound.
-pub fn idle(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<String> {
+pub fn unused_secret_warnings(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<String> {
     let is_bound = |name: &str| bound.iter().any(|resource| resource.name == name);
     let called_with = |name: &str| {
         let endpoints = declared.iter().filter(|endpoint| is_bound(&endpoint.name));
@@ -105,7 +106,7 @@ pub fn idle(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<St
     .collect()
 }
 
-fn asked(kind: ResourceType) -> &'static str {
+fn placeholder(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Filesystem => "PATH",
         ResourceType::ApiEndpoint => "URL",
@@ -155,7 +156,7 @@ fn readable(path: &str) -> Result<PathBuf, String> {
     let hint = if is_home { " The shell leaves a `~` within a word as it is: write $HOME." } else { "" };
     let unusable = |error: std::io::Error| format!("the path {path} cannot be used: {error}.{hint}");
     let real = Path::new(path).canonicalize().map_err(unusable)?;
-    if real.is_dir() { real.read_dir().map(drop) } else { source::opened(&real).map(drop) }.map_err(unusable)?;
+    if real.is_dir() { real.read_dir().map(drop) } else { source::open(&real).map(drop) }.map_err(unusable)?;
     Ok(real)
 }
 
@@ -163,7 +164,7 @@ fn readable(path: &str) -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// Everything that is not, at once.
-pub fn still_there(bound: &[BoundResource]) -> Result<(), Trouble> {
+pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
     let fault = |resource: &BoundResource| match &resource.source {
         ResourceSource::Mount { path, .. } => readable(path).err(),
         ResourceSource::Secret(file) => secret_file(Path::new(&file.path), "the file").err(),
@@ -171,8 +172,8 @@ pub fn still_there(bound: &[BoundResource]) -> Result<(), Trouble> {
     };
     let put_back = "Put it back, and the Job can go on.";
     let told = |resource: &BoundResource| Some(format!("{}: {} {put_back}", resource.name, fault(resource)?));
-    let faults: Vec<Trouble> = bound.iter().filter_map(told).map(Trouble::usage).collect();
-    if faults.is_empty() { Ok(()) } else { Err(Trouble::of(faults)) }
+    let faults: Vec<Error> = bound.iter().filter_map(told).map(Error::usage).collect();
+    if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
 fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
@@ -197,14 +198,14 @@ pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, String> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| format!("the file {shown} cannot be read: {error}.");
     let real = file.canonicalize().map_err(|error| {
-        if source::is_handed_over(file) && error.kind() == ErrorKind::NotFound {
+        if source::is_inherited(file) && error.kind() == ErrorKind::NotFound {
             format!("{shown} is a pipe, which can be read once, and a secret is read anew for each request: write it to a file.")
         } else {
             unreadable(error)
         }
     })?;
     let mut value = Vec::new();
-    source::opened(&real)
+    source::open(&real)
         .and_then(|file| file.take(2 * MAX_VALUE_BYTES as u64).read_to_end(&mut value))
         .map_err(unreadable)?;
     match value.trim_ascii().len() {
@@ -259,15 +260,15 @@ mod tests {
     #[case::no_file(ResourceType::Credential, Some("@/no/such"), "the file /no/such cannot be read")]
     fn what_cannot_be_bound_says_why(#[case] kind: ResourceType, #[case] value: Option<&str>, #[case] says: &str) {
         let given = value.map(given).unwrap_or_default();
-        let trouble = bound(&declared(kind, true), &given, None).unwrap_err();
-        assert!(trouble.message.contains(says) && !trouble.message.contains("sk-1"), "{trouble}");
+        let error = bind(&declared(kind, true), &given, None).unwrap_err();
+        assert!(error.message.contains(says) && !error.message.contains("sk-1"), "{trouble}");
     }
 
     #[test]
     fn everything_that_is_wrong_is_said_at_once() {
         let given = [given("/no/such"), given("/none"), vec![("codbase".to_owned(), ".".to_owned())]].concat();
-        let trouble = bound(&declared(ResourceType::Filesystem, true), &given, None).unwrap_err();
-        let lines: Vec<&str> = trouble.message.lines().collect();
+        let error = bind(&declared(ResourceType::Filesystem, true), &given, None).unwrap_err();
+        let lines: Vec<&str> = error.message.lines().collect();
         assert_eq!(lines.len(), 3, "{trouble}");
         assert!(lines[1].contains("Did you mean \"codebase\"?"), "{trouble}");
     }
@@ -281,9 +282,9 @@ mod tests {
         let declared = declared(ResourceType::Filesystem, true);
         let mount = |read_only| ResourceSource::Mount { path: real.clone(), read_only };
         let path = link.to_str().unwrap();
-        assert_eq!(bound(&declared, &given(&format!("{path}:ro")), None).unwrap()[0].source, mount(true));
-        assert_eq!(bound(&declared, &[], Some(path)).unwrap()[0].source, mount(false));
-        assert!(bound(&declared, &given(path), Some(path)).unwrap_err().message.contains("bound twice"));
+        assert_eq!(bind(&declared, &given(&format!("{path}:ro")), None).unwrap()[0].source, mount(true));
+        assert_eq!(bind(&declared, &[], Some(path)).unwrap()[0].source, mount(false));
+        assert!(bind(&declared, &given(path), Some(path)).unwrap_err().message.contains("bound twice"));
     }
 
     #[test]
@@ -295,11 +296,11 @@ mod tests {
         std::os::unix::fs::symlink("../memory/slag", dir.path().join("project/link")).unwrap();
         let bound = |path: &Path| {
             let given = given(path.to_str().unwrap());
-            bound(&declared(ResourceType::Filesystem, true), &given, None).unwrap()
+            bind(&declared(ResourceType::Filesystem, true), &given, None).unwrap()
         };
         let memory = dir.path().join("memory");
         for beside in [dir.path(), &dir.path().join("project")] {
-            assert_eq!(apart(&bound(beside), &memory), Ok(()));
+            assert_eq!(check_outside_memory(&bind(beside), &memory), Ok(()));
         }
         // Slags, and what is in them, may be anywhere.
         for (link, to) in [("memory/other", "slags/other"), ("memory/slag/jobs", "jobs")] {
@@ -307,10 +308,10 @@ mod tests {
             std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(link)).unwrap();
         }
         let linked = ["slags/other", "slags/other/within", "jobs"];
-        assert_eq!(apart(&bound(&dir.path().join("slags")), &memory), Ok(()));
+        assert_eq!(check_outside_memory(&bind(&dir.path().join("slags")), &memory), Ok(()));
         for within in ["memory", "memory/slag", "project/link", "project/../memory"].into_iter().chain(linked) {
-            let trouble = apart(&bound(&dir.path().join(within)), &memory).unwrap_err();
-            assert!(trouble.message.contains("must not reach its own log"), "{within}: {trouble}");
+            let error = check_outside_memory(&bind(&dir.path().join(within)), &memory).unwrap_err();
+            assert!(error.message.contains("must not reach its own log"), "{within}: {trouble}");
         }
     }
 
@@ -321,23 +322,23 @@ mod tests {
         let declared = declared(ResourceType::Credential, false);
         fs::write(&file, " \n").unwrap();
         let value = format!("@{}", file.display());
-        assert!(bound(&declared, &given(&value), None).unwrap_err().message.contains("is empty"));
-        assert!(bound(&declared, &given("@/dev/zero"), None).unwrap_err().message.contains("is no regular file"));
+        assert!(bind(&declared, &given(&value), None).unwrap_err().message.contains("is empty"));
+        assert!(bind(&declared, &given("@/dev/zero"), None).unwrap_err().message.contains("is no regular file"));
         let (ours, _theirs) = std::io::pipe().unwrap();
         let pipe = format!("@/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&ours));
         assert!(
-            bound(&declared, &given(&pipe), None).unwrap_err().message.contains("is a pipe, which can be read once")
+            bind(&declared, &given(&pipe), None).unwrap_err().message.contains("is a pipe, which can be read once")
         );
         for large in ["x".repeat(MAX_VALUE_BYTES + 1), format!("x{}", " ".repeat(2 * MAX_VALUE_BYTES))] {
             fs::write(&file, large).unwrap();
-            let refused = bound(&declared, &given(&value), None).unwrap_err();
+            let refused = bind(&declared, &given(&value), None).unwrap_err();
             assert_eq!(refused.exit, crate::exit::Exit::Usage);
             assert!(
                 refused.message.contains("codebase: the file") && refused.message.contains("token holds more than")
             );
         }
         fs::write(&file, "sk-1").unwrap();
-        let source = &bound(&declared, &given(&value), None).unwrap()[0].source;
+        let source = &bind(&declared, &given(&value), None).unwrap()[0].source;
         assert!(matches!(source, ResourceSource::Secret(file) if file.path.ends_with("token")), "{source:?}");
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often the living line is drawn anew.
-const TICK: Duration = Duration::from_millis(200);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Goes to the line's beginning and clears it.
 const CLEAR: &str = "\r\x1b[2K";
@@ -22,7 +22,7 @@ const CLEAR: &str = "\r\x1b[2K";
 const UNWRAPPED: &str = "\x1b[?7l";
 const WRAPPED: &str = "\x1b[?7h";
 
-const TURNING: [char; 4] = ['|', '/', '-', '\\'];
+const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 
 /// Standard error, shared by all who write to it.
 #[derive(Debug, Clone)]
@@ -34,34 +34,41 @@ struct State {
     live: bool,
     colours: bool,
     ticks: usize,
-    last: Last,
+    last: LastLine,
     /// What stands before the cursor of a person who types.
     prompt: String,
-    doing: Activity,
+    activity: Activity,
 }
 
 /// Whose the last line of the terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LastLine {
     /// Nobody's: lines are written there.
     Free,
     /// The living line stands there.
-    Ours,
+    Status,
     /// A person types there.
-    Theirs,
+    Prompt,
 }
 
 impl Screen {
     /// Standard error as it is: a terminal, or not.
-    pub fn of_stderr() -> Self {
+    pub fn for_stderr() -> Self {
         let smart = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
         let colours = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
         Self::new(io::stderr().is_terminal() && smart, colours)
     }
 
     fn new(live: bool, colours: bool) -> Self {
-        let doing = Activity::new(Instant::now());
-        Self(Arc::new(Mutex::new(State { live, colours, ticks: 0, last: Last::Free, prompt: String::new(), doing })))
+        let activity = Activity::new(Instant::now());
+        Self(Arc::new(Mutex::new(State {
+            live,
+            colours,
+            ticks: 0,
+            last: LastLine::Free,
+            prompt: String::new(),
+            activity,
+        })))
     }
 
     /// Sees what goes on between events; nobody needs to, where no line lives.
@@ -70,13 +77,13 @@ impl Screen {
             return Onlooker::default();
         }
         let screen = self.clone();
-        Onlooker::new(move |progress| screen.state().doing.see(progress, Instant::now()))
+        Onlooker::new(move |progress| screen.state().activity.observe(progress, Instant::now()))
     }
 
     /// Keeps the living line alive; never returns.
     pub async fn live(&self) {
         loop {
-            tokio::time::sleep(TICK).await;
+            tokio::time::sleep(REDRAW_INTERVAL).await;
             let mut state = self.state();
             state.ticks += 1;
             state.draw();
@@ -84,13 +91,13 @@ impl Screen {
     }
 
     /// Writes lines of ours above the living line.
-    pub fn say(&self, line: &str) {
-        self.state().above(format!("{}\n", text::lines(line)).as_bytes());
+    pub fn print(&self, line: &str) {
+        self.state().above(format!("{}\n", text::sanitized_lines(line)).as_bytes());
     }
 
     /// Writes a line of somebody else's, dimmed, and without what would steer a terminal.
-    pub fn aside(&self, line: &str) {
-        let line = text::line(line);
+    pub fn print_dimmed(&self, line: &str) {
+        let line = text::sanitized_line(line);
         let mut state = self.state();
         let dimmed =
             if state.colours { format!("{0}{line}{0:#}\n", Style::new().dimmed()) } else { format!("{line}\n") };
@@ -98,11 +105,11 @@ impl Screen {
     }
 
     /// Leaves the last line to a person, behind a prompt, as long as they are asked.
-    pub fn prompt(&self, prompt: &str) -> Prompted<'_> {
+    pub fn prompt(&self, prompt: &str) -> Prompt<'_> {
         let mut state = self.state();
         state.above(prompt.as_bytes());
-        (state.last, state.prompt) = (Last::Theirs, prompt.to_owned());
-        Prompted(self)
+        (state.last, state.prompt) = (LastLine::Prompt, prompt.to_owned());
+        Prompt(self)
     }
 
     /// Takes the living line away for good.
@@ -120,16 +127,16 @@ impl Screen {
 
 /// A person is asked, until they have answered or need not any more.
 #[derive(Debug)]
-pub struct Prompted<'a>(&'a Screen);
+pub struct Prompt<'a>(&'a Screen);
 
-impl Prompted<'_> {
+impl Prompt<'_> {
     /// The person has ended the line.
-    pub fn typed(self) {
-        self.0.state().last = Last::Free;
+    pub fn finish(self) {
+        self.0.state().last = LastLine::Free;
     }
 }
 
-impl Drop for Prompted<'_> {
+impl Drop for Prompt<'_> {
     fn drop(&mut self) {
         self.0.state().leave();
     }
@@ -139,8 +146,8 @@ impl State {
     /// Writes above the living line, or above the prompt of a person who is asked.
     fn above(&mut self, lines: &[u8]) {
         write(&self.framed(lines));
-        if self.last == Last::Ours {
-            self.last = Last::Free;
+        if self.last == LastLine::Status {
+            self.last = LastLine::Free;
         }
     }
 
@@ -148,25 +155,25 @@ impl State {
     /// above; it is not lost, and the terminal still takes it back.
     fn framed(&self, lines: &[u8]) -> Vec<u8> {
         match self.last {
-            Last::Free => lines.to_vec(),
-            Last::Ours => [CLEAR.as_bytes(), lines].concat(),
-            Last::Theirs => [b"\n".as_slice(), lines, self.prompt.as_bytes()].concat(),
+            LastLine::Free => lines.to_vec(),
+            LastLine::Status => [CLEAR.as_bytes(), lines].concat(),
+            LastLine::Prompt => [b"\n".as_slice(), lines, self.prompt.as_bytes()].concat(),
         }
     }
 
     /// Nobody is asked any more: what comes stands below what they had begun to type.
     fn leave(&mut self) {
-        if self.last == Last::Theirs {
-            self.last = Last::Free;
+        if self.last == LastLine::Prompt {
+            self.last = LastLine::Free;
             write(b"\n");
         }
     }
 
     fn draw(&mut self) {
-        if !self.live || self.last == Last::Theirs {
+        if !self.live || self.last == LastLine::Prompt {
             return;
         }
-        self.last = Last::Ours;
+        self.last = LastLine::Status;
         let size = rustix::termios::tcgetwinsize(io::stderr());
         // A terminal that nobody has told its size says 0.
         let width = size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(80);
@@ -176,8 +183,8 @@ impl State {
     }
 
     fn line(&self) -> String {
-        let turning = TURNING.get(self.ticks % TURNING.len()).unwrap_or(&' ');
-        text::line(&format!("{turning} {}", self.doing.line(Instant::now())))
+        let turning = SPINNER.get(self.ticks % SPINNER.len()).unwrap_or(&' ');
+        text::sanitized_line(&format!("{turning} {}", self.activity.line(Instant::now())))
     }
 }
 
@@ -189,11 +196,11 @@ fn write(bytes: &[u8]) {
 
 impl Observer for Screen {
     fn state_changed(&self, projection: Projection) {
-        self.state().doing.tell(&projection, Instant::now());
+        self.state().activity.set_projection(&projection, Instant::now());
     }
 
-    fn waiting(&self, waiting: Option<ExternalWait>) {
-        self.state().doing.wait(waiting.as_ref());
+    fn waiting(&self, waiting: Option<Waiting>) {
+        self.state().activity.set_waiting(waiting.as_ref());
     }
 }
 
@@ -219,7 +226,7 @@ mod tests {
     fn where_nobody_looks_on_nothing_is_drawn() {
         let screen = Screen::new(false, true);
         screen.state().draw();
-        assert_eq!(screen.state().last, Last::Free);
+        assert_eq!(screen.state().last, LastLine::Free);
     }
 
     #[test]
@@ -227,11 +234,11 @@ mod tests {
         let screen = Screen::new(true, false);
         let prompted = screen.prompt("Your answer: ");
         assert_eq!(screen.state().framed(b"one\n"), b"\none\nYour answer: ");
-        screen.say("one");
+        screen.print("one");
         screen.state().draw();
-        assert_eq!(screen.state().last, Last::Theirs);
+        assert_eq!(screen.state().last, LastLine::Prompt);
         drop(prompted);
-        assert_eq!(screen.state().last, Last::Free);
+        assert_eq!(screen.state().last, LastLine::Free);
         screen.prompt("Your answer: ").typed();
         assert_eq!(screen.state().framed(b"two\n"), b"two\n");
     }
@@ -239,7 +246,7 @@ mod tests {
     #[test]
     fn what_a_server_tells_does_not_steer_the_terminal() {
         let screen = Screen::new(true, false);
-        screen.state().doing.tell(&activity::tests::projection(), Instant::now());
+        screen.state().activity.set_projection(&activity::tests::projection(), Instant::now());
         let onlooker = screen.onlooker();
         onlooker.sees(|| Progress::Called("act".into()));
         let message = Some("one\u{1b}[2J\ntwo\u{202e}".to_owned());

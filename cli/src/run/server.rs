@@ -3,7 +3,7 @@
 use super::skill::Loaded;
 use super::{credential, mcp_environment};
 use crate::args::McpArgs;
-use crate::exit::{Faults, Trouble};
+use crate::error::{Error, Errors};
 use crate::local::run_document::McpProgram;
 use bloomery_crds::run::McpEndpoint;
 use bloomery_worker::http::{self, Route};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where the system looks for programs when nobody says.
-const USUAL: &str = "/bin:/usr/bin";
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The longest first line of a script that is read.
 const MAX_LINE: u64 = 256;
@@ -35,7 +35,7 @@ pub struct Server {
 ///
 /// # Errors
 /// If it cannot be there.
-pub fn named(args: &McpArgs) -> Result<Option<Server>, Trouble> {
+pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
     let McpArgs { url, command, env } = args;
     Ok(match url {
         Some(url) => Some(Server { mcp: Some(endpoint(url)?), program: None }),
@@ -43,12 +43,12 @@ pub fn named(args: &McpArgs) -> Result<Option<Server>, Trouble> {
         None => {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
             if let Some(held) = credential::in_arguments(&program.argv) {
-                return Err(Trouble::usage(format!(
+                return Err(Error::usage(format!(
                     "--mcp-command: the argument {held}, which would be kept in clear: put it into a variable of the \
                      environment, and name that with --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
                 )));
             }
-            runs(&program)?;
+            check_program(&program)?;
             Some(Server { mcp: None, program: Some(program) })
         }
     })
@@ -58,9 +58,9 @@ pub fn named(args: &McpArgs) -> Result<Option<Server>, Trouble> {
 ///
 /// # Errors
 /// If it cannot be there, or only on a cluster.
-pub fn of_skill(skill: &Loaded) -> Result<Server, Trouble> {
-    if skill.server_of_a_cluster().is_some() {
-        return Err(Trouble::usage(format!(
+pub fn from_skill(skill: &Loaded) -> Result<Server, Error> {
+    if skill.cluster_server().is_some() {
+        return Err(Error::usage(format!(
             "the MCP server of the Skill {} is one that only a cluster has: name it with --mcp URL or --mcp-command PROGRAM",
             skill.name
         )));
@@ -68,15 +68,15 @@ pub fn of_skill(skill: &Loaded) -> Result<Server, Trouble> {
     Ok(Server { mcp: skill.mcp.as_deref().map(endpoint).transpose()?, program: None })
 }
 
-fn endpoint(url: &str) -> Result<McpEndpoint, Trouble> {
+fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
     if let Some(held) = credential::in_url(url) {
-        return Err(Trouble::usage(format!(
+        return Err(Error::usage(format!(
             "the MCP server: its URL {held}, which would be kept in clear, and no header can be sent instead: let a program \
              that has it from the environment stand between, with --mcp-env and --mcp-command (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }
     let route = Route { reach: Some(Reach::local()), ..Route::default() };
-    http::routed(url, Duration::ZERO, route).map_err(|error| Trouble::usage(format!("the MCP server: {error}")))?;
+    http::routed(url, Duration::ZERO, route).map_err(|error| Error::usage(format!("the MCP server: {error}")))?;
     Ok(McpEndpoint { url: url.to_owned() })
 }
 
@@ -85,29 +85,29 @@ fn endpoint(url: &str) -> Result<McpEndpoint, Trouble> {
 ///
 /// # Errors
 /// Why not.
-pub fn runs(program: &McpProgram) -> Result<(), Trouble> {
+pub fn check_program(program: &McpProgram) -> Result<(), Error> {
     let name = program.argv.first().map_or("", String::as_str);
-    let path = env::var_os("PATH").unwrap_or_else(|| USUAL.into());
-    let mut faults = Faults::default();
-    if let Some(why) = unrunnable(name, &path) {
-        faults.add(Trouble::usage(format!("--mcp-command {name}: {why}")));
+    let path = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    let mut errors = Errors::default();
+    if let Some(why) = program_fault(name, &path) {
+        errors.add(Error::usage(format!("--mcp-command {name}: {why}")));
     }
-    faults.sift(mcp_environment::check(program));
-    if faults.are_there() { Err(faults.told()) } else { Ok(()) }
+    errors.keep(mcp_environment::check(program));
+    if !errors.is_empty() { Err(errors.into_error()) } else { Ok(()) }
 }
 
 /// Why a program cannot be run, which is looked for where a shell would.
-fn unrunnable(name: &str, path: &OsStr) -> Option<String> {
+fn program_fault(name: &str, path: &OsStr) -> Option<String> {
     if name.contains('/') {
-        return fault(Path::new(name));
+        return file_fault(Path::new(name));
     }
     let found: Vec<PathBuf> = env::split_paths(path).map(|dir| dir.join(name)).filter(|file| file.is_file()).collect();
-    let faults: Option<Vec<String>> = found.iter().map(|file| fault(file)).collect();
+    let faults: Option<Vec<String>> = found.iter().map(|file| file_fault(file)).collect();
     faults.map(|faults| faults.into_iter().next().unwrap_or_else(|| "there is no such program in PATH".to_owned()))
 }
 
 /// Why a file cannot be run.
-fn fault(file: &Path) -> Option<String> {
+fn file_fault(file: &Path) -> Option<String> {
     let shown = file.display();
     match file.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some("there is no such program".to_owned()),
@@ -152,15 +152,15 @@ mod tests {
         make("a/three/in", "", 0o755);
         make("a/four", "\u{7f}ELF", 0o755);
         let path = env::join_paths([dir.path().join("a"), dir.path().join("b")]).unwrap();
-        let fault = |name: &str| unrunnable(name, &path);
-        assert_eq!(fault("one"), None);
-        assert_eq!(fault("four"), None);
-        assert!(fault("two").unwrap().contains("is not there: /no/such"));
+        let fault = |name: &str| program_fault(name, &path);
+        assert_eq!(file_fault("one"), None);
+        assert_eq!(file_fault("four"), None);
+        assert!(file_fault("two").unwrap().contains("is not there: /no/such"));
         for none in ["three", "five", ""] {
-            assert_eq!(fault(none).unwrap(), "there is no such program in PATH", "{none}");
+            assert_eq!(file_fault(none).unwrap(), "there is no such program in PATH", "{none}");
         }
-        assert!(unrunnable("one", dir.path().join("a").as_os_str()).unwrap().contains("may not be executed"));
-        let slashed = |name: &str| unrunnable(dir.path().join(name).to_str().unwrap(), &path);
+        assert!(program_fault("one", dir.path().join("a").as_os_str()).unwrap().contains("may not be executed"));
+        let slashed = |name: &str| program_fault(dir.path().join(name).to_str().unwrap(), &path);
         assert_eq!(slashed("b/one"), None);
         assert!(slashed("a").unwrap().contains("is no file"));
         assert!(slashed("a/one/in").unwrap().contains("cannot be run: "));

@@ -16,10 +16,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// How long the process may take to end by itself after the second signal, before it is ended.
-const AT_ONCE: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long the last line may take.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const PRINT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The signals that ask the process to end.
 #[derive(Debug)]
@@ -57,12 +57,12 @@ impl Signals {
                 next(&mut each).await;
                 stop.request(StopReason::Drain);
                 let screen = last.screen.clone();
-                let _ = beside(move || screen.say("Parking: what is under way may end. ^C again ends at once."));
+                let _ = on_thread(move || screen.print("Parking: what is under way may end. ^C again ends at once."));
                 next(&mut each).await;
                 let _ = tell.send(true);
-                tokio::time::sleep(AT_ONCE).await;
-                if let Some(said) = beside(move || last.say()) {
-                    let _ = said.recv_timeout(LAST_WORDS);
+                tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
+                if let Some(said) = on_thread(move || last.say()) {
+                    let _ = said.recv_timeout(PRINT_TIMEOUT);
                 }
                 std::process::exit(i32::from(Exit::Interrupted as u8));
             });
@@ -72,7 +72,7 @@ impl Signals {
     }
 
     /// Waits for the second signal, and says that this is the end.
-    pub async fn twice(mut self) {
+    pub async fn second(mut self) {
         // The thread that tells it lives as long as the process.
         let _ = self.second.wait_for(|second| *second).await;
         self.end.say();
@@ -82,13 +82,13 @@ impl Signals {
 impl End {
     fn say(&self) {
         if !self.is_said.swap(true, Ordering::Relaxed) {
-            self.screen.say(&self.line);
+            self.screen.print(&self.line);
         }
     }
 }
 
 /// Does what may be blocked, and lets whoever waits know.
-fn beside(act: impl FnOnce() + Send + 'static) -> Option<mpsc::Receiver<()>> {
+fn on_thread(act: impl FnOnce() + Send + 'static) -> Option<mpsc::Receiver<()>> {
     let (done, is_done) = mpsc::channel();
     let act = move || {
         act();

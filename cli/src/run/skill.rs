@@ -1,7 +1,7 @@
 //! The Skill of a run: out of a file, out of its skill directory, or out of a template on first use (seed 000).
 
 use crate::check::check_document;
-use crate::exit::Trouble;
+use crate::error::Error;
 use crate::findings::{self, Tally};
 use crate::local::SKILL_FILE;
 use crate::local::skill_directory::SkillDirectory;
@@ -29,7 +29,7 @@ pub struct Loaded {
 
 impl Loaded {
     /// Its MCP server, where it is one that only a cluster has.
-    pub fn server_of_a_cluster(&self) -> Option<&McpServer> {
+    pub fn cluster_server(&self) -> Option<&McpServer> {
         self.spec.mcp_server.as_ref()
     }
 }
@@ -64,9 +64,9 @@ enum Origin {
 ///
 /// # Errors
 /// If there is none, or it cannot be used.
-pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Trouble> {
+pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Error> {
     if is_file(named) {
-        let (file, skill) = of_file(named);
+        let (file, skill) = split_name(named);
         let loaded = read(Path::new(file), skill, None)?;
         return Ok(Found {
             directory: SkillDirectory::new(memory, &loaded.name),
@@ -77,9 +77,9 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Troubl
     let directory = SkillDirectory::new(memory, named);
     let file = directory.dir.join(SKILL_FILE);
     let (loaded, origin) = if file.try_exists().unwrap_or(true) {
-        (from_directory(&directory, &file)?, Origin::SkillDirectory)
+        (read_operational(&directory, &file)?, Origin::SkillDirectory)
     } else {
-        let text = templates::find(named, bootstrap).ok_or_else(|| Trouble::usage(unknown(&directory)))?;
+        let text = templates::find(named, bootstrap).ok_or_else(|| Error::usage(not_found_message(&directory)))?;
         let source = Source { name: format!("the template {named}"), bytes: text.into_bytes() };
         (loaded(&source, &Wanted { file: &file, name: None, directory: Some(named) })?, Origin::Template)
     };
@@ -87,7 +87,7 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Troubl
 }
 
 /// A file that `--skill` says, and which of its Skills: `FILE#NAME`.
-fn of_file(named: &str) -> (&str, Option<&str>) {
+fn split_name(named: &str) -> (&str, Option<&str>) {
     match named.rsplit_once('#') {
         Some((file, skill)) if !Path::new(named).exists() => (file, Some(skill)),
         _ => (named, None),
@@ -95,11 +95,11 @@ fn of_file(named: &str) -> (&str, Option<&str>) {
 }
 
 /// The operational Skill of a skill directory: in a file that holds several, the one of its name.
-fn from_directory(directory: &SkillDirectory, file: &Path) -> Result<Loaded, Trouble> {
+fn read_operational(directory: &SkillDirectory, file: &Path) -> Result<Loaded, Error> {
     let loaded = read(file, None, Some(&directory.name))?;
     if loaded.name != directory.name {
         let (file, name, directory) = (file.display(), &loaded.name, &directory.name);
-        return Err(Trouble::usage(format!(
+        return Err(Error::usage(format!(
             "{file} is the Skill {name}, and stands in the directory of the Skill {directory}: give both the same name"
         )));
     }
@@ -112,7 +112,7 @@ impl Found {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn settle(&self) -> Result<(), Trouble> {
+    pub fn store(&self) -> Result<(), Error> {
         let (file, text) = (self.directory.dir.join(SKILL_FILE), self.loaded.text.as_bytes());
         let shown = file.display();
         if matches!(self.origin, Origin::SkillDirectory) {
@@ -122,20 +122,20 @@ impl Found {
             if let Origin::File(of) = &self.origin
                 && source::read(&file).map_or(true, |kept| text != kept.bytes)
             {
-                text::say(&format!("{shown} is another version of the Skill, and stays as it is: {of} is run"));
+                text::inform(&format!("{shown} is another version of the Skill, and stays as it is: {of} is run"));
             }
             return Ok(());
         }
-        fs::write(&file, text).map_err(|error| Trouble::failed(format!("{shown} cannot be written: {error}")))?;
+        fs::write(&file, text).map_err(|error| Error::failed(format!("{shown} cannot be written: {error}")))?;
         if matches!(self.origin, Origin::Template) {
-            text::say(&format!("{shown} is the Skill from now on: change it as you like"));
+            text::inform(&format!("{shown} is the Skill from now on: change it as you like"));
         }
         Ok(())
     }
 }
 
 /// Why a name is no Skill's.
-pub fn unknown(directory: &SkillDirectory) -> String {
+pub fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
     let known: Vec<&str> = templates::names().collect();
     format!(
@@ -152,9 +152,9 @@ pub fn unknown(directory: &SkillDirectory) -> String {
 ///
 /// # Errors
 /// If there is none, or anything is wrong with it, which is shown.
-fn read(file: &Path, wanted: Option<&str>, directory: Option<&str>) -> Result<Loaded, Trouble> {
+fn read(file: &Path, wanted: Option<&str>, directory: Option<&str>) -> Result<Loaded, Error> {
     let source = source::read(file)
-        .map_err(|error| Trouble::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
+        .map_err(|error| Error::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
     loaded(&source, &Wanted { file, name: wanted, directory })
 }
 
@@ -173,7 +173,7 @@ impl Wanted<'_> {
     ///
     /// # Errors
     /// Why it cannot be told.
-    fn of(&self, mut skills: Vec<Checked>) -> Result<Checked, String> {
+    fn select(&self, mut skills: Vec<Checked>) -> Result<Checked, String> {
         let name_of = |checked: &Checked| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
         if skills.len() > 1 || (self.name.is_some() && !skills.is_empty()) {
@@ -196,44 +196,44 @@ impl Wanted<'_> {
     }
 }
 
-fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Trouble> {
+fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
-    let looked = read.documents.iter().filter_map(|document| looked(document, wanted.directory));
+    let looked = read.documents.iter().filter_map(|document| check_skill(document, wanted.directory));
     let skills: Vec<Checked> =
         looked.filter(|looked| looked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // Where there is none, what is broken may have been the one.
     let skill = if skills.is_empty() && !findings.is_empty() {
         None
     } else {
-        match wanted.of(skills) {
+        match wanted.select(skills) {
             Ok(mut one) => {
                 findings.append(&mut one.findings);
                 one.skill.map(|skill| (skill, one.mcp_address))
             }
             Err(why) => {
-                findings.push(Finding::of_file(why));
+                findings.push(Finding::split_name(why));
                 None
             }
         }
     };
     findings.sort_by_key(Finding::position);
-    let tally = Tally::of(&findings);
+    let tally = Tally::count(&findings);
     let name = source.name.clone();
     if tally.errors > 0 {
-        let shown = findings::text(&mut anstream::stderr().lock(), &findings::of_file(&source.name, findings));
-        shown.map_err(|error| Trouble::failed(error.to_string()))?;
+        let shown = findings::text(&mut anstream::stderr().lock(), &findings::located(&source.name, findings));
+        shown.map_err(|error| Error::failed(error.to_string()))?;
     }
-    let refused = || Trouble::usage(format!("{name}: {}: nothing was run", tally.words()));
+    let refused = || Error::usage(format!("{name}: {}: nothing was run", tally.summary()));
     let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
     if tally.warnings > 0 {
-        text::say(&format!("{name}: {}: `bloomery lint` says which", tally.words()));
+        text::inform(&format!("{name}: {}: `bloomery lint` says which", tally.summary()));
     }
     let text = String::from_utf8_lossy(&source.bytes).into_owned();
     Ok(Loaded { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
 }
 
-fn looked(document: &Document, directory: Option<&str>) -> Option<Checked> {
+fn check_skill(document: &Document, directory: Option<&str>) -> Option<Checked> {
     let options = Options { name: directory.map(str::to_owned), local: true, ..Options::default() };
     (document.form() != Form::Foreign).then(|| check_document(document, &options))
 }

@@ -1,6 +1,6 @@
 //! Stdout while a Job runs. That it cannot be written stops no Job, but is not kept quiet.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,9 +55,9 @@ impl Failure {
     ///
     /// # Errors
     /// If it was not.
-    pub fn none(&self) -> Result<(), Trouble> {
+    pub fn into_result(&self) -> Result<(), Error> {
         let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        failed.map_or(Ok(()), |error| Err(Trouble::failed(format!("stdout cannot be written: {error}"))))
+        failed.map_or(Ok(()), |error| Err(Error::failed(format!("stdout cannot be written: {error}"))))
     }
 }
 
@@ -83,9 +83,9 @@ mod tests {
             let mut out = CheckedWriter::new(Fails(kind));
             let failure = out.failure();
             out.write_all(b"one\n").unwrap();
-            assert_eq!(failure.none(), Ok(()));
+            assert_eq!(failure.into_result(), Ok(()));
             out.flush().unwrap_err();
-            assert_eq!(failure.none().is_err(), fails, "{kind}");
+            assert_eq!(failure.into_result().is_err(), fails, "{kind}");
         }
     }
 }

@@ -56,17 +56,17 @@ pub const ALL: [Vendor; 2] = [
 ];
 
 /// The provider that `--provider` calls so.
-pub fn named(name: &str) -> Option<&'static Vendor> {
+pub fn by_name(name: &str) -> Option<&'static Vendor> {
     ALL.iter().find(|vendor| vendor.name == name)
 }
 
 /// The provider of a wire protocol.
-pub fn of(provider: ModelProvider) -> Option<&'static Vendor> {
+pub fn by_provider(provider: ModelProvider) -> Option<&'static Vendor> {
     ALL.iter().find(|vendor| vendor.provider == provider)
 }
 
 /// The provider whose model bears such a name.
-pub fn of_model(model: &str) -> Option<&'static Vendor> {
+pub fn by_model(model: &str) -> Option<&'static Vendor> {
     ALL.iter().find(|vendor| model.starts_with(vendor.prefix))
 }
 

@@ -6,7 +6,7 @@ use rstest::rstest;
 #[test]
 fn a_person_sees_all_of_what_they_decide() {
     let arguments = r#"{"amount":901.9,"note":"It arrived broken.\nSo I refund it.","order_id":"A-443","whole":false}"#;
-    let page = of(&approval("refund-1", "supervisor", arguments), "jane@acme.io", now());
+    let page = render(&approval("refund-1", "supervisor", arguments), "jane@acme.io", now());
     insta::assert_snapshot!(page);
     let plain = anstream::adapter::strip_str(&coloured(&page)).to_string();
     assert_eq!(plain, page, "colours change no text");
@@ -22,7 +22,7 @@ fn nothing_steers_the_terminal_hides_or_poses_as_another_line() {
     approval.spec.goal = hostile.to_owned();
     approval.spec.events = vec![hostile.to_owned()];
     approval.spec.rules[0].text = hostile.to_owned();
-    insta::assert_snapshot!(of(&approval, "jane\u{1b}@acme.io", now()));
+    insta::assert_snapshot!(render(&approval, "jane\u{1b}@acme.io", now()));
 }
 
 #[rstest]

@@ -3,8 +3,8 @@ use crate::approvals::fixtures::{approval, decided, now};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-fn named(approvals: Vec<Approval>) -> Named {
-    Named::OfJob("refund".into(), approvals)
+fn find(approvals: Vec<Approval>) -> Found {
+    Found::OfJob("refund".into(), approvals)
 }
 
 fn by_jane() -> Approval {
@@ -20,18 +20,18 @@ fn a_job_stands_for_its_one_open_approval() {
 #[test]
 fn of_several_one_has_to_be_named() {
     let both = vec![approval("refund-1", "supervisor", "{}"), approval("refund-2", "finance", "{}")];
-    let trouble = open(named(both), now()).unwrap_err();
+    let error = select_open(named(both), now()).unwrap_err();
     let expected = "the Job refund has several open Approvals; name one:\n  \
                     refund-1  process_refund: asks supervisor\n  refund-2  process_refund: asks finance";
-    assert_eq!(trouble, Trouble::usage(expected));
+    assert_eq!(error, Error::usage(expected));
 }
 
 #[test]
 fn a_job_that_waits_for_nobody_says_who_decided() {
-    let trouble = open(named(vec![by_jane()]), now()).unwrap_err();
+    let error = select_open(named(vec![by_jane()]), now()).unwrap_err();
     let expected = "no Approval of the Job refund is open:\n  \
                     refund-1  process_refund: is approved already, by jane@acme.io: the photo shows it";
-    assert_eq!((trouble.exit, trouble.message.as_str()), (Exit::Late, expected));
+    assert_eq!((error.exit, error.message.as_str()), (Exit::TooLate, expected));
 }
 
 #[rstest]
@@ -58,8 +58,8 @@ fn a_job_that_waits_for_nobody_says_who_decided() {
     "refund-1 expired at 2027-01-16T08:00:00Z: the decision of jane@acme.io was seen only after it had expired"
 )]
 fn what_is_decided_is_not_decided_again(#[case] approval: Approval, #[case] expected: &str) {
-    let trouble = open(Named::Approval(Box::new(approval)), now()).unwrap_err();
-    assert_eq!((trouble.exit, trouble.message.as_str()), (Exit::Late, expected));
+    let error = select_open(Found::Approval(Box::new(approval)), now()).unwrap_err();
+    assert_eq!((error.exit, error.message.as_str()), (Exit::TooLate, expected));
 }
 
 fn expired(reason: Option<&str>) -> Value {
@@ -85,7 +85,7 @@ fn counted_at(decision: Value, at: &str) -> Approval {
 #[test]
 fn the_time_is_up_at_the_instant_and_not_before() {
     let approval = approval("refund-1", "supervisor", "{}");
-    let at = |time: &str| closed(&approval, time.parse().unwrap());
+    let at = |time: &str| closed_reason(&approval, time.parse().unwrap());
     assert_eq!(at("2027-01-16T07:59:59.999Z"), None);
     assert!(at("2027-01-16T08:00:00Z").is_some_and(|why| why.contains("by the clock of this machine")));
 }
@@ -93,21 +93,21 @@ fn the_time_is_up_at_the_instant_and_not_before() {
 #[test]
 fn the_nearest_name_is_said() {
     let known = BTreeSet::from(["refund-1f0c4a9b27".to_owned(), "refund".to_owned()]);
-    let said = unknown("refnud", "acme", &known).message;
+    let said = not_found("refnud", "acme", &known).message;
     assert!(said.contains("no Approval refnud") && said.ends_with("Did you mean \"refund\"?"), "{said}");
-    let said = unknown("refund", "acme", &BTreeSet::new()).message;
+    let said = not_found("refund", "acme", &BTreeSet::new()).message;
     assert!(said.ends_with("There are no Approvals in it."), "{said}");
 }
 
 #[test]
 fn what_changed_meanwhile_is_told() {
     let told = |there: Option<&Approval>| {
-        let trouble = changed(there, "refund-1", now());
-        (trouble.exit, trouble.message)
+        let error = changed(there, "refund-1", now());
+        (error.exit, error.message)
     };
     let (exit, said) = told(Some(&by_jane()));
-    assert!(exit == Exit::Late && said.contains("by jane@acme.io") && said.contains("does not count"), "{said}");
+    assert!(exit == Exit::TooLate && said.contains("by jane@acme.io") && said.contains("does not count"), "{said}");
     let (exit, said) = told(Some(&approval("refund-1", "supervisor", "{}")));
-    assert!(exit == Exit::Bad && said.contains("look again; nothing was decided"), "{said}");
-    assert_eq!(told(None).0, Exit::Late);
+    assert!(exit == Exit::Error && said.contains("look again; nothing was decided"), "{said}");
+    assert_eq!(told(None).0, Exit::TooLate);
 }

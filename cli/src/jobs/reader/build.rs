@@ -1,6 +1,6 @@
 //! What a reader pod is made of, and what it tells.
 
-use crate::exit::Trouble;
+use crate::error::Error;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, LABEL_MEMORY, LABEL_SKILL, MEMORY_CLAIM};
 use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_crds::v1alpha1::Job;
@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 /// Who makes it: not the operator, which leaves it alone.
-const MAKER: &str = "kubectl-bloomery";
+const FIELD_MANAGER: &str = "kubectl-bloomery";
 
 /// How long it may take, in seconds; and to begin.
 pub(super) const DEADLINE: u32 = 120;
 
 /// Where the skill directory is mounted.
-const SLAG: &str = "/slag";
+const SKILL_DIRECTORY: &str = "/slag";
 
 /// The user of workers, where no worker is there to be asked.
 const USER: i64 = 65532;
@@ -44,7 +44,7 @@ pub(super) struct Template {
 
 impl Template {
     /// That of a worker pod.
-    pub(super) fn of(worker: &Pod) -> Option<Self> {
+    pub(super) fn from_worker(worker: &Pod) -> Option<Self> {
         let spec = worker.spec.as_ref()?;
         let container = spec.containers.iter().find(|container| container.name == WORKER_CONTAINER)?;
         let user = spec.security_context.as_ref();
@@ -63,12 +63,12 @@ impl Template {
     }
 
     /// The same with another image.
-    pub(super) fn but(self, image: String) -> Self {
+    pub(super) fn with_image(self, image: String) -> Self {
         Self { image, ..self }
     }
 
     /// That of the chart's defaults, with this image.
-    pub(super) fn with(image: String) -> Self {
+    pub(super) fn default_with_image(image: String) -> Self {
         let quantity = |text: &str| Quantity(text.to_owned());
         let resources = ResourceRequirements {
             requests: Some([("cpu".to_owned(), quantity("20m")), ("memory".to_owned(), quantity("32Mi"))].into()),
@@ -105,12 +105,12 @@ fn wants_its_node(worker: &PodSpec) -> bool {
 ///
 /// # Errors
 /// If the Job has no log yet, or its status names none within the skill directory.
-pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Trouble> {
+pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Error> {
     let name = job.name_any();
     let log = job.status.as_ref().and_then(|status| status.log.as_ref());
-    let Some(log) = log else { return Err(Trouble::usage(format!("the Job {name} has no events yet"))) };
+    let Some(log) = log else { return Err(Error::usage(format!("the Job {name} has no events yet"))) };
     if !is_within(&log.path) {
-        return Err(Trouble::failed(format!(
+        return Err(Error::failed(format!(
             "the status of the Job {name} names a log outside of its slag: {:?}",
             log.path
         )));
@@ -127,7 +127,7 @@ fn is_within(path: &str) -> bool {
 
 fn metadata(job: &Job) -> ObjectMeta {
     let labels = [
-        (LABEL_MANAGED_BY, MAKER),
+        (LABEL_MANAGED_BY, FIELD_MANAGER),
         (LABEL_COMPONENT, "reader"),
         (LABEL_SKILL, &job.spec.skill),
         (LABEL_MEMORY, MEMORY_CLAIM),
@@ -181,7 +181,7 @@ fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
         security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
         volume_mounts: Some(vec![VolumeMount {
             name: "memory".to_owned(),
-            mount_path: SLAG.to_owned(),
+            mount_path: SKILL_DIRECTORY.to_owned(),
             sub_path: Some(job.spec.skill.clone()),
             read_only: Some(true),
             ..VolumeMount::default()
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_whole_pod() {
-        insta::assert_snapshot!(yaml(&pod(&holds(), &Template::with("worker:1".into()), false).unwrap()));
+        insta::assert_snapshot!(yaml(&pod(&holds(), &Template::default_with_image("worker:1".into()), false).unwrap()));
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
             },
         }))
         .unwrap();
-        let pod = pod(&holds(), &Template::of(&worker).unwrap(), true).unwrap();
+        let pod = pod(&holds(), &Template::from_worker(&worker).unwrap(), true).unwrap();
         let spec = pod.spec.unwrap();
         let user = spec.security_context.unwrap();
         assert_eq!((user.run_as_user, user.run_as_group, user.fs_group), (Some(1000), Some(1001), Some(1002)));
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!((reader.image.as_deref(), reader.image_pull_policy.as_deref()), (Some("worker:2"), Some("Never")));
         assert_eq!(reader.args.as_ref().unwrap()[1], "--log-format=json");
         assert!(spec.tolerations.is_some() && spec.node_selector.is_some() && reader.resources.is_some());
-        assert_eq!(Template::of(&Pod::default()), None);
+        assert_eq!(Template::from_worker(&Pod::default()), None);
     }
 
     #[rstest]
@@ -288,7 +288,10 @@ mod tests {
             "containers": [{"name": "worker", "image": "worker:2"}],
         }}))
         .unwrap();
-        for template in [Template::of(&worker).unwrap(), Template::of(&worker).unwrap().but("worker:3".into())] {
+        for template in [
+            Template::from_worker(&worker).unwrap(),
+            Template::from_worker(&worker).unwrap().with_image("worker:3".into()),
+        ] {
             let pod = pod(&holds(), &template, false).unwrap();
             assert_eq!(pod.spec.unwrap().affinity.is_some(), demands);
         }
@@ -305,13 +308,13 @@ mod tests {
                 log.path = path.to_owned();
             }
         });
-        assert!(pod(&job, &Template::with("worker:1".into()), false).is_err());
+        assert!(pod(&job, &Template::default_with_image("worker:1".into()), false).is_err());
     }
 
     #[test]
     fn a_job_without_events_is_told() {
-        let trouble = pod(&job("new"), &Template::with("worker:1".into()), false).unwrap_err();
-        assert!(trouble.message.contains("no events yet"), "{trouble}");
+        let error = pod(&job("new"), &Template::default_with_image("worker:1".into()), false).unwrap_err();
+        assert!(error.message.contains("no events yet"), "{trouble}");
     }
 
     fn with(status: &serde_json::Value) -> Pod {

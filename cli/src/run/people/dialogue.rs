@@ -9,7 +9,7 @@ use bloomery_engine::people::{ApprovalRequest, HumanRequest, Statement};
 const MAX_SAID: usize = 512;
 
 /// What is asked. `more` other things wait.
-pub fn shown(ask: &HumanRequest<'_>, more: usize) -> String {
+pub fn describe(ask: &HumanRequest<'_>, more: usize) -> String {
     let mut lines = match ask {
         HumanRequest::Approval(held) => call(held),
         HumanRequest::Question(open) => {
@@ -65,10 +65,10 @@ pub fn read(ask: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, S
             Err("Type an answer; ^C parks the Job until you know it.".to_owned())
         }
         HumanRequest::Question(open) => {
-            if let Some(instead) = choice::beside(&open.question.choices, line) {
+            if let Some(instead) = choice::out_of_range(&open.question.choices, line) {
                 return Err(instead);
             }
-            let text = choice::meant(&open.question.choices, line).unwrap_or(line).to_owned();
+            let text = choice::parse(&open.question.choices, line).unwrap_or(line).to_owned();
             Ok(Statement::Reply { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
         }
     }
@@ -94,7 +94,7 @@ fn decided(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement
 /// A text as it is, but for what steers a terminal and for what nobody would see: that is written out. A person
 /// decides about what stands there.
 fn visible(text: &str) -> String {
-    text.split('\n').map(text::shown).collect::<Vec<_>>().join("\n    ")
+    text.split('\n').map(text::escaped).collect::<Vec<_>>().join("\n    ")
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ A call of process_refund waits for finance and supervisor.
   the model  It arrived broken.
     So I refund it.
   (1 more to decide or answer after this.)";
-            assert_eq!(shown(held, 1), expected);
+            assert_eq!(describe(held, 1), expected);
             assert_eq!(prompt(held), "Is it to be made, for finance? yes or no, and why if you like: ");
         });
     }
@@ -188,6 +188,6 @@ A call of process_refund waits for finance and supervisor.
     fn a_question_is_shown_with_its_choices_and_why_it_is_asked_again() {
         let open = question(Some("\"C\" is none of them"));
         let expected = "\nWhich order?\n  1  A-17\n  2  B-4\n  That was not taken: \"C\" is none of them.";
-        assert_eq!(shown(&HumanRequest::Question(&open), 0), expected);
+        assert_eq!(describe(&HumanRequest::Question(&open), 0), expected);
     }
 }

@@ -1,0 +1,66 @@
+//! Errors of commands, with their exit codes.
+
+use crate::exit::Exit;
+
+/// The prefix of error messages and notes.
+pub const PREFIX: &str = "bloomery: ";
+
+/// An error of a command.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// The exit code of the process.
+    pub exit: Exit,
+    /// The message: what failed, why, and what to do.
+    pub message: String,
+}
+
+impl Error {
+    /// The arguments or files cannot be used.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    /// The command failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Error, message: message.into() }
+    }
+
+    /// The command came too late.
+    pub fn too_late(message: impl Into<String>) -> Self {
+        Self { exit: Exit::TooLate, message: message.into() }
+    }
+
+    /// Joins errors into one with a line for each. The first one determines the exit code.
+    pub fn join(errors: Vec<Self>) -> Self {
+        let exit = errors.first().map_or(Exit::Usage, |first| first.exit);
+        let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
+        Self { exit, message: messages.join(&format!("\n{PREFIX}")) }
+    }
+}
+
+/// Collects the errors of a command, so that it can report all of them at once.
+#[derive(Debug, Default)]
+pub struct Errors(Vec<Error>);
+
+impl Errors {
+    /// Returns the value of a result, or keeps its error.
+    pub fn keep<T>(&mut self, result: Result<T, Error>) -> Option<T> {
+        result.map_err(|error| self.add(error)).ok()
+    }
+
+    /// Adds an error.
+    pub fn add(&mut self, error: Error) {
+        self.0.push(error);
+    }
+
+    /// Returns whether there are no errors.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Joins all errors into one.
+    pub fn into_error(self) -> Error {
+        Error::join(self.0)
+    }
+}
