@@ -1,4 +1,4 @@
-//! What the command line takes.
+//! The command line.
 
 mod cluster;
 mod invocation;
@@ -15,56 +15,54 @@ use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use values::{name, namespace};
 
-/// Write Skills, know what is wrong with them before a cluster does, run them without one, and see, answer, approve and
-/// cancel their Jobs on a cluster.
+/// Write, check and run Skills on this machine, and manage their Jobs on a cluster.
 #[derive(Debug, Parser)]
 #[command(name = "bloomery", version, after_help = EXITS)]
 pub struct Args {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-const EXITS: &str = "Exit codes: 0 good, 1 something is wrong and was said, 2 what was given cannot be used. What they mean for each command\n\
-                     is in its help; run has more.";
+const EXITS: &str = "Exit codes: 0 success, 1 error, 2 invalid arguments or input. The help of each command lists its own.";
 
-/// What there is to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a Skill on this machine, without a cluster
     Run(Box<RunArgs>),
     /// Print the events of a Job, on this machine or on a cluster
     Events(EventsArgs),
-    /// Show how a Job stands, on this machine or on a cluster: what its gates decided, what it waits for, how it goes on
+    /// Show Jobs on this machine or on a cluster: decisions, progress, what they wait for
     Get(GetArgs),
-    /// Move the jobs of an older memory, which held those of all Skills in one directory, to their Skills
+    /// Move the jobs of an older memory, which kept those of all Skills in one directory, to their Skills
     Migrate(MigrateArgs),
-    /// Turn a skill file of the older dialect (names in snake case: domain.yaml, skill.yaml) into a manifest
+    /// Convert a skill file of the older dialect (domain.yaml, skill.yaml with names in snake case) into a manifest
     Import(ImportArgs),
-    /// Find what is wrong with Skills, all at once, with line and column
+    /// Check Skills, Jobs and Models, and report all problems with line and column
     Lint(LintArgs),
-    /// Approve a call that a Job on a cluster holds, in your own name
+    /// Approve a held call of a Job on a cluster, in your own name
     Approve(DecideArgs),
-    /// Deny a call that a Job on a cluster holds, in your own name
+    /// Deny a held call of a Job on a cluster, in your own name
     Deny(DecideArgs),
-    /// Say whether you may decide for an approver
+    /// Check whether you may decide for an approver
     CanApprove(CanApproveArgs),
-    /// Answer a question of a Job on a cluster, or say something to it
+    /// Answer a question of a Job on a cluster, or send it a message
     Reply(ReplyArgs),
-    /// End Jobs on a cluster
+    /// Cancel Jobs on a cluster
     Cancel(CancelArgs),
-    /// Wait until a Job on a cluster has ended, or waits for people
+    /// Wait until a Job on a cluster ends, or waits for people
     Wait(WaitArgs),
-    /// Show the Skills of a namespace with their Jobs, and these with their Approvals and pods
+    /// Show the Skills of a namespace as a tree, with their Jobs, Approvals and pods
     Tree(TreeArgs),
-    /// Print a script that completes commands, and names of a cluster, in a shell
+    /// Print the completion script of a shell
     Completion {
-        /// The shell; kubectl completes `kubectl bloomery` by a script of its own
+        /// The shell, or kubectl for the completion of `kubectl bloomery`
         shell: Shell,
     },
 }
 
-/// What can complete commands.
+/// The shells with completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
     /// bash
@@ -73,7 +71,7 @@ pub enum Shell {
     Elvish,
     /// fish
     Fish,
-    /// kubectl: save it as `kubectl_complete-bloomery` in a directory of PATH
+    /// kubectl: save the script as `kubectl_complete-bloomery` in a directory of PATH
     Kubectl,
     /// `PowerShell`
     Powershell,
@@ -81,48 +79,48 @@ pub enum Shell {
     Zsh,
 }
 
-/// What an import takes.
+/// The arguments of `import`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The manifest goes to stdout, what was found to stderr. Where there is an error, nothing is written.\n\
-                  What a Skill cannot say is named in a warning, never dropped silently.\n\n\
+    after_help = "The manifest is printed to stdout, findings to stderr. If there is an error, no manifest is written.\n\
+                  A field that a Skill cannot express leads to a warning.\n\n\
                   Example: bloomery import domain.yaml --namespace acme --model default | kubectl apply -f -"
 )]
 pub struct ImportArgs {
-    /// The file to read; - is stdin
+    /// The file to read, or - for stdin
     pub file: PathBuf,
     /// Write the manifest to a file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write this namespace into the manifest
+    /// The namespace in the manifest
     #[arg(long, value_name = "NS", value_parser = namespace)]
     pub namespace: Option<String>,
-    /// Name the Skill so, instead of by the file's `id`
+    /// The name of the Skill, instead of the file's `id`
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub name: Option<String>,
-    /// Name this Model, instead of the file's `engine.model`
+    /// The name of the Model, instead of the file's `engine.model`
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub model: Option<String>,
-    /// What the Skill is for, in a sentence, instead of the file's `problem.statement`
+    /// The purpose of the Skill in a sentence, instead of the file's `problem.statement`
     #[arg(long, value_name = "TEXT")]
     pub problem: Option<String>,
 }
 
-/// What lint takes.
+/// The arguments of `lint`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reads manifests (Skill, Job, Model) and the older dialect, several documents in a file too; objects of other\n\
-                  APIs are passed over. One line a finding: file:line:column: severity: field: what is wrong.\n\n\
-                  Exit codes: 0 good, 1 errors were found (with --strict: warnings too), 2 wrong usage."
+    after_help = "Reads manifests (Skill, Job, Model) and the older dialect. Objects of other APIs are skipped. A file may have several\n\
+                  documents. Each finding is one line: file:line:column: severity: field: message.\n\n\
+                  Exit codes: 0 no errors, 1 errors were found (with --strict, also warnings), 2 invalid arguments."
 )]
 pub struct LintArgs {
-    /// The files to read; - is stdin
+    /// The files to read, or - for stdin
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Print the findings as one JSON array
     #[arg(long)]
     pub json: bool,
-    /// Warnings count as errors
+    /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
 }

@@ -1,4 +1,4 @@
-//! What the commands take that speak with a cluster.
+//! Arguments of the commands that use a cluster.
 
 use super::invocation::Invocation;
 use super::values::{Error, name, namespace};
@@ -7,56 +7,56 @@ use bloomery_skills::names::approver_fault;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
-/// The longest reason that an Approval holds, in characters.
-const MAX_REASON: usize = 1024;
+/// The longest reason of a decision, in characters.
+const MAX_REASON_CHARS: usize = 1024;
 
-/// Which cluster, and who asks: as kubectl has it.
+/// The cluster and the user, with the options of kubectl.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 #[group(skip)]
 pub struct ClusterArgs {
-    /// The namespace, instead of the context's
+    /// The namespace [default: that of the context]
     #[arg(short, long, value_name = "NS", value_parser = namespace)]
     pub namespace: Option<String>,
-    /// The context of the kubeconfig, instead of its current one
+    /// The context of the kubeconfig [default: the current one]
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// The kubeconfig, instead of those that KUBECONFIG names, or ~/.kube/config
+    /// The kubeconfig [default: those in KUBECONFIG, or ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Ask as this user, if you may impersonate them
+    /// Impersonate this user
     #[arg(long = "as", value_name = "USER")]
     pub user: Option<String>,
-    /// ... and as one of this group; may be given several times
+    /// Impersonate this group; can be repeated
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     pub groups: Vec<String>,
 }
 
 impl ClusterArgs {
-    /// Whether a cluster, or somebody who asks it, is named.
-    fn names_one(&self) -> bool {
+    /// Returns whether any option is given.
+    fn is_given(&self) -> bool {
         let Self { namespace, context, kubeconfig, user, groups } = self;
         namespace.is_some() || context.is_some() || kubeconfig.is_some() || user.is_some() || !groups.is_empty()
     }
 }
 
-/// Where a Job is looked for: in a memory of this machine, or on a cluster.
+/// Where Jobs are: in a memory on this machine, or on a cluster.
 #[derive(Debug, Default, Args)]
 #[group(skip)]
 pub struct PlaceArgs {
-    /// The memory of this machine [default: memory]
+    /// The directory of the memory on this machine [default: memory]
     #[arg(long, value_name = "DIR",
           conflicts_with_all = ["on_cluster", "namespace", "context", "kubeconfig", "user", "groups"])]
     pub memory: Option<PathBuf>,
-    /// Ask the cluster; so do the options of one, and the name kubectl-bloomery
+    /// Use the cluster. The options of a cluster and `kubectl bloomery` imply it
     #[arg(long = "cluster")]
     pub on_cluster: bool,
-    /// Which cluster
+    /// The cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
 }
 
-/// A memory, or a cluster.
+/// The place that the command line selects.
 #[derive(Debug)]
 pub enum Place<'a> {
     /// The memory in a directory.
@@ -66,11 +66,11 @@ pub enum Place<'a> {
 }
 
 impl PlaceArgs {
-    /// Which of both is meant. `asks` says whether something else is given that only a cluster has.
-    pub fn place(&self, invocation: Invocation, asks: bool) -> Place<'_> {
+    /// Returns the selected place. `needs_cluster` is whether another option is given that only a cluster supports.
+    pub fn place(&self, invocation: Invocation, needs_cluster: bool) -> Place<'_> {
         match &self.memory {
             Some(memory) => Place::Memory(memory),
-            None if asks || self.on_cluster || self.cluster.names_one() => Place::Cluster(&self.cluster),
+            None if needs_cluster || self.on_cluster || self.cluster.is_given() => Place::Cluster(&self.cluster),
             None => match invocation {
                 Invocation::Standalone => Place::Memory(Path::new(DEFAULT_MEMORY)),
                 Invocation::KubectlPlugin => Place::Cluster(&self.cluster),
@@ -79,70 +79,70 @@ impl PlaceArgs {
     }
 }
 
-/// What `approve` and `deny` take.
+/// The arguments of `approve` and `deny`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is to be decided is shown on stderr: the tool, its arguments, what holds it and what led to it. At a terminal you are\n\
-                  asked; elsewhere --yes is needed. The decision is yours, in your own name, and is never changed.\n\n\
-                  Exit codes: 0 decided, 1 refused, or not decided, 2 no such Approval, or not clear which, 6 too late: it is decided, or\n\
-                  has expired."
+    after_help = "Shows the held call on stderr: the tool, its arguments, the rules that hold it and the events before it. At a terminal\n\
+                  you are asked to confirm; otherwise --yes is required. The decision is made in your own name and is final.\n\n\
+                  Exit codes: 0 decided, 1 refused or not confirmed, 2 no such Approval, or several, 6 too late: already decided or\n\
+                  expired."
 )]
 pub struct DecideArgs {
-    /// The Approval, or a Job that has one open Approval
+    /// The Approval, or a Job with one open Approval
     #[arg(value_name = "NAME|JOB", value_parser = name)]
     pub name: String,
-    /// Why; the model is told why a call is denied
+    /// The reason. The model sees why a call is denied
     #[arg(long, value_name = "TEXT", value_parser = reason)]
     pub reason: Option<String>,
-    /// Decide without being asked
+    /// Decide without confirmation
     #[arg(short, long)]
     pub yes: bool,
-    /// Print the decided Approval for programs
+    /// Print the decided Approval in this format
     #[arg(short, long, value_enum)]
     pub output: Option<ObjectOutput>,
-    /// Which cluster
+    /// The cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
 }
 
-/// What `can-approve` takes.
+/// The arguments of `can-approve`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It asks whether you have the rights. The admission policy refuses some who have: service accounts and workers.\n\n\
-                        Exit codes: 0 yes, 1 no, 2 it cannot be known."
+    after_help = "Checks your RBAC rights only. The admission policy also refuses service accounts and workers.\n\n\
+                        Exit codes: 0 yes, 1 no, 2 unknown."
 )]
 pub struct CanApproveArgs {
-    /// The Approval, or a Job that has one open Approval
+    /// The Approval, or a Job with one open Approval
     #[arg(value_name = "NAME|JOB", value_parser = name, required_unless_present = "approver")]
     pub name: Option<String>,
-    /// The approver, as Skills name it
+    /// The name of the approver in the Skill
     #[arg(long, value_name = "NAME", conflicts_with = "name", value_parser = approver)]
     pub approver: Option<String>,
-    /// Which cluster
+    /// The cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
 }
 
-/// A form of an object for programs, as kubectl has it.
+/// The output formats of objects, as in kubectl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ObjectOutput {
     /// JSON
     Json,
     /// YAML
     Yaml,
-    /// The kind and the name
+    /// Kind and name
     Name,
 }
 
-/// A name as Skills have it. RBAC would take a rule without one as a rule for all.
+/// Parses the name of an approver. An empty one would mean all approvers in an RBAC rule.
 fn approver(text: &str) -> Result<String, Error> {
     approver_fault(text).map_or_else(|| Ok(text.to_owned()), |fault| Err(Error(fault)))
 }
 
 fn reason(text: &str) -> Result<String, Error> {
     let length = text.chars().count();
-    if length > MAX_REASON {
-        return Err(Error(format!("has {length} characters; the limit is {MAX_REASON}")));
+    if length > MAX_REASON_CHARS {
+        return Err(Error(format!("has {length} characters; the limit is {MAX_REASON_CHARS}")));
     }
     Ok(text.trim().to_owned())
 }

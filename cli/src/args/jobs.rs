@@ -1,4 +1,4 @@
-//! What the commands take that speak with Jobs on a cluster.
+//! Arguments of the commands for Jobs on a cluster.
 
 use super::cluster::{ClusterArgs, ObjectOutput};
 use super::values::{Error, name};
@@ -10,115 +10,117 @@ use std::str::FromStr;
 use std::time::Duration;
 use strum::IntoEnumIterator;
 
-/// What `reply` takes.
+/// The arguments of `reply`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --question, the one open question of the Job is answered; at a terminal, where there are several, you are asked which.\n\
-                  Where none is open, the text is a message to the conversation. Of choices, a number or the words of one will do; other words\n\
-                  are sent as they are.\n\n\
-                  Exit codes: 0 said, 1 refused, 2 no such Job or question, or not clear which, 6 too late: the Job has ended, or somebody\n\
-                  has answered.\n\n\
+    after_help = "Without --question, answers the open question of the Job. If several are open, you are asked which one at a terminal.\n\
+                  If none is open, the text is a message to the conversation. A choice can be given as its number or its text; other\n\
+                  text is sent unchanged.\n\n\
+                  Exit codes: 0 sent, 1 refused, 2 no such Job or question, or several, 6 too late: the Job has ended, or the question\n\
+                  is answered.\n\n\
                   Example: kubectl bloomery reply refund A-17"
 )]
 pub struct ReplyArgs {
     /// The Job
     #[arg(value_parser = name)]
     pub job: String,
-    /// What is said, at most 1024 bytes; - is stdin. At a terminal you are asked for it
+    /// The text, at most 1024 bytes, or - for stdin [default: asked at a terminal]
     #[arg(allow_negative_numbers = true)]
     pub text: Option<String>,
-    /// Which question is answered
+    /// The id of the question
     #[arg(short, long, value_name = "ID", conflicts_with = "message", value_parser = question)]
     pub question: Option<String>,
-    /// Say it to the conversation, though a question may be open
+    /// Send a message to the conversation even if a question is open
     #[arg(short, long)]
     pub message: bool,
-    /// Print the Job for programs
+    /// Print the Job in this format
     #[arg(short, long, value_enum)]
     pub output: Option<ObjectOutput>,
-    /// Which cluster
+    /// The cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
 }
 
-/// What `cancel` takes.
+/// The arguments of `cancel`.
 #[derive(Debug, Args)]
-#[command(after_help = "At a terminal you are asked; elsewhere --yes is needed. It cannot be taken back.\n\n\
-                  Exit codes: 0 cancelled, or to be cancelled, 1 refused, or you said no, 2 no such Job, 6 too late: it has ended otherwise, or\n\
-                  --timeout has passed.")]
+#[command(after_help = "At a terminal you are asked to confirm; otherwise --yes is required. It cannot be undone.\n\n\
+                  Exit codes: 0 cancelled, or being cancelled, 1 refused or not confirmed, 2 no such Job, 6 too late: it has ended\n\
+                  otherwise, or --timeout has passed.")]
 pub struct CancelArgs {
     /// The Jobs
     #[arg(value_name = "JOB", required = true, value_parser = name)]
     pub jobs: Vec<String>,
-    /// Cancel without being asked
+    /// Cancel without confirmation
     #[arg(short, long)]
     pub yes: bool,
     /// Wait until they have ended
     #[arg(short, long)]
     pub wait: bool,
-    /// For how long that is waited for, such as 30s or 5m
+    /// The longest wait, such as 30s or 5m
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait")]
     pub timeout: Option<Duration>,
-    /// Print the Jobs for programs
+    /// Print the Jobs in this format
     #[arg(short, long, value_enum)]
     pub output: Option<ObjectOutput>,
-    /// Which cluster
+    /// The cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
 }
 
-/// What `wait` takes.
+/// The arguments of `wait`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --for it waits until the Job has ended, or waits for people; with --for ended, until it has ended.\n\n\
-                  Exit codes: those of the Job: 0 succeeded, 3 failed, 4 refused, 5 escalated, 7 it waits for people, 9 cancelled. With another\n\
-                  --for: 0 it is so, 1 it cannot be any more. 2 no such Job, 6 --timeout has passed."
+    after_help = "Without --for, waits until the Job has ended or waits for people.\n\n\
+                  Exit codes without --for, and with --for=ended: 0 succeeded, 3 failed, 4 refused, 5 escalated, 7 waits for people,\n\
+                  9 cancelled. With any other --for: 0 reached, 1 cannot be reached any more. Always: 2 no such Job, 6 --timeout\n\
+                  has passed."
 )]
 pub struct WaitArgs {
     /// The Job
     #[arg(value_parser = name)]
     pub job: String,
-    /// What is waited for: ended, waiting (for people), a phase, or the code of an outcome
+    /// The state to wait for: ended, waiting (for people), a phase or an outcome code
     #[arg(long = "for", value_name = "WHAT")]
     pub goal: Option<Goal>,
-    /// For how long, such as 30s or 5m; without it, for good
+    /// The longest wait, such as 30s or 5m [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// Print the Job for programs
+    /// Print the Job in this format
     #[arg(short, long, value_enum)]
     pub output: Option<ObjectOutput>,
-    /// Which cluster
+    /// The cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
 }
 
-/// What `tree` takes.
+/// The arguments of `tree`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a name, the whole namespace. Exit codes: 0 good, 1 the cluster does not tell, 2 there is no such Skill or Job."
+    after_help = "Without a name, shows the whole namespace. Exit codes: 0 success, 1 the cluster refuses or cannot be reached, 2 no such\n\
+                  Skill or Job."
 )]
 pub struct TreeArgs {
     /// A Skill, or a Job
     #[arg(value_name = "SKILL|JOB", value_parser = name)]
     pub name: Option<String>,
-    /// Print what is in it for programs
+    /// Print the objects in this format
     #[arg(short, long, value_enum)]
     pub output: Option<ObjectOutput>,
-    /// Which cluster
+    /// The cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
 }
 
-/// What is waited for.
+/// The state that `wait` waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// The end.
+    /// The Job has ended.
     Ended,
-    /// That it waits for people.
+    /// The Job waits for people.
     Waiting,
-    /// A phase.
+    /// The Job is in a phase.
     Phase(Phase),
-    /// An outcome.
+    /// The Job has ended with an outcome.
     Code(OutcomeCode),
 }
 
@@ -157,7 +159,7 @@ fn duration(text: &str) -> Result<Duration, Error> {
     read.filter(|read| !read.is_zero()).ok_or_else(|| Error("must be a duration such as 30s, 5m or 1h30m".to_owned()))
 }
 
-/// An id, as questions have them.
+/// Parses the id of a question.
 fn question(text: &str) -> Result<String, Error> {
     let sign = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let good = (1..=16).contains(&text.len()) && text.chars().all(sign);

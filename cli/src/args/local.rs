@@ -1,5 +1,5 @@
-//! What the commands take that work on a memory of this machine, without a cluster.
-#![expect(clippy::doc_markdown, reason = "what is shown at a terminal has no markup")]
+//! Arguments of the commands that use a memory on this machine.
+#![expect(clippy::doc_markdown, reason = "help texts have no markup")]
 
 use super::cluster::{ObjectOutput, PlaceArgs};
 use super::values::{Error, name};
@@ -8,19 +8,20 @@ use crate::local::{DEFAULT_MEMORY, DEFAULT_SKILL};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// What `run` takes.
+/// The arguments of `run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The answer goes to stdout, everything else to stderr. ^C parks the Job and says how to go on; a second ^C ends at once.\n\n\
-                  Exit codes: 0 succeeded, 1 internal error, 2 wrong usage or bad input, 3 failed, 4 refused, 5 escalated,\n\
-                  7 parked, 8 taken over by another process, 130 ended at once.\n\n\
+    after_help = "The answer is printed to stdout, everything else to stderr. ^C parks the Job, so that it can be resumed. A second ^C\n\
+                  stops at once.\n\n\
+                  Exit codes: 0 succeeded, 1 internal error, 2 invalid arguments or input, 3 failed, 4 refused, 5 escalated,\n\
+                  7 parked, 8 taken over by another process, 130 stopped at once.\n\n\
                   Example: bloomery run --resource codebase=../project --goal \"Explain what this program does\""
 )]
 pub struct RunArgs {
-    /// What is to be reached
+    /// The goal of the Job
     #[arg(long, value_name = "TEXT", required_unless_present = "resume")]
     pub goal: Option<String>,
-    /// The Skill: a file (a manifest or the older dialect; FILE#NAME where it has several), or the name of one in the
+    /// The Skill: a file (a manifest or the older dialect; FILE#NAME if it has several), or the name of a Skill in the
     /// memory or of a template [default: sw-dev-agent]
     #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::AnyPath)]
     pub skill: Option<String>,
@@ -30,10 +31,10 @@ pub struct RunArgs {
     /// Bind a directory to the resource `codebase`
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub project_path: Option<String>,
-    /// Make a minimal Skill where the memory has none of the name, and no template is called so
+    /// Create a minimal Skill if neither the memory nor the templates have one of that name
     #[arg(long)]
     pub bootstrap: bool,
-    /// The memory: its directory, with one below it for each Skill
+    /// The directory of the memory, with one directory for each Skill
     #[arg(long, value_name = "DIR", default_value = DEFAULT_MEMORY)]
     pub memory: PathBuf,
     /// The model
@@ -42,131 +43,131 @@ pub struct RunArgs {
     /// The MCP server, instead of the Skill's
     #[command(flatten)]
     pub mcp: McpArgs,
-    /// Lower a limit: steps, toolCalls, tokens or duration (as 10m)
+    /// Lower a limit: steps, toolCalls, tokens or duration (such as 10m)
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = pair)]
     pub limits: Vec<(String, String)>,
-    /// Name the Job so (lower-case letters, digits and '-'): a Job of that name that has ended is not run again
+    /// The key of the Job (lower-case letters, digits and '-'). A Job that has ended is not run again
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub run_key: Option<String>,
-    /// Follow up a Job of the Skill that has ended: its goal and its answer are told first
+    /// Continue a Job of the Skill that has ended: the model sees its goal and its answer first
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub continues: Option<String>,
-    /// Go on with a Job that was parked or interrupted
+    /// Resume a Job that was parked or interrupted
     #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key", "continues"])]
     pub resume: Option<String>,
-    /// For how many seconds a model or an MCP server that failed is tried again. How long one request to a model may
-    /// stay silent is its Model's timeout (120 s), which this does not cut short
+    /// The seconds for which a model or an MCP server that fails is retried. The timeout of a silent request is that of
+    /// its Model (120 s)
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub patience: u64,
-    /// Print the lines of the log to stdout, and nothing else; of a Job that has ended, too
+    /// Print the lines of the log to stdout instead of the answer
     #[arg(long)]
     pub json: bool,
 }
 
-/// Which model, and how it is reached.
+/// The model, and how to reach it.
 #[derive(Debug, Default, Args)]
 #[group(skip)]
 pub struct ModelArgs {
-    /// The provider's name of the model, or a file with manifests of Models
+    /// The name of the model at its provider, or a file with Model manifests
     #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::AnyPath)]
     pub model: Option<String>,
     /// The wire protocol: openai (any compatible server) or anthropic
     #[arg(long)]
     pub provider: Option<String>,
-    /// Where the API is, such as http://localhost:11434/v1
+    /// The URL of the API, such as http://localhost:11434/v1
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
-    /// The file that holds the key, or one for each Model that has a server of its own; without it,
-    /// OPENAI_API_KEY or ANTHROPIC_API_KEY is sent to its provider's own address
+    /// The file with the API key, or one for each Model that has its own server [default: OPENAI_API_KEY or
+    /// ANTHROPIC_API_KEY, sent only to the address of that provider]
     #[arg(long, value_name = "[MODEL=]FILE")]
     pub api_key_file: Vec<String>,
 }
 
-/// Which MCP server, and how it is reached.
+/// The MCP server, and how to reach it.
 #[derive(Debug, Default, Args)]
 #[group(skip)]
 pub struct McpArgs {
     /// The URL of an MCP server (streamable HTTP)
     #[arg(long = "mcp", value_name = "URL", conflicts_with = "command")]
     pub url: Option<String>,
-    /// A program that is an MCP server (stdio), with its arguments, up to the end or to a `;`
+    /// A program to run as the MCP server (stdio), with its arguments, up to the end or a `;`
     #[arg(long = "mcp-command", value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true, value_terminator = ";")]
     pub command: Vec<String>,
-    /// Hand a variable of the environment to that program; it gets no others but PATH, HOME and their like
+    /// Pass a variable of the environment to that program. Only PATH, HOME and the like are passed by default
     #[arg(long = "mcp-env", value_name = "NAME", requires = "command")]
     pub env: Vec<String>,
 }
 
-/// What `events` takes.
+/// The arguments of `events`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "On a cluster the logs of the Job's pods are printed as they are. Where no pod is left, a short pod reads the log out of\n\
-                  the memory: that takes the right to create pods.\n\n\
-                  Exit codes: 0 good, 1 the log is broken or cannot be read, 2 there is no such log."
+    after_help = "On a cluster, prints the logs of the Job's pods. If no pod is left, a temporary reader pod reads the log from the memory,\n\
+                  which requires the right to create pods.\n\n\
+                  Exit codes: 0 success, 1 the log is broken or cannot be read, 2 no such log."
 )]
 pub struct EventsArgs {
-    /// A Job on the cluster; in the memory, the key of one, or the directory of a log
+    /// A Job on the cluster, the key of a Job in the memory, or the directory of a log
     #[arg(value_name = "JOB|KEY|DIR")]
     pub log: String,
-    /// The name of its Skill: in a memory several may have a Job of that key
+    /// The Skill of the Job, if several in the memory have a Job of that key
     #[arg(long, value_name = "NAME")]
     pub skill: Option<String>,
-    /// Wait for what comes, until the Job has ended, or waits for people
+    /// Follow the log until the Job ends, or waits for people
     #[arg(short, long)]
     pub follow: bool,
-    /// Print the lines as they stand in the log; on a cluster, with a reader pod
+    /// Print the lines of the log unchanged; uses a reader pod on a cluster
     #[arg(long)]
     pub json: bool,
-    /// On a cluster: read the whole log out of the memory, with a reader pod, though there may be pods of the Job
+    /// On a cluster: read the whole log from the memory with a reader pod, even if the Job has pods
     #[arg(long, conflicts_with_all = ["memory", "follow"])]
     pub whole: bool,
     /// On a cluster: the image of the reader pod [default: that of the newest worker pod in the namespace]
     #[arg(long, value_name = "IMAGE", conflicts_with = "memory")]
     pub image: Option<String>,
-    /// Where it is looked for
+    /// Where the Job is
     #[command(flatten)]
     pub place: PlaceArgs,
 }
 
-/// What `get` takes.
+/// The arguments of `get`.
 #[derive(Debug, Args)]
-#[command(after_help = "Without a name, all Jobs are listed: those of the memory, or of the namespace.\n\n\
-                        Exit codes: 0 good, 1 a log is broken, or the cluster does not tell, 2 there is no such memory, Skill or Job.")]
+#[command(after_help = "Without a name, lists all Jobs of the memory or of the namespace.\n\n\
+                        Exit codes: 0 success, 1 a log is broken, or the cluster refuses or cannot be reached, 2 no such memory, Skill or Job.")]
 pub struct GetArgs {
-    /// A Job on the cluster, or the key of one in the memory
+    /// A Job on the cluster, or the key of a Job in the memory
     #[arg(value_name = "JOB|KEY", value_parser = any_key)]
     pub key: Option<String>,
-    /// The Jobs of this Skill only
+    /// List only the Jobs of this Skill
     #[arg(long, value_name = "NAME")]
     pub skill: Option<String>,
-    /// The Jobs of all namespaces of the cluster
+    /// List the Jobs of all namespaces of the cluster
     #[arg(short = 'A', long, conflicts_with_all = ["key", "memory", "namespace"])]
     pub all_namespaces: bool,
-    /// Print it for programs
+    /// Print the Jobs in this format
     #[arg(short, long, value_enum)]
     pub output: Option<ObjectOutput>,
-    /// Where it is looked for
+    /// Where the Job is
     #[command(flatten)]
     pub place: PlaceArgs,
 }
 
-/// What `migrate` takes.
+/// The arguments of `migrate`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --apply nothing is changed. What would replace another file stays where it is, and is named.\n\n\
-                  Exit codes: 0 good, 1 something stays where it is, 2 there is no such memory."
+    after_help = "Without --apply, only shows the moves. A file that would replace another one stays, and is reported.\n\n\
+                  Exit codes: 0 success, 1 a file stays, 2 no such memory."
 )]
 pub struct MigrateArgs {
-    /// The memory
+    /// The directory of the memory
     #[arg(long, value_name = "DIR", default_value = DEFAULT_MEMORY)]
     pub memory: PathBuf,
-    /// The directory in it that held the jobs of all Skills
+    /// The directory in the memory that has the jobs of all Skills
     #[arg(long, value_name = "NAME", default_value = OLDER_JOBS_DIR)]
     pub from: String,
-    /// The Skill of what names none
+    /// The Skill for jobs that name none
     #[arg(long, value_name = "NAME", default_value = DEFAULT_SKILL, value_parser = name)]
     pub skill: String,
-    /// Do it
+    /// Move the files
     #[arg(long)]
     pub apply: bool,
 }
@@ -187,7 +188,7 @@ fn key(text: &str) -> Result<String, Error> {
     Err(Error("must be at most 63 lower-case letters, digits and '-'".to_owned()))
 }
 
-/// A key as this runtime gives them, or the one before it.
+/// Parses a key of this runtime or the one before it.
 fn any_key(text: &str) -> Result<String, Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if (1..=128).contains(&text.len()) && !text.starts_with('.') && text.chars().all(plain) {
