@@ -24,7 +24,8 @@ pub struct Args {
     pub command: Command,
 }
 
-const EXITS: &str = "Exit codes: 0 success, 1 error, 2 invalid arguments or input. The help of each command lists its own.";
+const EXITS: &str =
+    "Exit codes: 0 success, 1 error, 2 invalid arguments or input. The help of each command lists its own.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]

@@ -69,12 +69,10 @@ pub struct CancelArgs {
 
 /// The arguments of `wait`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Without --for, waits until the Job has ended or waits for people.\n\n\
+#[command(after_help = "Without --for, waits until the Job has ended or waits for people.\n\n\
                   Exit codes without --for, and with --for=ended: 0 succeeded, 3 failed, 4 refused, 5 escalated, 7 waits for people,\n\
                   9 cancelled. With any other --for: 0 reached, 1 cannot be reached any more. Always: 2 no such Job, 6 --timeout\n\
-                  has passed."
-)]
+                  has passed.")]
 pub struct WaitArgs {
     /// The Job
     #[arg(value_parser = name)]

@@ -1,27 +1,26 @@
 //! Messages for failures of the memory and of the logs in it, in the terms of a machine without an operator.
 
 use crate::error::Error;
-use bloomery_journal as log;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Returns the message for an error of a Job's log.
-pub fn log_error(error: &log::Error) -> Error {
+pub fn log_error(error: &bloomery_journal::Error) -> Error {
     match error {
-        log::Error::NotWritable { dir, source } => not_writable(dir, source),
-        log::Error::ReadOnly { path, source } => read_only(path, source),
-        log::Error::Full { path, source } => full(path, source),
-        log::Error::Io { path, source, .. } if source.kind() == io::ErrorKind::NotADirectory => {
+        bloomery_journal::Error::NotWritable { dir, source } => not_writable(dir, source),
+        bloomery_journal::Error::ReadOnly { path, source } => read_only(path, source),
+        bloomery_journal::Error::Full { path, source } => full(path, source),
+        bloomery_journal::Error::Io { path, source, .. } if source.kind() == io::ErrorKind::NotADirectory => {
             Error::usage(format!("{} is not in a directory: {source}", path.display()))
         }
-        log::Error::Unsupported { dir, what, detail } => Error::usage(format!(
+        bloomery_journal::Error::Unsupported { dir, what, detail } => Error::usage(format!(
             "the memory {} does not support {what} ({detail}), so two processes could write the same log: name a directory \
              on a local disk with --memory",
             dir.display()
         )),
-        log::Error::Broken { file, line, reason } => Error::failed(format!(
+        bloomery_journal::Error::Broken { file, line, reason } => Error::failed(format!(
             "the log is broken at {}, line {line}: {reason}. The Job cannot be resumed",
             file.display()
         )),
@@ -85,10 +84,10 @@ mod tests {
         let (dir, path) = (PathBuf::from("/m"), PathBuf::from("/m/jobs"));
         let source = || io::Error::from(io::ErrorKind::PermissionDenied);
         for error in [
-            log::Error::NotWritable { dir: dir.clone(), source: source() },
-            log::Error::Full { path: path.clone(), source: source() },
-            log::Error::ReadOnly { path: path.clone(), source: source() },
-            log::Error::Unsupported { dir, what: "hard links", detail: "Operation not permitted".into() },
+            bloomery_journal::Error::NotWritable { dir: dir.clone(), source: source() },
+            bloomery_journal::Error::Full { path: path.clone(), source: source() },
+            bloomery_journal::Error::ReadOnly { path: path.clone(), source: source() },
+            bloomery_journal::Error::Unsupported { dir, what: "hard links", detail: "Operation not permitted".into() },
         ] {
             let error = log_error(&error);
             assert_eq!(error.exit, Exit::Usage);
