@@ -21,7 +21,7 @@ pub fn out_of_range(choices: &[String], line: &str) -> Option<String> {
 
 /// Choices on one line, whatever is in them.
 pub fn join(choices: &[String]) -> String {
-    choices.iter().map(|choice| line(choice)).collect::<Vec<_>>().join(", ")
+    choices.iter().map(|choice| sanitized_line(choice)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

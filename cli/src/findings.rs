@@ -79,11 +79,11 @@ pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
             Severity::Warning => AnsiColor::Yellow.on_default().bold(),
         };
         let Finding { line, column, severity, path, message, hint } = finding;
-        let path = if path.is_empty() { String::new() } else { format!("{}: ", shown(path)) };
-        let (file, message) = (shown(file), shown(message));
+        let path = if path.is_empty() { String::new() } else { format!("{}: ", escaped(path)) };
+        let (file, message) = (escaped(file), escaped(message));
         writeln!(out, "{bold}{file}:{line}:{column}:{bold:#} {colour}{severity}:{colour:#} {path}{message}")?;
         if let Some(hint) = hint.as_ref().filter(|hint| said != Some(hint)) {
-            writeln!(out, "    {help}help:{help:#} {}", shown(hint))?;
+            writeln!(out, "    {help}help:{help:#} {}", escaped(hint))?;
         }
         said = hint.as_ref();
     }

@@ -138,10 +138,9 @@ fn seen(
 }
 
 fn written(what: &impl Serialize, form: ObjectOutput) -> Result<String, Error> {
-    let text = match form {
+    match form {
         // A name is no form of a value; it is printed where the value is known.
         ObjectOutput::Name | ObjectOutput::Json => output::json(what),
         ObjectOutput::Yaml => output::yaml(what),
-    };
-    text.map_err(Error::failed)
+    }
 }

@@ -1,10 +1,10 @@
-//! What goes to stdout, and values as programs read them.
+//! Output on stdout, and the formats for programs.
 
 use crate::error::Error;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Prints to stdout. That nobody reads to the end is no fault: `bloomery get ... | head`.
+/// Prints to stdout. A closed pipe is not an error: `bloomery get ... | head`.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -12,7 +12,7 @@ pub fn print(text: &str) -> Result<(), Error> {
     write(&mut io::stdout().lock(), text).map(drop)
 }
 
-/// Writes, and says whether somebody still reads.
+/// Writes a text, and returns whether the reader still listens.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -24,18 +24,18 @@ pub fn write(out: &mut impl Write, text: &str) -> Result<bool, Error> {
     }
 }
 
-/// As JSON, over several lines.
+/// Formats a value as JSON, on several lines.
 ///
 /// # Errors
-/// What of it cannot be said in JSON.
-pub fn json(what: &impl Serialize) -> Result<String, String> {
-    serde_json::to_string_pretty(what).map(|text| text + "\n").map_err(|error| error.to_string())
+/// If the value has no form in JSON.
+pub fn json(what: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string_pretty(what).map(|text| text + "\n").map_err(|error| Error::failed(error.to_string()))
 }
 
-/// As YAML.
+/// Formats a value as YAML.
 ///
 /// # Errors
-/// What of it cannot be said in YAML.
-pub fn yaml(what: &impl Serialize) -> Result<String, String> {
-    serde_yaml::to_string(what).map_err(|error| error.to_string())
+/// If the value has no form in YAML.
+pub fn yaml(what: &impl Serialize) -> Result<String, Error> {
+    serde_yaml::to_string(what).map_err(|error| Error::failed(error.to_string()))
 }

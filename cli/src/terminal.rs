@@ -1,24 +1,28 @@
-//! The terminal at which somebody sits, or not.
+//! Questions to the person at the terminal.
 
 use crate::error::Error;
 use crate::text;
 use std::io::{self, BufRead, IsTerminal};
 
-/// The longest line that is read, in bytes; a terminal gives less.
+/// The longest line that is read, in bytes. A terminal limits lines to less.
 const MAX_LINE: u64 = 64 * 1024;
 
-/// Whether somebody can be asked: not where the input or the messages of this process go elsewhere.
+/// The refusal of a typed line: it says what to type instead.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Retry(pub String);
+
+/// Returns whether a person can be asked: stdin and stderr are a terminal.
 pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Throws away what was typed before anything was asked: it answers nothing, and approves nothing.
+/// Discards what was typed before a question was shown, so that it neither answers nor approves anything.
 pub fn discard_input() {
-    // Where it fails, there is no terminal, and so nothing typed.
+    // Fails without a terminal, and then nothing was typed.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-/// The next line; none at the end of the input.
+/// Reads the next line. Returns `None` at the end of the input.
 pub fn read_line() -> Option<String> {
     let mut line = Vec::new();
     let read = io::Read::take(io::stdin().lock(), MAX_LINE).read_until(b'\n', &mut line);
@@ -28,23 +32,23 @@ pub fn read_line() -> Option<String> {
     }
 }
 
-/// Asks whoever sits there a question that yes or no answers. Only a clear word does.
+/// Asks a question until the answer is yes or no. Returns whether it is yes.
 ///
 /// # Errors
-/// If this process can ask nobody.
+/// If the thread that reads the terminal fails.
 pub async fn confirm(question: impl Into<String>) -> Result<bool, Error> {
     let question = question.into();
-    ask(move |line| answer(line).ok_or_else(|| "Type yes or no.".to_owned()), question)
+    ask(move |line| answer(line).ok_or_else(|| Retry("Type yes or no.".to_owned())), question)
         .await
         .map(|said| said == Some(true))
 }
 
-/// Asks until what is typed can be read; none where the input ends.
+/// Asks a question until `read` accepts the line. Returns `None` at the end of the input.
 ///
 /// # Errors
-/// If this process can ask nobody.
+/// If the thread that reads the terminal fails.
 pub async fn ask<T: Send + 'static>(
-    read: impl Fn(&str) -> Result<T, String> + Send + 'static,
+    read: impl Fn(&str) -> Result<T, Retry> + Send + 'static,
     question: String,
 ) -> Result<Option<T>, Error> {
     let asked = tokio::task::spawn_blocking(move || {
@@ -57,14 +61,14 @@ pub async fn ask<T: Send + 'static>(
             };
             match read(&line) {
                 Ok(said) => return Some(said),
-                Err(instead) => text::inform(&instead),
+                Err(Retry(hint)) => text::inform(&hint),
             }
         }
     });
     asked.await.map_err(|error| Error::failed(error.to_string()))
 }
 
-/// What a typed line means, where it is clear.
+/// Parses an answer to a yes-or-no question.
 fn answer(line: &str) -> Option<bool> {
     let line = line.trim();
     let is = |word: &str| line.eq_ignore_ascii_case(word);

@@ -19,21 +19,21 @@ pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     let mut page = Page::default();
     let namespace = approval.namespace().unwrap_or_default();
     page.line("Approval", &format!("{} of the Job {} in {namespace}", approval.name_any(), spec.job));
-    page.line("Tool", &shown(&spec.tool));
+    page.line("Tool", &escaped(&spec.tool));
     page.line("Arguments", &arguments(&spec.arguments));
     page.line("Held by", &spec.rules.iter().map(rule).collect::<Vec<_>>().join("\n"));
-    page.line("Asks", &shown(&spec.approver));
+    page.line("Asks", &escaped(&spec.approver));
     page.line("Until", &until(spec.expires_at.0, now));
     page.line("Goal", &visible(&spec.goal));
-    page.line("Led to it", &spec.events.iter().map(|line| shown(line)).collect::<Vec<_>>().join("\n"));
-    page.line("You", &shown(by));
+    page.line("Led to it", &spec.events.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("\n"));
+    page.line("You", &escaped(by));
     page.text()
 }
 
 /// The arguments as a table: a name and a value in JSON a line. Where a table would not say the same, the text itself.
 fn arguments(text: &str) -> String {
     let parsed = canonical::parse(text).ok().filter(|value| canonical::to_string(value) == text);
-    let Some(Value::Object(fields)) = parsed else { return shown(text) };
+    let Some(Value::Object(fields)) = parsed else { return escaped(text) };
     if fields.is_empty() {
         return "none".to_owned();
     }
@@ -48,12 +48,12 @@ fn arguments(text: &str) -> String {
 /// A name that could be taken for more than a name is quoted.
 fn field_name(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    if is_plain { name.to_owned() } else { shown(&Value::from(name).to_string()) }
+    if is_plain { name.to_owned() } else { escaped(&Value::from(name).to_string()) }
 }
 
 /// A value in JSON; a text of several lines is broken after each of its line ends.
 fn value(value: &Value) -> String {
-    let json = |value: &Value| shown(&canonical::to_string(value));
+    let json = |value: &Value| escaped(&canonical::to_string(value));
     let Value::String(text) = value else { return json(value) };
     let unquoted = |line: &str| {
         let quoted = json(&Value::from(line));
@@ -64,8 +64,8 @@ fn value(value: &Value) -> String {
 }
 
 fn rule(rule: &HoldRule) -> String {
-    let approver = rule.approver.as_ref().map(|name| format!(", asks {}", shown(name))).unwrap_or_default();
-    format!("{} ({}{approver})", shown(&rule.text), rule.layer)
+    let approver = rule.approver.as_ref().map(|name| format!(", asks {}", escaped(name))).unwrap_or_default();
+    format!("{} ({}{approver})", escaped(&rule.text), rule.layer)
 }
 
 fn until(expires: Timestamp, now: Timestamp) -> String {
@@ -75,7 +75,7 @@ fn until(expires: Timestamp, now: Timestamp) -> String {
 }
 
 fn visible(text: &str) -> String {
-    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 /// What stands before the cursor.
@@ -96,13 +96,12 @@ pub(super) fn decided(
     output: Option<ObjectOutput>,
 ) -> Result<String, Error> {
     let name = format!("approval.bloomery.dev/{}", approval.name_any());
-    let text = match output {
+    match output {
         None => Ok(format!("{name} {}\n", past_participle(verdict))),
         Some(ObjectOutput::Name) => Ok(format!("{name}\n")),
         Some(ObjectOutput::Json) => crate::output::json(approval),
         Some(ObjectOutput::Yaml) => crate::output::yaml(approval),
-    };
-    text.map_err(Error::failed)
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Which Approval a name means, and whether it is open: decided over values.
 
 use crate::error::Error;
-use crate::exit::Exit;
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, CountedDecision};

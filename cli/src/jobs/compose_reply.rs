@@ -3,7 +3,6 @@
 use super::state;
 use crate::choice;
 use crate::error::Error;
-use crate::exit::Exit;
 use crate::text;
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply, WaitingFor};

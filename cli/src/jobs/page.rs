@@ -118,7 +118,7 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Decisi
         let approvers = state::approvers(job).join(" and ");
         page.line(
             "Waits for",
-            &format!("{} to let {} be called: {}", shown(&approvers), shown(&call.tool), shown(&call.reason)),
+            &format!("{} to let {} be called: {}", escaped(&approvers), escaped(&call.tool), escaped(&call.reason)),
         );
     }
     if let Some(note) = deciding.note() {

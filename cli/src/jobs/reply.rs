@@ -62,7 +62,8 @@ async fn choose_question(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQue
     let read = move |line: &str| {
         let found = open.iter().find(|question| question.id == line.trim()).cloned();
         found.ok_or_else(|| {
-            format!("Type one of: {}", open.iter().map(|q| q.id.as_str()).collect::<Vec<_>>().join(", "))
+            let ids: Vec<&str> = open.iter().map(|question| question.id.as_str()).collect();
+            terminal::Retry(format!("Type one of: {}", ids.join(", ")))
         })
     };
     let chosen = terminal::ask(read, "Which question do you answer? ".to_owned()).await?;
@@ -80,7 +81,7 @@ async fn ask_text(question: Option<AskedQuestion>) -> Result<String, Error> {
     };
     let read = move |line: &str| match compose_reply::reply_text(question.as_ref(), line) {
         Ok(_) => Ok(line.to_owned()),
-        Err(error) => Err(error.message),
+        Err(error) => Err(terminal::Retry(error.message)),
     };
     let typed = terminal::ask(read, prompt.to_owned()).await?;
     typed.ok_or_else(|| Error::failed("nothing was said"))

@@ -73,12 +73,11 @@ fn print_page(page: &str) -> Result<Exit, Error> {
 /// # Errors
 /// If it cannot be written in that form.
 pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Error> {
-    let text = match form {
+    match form {
         ObjectOutput::Name => Ok(name(job)),
         ObjectOutput::Json => output::json(job),
         ObjectOutput::Yaml => output::yaml(job),
-    };
-    text.map_err(Error::failed)
+    }
 }
 
 /// Several objects, for programs: each with the name that kubectl has for it.
@@ -88,12 +87,11 @@ pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Error> {
 pub(super) fn list(objects: &[(String, serde_json::Value)], form: ObjectOutput) -> Result<String, Error> {
     let items = || objects.iter().map(|(_, object)| object).collect::<Vec<_>>();
     let all = || json!({ "apiVersion": "v1", "kind": "List", "items": items() });
-    let text = match form {
+    match form {
         ObjectOutput::Name => Ok(objects.iter().map(|(name, _)| name.as_str()).collect()),
         ObjectOutput::Json => output::json(&list_jobs()),
         ObjectOutput::Yaml => output::yaml(&list_jobs()),
-    };
-    text.map_err(Error::failed)
+    }
 }
 
 /// A Job as one object of several.

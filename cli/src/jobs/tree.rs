@@ -204,7 +204,7 @@ fn approval_branch(approval: &Approval) -> Branch {
             Some(_) | None => format!("{} by {}", decision.verdict, decision.by),
         },
     };
-    leaf(format!("Approval {}  {}: {standing}", approval.name_any(), spec.tool))
+    leaf(format!("Approval {}  {}: {readiness}", approval.name_any(), spec.tool))
 }
 
 fn pod_branch(pod: &Pod) -> Branch {

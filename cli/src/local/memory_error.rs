@@ -76,7 +76,7 @@ mod tests {
     fn a_memory_that_cannot_be_used_says_why_and_what_to_do(#[case] kind: io::ErrorKind, #[case] says: &str) {
         let error = unusable(Path::new("/no/such"), &kind.into());
         assert_eq!(error.exit, Exit::Usage);
-        assert!(error.message.contains(says) && error.message.contains("/no/such"), "{trouble}");
+        assert!(error.message.contains(says) && error.message.contains("/no/such"), "{error}");
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
             let error = log_error(&error);
             assert_eq!(error.exit, Exit::Usage);
             for word in ["pod", "claim", "volume", "fsGroup"] {
-                assert!(!error.message.contains(word), "{trouble}");
+                assert!(!error.message.contains(word), "{error}");
             }
         }
     }

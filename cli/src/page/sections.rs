@@ -29,7 +29,7 @@ impl Page {
     pub fn question(&mut self, name: &str, text: &str, choices: &[String]) {
         self.line(name, text);
         for (choice, number) in choices.iter().zip(1..) {
-            self.line("", &format!("  {number}  {}", line(choice)));
+            self.line("", &format!("  {number}  {}", sanitized_line(choice)));
         }
     }
 

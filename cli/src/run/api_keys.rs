@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Errors};
 use crate::run::memory_key::is_one_line;
-use crate::run::resources::secret_file;
+use crate::run::resources::{Unusable, secret_file};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_skills::names::name_fault;
 use bloomery_worker::http;
@@ -81,11 +81,11 @@ impl ApiKeys {
 }
 
 /// What no header takes is refused here, and not waited for.
-fn check_one_line(file: KeyFile) -> Result<KeyFile, String> {
+fn check_one_line(file: KeyFile) -> Result<KeyFile, Unusable> {
     match fs::read_to_string(&file.path) {
         Ok(key) if is_one_line(&key) => Ok(file),
         Ok(_) | Err(_) => {
-            Err(format!("the file {} holds something else than a key: a key is one line of text.", file.key))
+            Err(Unusable(format!("the file {} does not hold a key: a key is one line of text.", file.key)))
         }
     }
 }

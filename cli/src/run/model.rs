@@ -128,7 +128,7 @@ fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Res
 }
 
 fn check_readable(kept: &KeyFile) -> Result<KeyFile, Error> {
-    secret_file(kept.path.as_ref(), &kept.secret).map_err(Error::usage)
+    secret_file(kept.path.as_ref(), &kept.secret).map_err(|error| Error::usage(error.to_string()))
 }
 
 fn from_environment(

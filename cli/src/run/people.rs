@@ -3,7 +3,7 @@
 mod dialogue;
 
 use super::screen::Screen;
-use crate::terminal;
+use crate::terminal::{self, Retry};
 use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_worker::driver::People;
 use std::pin::Pin;
@@ -60,7 +60,7 @@ impl Terminal {
             prompted.finish();
             match dialogue::read(first, line.trim(), &self.by) {
                 Ok(said) => return Some(said),
-                Err(hint) => self.screen.print(&hint),
+                Err(Retry(hint)) => self.screen.print(&hint),
             }
         }
     }

@@ -21,7 +21,12 @@ const CODEBASE: &str = "codebase";
 /// How a path is bound so that nothing below it is changed.
 const READ_ONLY: &str = ":ro";
 
-/// What is bound, in the order of the Skill.
+/// Why a value cannot be bound, as sentences.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unusable(pub String);
+
+/// Binds values to the resources that a Skill declares, in the order of the declarations.
 ///
 /// # Errors
 /// Everything that is wrong, at once.
@@ -115,46 +120,46 @@ fn placeholder(kind: ResourceType) -> &'static str {
 }
 
 /// What a value means for a type. A secret is told nothing of.
-fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
+fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
     match kind {
         ResourceType::Filesystem => filesystem(value),
         ResourceType::ApiEndpoint => {
             let binding = Binding { value: Some(value.to_owned()), ..Binding::default() };
             let faults = resources::binding_faults(kind, &binding);
             if !faults.is_empty() {
-                return Err(faults.join(" "));
+                return Err(Unusable(faults.join(" ")));
             }
             if let Some(held) = credential::in_url(value) {
-                return Err(format!(
+                return Err(Unusable(format!(
                     "the URL {held}, which would be kept in clear and told to tools: declare a credential in the Skill, name it \
                      in this resource's `auth`, and bind it to @FILE."
-                ));
+                )));
             }
-            http::check(value, &Reach::local()).map_err(|error| format!("{error}."))?;
+            http::check(value, &Reach::local()).map_err(|error| Unusable(format!("{error}.")))?;
             Ok(ResourceSource::Value(value.to_owned()))
         }
         ResourceType::ConnectionString | ResourceType::Credential => secret(kind, value),
     }
 }
 
-fn filesystem(value: &str) -> Result<ResourceSource, String> {
+fn filesystem(value: &str) -> Result<ResourceSource, Unusable> {
     let (path, read_only) = match value.strip_suffix(READ_ONLY) {
         Some(path) => (path, true),
         None => (value, false),
     };
     let real = readable(path)?;
-    let real = real.to_str().ok_or_else(|| format!("the path {path} is no text in UTF-8."))?;
-    match single_line_fault(real, bloomery_crds::persona::MAX_VALUE) {
-        Some(fault) => Err(format!("the path {fault}.")),
+    let real = real.to_str().ok_or_else(|| Unusable(format!("the path {path} is not valid UTF-8.")))?;
+    match line_fault(real, bloomery_crds::persona::MAX_VALUE) {
+        Some(fault) => Err(Unusable(format!("the path {fault}."))),
         None => Ok(ResourceSource::Mount { path: real.to_owned(), read_only }),
     }
 }
 
 /// The path as it really is, of what can be read.
-fn readable(path: &str) -> Result<PathBuf, String> {
+fn readable(path: &str) -> Result<PathBuf, Unusable> {
     let is_home = path == "~" || path.starts_with("~/");
     let hint = if is_home { " The shell leaves a `~` within a word as it is: write $HOME." } else { "" };
-    let unusable = |error: std::io::Error| format!("the path {path} cannot be used: {error}.{hint}");
+    let unusable = |error: std::io::Error| Unusable(format!("the path {path} cannot be used: {error}.{hint}"));
     let real = Path::new(path).canonicalize().map_err(unusable)?;
     if real.is_dir() { real.read_dir().map(drop) } else { source::open(&real).map(drop) }.map_err(unusable)?;
     Ok(real)
@@ -176,15 +181,15 @@ pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
-fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
+fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
     let Some(file) = value.strip_prefix('@') else {
-        return Err(if value.trim_start().to_ascii_lowercase().starts_with("vault:") {
+        return Err(Unusable(if value.trim_start().to_ascii_lowercase().starts_with("vault:") {
             "vault: references are not read: have the value written to a file, and bind @FILE.".to_owned()
         } else {
             format!(
                 "a {kind} is a secret, which does not belong on a command line: write it to a file, and bind @FILE."
             )
-        });
+        }));
     };
     let key_file = secret_file(Path::new(file), "the file")?;
     Ok(ResourceSource::Secret(key_file))
@@ -194,12 +199,14 @@ fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, String> {
 ///
 /// # Errors
 /// If it cannot be read or holds nothing, as a sentence.
-pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, String> {
+pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, Unusable> {
     let shown = file.display();
-    let unreadable = |error: std::io::Error| format!("the file {shown} cannot be read: {error}.");
+    let unreadable = |error: std::io::Error| Unusable(format!("the file {shown} cannot be read: {error}."));
     let real = file.canonicalize().map_err(|error| {
         if source::is_inherited(file) && error.kind() == ErrorKind::NotFound {
-            format!("{shown} is a pipe, which can be read once, and a secret is read anew for each request: write it to a file.")
+            Unusable(format!(
+                "{shown} is a pipe, which can be read only once. A secret is read again for each request: write it to a file."
+            ))
         } else {
             unreadable(error)
         }
@@ -209,15 +216,15 @@ pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, String> {
         .and_then(|file| file.take(2 * MAX_VALUE_BYTES as u64).read_to_end(&mut value))
         .map_err(unreadable)?;
     match value.trim_ascii().len() {
-        0 => return Err(format!("the file {shown} is empty.")),
+        0 => return Err(Unusable(format!("the file {shown} is empty."))),
         bytes if bytes > MAX_VALUE_BYTES || value.len() >= 2 * MAX_VALUE_BYTES => {
-            return Err(format!(
-                "the file {shown} holds more than {MAX_VALUE_BYTES} bytes, which is no secret that can be kept out of texts."
-            ));
+            return Err(Unusable(format!(
+                "the file {shown} has more than {MAX_VALUE_BYTES} bytes, and a secret of that size cannot be redacted."
+            )));
         }
         _ => {}
     }
-    let path = real.to_str().ok_or_else(|| format!("the path {shown} is no text in UTF-8."))?.to_owned();
+    let path = real.to_str().ok_or_else(|| Unusable(format!("the path {shown} is not valid UTF-8.")))?.to_owned();
     Ok(KeyFile { path, secret: of.to_owned(), key: shown.to_string() })
 }
 
@@ -261,7 +268,7 @@ mod tests {
     fn what_cannot_be_bound_says_why(#[case] kind: ResourceType, #[case] value: Option<&str>, #[case] says: &str) {
         let given = value.map(given).unwrap_or_default();
         let error = bind(&declared(kind, true), &given, None).unwrap_err();
-        assert!(error.message.contains(says) && !error.message.contains("sk-1"), "{trouble}");
+        assert!(error.message.contains(says) && !error.message.contains("sk-1"), "{error}");
     }
 
     #[test]
@@ -269,8 +276,8 @@ mod tests {
         let given = [given("/no/such"), given("/none"), vec![("codbase".to_owned(), ".".to_owned())]].concat();
         let error = bind(&declared(ResourceType::Filesystem, true), &given, None).unwrap_err();
         let lines: Vec<&str> = error.message.lines().collect();
-        assert_eq!(lines.len(), 3, "{trouble}");
-        assert!(lines[1].contains("Did you mean \"codebase\"?"), "{trouble}");
+        assert_eq!(lines.len(), 3, "{error}");
+        assert!(lines[1].contains("Did you mean \"codebase\"?"), "{error}");
     }
 
     #[test]
@@ -311,7 +318,7 @@ mod tests {
         assert_eq!(check_outside_memory(&bind(&dir.path().join("slags")), &memory), Ok(()));
         for within in ["memory", "memory/slag", "project/link", "project/../memory"].into_iter().chain(linked) {
             let error = check_outside_memory(&bind(&dir.path().join(within)), &memory).unwrap_err();
-            assert!(error.message.contains("must not reach its own log"), "{within}: {trouble}");
+            assert!(error.message.contains("must not reach its own log"), "{within}: {error}");
         }
     }
 

@@ -173,26 +173,28 @@ impl Wanted<'_> {
     ///
     /// # Errors
     /// Why it cannot be told.
-    fn select(&self, mut skills: Vec<Checked>) -> Result<Checked, String> {
+    fn select(&self, mut skills: Vec<Checked>) -> Result<Checked, Finding> {
         let name_of = |checked: &Checked| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
         if skills.len() > 1 || (self.name.is_some() && !skills.is_empty()) {
             let Some(wanted) = self.name.or(self.directory) else {
                 let (file, first) = (self.file.display(), names.first().map_or("NAME", String::as_str));
-                return Err(format!(
+                return Err(Finding::of_file(format!(
                     "there are several Skills in it: name the one to run, such as --skill {file}#{first}; there are {}",
                     names.join(", ")
-                ));
+                )));
             };
             skills.retain(|looked| name_of(looked).as_deref() == Some(wanted));
             if skills.len() > 1 {
-                return Err(format!("there is more than one Skill {wanted:?} in it"));
+                return Err(Finding::of_file(format!("there is more than one Skill {wanted:?} in it")));
             }
             let near = bloomery_crds::nearest::did_you_mean(wanted, names.iter().map(String::as_str));
             let there = names.join(", ");
-            return skills.pop().ok_or_else(|| format!("there is no Skill {wanted:?} in it, but {there}.{near}"));
+            return skills
+                .pop()
+                .ok_or_else(|| Finding::of_file(format!("there is no Skill {wanted:?} in it, but {there}.{near}")));
         }
-        skills.pop().ok_or_else(|| "there is no Skill in it".to_owned())
+        skills.pop().ok_or_else(|| Finding::of_file("there is no Skill in it"))
     }
 }
 

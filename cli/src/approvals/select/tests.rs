@@ -1,5 +1,6 @@
 use super::*;
 use crate::approvals::fixtures::{approval, decided, now};
+use crate::exit::Exit;
 use rstest::rstest;
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::exit::Exit;
 use crate::jobs::fixtures::{asks, changed, ended, holds, job};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use rstest::rstest;
@@ -64,13 +65,13 @@ fn a_reply_that_was_heard_and_not_taken_leaves_the_question_open() {
 #[case::another("q-77", "Open are:\n  q-1  Which order")]
 fn an_unknown_question_is_told_with_those_that_are_open(#[case] id: &str, #[case] says: &str) {
     let error = aimed(&asks(), Some(id), false).unwrap_err();
-    assert!(error.exit == Exit::Usage && error.message.contains(says), "{trouble}");
+    assert!(error.exit == Exit::Usage && error.message.contains(says), "{error}");
 }
 
 #[test]
 fn where_nothing_is_asked_a_question_is_unknown() {
     let error = aimed(&job("new"), Some("q-1"), false).unwrap_err();
-    assert!(error.exit == Exit::Usage && error.message.contains("Without --question"), "{trouble}");
+    assert!(error.exit == Exit::Usage && error.message.contains("Without --question"), "{error}");
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn a_question_beyond_those_that_are_shown_may_be_answered() {
 fn who_cannot_hear_is_told_nothing() {
     let over = ended(&Outcome::new(OutcomeCode::StepLimit, "12 steps"));
     let error = aimed(&over, None, true).unwrap_err();
-    assert!(error.exit == Exit::TooLate && error.message.contains("StepLimit"), "{trouble}");
+    assert!(error.exit == Exit::TooLate && error.message.contains("StepLimit"), "{error}");
     let mut cancelled = asks();
     cancelled.spec.cancel = Some(true);
     assert_eq!(aimed(&cancelled, None, true).unwrap_err().exit, Exit::TooLate);
@@ -98,7 +99,7 @@ fn who_cannot_hear_is_told_nothing() {
     let mut full = asks();
     full.spec.replies = vec![reply(None, "x"); Reply::MAX_REPLIES];
     let error = aimed(&full, None, true).unwrap_err();
-    assert!(error.exit == Exit::Error && error.message.contains("32 replies"), "{trouble}");
+    assert!(error.exit == Exit::Error && error.message.contains("32 replies"), "{error}");
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn what_somebody_else_has_changed_meanwhile_counts() {
     assert_eq!(check_still_open(&theirs, &ours), Ok(()), "a message answers nothing");
     theirs.spec.replies.push(reply(Some("q-2"), "happened"));
     let error = check_still_open(&theirs, &ours).unwrap_err();
-    assert!(error.exit == Exit::TooLate && error.message.contains("\"happened\""), "{trouble}");
+    assert!(error.exit == Exit::TooLate && error.message.contains("\"happened\""), "{error}");
     assert_eq!(check_still_open(&theirs, &reply(None, "hello")), Ok(()));
     assert_eq!(check_still_open(&only(asks(), "q-1"), &ours).unwrap_err().exit, Exit::TooLate);
 }
@@ -128,7 +129,7 @@ fn a_text_is_said_as_it_is(#[case] typed: &str, #[case] said: &str) {
 #[case::too_many_bytes(&"\u{e4}".repeat(513), "1026 bytes")]
 fn a_text_that_no_job_takes_is_refused(#[case] typed: &str, #[case] says: &str) {
     let error = reply_text(None, typed).unwrap_err();
-    assert!(error.exit == Exit::Usage && error.message.contains(says), "{trouble}");
+    assert!(error.exit == Exit::Usage && error.message.contains(says), "{error}");
 }
 
 #[test]

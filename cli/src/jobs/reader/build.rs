@@ -116,7 +116,7 @@ pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Err
         )));
     }
     let format = if json { "json" } else { "text" };
-    let args = vec!["events".to_owned(), format!("--log-format={format}"), format!("{SLAG}/{}", log.path)];
+    let args = vec!["events".to_owned(), format!("--log-format={format}"), format!("{SKILL_DIRECTORY}/{}", log.path)];
     Ok(Pod { metadata: metadata(job), spec: Some(spec(job, template, args)), status: None })
 }
 
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_job_without_events_is_told() {
         let error = pod(&job("new"), &Template::default_with_image("worker:1".into()), false).unwrap_err();
-        assert!(error.message.contains("no events yet"), "{trouble}");
+        assert!(error.message.contains("no events yet"), "{error}");
     }
 
     fn with(status: &serde_json::Value) -> Pod {

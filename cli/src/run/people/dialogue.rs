@@ -1,14 +1,15 @@
-//! What a person reads who is asked, and what a typed line means.
+//! Requests to the person at the terminal as text, and the parsing of typed answers.
 
+use crate::terminal::Retry;
 use crate::{choice, text};
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::Decision;
 use bloomery_engine::people::{ApprovalRequest, HumanRequest, Statement};
 
-/// How much of what the model said stands before a decision, in bytes.
-const MAX_SAID: usize = 512;
+/// The most of the model's text that is shown with a held call, in bytes.
+const MAX_MODEL_TEXT_BYTES: usize = 512;
 
-/// What is asked. `more` other things wait.
+/// Describes a request. `more` is the number of further requests.
 pub fn describe(ask: &HumanRequest<'_>, more: usize) -> String {
     let mut lines = match ask {
         HumanRequest::Approval(held) => call(held),
@@ -37,12 +38,12 @@ fn call(held: &ApprovalRequest<'_>) -> Vec<String> {
     lines.extend(reasons);
     lines.push(format!("  goal       {}", visible(held.goal)));
     if !held.answer_text.trim().is_empty() {
-        lines.push(format!("  the model  {}", visible(&bounded(held.answer_text.trim(), MAX_SAID))));
+        lines.push(format!("  the model  {}", visible(&bounded(held.answer_text.trim(), MAX_MODEL_TEXT_BYTES))));
     }
     lines
 }
 
-/// What stands before the cursor.
+/// Returns the prompt of a request.
 pub fn prompt(ask: &HumanRequest<'_>) -> String {
     match ask {
         HumanRequest::Approval(held) => {
@@ -54,19 +55,19 @@ pub fn prompt(ask: &HumanRequest<'_>) -> String {
     }
 }
 
-/// Reads a line.
+/// Parses the answer to a request.
 ///
 /// # Errors
-/// What to type instead.
-pub fn read(ask: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, String> {
+/// If the line is no answer, with what to type instead.
+pub fn read(ask: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
     match ask {
         HumanRequest::Approval(held) => decided(held, line, by),
         HumanRequest::Question(_) if line.is_empty() => {
-            Err("Type an answer; ^C parks the Job until you know it.".to_owned())
+            Err(Retry("Type an answer; ^C parks the Job until you know it.".to_owned()))
         }
         HumanRequest::Question(open) => {
             if let Some(instead) = choice::out_of_range(&open.question.choices, line) {
-                return Err(instead);
+                return Err(Retry(instead));
             }
             let text = choice::parse(&open.question.choices, line).unwrap_or(line).to_owned();
             Ok(Statement::Reply { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
@@ -74,7 +75,7 @@ pub fn read(ask: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, S
     }
 }
 
-fn decided(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement, String> {
+fn decided(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let is = |long: &str, short: &str| word.eq_ignore_ascii_case(long) || word.eq_ignore_ascii_case(short);
     let decision = || Decision {
@@ -88,11 +89,10 @@ fn decided(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement
     if is("no", "n") {
         return Ok(held.deny(decision()));
     }
-    Err("Type yes or no; ^C parks the Job until you know.".to_owned())
+    Err(Retry("Type yes or no; ^C parks the Job until you know.".to_owned()))
 }
 
-/// A text as it is, but for what steers a terminal and for what nobody would see: that is written out. A person
-/// decides about what stands there.
+/// Escapes the characters that control a terminal or are invisible, so that a person sees all that they decide on.
 fn visible(text: &str) -> String {
     text.split('\n').map(text::escaped).collect::<Vec<_>>().join("\n    ")
 }

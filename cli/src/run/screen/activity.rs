@@ -102,7 +102,7 @@ impl Activity {
         let all = now.duration_since(self.began).as_secs();
         let Some(progressed) = &self.progressed else {
             let activity = self.waiting.as_deref().unwrap_or("Starting");
-            return format!("{doing} ({all} s; ^C parks)");
+            return format!("{activity} ({all} s; ^C parks)");
         };
         let Progressed { asked, tool_calls, tokens, .. } = progressed;
         // How it stands is told before the request is counted.
