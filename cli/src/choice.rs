@@ -26,7 +26,7 @@ pub fn join(choices: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{listed, out_of_range, parse};
+    use super::{join, out_of_range, parse};
     use rstest::rstest;
 
     #[rstest]

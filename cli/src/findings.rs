@@ -98,7 +98,7 @@ pub fn json(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Located, MAX_SHOWN, Tally, of_file, text};
+    use super::{Located, MAX_SHOWN, Tally, located, text};
     use bloomery_skills::Finding;
 
     #[test]

@@ -3,7 +3,7 @@
 use super::cluster_command::ClusterCommand;
 use super::state::{self, DecisionState};
 use crate::page::{Page, phase};
-use crate::summary::usage;
+use crate::summary;
 use crate::text::escaped;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::v1alpha1::{Gates, Job, JobStatus, LlmCalls, WaitingFor};
@@ -42,7 +42,7 @@ pub(super) fn render(job: &Job, deciding: &DecisionState, command: &ClusterComma
     }
     replies(&mut page, job, status);
     if let Some(usage) = &status.usage {
-        page.line("Spent", &spent(usage));
+        page.line("Spent", &summary::usage(usage));
     }
     if let Some(attempt) = &status.attempt {
         page.line("Pod", &format!("{}, attempt {}", attempt.pod, attempt.number));

@@ -89,8 +89,8 @@ pub(super) fn list(objects: &[(String, serde_json::Value)], form: ObjectOutput) 
     let all = || json!({ "apiVersion": "v1", "kind": "List", "items": items() });
     match form {
         ObjectOutput::Name => Ok(objects.iter().map(|(name, _)| name.as_str()).collect()),
-        ObjectOutput::Json => output::json(&list_jobs()),
-        ObjectOutput::Yaml => output::yaml(&list_jobs()),
+        ObjectOutput::Json => output::json(&all()),
+        ObjectOutput::Yaml => output::yaml(&all()),
     }
 }
 

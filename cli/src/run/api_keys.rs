@@ -135,7 +135,7 @@ mod tests {
         let keys = read(&[&one, &of_b]).unwrap();
         assert_eq!((&keys.get("a").unwrap().path, &keys.get("b").unwrap().path), (&one, &other));
         // A path may have a `=` too.
-        assert_eq!(read(&[&other]).unwrap().of("b").unwrap().path, other);
+        assert_eq!(read(&[&other]).unwrap().get("b").unwrap().path, other);
 
         let several = told(read(&[&one]), &apart);
         assert!(several.contains("several servers, https://a.example and https://b.example: say whose"), "{several}");

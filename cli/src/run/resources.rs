@@ -307,7 +307,7 @@ mod tests {
         };
         let memory = dir.path().join("memory");
         for beside in [dir.path(), &dir.path().join("project")] {
-            assert_eq!(check_outside_memory(&bind(beside), &memory), Ok(()));
+            assert_eq!(check_outside_memory(&bound(beside), &memory), Ok(()));
         }
         // Slags, and what is in them, may be anywhere.
         for (link, to) in [("memory/other", "slags/other"), ("memory/slag/jobs", "jobs")] {
@@ -315,9 +315,9 @@ mod tests {
             std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(link)).unwrap();
         }
         let linked = ["slags/other", "slags/other/within", "jobs"];
-        assert_eq!(check_outside_memory(&bind(&dir.path().join("slags")), &memory), Ok(()));
+        assert_eq!(check_outside_memory(&bound(&dir.path().join("slags")), &memory), Ok(()));
         for within in ["memory", "memory/slag", "project/link", "project/../memory"].into_iter().chain(linked) {
-            let error = check_outside_memory(&bind(&dir.path().join(within)), &memory).unwrap_err();
+            let error = check_outside_memory(&bound(&dir.path().join(within)), &memory).unwrap_err();
             assert!(error.message.contains("must not reach its own log"), "{within}: {error}");
         }
     }

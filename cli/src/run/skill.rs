@@ -213,8 +213,8 @@ fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
                 findings.append(&mut one.findings);
                 one.skill.map(|skill| (skill, one.mcp_address))
             }
-            Err(why) => {
-                findings.push(Finding::split_name(why));
+            Err(finding) => {
+                findings.push(finding);
                 None
             }
         }

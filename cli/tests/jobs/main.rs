@@ -635,16 +635,16 @@ async fn names_are_completed() {
     office.api.put(&job_path("over"), over);
     for (args, expected) in [
         (&["get", ""][..], "over\nrefund\n:4\n"),
-        (&["get", "-o", "n"], "name\tThe kind and the name\n:4\n"),
+        (&["get", "-o", "n"], "name\tKind and name\n:4\n"),
         (&["wait", "refund", "--for", "en"], "ended\n:4\n"),
         (&["wait", "refund", "--for=en"], "--for=ended\n:4\n"),
         (&["cancel", "refund", ""], "refund\n:4\n"),
-        (&["ca"], "can-approve\tSay whether you may decide for an approver\ncancel\tEnd Jobs on a cluster\n:4\n"),
+        (&["ca"], "can-approve\tCheck whether you may decide for an approver\ncancel\tCancel Jobs on a cluster\n:4\n"),
         (&["reply", ""], "refund\n:4\n"),
         (&["reply", "refund", "--question", ""], "q-1\n:4\n"),
         (&["wait", "o"], "over\n:4\n"),
         (&["get", "--context", ""], "here\n:4\n"),
-        (&["wait", "refund", "--ti"], "--timeout\tFor how long, such as 30s or 5m; without it, for good\n:4\n"),
+        (&["wait", "refund", "--ti"], "--timeout\tThe longest wait, such as 30s or 5m [default: no limit]\n:4\n"),
         (&["wait", "-n", "acme", "--kubeconfig", "/no/such", "o"], ":4\n"),
         (&["lint", "con"], "config\n:4\n"),
     ] {

@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-fn find(approvals: Vec<Approval>) -> Found {
+fn of_job(approvals: Vec<Approval>) -> Found {
     Found::OfJob("refund".into(), approvals)
 }
 
@@ -15,13 +15,13 @@ fn by_jane() -> Approval {
 #[test]
 fn a_job_stands_for_its_one_open_approval() {
     let open = approval("refund-2", "finance", "{}");
-    assert_eq!(super::open(named(vec![by_jane(), open.clone()]), now()), Ok(open));
+    assert_eq!(select_open(of_job(vec![by_jane(), open.clone()]), now()), Ok(open));
 }
 
 #[test]
 fn of_several_one_has_to_be_named() {
     let both = vec![approval("refund-1", "supervisor", "{}"), approval("refund-2", "finance", "{}")];
-    let error = select_open(named(both), now()).unwrap_err();
+    let error = select_open(of_job(both), now()).unwrap_err();
     let expected = "the Job refund has several open Approvals; name one:\n  \
                     refund-1  process_refund: asks supervisor\n  refund-2  process_refund: asks finance";
     assert_eq!(error, Error::usage(expected));
@@ -29,7 +29,7 @@ fn of_several_one_has_to_be_named() {
 
 #[test]
 fn a_job_that_waits_for_nobody_says_who_decided() {
-    let error = select_open(named(vec![by_jane()]), now()).unwrap_err();
+    let error = select_open(of_job(vec![by_jane()]), now()).unwrap_err();
     let expected = "no Approval of the Job refund is open:\n  \
                     refund-1  process_refund: is approved already, by jane@acme.io: the photo shows it";
     assert_eq!((error.exit, error.message.as_str()), (Exit::TooLate, expected));

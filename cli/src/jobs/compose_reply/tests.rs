@@ -37,7 +37,10 @@ fn the_one_open_question_is_answered() {
 #[test]
 fn of_several_one_has_to_be_chosen() {
     let Ok(ReplyTarget::Ambiguous(open)) = target(&asks(), None, false) else { panic!("it is not clear which") };
-    assert_eq!(list(&open), "\n  q-1  Which order is meant?\n  q-2  Did it happen? (happened, did not happen, stop)");
+    assert_eq!(
+        list_questions(&open),
+        "\n  q-1  Which order is meant?\n  q-2  Did it happen? (happened, did not happen, stop)"
+    );
 }
 
 #[test]
