@@ -86,7 +86,7 @@ async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error
         let found = errors.keep(client.job(name).await);
         jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
     }
-    if !errors.is_empty() { Err(errors.into_error()) } else { Ok(jobs) }
+    if errors.is_empty() { Ok(jobs) } else { Err(errors.into_error()) }
 }
 
 /// Prints the Jobs that are being cancelled, where programs are to read them.

@@ -148,9 +148,9 @@ async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Err
             return Ok(job);
         }
         if is_second {
-            compose_reply::check_accepts_replies(&job)?
+            compose_reply::check_accepts_replies(&job)?;
         } else {
-            compose_reply::check_still_open(&job, reply)?
+            compose_reply::check_still_open(&job, reply)?;
         }
     }
     Err(Error::failed(format!("the Job {name} changes all the time: nothing was said; try again")))

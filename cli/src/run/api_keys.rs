@@ -46,7 +46,7 @@ impl ApiKeys {
                 errors.add(Error::usage(format!("{OPTION}: two name {whose}: one key for each, as MODEL=FILE")));
             }
         }
-        if !errors.is_empty() { Err(errors.into_error()) } else { Ok(keys) }
+        if errors.is_empty() { Ok(keys) } else { Err(errors.into_error()) }
     }
 
     /// The key of a Model.

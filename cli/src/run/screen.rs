@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(screen.state().last, LastLine::Prompt);
         drop(prompted);
         assert_eq!(screen.state().last, LastLine::Free);
-        screen.prompt("Your answer: ").typed();
+        screen.prompt("Your answer: ").finish();
         assert_eq!(screen.state().framed(b"two\n"), b"two\n");
     }
 

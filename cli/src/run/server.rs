@@ -93,7 +93,7 @@ pub fn check_program(program: &McpProgram) -> Result<(), Error> {
         errors.add(Error::usage(format!("--mcp-command {name}: {why}")));
     }
     errors.keep(mcp_environment::check(program));
-    if !errors.is_empty() { Err(errors.into_error()) } else { Ok(()) }
+    if errors.is_empty() { Ok(()) } else { Err(errors.into_error()) }
 }
 
 /// Why a program cannot be run, which is looked for where a shell would.
@@ -153,11 +153,11 @@ mod tests {
         make("a/four", "\u{7f}ELF", 0o755);
         let path = env::join_paths([dir.path().join("a"), dir.path().join("b")]).unwrap();
         let fault = |name: &str| program_fault(name, &path);
-        assert_eq!(file_fault("one"), None);
-        assert_eq!(file_fault("four"), None);
-        assert!(file_fault("two").unwrap().contains("is not there: /no/such"));
+        assert_eq!(fault("one"), None);
+        assert_eq!(fault("four"), None);
+        assert!(fault("two").unwrap().contains("is not there: /no/such"));
         for none in ["three", "five", ""] {
-            assert_eq!(file_fault(none).unwrap(), "there is no such program in PATH", "{none}");
+            assert_eq!(fault(none).unwrap(), "there is no such program in PATH", "{none}");
         }
         assert!(program_fault("one", dir.path().join("a").as_os_str()).unwrap().contains("may not be executed"));
         let slashed = |name: &str| program_fault(dir.path().join(name).to_str().unwrap(), &path);
